@@ -10,10 +10,11 @@
     │   └── SensitiveError   E33xx  it needs a session opened with a purpose
     ├── SourceError          E4xxx  a source is not what it says
     ├── LimitError           E5xxx  time, memory or rows ran out
+    ├── FunctionError        E8xxx  a function cannot be loaded, or fails
     ├── StorageError         E6xxx  the lake cannot be read or written
     └── BusyError            E7xxx  somebody else is writing; try again
 
-A message says what, where and why; ``hint`` says what to do. Codes are stable.
+A message says what, where and why; ``hint`` says what to do, and is the second line of ``str(error)``. Codes are stable.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class CounterbalanceError(Exception):
         >>> raise_me = NotFoundError.table("captoins", ["captions", "images"])
         >>> print(raise_me)
         no table 'captoins'; did you mean 'captions'?
+        hint: tables and views: captions, images
         >>> raise_me.code
         'E1001'
     """
@@ -50,6 +52,10 @@ class CounterbalanceError(Exception):
         self.message = message
         self.code = code or self.default_code
         self.hint = hint
+
+    def __str__(self) -> str:
+        """The message, and on a line of its own the hint."""
+        return self.message if not self.hint else f"{self.message}\nhint: {self.hint}"
 
     def to_dict(self) -> dict[str, Any]:
         """The error as JSON-ready fields: code, message, hint, retryable."""
@@ -72,8 +78,7 @@ class NotFoundError(CounterbalanceError, LookupError):
 
     default_code = "E1000"
 
-    def __str__(self) -> str:
-        return self.message
+    __str__ = CounterbalanceError.__str__  # not that of LookupError or OSError
 
     @classmethod
     def table(cls, name: str, known: Iterable[str]) -> NotFoundError:
@@ -182,13 +187,18 @@ class LimitError(CounterbalanceError):
     default_code = "E5000"
 
 
+class FunctionError(CounterbalanceError):
+    """A function cannot be loaded, fails for everything, or failed where it must not."""
+
+    default_code = "E8000"
+
+
 class StorageError(CounterbalanceError, OSError):
     """The lake cannot be read or written."""
 
     default_code = "E6000"
 
-    def __str__(self) -> str:
-        return self.message
+    __str__ = CounterbalanceError.__str__  # not that of LookupError or OSError
 
 
 class BusyError(CounterbalanceError):

@@ -1,4 +1,4 @@
-"""Scalar functions over Arrow arrays, callable in any query.
+"""Scalar functions over Arrow arrays: callable in any query, and as generated columns over tables of any size.
 
 A function is declared once, with types, a version and a line of help::
 
@@ -6,23 +6,38 @@ A function is declared once, with types, a version and a line of help::
     def shouting(text: pa.Array) -> pa.Array:
         '''Share of capital letters.'''
 
-The engine finds functions through the entry point group ``counterbalance.udfs``: each entry names a module whose
-import declares them. A *constant* parameter must be a literal in SQL and arrives as a plain Python value; every other
-one arrives as an Arrow array of the batch's length, NULLs included, and the result must have that length too.
+A model is a class: constants come to its constructor, ``open(device)`` loads it once a worker, calling it takes a batch,
+``close()`` lets go::
+
+    @udf(returns=pa.list_(pa.float32(), 512), parameters=[Parameter("image", pa.binary())], version="1", device="auto")
+    class embed:
+        def open(self, device: str) -> None: ...
+        def __call__(self, image: pa.Array) -> pa.Array: ...
+        def close(self) -> None: ...
+
+The engine finds functions through the entry point group ``counterbalance.udfs`` (each entry names a module whose import
+declares them) and in files that users name (``load_file``). A *constant* parameter must be a literal in SQL and
+arrives as a plain Python value; every other one arrives as an Arrow array of the batch's length, NULLs included, and
+the result must have that length too. A callable whose only parameter is named ``batch`` gets a record batch instead.
 """
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
+import inspect
 import logging
+import sys
 import threading
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -54,8 +69,36 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
+class Partial:
+    """What a function returns when some rows of a batch failed and the others are right.
+
+    Args:
+        values: The result, one a row; what stands in a failed row does not matter.
+        errors: Message by row number in the batch.
+    """
+
+    values: pa.Array
+    errors: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
-    """A declared function: name, typed signature, version and the code."""
+    """A declared function: name, typed signature, version and the code.
+
+    Args:
+        name: Its name in SQL.
+        call: The function, or the class of a model.
+        parameters: The signature.
+        returns: Arrow type of the result.
+        version: Changes when results change.
+        doc: Its first line of help.
+        batch_size: Rows it likes at once.
+        device: ``"cpu"``, or ``"auto"`` for one that uses an accelerator when there is one.
+        memory: What it needs beside its batch, such as ``"4GB"``; shown to who plans a refresh.
+        on_error: ``"record"`` keeps a failed row as NULL with its reason; ``"raise"`` stops the refresh.
+        weights: Digest of what it loads, or a function of the constants that tells it; part of the fingerprint.
+        source: The file a user named, if it came from one.
+    """
 
     name: str
     call: Callable[..., Any]
@@ -63,6 +106,20 @@ class Function:
     returns: pa.DataType
     version: str
     doc: str = field(default="", compare=False)
+    batch_size: int = field(default=1024, compare=False)
+    device: Literal["cpu", "auto"] = field(default="cpu", compare=False)
+    memory: str | None = field(default=None, compare=False)
+    on_error: Literal["record", "raise"] = field(default="record", compare=False)
+    weights: str | Callable[..., str] | None = field(default=None, compare=False)
+    source: str | None = field(default=None, compare=False)
+
+    def digest(self, constants: Mapping[str, Any]) -> str:
+        """Digest of the weights it would load with these constants; empty without any."""
+        return self.weights(**constants) if callable(self.weights) else self.weights or ""
+
+    def open(self, constants: Mapping[str, Any], device: str = "cpu") -> Opened:
+        """The function ready to be called on arrays; a model is loaded on ``device``."""
+        return Opened(self, constants, device)
 
     @property
     def signature(self) -> str:
@@ -79,7 +136,45 @@ class Function:
         return f"{self.name}({', '.join(required)}{tail})"
 
 
+class Opened:
+    """A function with its constants fixed, and its model loaded. Close it; not for two threads at once."""
+
+    def __init__(self, function: Function, constants: Mapping[str, Any], device: str) -> None:
+        self._constants = dict(constants)
+        self._instance: Any = None
+        self._names = [p.name for p in function.parameters if not p.constant]
+        if inspect.isclass(function.call):
+            self._instance = function.call(**self._constants)
+            self._constants = {}
+            if hasattr(self._instance, "open"):
+                self._instance.open(device)
+        self._call: Callable[..., Any] = self._instance if self._instance is not None else function.call
+        self._takes_batch = _parameters_of(self._call) - self._constants.keys() == {"batch"} != set(self._names)
+
+    def __call__(self, arrays: Sequence[Any]) -> Any:
+        """The result for arrays of equal length, in the order of the parameters that are no constants."""
+        if self._takes_batch:
+            import pyarrow as pa
+
+            return self._call(pa.record_batch(list(arrays), names=self._names), **self._constants)
+        return self._call(**dict(zip(self._names, arrays, strict=True)), **self._constants)
+
+    def close(self) -> None:
+        """Let the model go."""
+        instance, self._instance = self._instance, None
+        if hasattr(instance, "close"):
+            instance.close()
+
+
+def _parameters_of(call: Callable[..., Any]) -> set[str]:
+    try:
+        return set(inspect.signature(call).parameters)
+    except (TypeError, ValueError):
+        return set()
+
+
 _registry: dict[str, Function] = {}
+_loading: str | None = None
 _load = threading.Lock()
 _loaded = False
 
@@ -87,25 +182,60 @@ _loaded = False
 def udf(
     *,
     returns: pa.DataType,
-    parameters: Sequence[Parameter],
+    parameters: Sequence[Parameter] | Mapping[str, pa.DataType],
     version: str,
     name: str | None = None,
+    batch_size: int = 1024,
+    device: Literal["cpu", "auto"] = "cpu",
+    memory: str | None = None,
+    on_error: Literal["record", "raise"] = "record",
+    weights: str | Callable[..., str] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare a function for SQL; the Python function itself is returned unchanged.
+    """Declare a function for SQL; the Python function or class itself is returned unchanged.
 
     Args:
-        returns: Arrow type of the result.
-        parameters: The signature, in order; required ones first.
-        version: Changes when results change.
+        returns: Arrow type of the result: numbers, strings, booleans, bytes, lists, fixed-size lists, structs.
+        parameters: The signature, in order, required ones first; or types by name.
+        version: Changes when results change; columns made with another version are stale.
         name: SQL name; the Python name otherwise.
+        batch_size: Rows it likes at once, when a column is computed.
+        device: ``"auto"`` for one that uses an accelerator when there is one.
+        memory: What it needs beside its batch, such as ``"4GB"``.
+        on_error: ``"record"`` keeps a failed row as NULL and its reason in ``meta.errors``; ``"raise"`` stops.
+        weights: Digest of the weights, or a function of the constants that returns it.
 
     Raises:
         RequestError: The name is taken by another function.
+
+    Example:
+        >>> import pyarrow as pa, pyarrow.compute as pc
+        >>> @udf(returns=pa.int32(), parameters={"text": pa.string()}, version="1", name="doc_length")
+        ... def doc_length(text: pa.Array) -> pa.Array:
+        ...     return pc.utf8_length(text)
+        >>> function("doc_length").signature
+        'doc_length(text)'
     """
+    if not isinstance(parameters, list | tuple):
+        items = parameters.items() if hasattr(parameters, "items") else ((p.name, p) for p in parameters)
+        parameters = [p if isinstance(p, Parameter) else Parameter(n, p) for n, p in items]
+    signature = tuple(parameters)
 
     def declare(call: Callable[..., Any]) -> Callable[..., Any]:
         doc = (call.__doc__ or "").strip().splitlines()
-        function = Function(name or call.__name__, call, tuple(parameters), returns, version, doc[0] if doc else "")
+        function = Function(
+            (name or call.__name__).lower(),
+            call,
+            signature,
+            returns,
+            version,
+            doc[0] if doc else "",
+            batch_size=batch_size,
+            device=device,
+            memory=memory,
+            on_error=on_error,
+            weights=weights,
+            source=_loading,
+        )
         known = _registry.get(function.name)
         if known is not None and known.call.__module__ != call.__module__:
             raise RequestError(
@@ -115,6 +245,39 @@ def udf(
         return call
 
     return declare
+
+
+def load_file(path: str) -> list[str]:
+    """Run a user's Python file for the functions it declares; returns their names. The same file again does nothing.
+
+    Raises:
+        NotFoundError: It is not there.
+        RequestError: It fails, or declares no function.
+    """
+    global _loading  # noqa: PLW0603 - tells `udf` which file it runs in
+    file = Path(path).expanduser().resolve()
+    if not file.is_file():
+        raise NotFoundError(f"no file of functions at {path}", code="E1031")
+    name = "counterbalance_udfs_" + hashlib.sha256(str(file).encode()).hexdigest()[:12]
+    if name not in sys.modules:
+        functions()
+        spec = importlib.util.spec_from_file_location(name, file)
+        if spec is None or spec.loader is None:
+            raise RequestError(f"{path} is no Python file", code="E3060")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name], _loading = module, str(file)
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            del sys.modules[name]
+            reason = error.message if isinstance(error, RequestError) else f"{type(error).__name__}: {error}"
+            raise RequestError(f"{path} cannot be loaded: {reason}", code="E3060") from error
+        finally:
+            _loading = None
+    found = [f.name for f in _registry.values() if f.source == str(file)]
+    if not found:
+        raise RequestError(f"{path} declares no function", code="E3061", hint="decorate one with @counterbalance.udf")
+    return found
 
 
 def functions() -> dict[str, Function]:

@@ -154,3 +154,5 @@ SENSITIVE_ATTRIBUTES: Final = frozenset(
 """Attributes of ``labels`` that are kept apart and read only in a session opened with a purpose."""
 CODE_SUFFIX: Final = "__code"
 """Suffix of the hidden int16 column that stands beside a coded one."""
+STAMP_SUFFIX: Final = "__v"
+"""Suffix of the hidden int64 column beside a generated one: the table version its value was published on."""

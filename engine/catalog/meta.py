@@ -47,6 +47,8 @@ RUNS: Final = pa.schema(
         pa.field("details", pa.string()),
         pa.field("user", pa.string()),
         pa.field("versions", _VERSIONS),
+        pa.field("fingerprint", pa.string()),
+        pa.field("versions_in", _VERSIONS),
     ]
 )
 ERRORS: Final = pa.schema(
@@ -75,7 +77,17 @@ CODES: Final = pa.schema(
 TAGS: Final = pa.schema(
     [pa.field("name", pa.string()), pa.field("at", _TIME), pa.field("versions", _VERSIONS)],
 )
-SCHEMAS: Final = {"runs": RUNS, "errors": ERRORS, "codes": CODES, "tags": TAGS}
+DEFINITIONS: Final = pa.schema(
+    [
+        pa.field("at", _TIME),
+        pa.field("user", pa.string()),
+        pa.field("target", pa.string()),
+        pa.field("kind", pa.string()),
+        pa.field("state", pa.string()),
+        pa.field("body", pa.string()),
+    ]
+)
+SCHEMAS: Final = {"runs": RUNS, "errors": ERRORS, "codes": CODES, "tags": TAGS, "definitions": DEFINITIONS}
 _FALLBACK_USER: Final = "unknown"
 
 
@@ -92,16 +104,27 @@ def user() -> str:
         return _FALLBACK_USER
 
 
-def read(location: Location, name: str) -> pa.Table:
-    """All rows of a system table; empty when nothing was written yet."""
-    dataset = tables.open_table(location, f"meta/{name}")
-    return SCHEMAS[name].empty_table() if dataset is None else dataset.to_table()
+def read(location: Location, name: str, version: int | None = None) -> pa.Table:
+    """All rows of a system table, now or at a version of it; empty when nothing was written yet."""
+    dataset = tables.open_table(location, f"meta/{name}", version)
+    if dataset is None:
+        return SCHEMAS[name].empty_table()
+    rows = dataset.to_table()
+    for field_ in SCHEMAS[name]:  # a lake of an earlier release lacks the newer columns
+        if field_.name not in rows.column_names:
+            rows = rows.append_column(field_, pa.nulls(len(rows), field_.type))
+    return rows
 
 
 def write(location: Location, name: str, rows: list[dict[str, Any]]) -> None:
-    """Append rows to a system table."""
+    """Append rows to a system table; one of an earlier release gets the columns that are new."""
     if location.is_local:
         (location.path / "meta").mkdir(parents=True, exist_ok=True)
+    dataset = tables.open_table(location, f"meta/{name}")
+    known = SCHEMAS[name].names if dataset is None else dataset.schema.names
+    missing = [field_ for field_ in SCHEMAS[name] if field_.name not in known]
+    if dataset is not None and missing:
+        dataset.add_columns(pa.schema(missing))
     tables.append(location, f"meta/{name}", pa.Table.from_pylist(rows, schema=SCHEMAS[name]))
 
 
@@ -136,19 +159,37 @@ class Run:
         mode: str,
         counts: Mapping[str, int],
         details: str = "",
+        fingerprint: str | None = None,
+        versions_in: Mapping[str, int] | None = None,
     ) -> None:
         """Say that it ended, and with what."""
-        self._append(state, versions, coded, mode=mode, details=details, **counts)
+        inputs = None if versions_in is None else as_versions(versions_in, ())
+        more = {"fingerprint": fingerprint, "versions_in": inputs, **counts}
+        self._append(state, versions, coded, mode=mode, details=details, **more)
+
+    def note(
+        self,
+        mode: str,
+        *,
+        counts: Mapping[str, int],
+        details: str = "",
+        fingerprint: str | None = None,
+        versions_in: Mapping[str, int] | None = None,
+    ) -> None:
+        """Say that it ended without having written; what readers see is not touched."""
+        inputs = None if versions_in is None else as_versions(versions_in, ())
+        more = {"fingerprint": fingerprint, "versions_in": inputs, **counts}
+        self._append("finished", None, (), mode=mode, details=details, **more)
 
     def _append(
         self,
         state: str,
-        versions: Mapping[str, int],
+        versions: Mapping[str, int] | None,
         coded: Collection[str],
         *,
         mode: str | None,
         details: str = "",
-        **counts: int,
+        **more: Any,
     ) -> None:
         at = now()
         row = {
@@ -162,8 +203,8 @@ class Run:
             "seconds": (at - self.started).total_seconds(),
             "details": details,
             "user": user(),
-            "versions": as_versions(versions, coded),
-            **counts,
+            "versions": None if versions is None else as_versions(versions, coded),
+            **more,
         }
         write(self.location, "runs", [row])
 

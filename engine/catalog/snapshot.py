@@ -68,7 +68,7 @@ def take(location: Location, at: str | None = None) -> Snapshot:
     """
     while True:
         journal = tables.latest_version(location, "meta/runs")
-        runs = [r for r in meta.read(location, "runs").to_pylist() if r["kind"] == "ingest"]
+        runs = [r for r in meta.read(location, "runs").to_pylist() if r["versions"] is not None]
         if at is not None:
             return _at(location, at, runs)
         last = runs[-1] if runs else None

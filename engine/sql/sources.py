@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.dataset as pads
 
-from counterbalance.engine.schema import CODE_SUFFIX
+from counterbalance.engine.schema import CODE_SUFFIX, STAMP_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,15 +30,28 @@ _UNKNOWN_CODE: Final = -2
 
 
 def visible_schema(dataset: lance.LanceDataset, hidden: frozenset[str] = frozenset()) -> pa.Schema:
-    """The columns that SQL sees: no blobs, no codes, nothing hidden; half floats as float32."""
-    fields = [pa.field(f.name, _widened(f.type)) for f in dataset.schema if _is_visible(f) and f.name not in hidden]
+    """The columns that SQL sees: no bytes, no codes, no stamps, nothing hidden; half floats as float32."""
+    names = set(dataset.schema.names)
+    fields = [
+        pa.field(f.name, _widened(f.type)) for f in dataset.schema if _is_visible(f, names) and f.name not in hidden
+    ]
     return pa.schema(fields)
 
 
-def _is_visible(field: pa.Field) -> bool:
+def bytes_of(dataset: lance.LanceDataset) -> list[str]:
+    """Columns that hold bytes: functions get them, a plain ``SELECT *`` does not."""
+    return [f.name for f in dataset.schema if _is_bytes(f)]
+
+
+def _is_bytes(field: pa.Field) -> bool:
     extension = str(getattr(field.type, "extension_name", ""))
     marked = field.metadata is not None and field.metadata.get(b"lance-encoding:blob") == b"true"
-    return not (field.name.endswith(CODE_SUFFIX) or extension.startswith("lance.blob") or marked)
+    return extension.startswith("lance.blob") or marked or pa.types.is_binary(field.type)
+
+
+def _is_visible(field: pa.Field, names: set[str]) -> bool:
+    is_stamp = field.name.endswith(STAMP_SUFFIX) and field.name.removesuffix(STAMP_SUFFIX) in names
+    return not (field.name.endswith(CODE_SUFFIX) or is_stamp or _is_bytes(field))
 
 
 def _widened(kind: pa.DataType) -> pa.DataType:

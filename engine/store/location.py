@@ -90,6 +90,15 @@ class Location:
         system, path = fsspec.core.url_to_fs(self.root, **options)
         return system, path
 
+    def files(self) -> tuple[Any, str]:
+        """As ``filesystem``, for a lake in memory too, whose files live in fsspec's memory."""
+        if not self.is_memory:
+            return self.filesystem()
+        import fsspec
+
+        system, path = fsspec.core.url_to_fs("memory://" + self.root.removeprefix("shared-memory://"))
+        return system, path
+
     def folders(self, under: str = "") -> Iterator[str]:
         """Names of the Lance tables that lie there, whoever made them."""
         if self.is_memory:

@@ -1,4 +1,4 @@
-"""One writer a lake.
+"""One writer a lake, and one refresh.
 
 A local lake is locked with ``flock`` on ``.lock`` in its folder: a dead process keeps nothing. On an object store the
 lock is a small object created only if absent, renewed while it is held, and taken over once it has not been renewed for
@@ -24,28 +24,30 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 NAME: Final = ".lock"
+REFRESH: Final = ".refresh-lock"
 LEASE_SECONDS: Final = 60.0
 _memory_locks: dict[str, threading.Lock] = {}
 
 
 @contextlib.contextmanager
-def writer_lock(location: Location, purpose: str, *, wait: float = 1.0) -> Iterator[None]:
-    """Hold the lake's writer lock.
+def writer_lock(location: Location, purpose: str, *, wait: float = 1.0, name: str = NAME) -> Iterator[None]:
+    """Hold the lake's writer lock, or another one of it by name.
 
     Args:
         location: The lake.
         purpose: What is being done; told to whoever is kept out.
         wait: Seconds to wait for another writer.
+        name: Which lock: ``NAME`` for writers of tables, ``REFRESH`` for the one refresh.
 
     Raises:
         BusyError: Another writer holds it; the message names its process.
     """
     if location.is_memory:
-        holder: Any = _memory(location, wait)
+        holder: Any = _memory(location, wait, name)
     elif location.is_local:
-        holder = _flock(location, purpose, wait)
+        holder = _flock(location, purpose, wait, name)
     else:
-        holder = _lease(location, purpose, wait)
+        holder = _lease(location, purpose, wait, name)
     with holder:
         yield
 
@@ -70,8 +72,8 @@ def _parse(text: str) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _memory(location: Location, wait: float) -> Iterator[None]:
-    lock = _memory_locks.setdefault(location.root, threading.Lock())
+def _memory(location: Location, wait: float, name: str) -> Iterator[None]:
+    lock = _memory_locks.setdefault(f"{location.root}/{name}", threading.Lock())
     if not lock.acquire(timeout=wait):
         raise _busy(location, {})
     try:
@@ -81,9 +83,9 @@ def _memory(location: Location, wait: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _flock(location: Location, purpose: str, wait: float) -> Iterator[None]:
+def _flock(location: Location, purpose: str, wait: float, name: str) -> Iterator[None]:
     made = not location.path.exists()
-    handle = _locked_file(location, time.monotonic() + wait)
+    handle = _locked_file(location, time.monotonic() + wait, name)
     try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, json.dumps(_note(purpose)).encode(), 0)
@@ -91,18 +93,18 @@ def _flock(location: Location, purpose: str, wait: float) -> Iterator[None]:
     finally:
         os.ftruncate(handle, 0)
         if made:
-            _remove_if_bare(location)
+            _remove_if_bare(location, name)
         os.close(handle)
 
 
-def _locked_file(location: Location, deadline: float) -> int:
+def _locked_file(location: Location, deadline: float, name: str) -> int:
     """The locked file; one that was removed while it was waited for is no lock, and the next one is tried."""
     import fcntl
 
     while True:
         try:
             location.path.mkdir(parents=True, exist_ok=True)
-            handle = os.open(location.path / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            handle = os.open(location.path / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             if isinstance(error, FileNotFoundError | FileExistsError) and time.monotonic() < deadline:
                 time.sleep(0.02)
@@ -121,18 +123,18 @@ def _locked_file(location: Location, deadline: float) -> int:
         os.close(handle)
 
 
-def _remove_if_bare(location: Location) -> None:
+def _remove_if_bare(location: Location, name: str) -> None:
     """Leave no folder behind where nothing was written."""
     with contextlib.suppress(OSError):
-        if [e.name for e in location.path.iterdir()] == [NAME]:
-            (location.path / NAME).unlink()
+        if [e.name for e in location.path.iterdir()] == [name]:
+            (location.path / name).unlink()
             location.path.rmdir()
 
 
 @contextlib.contextmanager
-def _lease(location: Location, purpose: str, wait: float) -> Iterator[None]:
+def _lease(location: Location, purpose: str, wait: float, name: str) -> Iterator[None]:
     system, root = location.filesystem()
-    path = f"{root}/{NAME}"
+    path = f"{root}/{name}"
     token = {**_note(purpose), "token": os.urandom(8).hex()}
     deadline = time.monotonic() + wait
     while not _take(location, system, path, token):

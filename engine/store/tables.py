@@ -13,6 +13,8 @@ from counterbalance.engine.errors import StorageError
 from counterbalance.engine.store.location import session
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import lance
     import pyarrow as pa
 
@@ -68,16 +70,32 @@ def append(location: Location, name: str, rows: pa.Table | pa.RecordBatchReader,
     Raises:
         StorageError: The rows could not be written (disk full, no permission, no such bucket …).
     """
+    exists = open_table(location, name) is not None
+    return _write(location, name, rows, "append" if exists else "create", message)
+
+
+def overwrite(location: Location, name: str, rows: pa.RecordBatchReader) -> int:
+    """Rows and columns in the place of all that is there, which stays readable at its versions; returns the new one.
+
+    Raises:
+        StorageError: The rows could not be written.
+    """
+    exists = open_table(location, name) is not None
+    return _write(location, name, rows, "overwrite" if exists else "create", None)
+
+
+def _write(
+    location: Location, name: str, rows: pa.Table | pa.RecordBatchReader, mode: str, message: str | None
+) -> int:
     import lance
 
-    exists = open_table(location, name) is not None
-    if location.is_local and not exists:
+    if location.is_local and mode == "create":
         location.path.mkdir(parents=True, exist_ok=True)
     try:
         dataset = lance.write_dataset(
             rows,
             location.table(name),
-            mode="append" if exists else "create",
+            mode=mode,
             storage_options=location.lance_options() or None,
             session=session(),
             enable_stable_row_ids=True,
@@ -108,6 +126,17 @@ def fill(location: Location, name: str, key: str, rows: pa.Table) -> int:
     except OSError as error:
         raise _unwritten(location, name, error) from error
     return latest_version(location, name) or 0
+
+
+def update(location: Location, name: str, key: Sequence[str], rows: pa.Table) -> None:
+    """As ``fill``, for a key of several columns."""
+    dataset = open_table(location, name)
+    if dataset is None:
+        raise StorageError(f"table {name!r} of {location.uri} is gone", code="E6004")
+    try:
+        dataset.merge_insert(list(key)).when_matched_update_all().execute(rows)
+    except OSError as error:
+        raise _unwritten(location, name, error) from error
 
 
 def delete(location: Location, name: str, predicate: str) -> int:

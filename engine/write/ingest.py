@@ -7,6 +7,7 @@ same call goes on where it stopped. Readers see none of it before the end (``cat
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,7 @@ class Progress:
     total: int | None
     unit: str
     rows: int
+    errors: int = 0
 
 
 @dataclass(slots=True)
@@ -303,9 +305,8 @@ class _Ingest:
             if tables.open_table(self._location, f"meta/{name}") is not None:
                 tables.drop(self._location, f"meta/{name}")
         for folder in ("meta", "sensitive") if self._location.is_local else ():
-            path = self._location.path / folder
-            if path.is_dir():
-                path.rmdir()
+            with contextlib.suppress(OSError):  # it is not there, or holds the log of somebody's access
+                (self._location.path / folder).rmdir()
 
 
 def _holds(location: Location, name: str, version: int, codes: Mapping[str, list[str | None]]) -> bool:

@@ -1,0 +1,69 @@
+"""Which devices a column's workers get. Whether there are GPUs is asked where the model will run, not before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from counterbalance.engine.errors import RequestError, StorageError
+from counterbalance.engine.sql.expression import analyse
+from counterbalance.engine.store import tables
+from counterbalance.engine.store.location import Location
+
+if TYPE_CHECKING:
+    from counterbalance.engine.executors.protocol import Job
+    from counterbalance.engine.sql.expression import Expression
+
+
+def expression(job: Job) -> Expression:
+    """What a job computes.
+
+    Raises:
+        StorageError: Its table is gone.
+    """
+    from counterbalance.engine.functions import load_file
+
+    for file in job.udfs:
+        load_file(file)
+    dataset = tables.open_table(Location(job.uri, dict(job.storage_options)), job.table, job.version)
+    if dataset is None:
+        raise StorageError(f"table {job.table!r} of {job.uri} is gone", code="E6009")
+    return analyse(job.sql, job.table, dataset.schema.names, job.type)
+
+
+def wanted(job: Job) -> bool:
+    """Whether a function of the job can use an accelerator."""
+    return expression(job).device == "auto"
+
+
+def available(wish: str, *, wants: bool) -> list[str]:
+    """The devices of this machine that a wish names, at least one.
+
+    Args:
+        wish: ``"auto"``, ``"cpu"``, ``"cuda"`` (every GPU) or one such as ``"cuda:1"``.
+        wants: Whether a function can use an accelerator; without, it is the CPU whatever the wish.
+
+    Raises:
+        RequestError: GPUs are asked for, and torch sees none.
+
+    Example:
+        >>> available("cpu", wants=True), available("cuda", wants=False)
+        (['cpu'], ['cpu'])
+    """
+    if not wants or wish == "cpu":
+        return ["cpu"]
+    count = _gpus()
+    every = [f"cuda:{i}" for i in range(count)]
+    if wish == "auto":
+        return every or ["cpu"]
+    if not every or (wish != "cuda" and wish not in every):
+        seen = f"torch sees {count} here" if count else "torch is not installed here, or sees no GPU"
+        raise RequestError(f"no device {wish!r}: {seen}", code="E3462", hint="say --device auto or cpu")
+    return every if wish == "cuda" else [wish]
+
+
+def _gpus() -> int:
+    try:
+        import torch
+    except ImportError:
+        return 0
+    return int(torch.cuda.device_count()) if torch.cuda.is_available() else 0

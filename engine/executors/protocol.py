@@ -1,0 +1,121 @@
+"""What an executor is given and what it tells: jobs, tasks and events, all of them plain data.
+
+An executor is a class with one method, ``run(job, tasks)``, that yields events until every task is done. It calls
+``work.Worker(job).run(task)`` wherever it likes; a task that was lost with its worker is simply run again, because what a
+task has computed lies in the spool and is not computed twice.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One column to compute.
+
+    Args:
+        uri: The lake.
+        storage_options: For its object store.
+        table: Table of the column.
+        version: Version of the table to read.
+        sql: The column's expression.
+        type: SQL type it was declared with, if any.
+        key: Key columns of the table, for naming rows that fail.
+        stamps: Stamp columns of the generated columns that the expression reads.
+        stale: Lance filter that selects the rows to compute.
+        spool: Folder of results, relative to the lake.
+        batch_size: Rows at once, or ``None`` for what the functions like.
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:0"`` …
+        udfs: Files of the user's own functions.
+    """
+
+    uri: str
+    storage_options: Mapping[str, str]
+    table: str
+    version: int
+    sql: str
+    type: str | None
+    key: tuple[str, ...]
+    stamps: tuple[str, ...]
+    stale: str | None
+    spool: str
+    batch_size: int | None
+    device: str
+    udfs: tuple[str, ...]
+
+    def to_json(self) -> str:
+        """For another process."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Job:
+        """From another process."""
+        body = json.loads(text)
+        for name in ("key", "stamps", "udfs"):
+            body[name] = tuple(body[name])
+        return cls(**body)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Rows of one fragment, by row id from ``low`` to ``high`` inclusive."""
+
+    number: int
+    fragment: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened in a task.
+
+    Args:
+        task: Its number.
+        rows: Rows computed just now.
+        errors: How many of them failed.
+        message: The first failure among them, if any.
+        done: The task is finished.
+        note: Something a person should know, such as a smaller batch size.
+    """
+
+    task: int
+    rows: int = 0
+    errors: int = 0
+    message: str | None = None
+    done: bool = False
+    note: str | None = None
+
+    def to_json(self) -> str:
+        """For another process."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Event:
+        """From another process."""
+        return cls(**json.loads(text))
+
+
+class Executor(Protocol):
+    """Runs the tasks of a job somewhere. Closing the iterator stops all of it."""
+
+    def run(self, job: Job, tasks: Sequence[Task]) -> Iterator[Event]:
+        """Run all tasks; yields events in any order, a done one for each task.
+
+        Raises:
+            CounterbalanceError: The function cannot be loaded, must not fail (``on_error = "raise"``), or its worker
+                died again and again.
+        """
+
+
+def as_error(body: Mapping[str, Any]) -> Exception:
+    """An error that another process told as ``CounterbalanceError.to_dict``."""
+    from counterbalance.engine.errors import FunctionError
+
+    return FunctionError(str(body["message"]), code=body.get("code"), hint=body.get("hint"))

@@ -1,0 +1,191 @@
+"""Results that are computed but not yet published: append-only Arrow streams in the lake's own storage.
+
+One folder a column, fingerprint and round of computing. Each task appends to a file of its own, batch by batch, so that a
+killed worker loses the batch it was in and no other; a file that was cut off is read up to its last whole batch. On an
+object store every batch is an object. A row is held with its *stamp*: the highest version among the row's own and those
+its generated inputs were published on. A result counts only while the row still has that stamp.
+"""
+
+from __future__ import annotations
+
+import io
+import secrets
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from counterbalance.engine.store.location import Location
+
+ROOT: Final = "refresh"
+SUFFIX: Final = ".arrows"
+ROW: Final = "row_id"
+STAMP: Final = "stamp"
+VALUE: Final = "value"
+KEY: Final = "key"
+CODE: Final = "code"
+MESSAGE: Final = "message"
+
+
+def schema(value: pa.DataType) -> pa.Schema:
+    """Columns of a spool file; ``key``, ``code`` and ``message`` are set where the row failed."""
+    fields = [(ROW, pa.int64()), (STAMP, pa.int64()), (VALUE, value)]
+    return pa.schema([*fields, (KEY, pa.string()), (CODE, pa.string()), (MESSAGE, pa.string())])
+
+
+class Spool:
+    """A folder of results.
+
+    Args:
+        location: The lake.
+        folder: Its path in the lake, such as ``refresh/captions.sentiment/3f2a…-9c41``.
+    """
+
+    def __init__(self, location: Location, folder: str) -> None:
+        self._location, self.folder = location, folder
+        self._system, root = location.files()
+        self._root = f"{root}/{folder}"
+
+    @property
+    def token(self) -> str:
+        """What tells this round of computing from another one of the same fingerprint."""
+        return self.folder.rsplit("-", 1)[-1]
+
+    def files(self) -> list[str]:
+        """Names of its files, in order."""
+        self._system.invalidate_cache()
+        if not self._system.exists(self._root):
+            return []
+        names = (p.rstrip("/").rsplit("/", 1)[-1] for p in self._system.ls(self._root, detail=False))
+        return sorted(n for n in names if n.endswith(SUFFIX))
+
+    def read(self, file: str) -> list[pa.RecordBatch]:
+        """The whole batches of a file; a local one is mapped, not loaded."""
+        path = f"{self._root}/{file}"
+        try:
+            source: Any = (
+                pa.memory_map(path) if self._location.is_local else pa.py_buffer(self._system.cat_file(path))
+            )
+            reader = pa.ipc.open_stream(source)
+        except (pa.ArrowInvalid, OSError):
+            return []
+        batches = []
+        while True:
+            try:
+                batches.append(reader.read_next_batch())
+            except (StopIteration, pa.ArrowInvalid, OSError):
+                return batches
+
+    def writer(self, name: str, value: pa.DataType) -> Writer:
+        """A fresh file that batches are appended to."""
+        self._system.makedirs(self._root, exist_ok=True)
+        file = f"{name}-{secrets.token_hex(4)}"
+        if self._location.is_local:
+            return _File(f"{self._root}/{file}{SUFFIX}", schema(value))
+        return _Objects(self._system, f"{self._root}/{file}", schema(value))
+
+    def remove(self) -> None:
+        """Let it go, with everything in it."""
+        if self._system.exists(self._root):
+            self._system.rm(self._root, recursive=True)
+
+
+class Writer:
+    """Appends batches; each is safe from a kill of this process once ``append`` has returned."""
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Keep a batch."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Nothing more comes."""
+
+
+class _File(Writer):
+    """A local file. No end mark is written: it would look like data behind a batch that was cut off by a full disk."""
+
+    def __init__(self, path: str, fields: pa.Schema) -> None:
+        self._path, self._fields = path, fields
+        self._file: Any = None
+        self._stream: Any = None
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        if self._stream is None:
+            self._file = pa.OSFile(self._path, "wb")  # unbuffered; a plain raw file may write a part and not say so
+            self._stream = pa.ipc.new_stream(self._file, self._fields)
+        self._stream.write_batch(batch)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+class _Objects(Writer):
+    def __init__(self, system: Any, path: str, fields: pa.Schema) -> None:
+        self._system, self._path, self._fields = system, path, fields
+        self._count = 0
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, self._fields) as stream:
+            stream.write_batch(batch)
+        self._system.pipe_file(f"{self._path}-{self._count:06}{SUFFIX}", sink.getvalue())
+        self._count += 1
+
+
+class Done:
+    """Which rows a spool holds, with which stamp."""
+
+    def __init__(self) -> None:
+        self._rows: NDArray[np.int64] = np.empty(0, np.int64)
+        self._stamps: NDArray[np.int64] = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, batches: list[pa.RecordBatch]) -> None:
+        """Add rows; of a row that is there twice the higher stamp counts, in whatever order files are read."""
+        if batches:
+            rows = np.concatenate([b.column(ROW).to_numpy() for b in batches])
+            self._join(rows, np.concatenate([b.column(STAMP).to_numpy() for b in batches]))
+
+    def absorb(self, other: Done) -> None:
+        """Add what another one holds."""
+        if len(other):
+            self._join(other._rows, other._stamps)  # noqa: SLF001 - of the same class
+
+    def _join(self, more_rows: NDArray[np.int64], more_stamps: NDArray[np.int64]) -> None:
+        rows = np.concatenate([self._rows, more_rows])
+        stamps = np.concatenate([self._stamps, more_stamps])
+        order = np.lexsort((stamps, rows))
+        rows, stamps = rows[order], stamps[order]
+        last = np.append(rows[1:] != rows[:-1], True) if len(rows) else np.empty(0, bool)  # noqa: FBT003
+        self._rows, self._stamps = rows[last], stamps[last]
+
+    def has(self, rows: NDArray[np.int64], stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these rows are held with this stamp."""
+        if not len(self._rows):
+            return np.zeros(len(rows), bool)
+        at = np.minimum(np.searchsorted(self._rows, rows), len(self._rows) - 1)
+        found: NDArray[np.bool_] = (self._rows[at] == rows) & (self._stamps[at] == stamps)
+        return found
+
+
+def rounds(location: Location, target: str) -> Iterator[Spool]:
+    """The spools of a target that lie in the lake, whatever their fingerprint."""
+    system, root = location.files()
+    folder = f"{root}/{ROOT}/{target}"
+    system.invalidate_cache()
+    if system.exists(folder):
+        for path in sorted(system.ls(folder, detail=False)):
+            yield Spool(location, f"{ROOT}/{target}/{path.rstrip('/').rsplit('/', 1)[-1]}")
+
+
+def fresh(location: Location, target: str, fingerprint: str) -> Spool:
+    """A new round for a fingerprint."""
+    return Spool(location, f"{ROOT}/{target}/{fingerprint}-{secrets.token_hex(4)}")

@@ -1,0 +1,240 @@
+"""What a worker does with a task: read the stale rows, compute them batch by batch, keep every batch in the spool."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from counterbalance.engine.errors import FunctionError, StorageError
+from counterbalance.engine.executors import spool as spools
+from counterbalance.engine.executors.protocol import Event
+from counterbalance.engine.functions import load_file
+from counterbalance.engine.sql.expression import Evaluator, analyse
+from counterbalance.engine.store import tables
+from counterbalance.engine.store.location import Location
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from counterbalance.engine.executors.protocol import Job, Task
+
+_ROW_VERSION: Final = "_row_last_updated_at_version"
+_FATAL: Final = (FunctionError, ImportError, SystemExit)
+
+
+class Worker:
+    """Runs tasks of one job, one after the other. The function is loaded at the first row; close the worker in the end.
+
+    Args:
+        job: What to compute.
+        guard: Held while a batch is appended to the spool.
+    """
+
+    def __init__(self, job: Job, guard: AbstractContextManager[Any] | None = None) -> None:
+        for file in job.udfs:
+            load_file(file)
+        self._job, self._guard = job, guard or nullcontext()
+        self._location = Location(job.uri, dict(job.storage_options))
+        dataset = tables.open_table(self._location, job.table, job.version)
+        if dataset is None:
+            raise StorageError(f"table {job.table!r} of {job.uri} is gone", code="E6007")
+        self._dataset = dataset
+        self._spool = spools.Spool(self._location, job.spool)
+        expression = analyse(job.sql, job.table, dataset.schema.names, job.type)
+        self._columns = list(expression.columns)
+        types = {c: input_type(dataset.schema.field(c)) for c in self._columns}
+        self._evaluator = Evaluator(expression, types)
+        self._must_not_fail = expression.must_not_fail
+        self._size = self._full_size = job.batch_size or expression.batch_size
+        self._opened = False
+        self._done = spools.Done()
+        for file in self._spool.files():
+            self._done.add(self._spool.read(file))
+
+    def close(self) -> None:
+        """Let the function go."""
+        self._evaluator.close()
+
+    def run(self, task: Task) -> Iterator[Event]:
+        """Compute a task; what lies in the spool already is not computed again."""
+        done = self._done_of(task)
+        writer = self._spool.writer(_file_name(task), self._evaluator.type)
+        try:
+            for rows, ids, stamps in self._stale(task):
+                held = done.has(ids, stamps)
+                if held.all():
+                    continue
+                keep = np.flatnonzero(~held)
+                rows = rows.take(pa.array(keep)) if held.any() else rows  # noqa: PLW2901 - the rest of the same batch
+                yield from self._batch(task, writer, rows, ids[keep], stamps[keep])
+        finally:
+            writer.close()
+        yield Event(task.number, done=True)
+
+    def _done_of(self, task: Task) -> spools.Done:
+        """What the spool held at first, and what a worker that was lost left of this fragment since."""
+        done = spools.Done()
+        done.add([b for f in self._spool.files() if f.startswith(_file_name(task) + "-") for b in self._spool.read(f)])
+        self._done.absorb(done)
+        return self._done
+
+    def _stale(self, task: Task) -> Iterator[tuple[pa.RecordBatch, Any, Any]]:
+        """Batches of rows to compute, with their row ids and stamps."""
+        job = self._job
+        fragment = self._dataset.get_fragment(task.fragment)
+        if fragment is None:
+            return
+        where = f"_rowid >= {task.low} AND _rowid <= {task.high}"
+        names = [*self._columns, *(k for k in job.key if k not in self._columns), *job.stamps, _ROW_VERSION]
+        scanner = self._dataset.scanner(
+            columns=list(dict.fromkeys(names)),
+            filter=where if job.stale is None else f"({job.stale}) AND {where}",
+            fragments=[fragment],
+            with_row_id=True,
+            batch_size=max(self._size, 256),
+            blob_handling="all_binary",
+            scan_in_order=True,
+        )
+        for batch in _sized(scanner.to_batches(), self._size):
+            stamps = batch.column(_ROW_VERSION).to_numpy().astype(np.int64)
+            for name in job.stamps:
+                own = pc.fill_null(batch.column(name), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+                stamps = np.maximum(stamps, own)
+            yield batch, batch.column("_rowid").to_numpy().astype(np.int64), stamps
+
+    def _batch(
+        self, task: Task, writer: spools.Writer, rows: pa.RecordBatch, ids: Any, stamps: Any
+    ) -> Iterator[Event]:
+        if not self._opened:
+            self._evaluator.open(self._job.device)
+            self._opened = True
+        notes: list[str] = []
+        values, errors = self._computed(rows, notes)
+        if errors and self._must_not_fail:
+            row, (_, message) = min(errors.items())
+            where = f"{self._job.table} {key_text(rows, self._job.key, row)}"
+            raise FunctionError(f"{self._job.sql} failed for {where}: {message}", code="E8004")
+        keys, codes, messages = (
+            [None if i not in errors else text(i) for i in range(len(ids))] if errors else pa.nulls(len(ids), pa.string())
+            for text in (
+                lambda i: key_text(rows, self._job.key, i),
+                lambda i: errors[i][0],
+                lambda i: errors[i][1],
+            )
+        )
+        columns = [ids, stamps, values, keys, codes, messages]
+        schema = spools.schema(values.type)
+        arrays = [c if isinstance(c, pa.Array) else pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
+        with self._guard:
+            writer.append(pa.record_batch(arrays, schema=schema))
+        first = errors[min(errors)][1] if errors else None
+        yield Event(task.number, rows=len(ids), errors=len(errors), message=first, note=notes[0] if notes else None)
+
+    def _computed(self, rows: pa.RecordBatch, notes: list[str]) -> tuple[pa.Array, dict[int, tuple[str, str]]]:
+        """Values of all rows, and (code, message) of those that failed.
+
+        A batch that fails is halved until the rows that fail stand alone; after running out of memory, batches stay
+        small for the rest of the job.
+        """
+        count = rows.num_rows
+        if count > self._size:
+            parts = [self._computed(rows.slice(i, self._size), notes) for i in range(0, count, self._size)]
+            return _joined(parts, [min(self._size, count - i) for i in range(0, count, self._size)])
+        failure: tuple[str, str]
+        try:
+            found = self._evaluator(rows)
+        except _FATAL as error:
+            raise _unloadable(error, self._job.sql) from error
+        except Exception as error:  # noqa: BLE001 - whatever a user's function raises belongs to its rows
+            memory = _out_of_memory(error)
+            failure = ("out_of_memory" if memory else type(error).__name__, said(error))
+        else:
+            return found.values, {row: ("failed", message) for row, message in found.errors.items()}
+        # What the failed call held in memory is let go only here, where its exception is gone.
+        if memory:
+            self._smaller(count, notes)
+        if count == 1:
+            return pa.nulls(1, self._evaluator.type), {0: failure}
+        half = count // 2
+        parts = [self._computed(rows.slice(0, half), notes), self._computed(rows.slice(half), notes)]
+        return _joined(parts, [half, count - half])
+
+    def _smaller(self, count: int, notes: list[str]) -> None:
+        """Go on with smaller batches; a row that is too large even alone is its own fault, and says nothing of others."""
+        self._size = max(1, count // 2) if count > 1 else self._full_size
+        notes.append(f"out of memory at {count} rows; going on with {self._size}")
+        _release()
+
+
+def _joined(parts: list[Any], sizes: list[int]) -> tuple[pa.Array, dict[int, tuple[str, str]]]:
+    errors: dict[int, tuple[str, str]] = {}
+    start = 0
+    for (_, found), size in zip(parts, sizes, strict=True):
+        errors |= {start + row: what for row, what in found.items()}
+        start += size
+    return pa.concat_arrays([values for values, _ in parts]), errors
+
+
+def _sized(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of exactly ``size``, the last one shorter: filters leave Lance's own batches ragged."""
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        rest = batch
+        while count + rest.num_rows >= size:
+            take = size - count
+            held.append(rest.slice(0, take))
+            yield held[0] if len(held) == 1 else pa.concat_batches(held)
+            rest, held, count = rest.slice(take), [], 0
+        if rest.num_rows:
+            held.append(rest)
+            count += rest.num_rows
+    if held:
+        yield held[0] if len(held) == 1 else pa.concat_batches(held)
+
+
+def _file_name(task: Task) -> str:
+    return f"f{task.fragment:08}-{task.low}"
+
+
+def input_type(field: pa.Field) -> pa.DataType:
+    """Arrow type of a stored column as functions get it; pictures as bytes."""
+    extension = str(getattr(field.type, "extension_name", ""))
+    marked = field.metadata is not None and field.metadata.get(b"lance-encoding:blob") == b"true"
+    return pa.binary() if extension.startswith("lance.blob") or marked else field.type
+
+
+def key_text(rows: pa.RecordBatch, key: tuple[str, ...], row: int) -> str:
+    """The key of a row as text: the value itself, or JSON of several."""
+    values = [rows.column(k)[row].as_py() for k in key]
+    return str(values[0]) if len(values) == 1 else json.dumps(values, default=str)
+
+
+def said(error: BaseException) -> str:
+    """An exception as one short line."""
+    lines = str(error).strip().splitlines()
+    return (f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__)[:500]
+
+
+def _out_of_memory(error: Exception) -> bool:
+    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+
+
+def _release() -> None:
+    """Give cached accelerator memory back, where torch is in use."""
+    import sys
+
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def _unloadable(error: BaseException, sql: str) -> FunctionError:
+    if isinstance(error, FunctionError):
+        return error
+    return FunctionError(f"{sql} cannot run: {said(error)}", code="E8002", hint="install what it imports; no row was recorded")

@@ -1,0 +1,58 @@
+"""What all stages of one refresh share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from counterbalance.engine.catalog import meta
+from counterbalance.engine.store import tables
+from counterbalance.engine.write.ingest import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from counterbalance.engine.catalog.definitions import Definitions
+    from counterbalance.engine.refresh.fingerprint import Fingerprints
+    from counterbalance.engine.refresh.model import Options
+    from counterbalance.engine.store.location import Location
+
+
+@dataclass
+class Context:
+    """One refresh of one lake.
+
+    Args:
+        location: The lake.
+        definitions: What is declared.
+        fingerprints: Of all of it.
+        options: What was asked for.
+        progress: Called as rows are done.
+        notes: What a person should know.
+    """
+
+    location: Location
+    definitions: Definitions
+    fingerprints: Fingerprints
+    options: Options
+    progress: Callable[[Progress], None] | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def tell(self, target: str, done: int, total: int | None, errors: int = 0) -> None:
+        """Progress of a stage in rows."""
+        if self.progress is not None:
+            self.progress(Progress(target, done, total, "rows", done, errors))
+
+    def versions(self, relations: set[str]) -> dict[str, int]:
+        """Newest version of these tables."""
+        found = {r: tables.latest_version(self.location, r) for r in sorted(relations)}
+        return {r: v for r, v in found.items() if v is not None}
+
+
+def last_runs(location: Location) -> dict[str, dict[str, object]]:
+    """The last finished refresh of every target, from the journal."""
+    found: dict[str, dict[str, object]] = {}
+    for row in meta.read(location, "runs").to_pylist():
+        if row["kind"] == "refresh" and row["state"] == "finished" and row["fingerprint"] is not None:
+            found[row["target"]] = row
+    return found

@@ -1,0 +1,40 @@
+"""What its schedule says is due."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from counterbalance.engine.catalog import meta
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Mapping, Sequence
+
+    from counterbalance.engine.catalog.definitions import Definition
+    from counterbalance.engine.store.location import Location
+
+
+def only_due(
+    location: Location, wanted: Sequence[Definition], *, due: bool, now: dt.datetime | None = None
+) -> list[Definition]:
+    """Those whose schedule had a time since they were last tried, with what they read; all of them unless ``due``."""
+    if not due:
+        return list(wanted)
+    tried = last_tried(location)
+    return [d for d in wanted if is_due(d, tried, now or meta.now())]
+
+
+def is_due(definition: Definition, tried: Mapping[str, dt.datetime], now: dt.datetime) -> bool:
+    """Whether a scheduled time lies between its last try and now."""
+    if definition.schedule is None:
+        return False
+    from counterbalance.engine.schedule import last_due
+
+    last = tried.get(definition.target)
+    return last is None or last < last_due(definition.schedule, now)
+
+
+def last_tried(location: Location) -> dict[str, dt.datetime]:
+    """When a refresh of each target last ended, whatever came of it."""
+    rows = meta.read(location, "runs").to_pylist()
+    return {r["target"]: r["at"] for r in rows if r["kind"] == "refresh" and r["state"] == "finished"}

@@ -1,0 +1,122 @@
+"""Fingerprints: what a stored result was made by.
+
+A fingerprint covers the definition's text without comments, spaces and letter case, the name, version, types and weights
+of every function it calls, the words of every list it reads, and the fingerprints of what it reads. What does not
+change a result (a schedule, a comment) is not in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import sqlglot
+from sqlglot import exp
+
+from counterbalance.engine import lists
+from counterbalance.engine.functions import functions
+from counterbalance.engine.sql.expression import analyse
+from counterbalance.engine.sql.parse import DIALECT, to_sql
+from counterbalance.engine.store import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from counterbalance.engine.catalog.definitions import Definition, Definitions
+    from counterbalance.engine.functions import Function
+    from counterbalance.engine.session import Session
+    from counterbalance.engine.store.location import Location
+
+_FORMAT = 1
+"""Raised when the meaning of stored results changes with the engine itself."""
+
+
+class Fingerprints:
+    """Fingerprints of everything that is declared, each computed once.
+
+    Args:
+        location: The lake.
+        definitions: What is declared.
+        session: Where views are expanded.
+    """
+
+    def __init__(self, location: Location, definitions: Definitions, session: Session) -> None:
+        self._location, self._definitions, self._session = location, definitions, session
+        self._known: dict[str, str] = {}
+
+    def of(self, definition: Definition) -> str:
+        """The fingerprint, 16 hex digits.
+
+        Raises:
+            NotFoundError: It calls or reads something that is not there.
+        """
+        if definition.target not in self._known:
+            make = {"column": self._column, "view": self._view, "index": self._index}[definition.kind]
+            body = {"format": _FORMAT, "kind": definition.kind, **make(definition), "reads": self._upstream(definition)}
+            text = json.dumps(body, sort_keys=True, default=str)
+            self._known[definition.target] = hashlib.sha256(text.encode()).hexdigest()[:16]
+        return self._known[definition.target]
+
+    def _upstream(self, definition: Definition) -> dict[str, str]:
+        """Fingerprints of its inputs; the view that a column stands on is no input, its rows are."""
+        others = self._definitions.upstream(definition)
+        own = definition.table if definition.kind == "column" else None
+        return {d.target: self.of(d) for d in others if d.target != own and d.kind != "view"}
+
+    def _column(self, definition: Definition) -> dict[str, Any]:
+        dataset = tables.open_table(self._location, definition.table)
+        known = [c for _, c in definition.reads] if dataset is None else dataset.schema.names
+        expression = analyse(definition.sql, definition.table, [*known, *(c for _, c in definition.reads)], definition.type)
+        used = [
+            _function(functions()[c.function], dict(c.constants)) for c in sorted(expression.calls, key=lambda c: c.output)
+        ]
+        return {"sql": _lower(expression.sql), "functions": used}
+
+    def _view(self, definition: Definition) -> dict[str, Any]:
+        expanded = sqlglot.parse_one(self._session.expand(definition.sql), dialect=DIALECT)
+        return {
+            "sql": _lower(definition.sql),
+            "plain": to_sql(expanded),
+            "key": list(definition.key),
+            "functions": [_function(f, {}) for f in _called(expanded)],
+            "lists": {name: _words(name) for name in _lists(expanded)},
+        }
+
+    def _index(self, definition: Definition) -> dict[str, Any]:
+        return {"column": definition.sql, "options": dict(definition.options)}
+
+
+def _function(function: Function, constants: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": function.name,
+        "version": function.version,
+        "returns": str(function.returns),
+        "constants": dict(constants),
+        "weights": function.digest(constants),
+    }
+
+
+def _called(tree: exp.Expr) -> list[Function]:
+    known = functions()
+    names = {str(n.name).lower() for n in tree.find_all(exp.Anonymous)}
+    return [known[n] for n in sorted(names & known.keys())]
+
+
+def _lists(tree: exp.Expr) -> Iterable[str]:
+    return sorted({t.name for t in tree.find_all(exp.Table) if t.db == "lists"})
+
+
+def _words(name: str) -> str:
+    rows = lists.wordlist(name)
+    return hashlib.sha256(json.dumps(rows.to_pylist(), sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _lower(sql: str) -> str:
+    """SQL as text that is equal for equal statements."""
+    tree = sqlglot.parse_one(sql, dialect=DIALECT)
+    for node in tree.find_all(exp.Identifier):
+        node.set("this", node.name.lower())
+    for node in tree.find_all(exp.Anonymous):
+        node.set("this", str(node.name).lower())
+    return to_sql(tree)

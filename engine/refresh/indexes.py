@@ -1,0 +1,72 @@
+"""An index: built when it is missing or was made otherwise, extended by rows that are new."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from counterbalance.engine.refresh.context import last_runs
+from counterbalance.engine.store import tables
+from counterbalance.engine.write.journal import writing
+
+if TYPE_CHECKING:
+    from counterbalance.engine.catalog.definitions import Definition
+    from counterbalance.engine.refresh.context import Context
+    from counterbalance.engine.refresh.model import Stage
+    from counterbalance.engine.search.indexes import IndexSpec
+
+
+def spec_of(definition: Definition) -> IndexSpec:
+    """What Lance is to build."""
+    from counterbalance.engine.search.indexes import IndexSpec
+
+    options = dict(definition.options)
+    kind = str(options.pop("kind"))
+    return IndexSpec(name=definition.name, kind=kind, column=definition.sql, options=options)
+
+
+def look(context: Context, stage: Stage, definition: Definition) -> None:
+    """Whether the index is missing, made otherwise, or does not cover all rows."""
+    from counterbalance.engine.search import indexes
+
+    dataset = tables.open_table(context.location, definition.table)
+    if dataset is None or definition.sql not in dataset.schema.names or not dataset.count_rows():
+        return
+    spec = spec_of(definition)
+    last = last_runs(context.location).get(definition.target)
+    if context.options.full:
+        stage.reason, stage.mode = "asked for", "rebuild"
+    elif not indexes.exists(dataset, spec):
+        stage.reason, stage.mode = "not built", "rebuild"
+    elif last is not None and last["fingerprint"] != stage.fingerprint:
+        stage.reason, stage.mode = "its definition changed", "rebuild"
+    else:
+        stage.rows = indexes.coverage(dataset, definition.name).unindexed
+        stage.reason = f"{stage.rows:,} rows are not indexed" if stage.rows else ""
+
+
+def refresh(context: Context, stage: Stage, definition: Definition) -> None:
+    """Build or extend an index; fills in the stage."""
+    from counterbalance.engine.search import indexes
+
+    look(context, stage, definition)
+    if not stage.reason:
+        stage.mode = "no_op"
+        return
+    build = stage.mode == "rebuild"
+    with writing(context.location, "refresh", definition.target, wait=context.options.wait) as work:
+        dataset: Any = tables.open_table(context.location, definition.table)
+        before = int(dataset.version)
+        spec = spec_of(definition)
+        if build:
+            indexes.build(dataset, spec, device=context.options.device)
+        else:
+            indexes.extend(dataset, spec)
+        after = tables.latest_version(context.location, definition.table) or before
+        work.committed(definition.table, after - before)
+        found = indexes.coverage(tables.open_table(context.location, definition.table), definition.name)
+        stage.rows = found.indexed if build else stage.rows
+        stage.mode = "rebuild" if build else "incremental"
+        stage.versions_out = {definition.table: after}
+        work.finish(
+            stage.mode, stage.counts(), fingerprint=stage.fingerprint, versions_in={definition.table: before}
+        )

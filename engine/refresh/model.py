@@ -1,0 +1,120 @@
+"""What a refresh is asked for, and what it tells."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Mode = Literal["rebuild", "incremental", "no_op", "failed", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to refresh.
+
+    Args:
+        full: Compute everything again.
+        retry_errors: Try rows again that failed.
+        due: Only what its schedule says.
+        executor: ``local``, ``inline``, ``ray`` …
+        workers: Worker processes; the executor decides when left out.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:0``.
+        batch_size: Rows a function gets at once; what it likes when left out.
+        udfs: Files of the user's own functions.
+        wait: Seconds to wait for a writer before publishing.
+    """
+
+    full: bool = False
+    retry_errors: bool = False
+    due: bool = False
+    executor: str = "local"
+    workers: int | None = None
+    device: str = "auto"
+    batch_size: int | None = None
+    udfs: tuple[str, ...] = ()
+    wait: float = 3600.0
+
+
+@dataclass(slots=True)
+class Stage:
+    """One stage of a refresh: what was to be done, why, and what came of it.
+
+    Args:
+        target: Column, view or index.
+        kind: ``column``, ``view`` or ``index``.
+        reason: Why it is stale; empty when it is fresh.
+        mode: ``rebuild``, ``incremental``, ``no_op``, ``failed`` or ``skipped``.
+        rows: Rows computed (of a column), read (of a view) or indexed.
+        written: Rows added.
+        updated: Rows changed.
+        deleted: Rows removed.
+        errors: Rows whose function failed.
+        seconds: Wall time.
+        fingerprint: Of the definition and everything it stands on.
+        versions_in: Version of every relation that was read.
+        versions_out: Version of the table that was written.
+        message: What went wrong, or what a person should know.
+        code: Code of the error, if it failed.
+        hint: What to do about it.
+    """
+
+    target: str
+    kind: str
+    reason: str = ""
+    mode: Mode = "no_op"
+    rows: int = 0
+    written: int = 0
+    updated: int = 0
+    deleted: int = 0
+    errors: int = 0
+    seconds: float = 0.0
+    fingerprint: str = ""
+    versions_in: dict[str, int] = field(default_factory=dict)
+    versions_out: dict[str, int] = field(default_factory=dict)
+    message: str = ""
+    code: str | None = None
+    hint: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON-ready fields."""
+        return {**asdict(self), "seconds": round(self.seconds, 3)}
+
+    def counts(self) -> Mapping[str, int]:
+        """As the journal has them."""
+        return {
+            "rows_read": self.rows,
+            "written": self.written,
+            "updated": self.updated,
+            "unchanged": 0,
+            "rejected": self.errors,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshReport:
+    """What a refresh did, stage by stage in the order of work."""
+
+    stages: tuple[Stage, ...]
+    dry_run: bool = False
+
+    @property
+    def mode(self) -> Mode:
+        """``no_op`` when nothing was done; ``failed`` when a stage failed; else ``incremental`` or ``rebuild``."""
+        modes = {s.mode for s in self.stages}
+        if "failed" in modes:
+            return "failed"
+        if "incremental" in modes:
+            return "incremental"
+        return "rebuild" if "rebuild" in modes else "no_op"
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was written."""
+        return self.mode != "no_op"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON-ready fields."""
+        return {"mode": self.mode, "dry_run": self.dry_run, "stages": [s.to_dict() for s in self.stages]}

@@ -1,0 +1,120 @@
+"""Running a refresh: one at a time a lake, stage after stage, each with a row in the journal."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from counterbalance.engine.catalog import definitions as catalog
+from counterbalance.engine.catalog import meta
+from counterbalance.engine.errors import BusyError, CounterbalanceError
+from counterbalance.engine.functions import load_file
+from counterbalance.engine.refresh import columns, due, indexes, plan, views
+from counterbalance.engine.refresh.context import Context
+from counterbalance.engine.refresh.fingerprint import Fingerprints
+from counterbalance.engine.refresh.model import Options, RefreshReport, Stage
+from counterbalance.engine.session import Session
+from counterbalance.engine.store import lock
+from counterbalance.engine.write.journal import require_lake
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from counterbalance.engine.catalog.definitions import Definition
+    from counterbalance.engine.store.location import Location
+    from counterbalance.engine.write.ingest import Progress
+
+_RUN: Final = {"column": columns.refresh, "view": views.refresh, "index": indexes.refresh}
+
+
+def refresh(
+    location: Location,
+    targets: Sequence[str] = (),
+    options: Options | None = None,
+    *,
+    dry_run: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    done: Callable[[Stage], None] | None = None,
+) -> RefreshReport:
+    """Bring targets, and what they read, up to date; everything that is declared without targets.
+
+    A stage that fails does not stop the others; what reads it is skipped.
+
+    Args:
+        location: The lake.
+        targets: Columns (``table.column``), views, indexes, tables.
+        options: How.
+        dry_run: Tell what would be done; do nothing.
+        progress: Called as rows are done.
+        done: Called when a stage ended.
+
+    Raises:
+        BusyError: Another refresh is running.
+        NotFoundError: No lake is there, or nothing of that name is declared.
+    """
+    options = options or Options()
+    require_lake(location)
+    for file in options.udfs:
+        load_file(file)
+    if dry_run:
+        return _dry(location, targets, options)
+    with lock.writer_lock(location, "refresh", wait=0.0, name=lock.REFRESH):
+        with Session(location) as session:
+            context = _context(location, session, options, progress)
+            wanted = due.only_due(location, plan.chosen(context.definitions, targets), due=options.due)
+            stages = _run(context, wanted, done)
+    return RefreshReport(tuple(stages))
+
+
+def _dry(location: Location, targets: Sequence[str], options: Options) -> RefreshReport:
+    with Session(location) as session:
+        context = _context(location, session, options, None)
+        wanted = due.only_due(location, plan.chosen(context.definitions, targets), due=options.due)
+        return RefreshReport(tuple(plan.stages(context, wanted)), dry_run=True)
+
+
+def _context(
+    location: Location, session: Session, options: Options, progress: Callable[[Progress], None] | None
+) -> Context:
+    declared = catalog.load(location)
+    return Context(location, declared, Fingerprints(location, declared, session), options, progress)
+
+
+def _run(context: Context, wanted: Sequence[Definition], done: Callable[[Stage], None] | None) -> list[Stage]:
+    stages: list[Stage] = []
+    broken: set[str] = set()
+    for definition in wanted:
+        needs = sorted(d.target for d in context.definitions.upstream(definition) if d.target in broken)
+        stage = _skipped(definition, needs) if needs else _stage(context, definition)
+        if stage.mode in {"failed", "skipped"}:
+            broken.add(definition.target)
+        stages.append(stage)
+        if done is not None:
+            done(stage)
+    return stages
+
+
+def _skipped(definition: Definition, needs: Sequence[str]) -> Stage:
+    return Stage(definition.target, definition.kind, mode="skipped", message=f"it reads {', '.join(needs)}, which failed")
+
+
+def _stage(context: Context, definition: Definition) -> Stage:
+    stage = Stage(definition.target, definition.kind)
+    run = meta.Run(context.location, "refresh", definition.target)
+    started = time.monotonic()
+    try:
+        stage.fingerprint = context.fingerprints.of(definition)
+        _RUN[definition.kind](context, stage, definition)
+    except BusyError:
+        raise
+    except CounterbalanceError as error:
+        stage.mode, stage.message, stage.code, stage.hint = "failed", error.message, error.code, error.hint
+    stage.seconds = time.monotonic() - started
+    if context.notes:
+        stage.message = "; ".join([*([stage.message] if stage.message else []), *context.notes])
+        context.notes.clear()
+    if stage.mode in {"failed", "no_op"}:
+        counts = {**stage.counts(), "written": 0, "updated": 0}
+        known = stage.fingerprint if stage.mode == "no_op" else None
+        run.note(stage.mode, counts=counts, details=stage.message, fingerprint=known, versions_in=stage.versions_in or None)
+    return stage

@@ -1,0 +1,243 @@
+"""A materialized view: its ``SELECT`` is run, and what differs from what is stored is written, by key.
+
+Rows whose key is new are added, those whose key is gone are deleted, changed ones are rewritten, equal ones are left
+alone, so that their generated columns stay. Any SQL is then incremental where it matters, aggregates too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from counterbalance.engine.catalog import snapshot
+from counterbalance.engine.catalog.definitions import STAMP_SUFFIX
+from counterbalance.engine.errors import RequestError
+from counterbalance.engine.refresh.context import last_runs
+from counterbalance.engine.session import Session
+from counterbalance.engine.sql.storable import storable
+from counterbalance.engine.store import history, tables
+from counterbalance.engine.write.journal import Writing, writing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import duckdb
+
+    from counterbalance.engine.catalog.definitions import Definition
+    from counterbalance.engine.refresh.context import Context
+    from counterbalance.engine.refresh.model import Stage
+
+_BATCH_ROWS: Final = 65_536
+_CHUNK: Final = 5_000
+
+
+def look(context: Context, stage: Stage, definition: Definition) -> None:
+    """Whether the view is stale, told by its last refresh and by what happened to its inputs since."""
+    last = last_runs(context.location).get(definition.target)
+    stage.versions_in = _inputs(context, definition)
+    if context.options.full:
+        stage.reason, stage.mode = "asked for", "rebuild"
+    elif last is None or tables.open_table(context.location, definition.name) is None:
+        stage.reason, stage.mode = "never computed", "rebuild"
+    elif last["fingerprint"] != stage.fingerprint:
+        stage.reason = "its definition, a function or a list changed"
+    else:
+        before = {v["table"]: v["version"] for v in _versions(last["versions_in"])}
+        changed = [
+            r
+            for r in sorted({*before, *stage.versions_in})
+            if history.changed(context.location, r, before.get(r), stage.versions_in.get(r), _columns(definition, r))
+        ]
+        stage.reason = f"{', '.join(changed)} changed" if changed else ""
+
+
+def _versions(value: Any) -> list[dict[str, Any]]:
+    return value or []
+
+
+def _columns(definition: Definition, relation: str) -> set[str] | None:
+    """Columns of a relation that it reads; ``None`` for all."""
+    found = {c for r, c in definition.reads if r == relation}
+    return None if "*" in found else found
+
+
+def _inputs(context: Context, definition: Definition) -> dict[str, int]:
+    relations = {r for r, _ in definition.reads}
+    return {t: v for t, v in snapshot.take(context.location).versions.items() if t in relations}
+
+
+def refresh(context: Context, stage: Stage, definition: Definition) -> None:
+    """Bring a view up to date; fills in the stage.
+
+    Raises:
+        RequestError: A key is NULL or not unique.
+    """
+    look(context, stage, definition)
+    if not stage.reason:
+        stage.mode = "no_op"
+        return
+    first = stage.mode == "rebuild" and not context.options.full
+    with tempfile.TemporaryDirectory(prefix="counterbalance-view-") as folder, _scratch(folder) as connection:
+        schema = _compute(context, stage, definition, connection)
+        with writing(context.location, "refresh", definition.target, wait=context.options.wait) as work:
+            _Difference(context, stage, definition, work).run(connection, schema)
+            changed = stage.written + stage.updated + stage.deleted
+            stage.mode = "rebuild" if first else "incremental" if changed else "no_op"
+            stage.versions_out = context.versions({definition.name})
+            work.finish(stage.mode, stage.counts(), fingerprint=stage.fingerprint, versions_in=stage.versions_in)
+
+
+def _scratch(folder: str) -> duckdb.DuckDBPyConnection:
+    """A DuckDB on disk, so that neither side of the difference need fit in memory."""
+    import duckdb
+
+    return duckdb.connect(f"{folder}/view.duckdb", config={"temp_directory": folder})
+
+
+def _compute(
+    context: Context, stage: Stage, definition: Definition, connection: duckdb.DuckDBPyConnection
+) -> pa.Schema:
+    """Run the ``SELECT`` on one snapshot into the table ``new``; returns the columns as they are stored."""
+    relations = {r for r, _ in definition.reads}
+    with Session(context.location) as session:
+        stage.versions_in = {t: v for t, v in session.versions.items() if t in relations}
+        reader = session.sql(definition.sql).to_batches()
+        schema = pa.schema([pa.field(f.name, storable(f.type)) for f in reader.schema])
+        connection.register("source", _counted(context, definition, reader))
+        connection.execute("CREATE TABLE new AS SELECT * FROM source")
+        connection.unregister("source")
+    return schema
+
+
+def _counted(context: Context, definition: Definition, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    def batches() -> Iterator[pa.RecordBatch]:
+        done = 0
+        for batch in reader:
+            yield batch
+            done += batch.num_rows
+            context.tell(definition.target, done, None)
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
+
+
+class _Difference:
+    """The rows of a query against the rows of a table, by key, in a DuckDB that spills to disk."""
+
+    def __init__(self, context: Context, stage: Stage, definition: Definition, work: Writing) -> None:
+        self._context, self._stage, self._definition, self._work = context, stage, definition, work
+        self._location, self._name = context.location, definition.name
+
+    def run(self, connection: duckdb.DuckDBPyConnection, schema: pa.Schema) -> None:
+        """Check the keys of ``new``, and write what differs."""
+        self._check(connection, schema)
+        self._apply(connection, schema)
+
+    def _check(self, connection: duckdb.DuckDBPyConnection, schema: pa.Schema) -> None:
+        key = self._definition.key
+        self._stage.rows = connection.sql("SELECT count(*) FROM new").fetchall()[0][0]
+        missing = [k for k in key if k not in schema.names]
+        if missing:
+            raise RequestError(f"{self._name} has no column {missing[0]!r} for its key", code="E3150")
+        nulls = " OR ".join(f"{_q(k)} IS NULL" for k in key)
+        empty = connection.sql(f"SELECT count(*) FROM new WHERE {nulls}").fetchall()[0][0]
+        if empty:
+            raise RequestError(
+                f"the key of {self._name} is NULL in {empty:,} rows", code="E3151", hint="filter them out in its SELECT"
+            )
+        names = ", ".join(map(_q, key))
+        twice = connection.sql(
+            f"SELECT {names}, count(*) FROM new GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL LIMIT 1"
+        ).fetchall()
+        if twice:
+            shown = ", ".join(map(str, twice[0][:-1]))
+            raise RequestError(
+                f"the key ({', '.join(key)}) of {self._name} is not unique: {twice[0][-1]} rows have {shown}",
+                code="E3152",
+                hint="choose a key that names one row, or group by it",
+            )
+
+    def _apply(self, connection: duckdb.DuckDBPyConnection, schema: pa.Schema) -> None:
+        dataset = tables.open_table(self._location, self._name)
+        own = schema if dataset is None else _own(dataset.schema, self._context, self._definition)
+        if dataset is None or own != schema:  # other columns or types: nothing of what is stored can stay
+            rows = connection.sql(f"SELECT {_names(schema)} FROM new ORDER BY {_keys(self._definition)}")
+            batches = _cast(rows.to_arrow_reader(_BATCH_ROWS), schema)
+            tables.overwrite(self._location, self._name, pa.RecordBatchReader.from_batches(schema, batches))
+            self._work.committed(self._name)
+            self._stage.written = self._stage.rows
+            return
+        connection.register("stored", dataset.scanner(columns=schema.names, with_row_id=True).to_reader())
+        connection.execute("CREATE TABLE old AS SELECT * FROM stored")
+        connection.unregister("stored")
+        self._differ(connection, schema)
+
+    def _differ(self, connection: duckdb.DuckDBPyConnection, schema: pa.Schema) -> None:
+        key = self._definition.key
+        using = ", ".join(map(_q, key))
+        rest = [n for n in schema.names if n not in key]
+        gone = connection.sql(f"SELECT _rowid FROM old ANTI JOIN new USING ({using}) ORDER BY 1").fetchall()
+        differs = " OR ".join(f"new.{_q(c)} IS DISTINCT FROM old.{_q(c)}" for c in rest) or "false"
+        columns = ", ".join(f"new.{_q(c)}" for c in schema.names)
+        changed = connection.sql(
+            f"SELECT {columns} FROM new JOIN old USING ({using}) WHERE {differs} ORDER BY {_keys(self._definition, 'new')}"
+        )
+        fresh = connection.sql(
+            f"SELECT {columns} FROM new ANTI JOIN old USING ({using}) ORDER BY {_keys(self._definition, 'new')}"
+        )
+        self._delete([row[0] for row in gone])
+        for batch in changed.to_arrow_reader(_BATCH_ROWS):
+            rows = pa.Table.from_batches([batch]).cast(schema)
+            if len(rows):
+                tables.update(self._location, self._name, key, rows)
+                self._work.committed(self._name)
+                self._stage.updated += len(rows)
+        before = _count(self._location, self._name)
+        self._append(fresh.to_arrow_reader(_BATCH_ROWS), schema)
+        self._stage.written = _count(self._location, self._name) - before
+
+    def _delete(self, ids: Sequence[int]) -> None:
+        for start in range(0, len(ids), _CHUNK):
+            wanted = ", ".join(map(str, ids[start : start + _CHUNK]))
+            self._stage.deleted += tables.delete(self._location, self._name, f"_rowid IN ({wanted})")
+            self._work.committed(self._name)
+
+    def _append(self, reader: pa.RecordBatchReader, schema: pa.Schema) -> None:
+        batches = _cast(reader, schema)
+        head = next(batches, None)
+        if head is None:
+            return
+        whole = pa.RecordBatchReader.from_batches(schema, itertools.chain([head], batches))
+        tables.append(self._location, self._name, whole)
+        self._work.committed(self._name)
+
+
+def _cast(reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in reader:
+        yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
+
+
+def _own(stored: pa.Schema, context: Context, definition: Definition) -> pa.Schema:
+    """Columns of the stored table that come from the ``SELECT``: no generated ones, no stamps."""
+    generated = context.definitions.columns(definition.name)
+    hidden = {*generated, *(g + STAMP_SUFFIX for g in generated)}
+    return pa.schema([pa.field(f.name, f.type) for f in stored if f.name not in hidden])
+
+
+def _count(location: Any, name: str) -> int:
+    dataset = tables.open_table(location, name)
+    return 0 if dataset is None else int(dataset.count_rows())
+
+
+def _q(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _names(schema: pa.Schema) -> str:
+    return ", ".join(map(_q, schema.names))
+
+
+def _keys(definition: Definition, table: str | None = None) -> str:
+    return ", ".join(_q(k) if table is None else f"{table}.{_q(k)}" for k in definition.key)

@@ -1,0 +1,383 @@
+"""Expressions over the columns of one table, evaluated batch by batch: what a generated column computes.
+
+Calls of Python functions are taken out, innermost first, and called with whole Arrow batches of the size they like;
+what is around them is DuckDB's. So a model sees its own batch size and never DuckDB's vectors of 2,048 rows, and
+a plain ``f(column)`` never meets DuckDB at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+
+from counterbalance.engine.errors import FunctionError, NotFoundError, SqlError, did_you_mean
+from counterbalance.engine.functions import Partial, functions
+from counterbalance.engine.sql import arguments
+from counterbalance.engine.sql.parse import DIALECT, parse, to_sql
+from counterbalance.engine.sql.storable import storable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import duckdb
+
+    from counterbalance.engine.functions import Function
+
+VOLATILE: Final = frozenset(
+    {
+        "random", "rand", "setseed", "uuid", "gen_random_uuid", "uuidv4", "uuidv7", "now", "today", "current_timestamp",
+        "currenttimestamp", "current_date", "currentdate", "current_time", "currenttime", "current_localtimestamp",
+        "localtimestamp", "localtime", "get_current_timestamp", "transaction_timestamp", "txid_current", "current_user", "version",
+    }
+)  # fmt: skip
+"""Functions whose results are not the same tomorrow; nothing that is stored may call them."""
+_WHOLE_ROWS: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a Python function.
+
+    Args:
+        function: Its name.
+        arguments: SQL of each array it gets, over columns and earlier outputs.
+        constants: Values of its constant parameters.
+        output: Name its result goes by.
+    """
+
+    function: str
+    arguments: tuple[str, ...]
+    constants: tuple[tuple[str, Any], ...]
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An analysed expression.
+
+    Args:
+        sql: As it is compared and fingerprinted: normalised, without comments.
+        columns: Columns it reads.
+        calls: Python calls, in order.
+        final: SQL of the value, over columns and outputs.
+    """
+
+    sql: str
+    columns: tuple[str, ...]
+    calls: tuple[Call, ...]
+    final: str
+
+    @property
+    def batch_size(self) -> int:
+        """Rows at once that its functions like."""
+        return min((functions()[c.function].batch_size for c in self.calls), default=_WHOLE_ROWS)
+
+    @property
+    def device(self) -> str:
+        """``auto`` when a function of it can use an accelerator, else ``cpu``."""
+        return "auto" if any(functions()[c.function].device == "auto" for c in self.calls) else "cpu"
+
+    @property
+    def must_not_fail(self) -> bool:
+        """Whether a failed row stops everything."""
+        return any(functions()[c.function].on_error == "raise" for c in self.calls)
+
+
+def analyse(sql: str, table: str, known: Sequence[str], type_: str | None = None) -> Expression:
+    """Take an expression apart.
+
+    Args:
+        sql: The text between the parentheses.
+        table: The table it is over; columns may be qualified with its name.
+        known: Columns of the table.
+        type_: SQL type to cast the result to.
+
+    Raises:
+        SqlError: It is not one row-wise expression over these columns.
+        NotFoundError: No such column.
+    """
+    tree = _parsed(sql, type_)
+    columns = _columns(tree, table, known)
+    normal = to_sql(tree)
+    calls: list[Call] = []
+    outputs: dict[str, str] = {}
+    holder = exp.Paren(this=tree)
+    for node in reversed(list(holder.find_all(exp.Anonymous, bfs=True))):
+        function = functions().get(str(node.name).lower())
+        if function is None:
+            continue
+        name, bound, constants = _bound(function, node)
+        text = to_sql(node)
+        if text not in outputs:
+            outputs[text] = f"__call_{len(calls) + 1}"
+            calls.append(Call(name, tuple(map(to_sql, bound)), tuple(constants.items()), outputs[text]))
+        node.replace(exp.column(outputs[text]))
+    final = to_sql(holder.this)
+    return Expression(normal, tuple(columns), tuple(calls), final)
+
+
+def _parsed(sql: str, type_: str | None) -> exp.Expr:
+    try:
+        statement = parse(f"SELECT {sql}\n")
+    except SqlError as error:
+        raise SqlError(f"not an expression: {error.message}", code=error.code, hint=error.hint, sql=sql) from None
+    select = statement.tree
+    if not isinstance(select, exp.Select) or len(select.expressions) != 1 or select.args.get("from_") is not None:
+        raise SqlError(f"{sql!r} is not one expression", code="E3140", hint="write one value, such as: lower(text)")
+    tree: exp.Expr = select.expressions[0].unalias()
+    for node in tree.walk():
+        what = _unfit(node)
+        if what is not None:
+            hint = "a generated column is computed row by row; use a materialized view"
+            raise SqlError(f"{what} cannot stand in a generated column", code="E3141", hint=hint)
+    if type_ is not None:
+        try:
+            tree = exp.cast(tree, exp.DataType.build(type_, dialect=DIALECT))
+        except (ParseError, TokenError, ValueError):
+            raise SqlError(f"no type {type_!r}", code="E3142", hint="such as VARCHAR, INTEGER, DOUBLE, FLOAT[512]") from None
+    return tree
+
+
+def _unfit(node: exp.Expr) -> str | None:
+    if isinstance(node, exp.AggFunc):
+        return f"the aggregate {node.sql_name().lower()}()"
+    if isinstance(node, exp.Window):
+        return "a window function"
+    if isinstance(node, exp.Query | exp.Subquery):
+        return "a subquery"
+    if isinstance(node, exp.Star):
+        return "*"
+    if isinstance(node, exp.Placeholder | exp.Parameter):
+        return "a parameter"
+    if isinstance(node, exp.Func):
+        name = str(node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
+        if name in VOLATILE:
+            return f"{name}(), whose result changes from call to call,"
+    return None
+
+
+def _columns(tree: exp.Expr, table: str, known: Sequence[str]) -> list[str]:
+    """Columns it reads, in order; qualifiers are taken off in place."""
+    names = {k.lower(): k for k in known}
+    found: dict[str, None] = {}
+    for node in list(tree.find_all(exp.Column)):
+        if _in_lambda(node):
+            continue
+        name, owner = node.name.lower(), node.table.lower()
+        if owner and owner != table.lower() and owner in names:  # a field of a struct column
+            found[names[owner]] = None
+            continue
+        if owner and owner != table.lower():
+            raise NotFoundError(f"no table {node.table!r} here", code="E1032", hint=f"columns of {table} only")
+        if name not in names:
+            if name in {"true", "false"}:
+                continue
+            raise NotFoundError(
+                f"{table} has no column {node.name!r}{did_you_mean(node.name, known)}",
+                code="E1033",
+                hint="columns: " + ", ".join(known),
+            )
+        node.set("table", None)
+        found[names[name]] = None
+    return list(found)
+
+
+def _in_lambda(node: exp.Column) -> bool:
+    parent = node.parent
+    while parent is not None:
+        if isinstance(parent, exp.Lambda) and node.parts[0].name in {e.name for e in parent.expressions}:
+            return True
+        parent = parent.parent
+    return False
+
+
+def _bound(function: Function, call: exp.Anonymous) -> tuple[str, list[exp.Expr], dict[str, Any]]:
+    bound = arguments.bind(function.name, [p.name for p in function.parameters], call.expressions)
+    constants: dict[str, Any] = {}
+    arrays: list[exp.Expr] = []
+    for parameter in function.parameters:
+        node = bound.get(parameter.name)
+        if node is None and parameter.required:
+            raise SqlError(f"{function.name}() needs {parameter.name!r}", code="E3143", hint=function.signature)
+        if parameter.constant:
+            where = f"{parameter.name!r} of {function.name}()"
+            constants[parameter.name] = parameter.default if node is None else arguments.constant(node, where)
+        else:
+            arrays.append(exp.convert(parameter.default) if node is None else node.copy())
+    return function.name, arrays, constants
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A batch's values, and the messages of rows that failed, by number."""
+
+    values: pa.Array
+    errors: Mapping[int, str]
+
+
+class Evaluator:
+    """Computes an expression over batches. Open it first, close it in the end; not for two threads at once.
+
+    Args:
+        expression: What to compute.
+        columns: Arrow types of the columns it reads.
+    """
+
+    def __init__(self, expression: Expression, columns: Mapping[str, pa.DataType]) -> None:
+        self.expression = expression
+        self._types: dict[str, pa.DataType] = dict(columns)
+        self._open: dict[str, Any] = {}
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        for call in expression.calls:
+            self._types[call.output] = functions()[call.function].returns
+        self.type = storable(self._describe(expression.final))
+
+    def open(self, device: str = "cpu") -> None:
+        """Load what the functions load.
+
+        Raises:
+            FunctionError: One of them cannot be loaded.
+        """
+        for call in self.expression.calls:
+            function = functions()[call.function]
+            try:
+                self._open[call.output] = function.open(dict(call.constants), device)
+            except Exception as error:
+                self.close()
+                raise FunctionError(
+                    f"{call.function}() cannot be loaded: {_said(error)}", code="E8001", hint="no row was touched"
+                ) from error
+
+    def close(self) -> None:
+        """Let everything go."""
+        for opened in self._open.values():
+            opened.close()
+        self._open = {}
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def __call__(self, rows: pa.RecordBatch) -> Evaluated:
+        """The values of the rows, in their order."""
+        known: dict[str, pa.Array] = {c: rows.column(c) for c in self.expression.columns}
+        errors: dict[int, str] = {}
+        for call in self.expression.calls:
+            function = functions()[call.function]
+            arrays = [p for p in function.parameters if not p.constant]
+            given = [
+                _cast(self._value(sql, known, rows.num_rows), p.type)
+                for sql, p in zip(call.arguments, arrays, strict=True)
+            ]
+            result = self._open[call.output](given)
+            if isinstance(result, Partial):
+                errors |= {int(row): str(message) for row, message in result.errors.items()}
+                result = result.values
+            known[call.output] = _checked(result, function, rows.num_rows)
+        values = _cast(self._value(self.expression.final, known, rows.num_rows), self.type)
+        if errors:
+            failed = pa.array([i in errors for i in range(len(values))])
+            values = pa.compute.if_else(failed, pa.scalar(None, values.type), values)
+        return Evaluated(values, errors)
+
+    def _value(self, sql: str, known: Mapping[str, pa.Array], count: int) -> pa.Array:
+        if sql in known:
+            return known[sql]
+        unquoted = sql.strip('"')
+        if unquoted in known and sql == f'"{unquoted}"':
+            return known[unquoted]
+        rows = pa.table(dict(known)) if known else pa.table({"__nothing": pa.nulls(count, pa.int8())})
+        connection = self._engine()
+        connection.register("rows", rows)
+        try:
+            return _whole(connection.sql(f"SELECT ({sql}) AS value FROM rows").to_arrow_table()["value"])
+        finally:
+            connection.unregister("rows")
+
+    def _describe(self, sql: str) -> pa.DataType:
+        """Arrow type of SQL over the columns, as DuckDB binds it."""
+        import duckdb
+
+        if sql in self._types:
+            return self._types[sql]
+        empty = pa.schema([*self._types.items(), ("__nothing", pa.int8())]).empty_table()
+        connection = self._engine()
+        connection.register("rows", empty)
+        try:
+            kind: pa.DataType = connection.sql(f"SELECT ({sql}) AS value FROM rows").to_arrow_table().schema.field("value").type
+        except duckdb.Error as error:
+            first = str(error).split("\n\n", maxsplit=1)[0].splitlines()
+            raise SqlError(f"the expression does not fit: {' '.join(first)}", code="E3144") from None
+        finally:
+            connection.unregister("rows")
+        return kind
+
+    def check(self) -> None:
+        """Bind every argument, so that what cannot run is refused before anything is declared."""
+        for call in self.expression.calls:
+            for sql in call.arguments:
+                self._describe(sql)
+
+    def _engine(self) -> duckdb.DuckDBPyConnection:
+        if self._connection is None:
+            import duckdb
+
+            config: dict[str, Any] = {
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+                "python_enable_replacements": "false",
+                "preserve_insertion_order": "true",
+                "threads": "1",
+            }
+            self._connection = duckdb.connect(":memory:", config=config)
+            self._connection.execute("SET enable_external_access = false")
+            self._connection.execute("SET lock_configuration = true")
+        return self._connection
+
+
+def _checked(result: Any, function: Function, count: int) -> pa.Array:
+    """A function's result as one array of its declared type."""
+    array = _whole(result) if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result, function.returns)
+    if len(array) != count:
+        raise FunctionError(
+            f"{function.name}() returned {len(array)} values for {count} rows", code="E8003", hint="one value a row, in order"
+        )
+    return _cast(array, function.returns)
+
+
+def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    return array if array.type == kind else array.cast(kind)
+
+
+def _whole(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if not isinstance(values, pa.ChunkedArray):
+        return values
+    if values.num_chunks == 1:
+        return values.chunk(0)
+    joined = values.combine_chunks()
+    return joined if not isinstance(joined, pa.ChunkedArray) else pa.concat_arrays(joined.chunks)
+
+
+def _said(error: Exception) -> str:
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
+
+
+def same_call(sql: str) -> str:
+    """An expression as text that is equal for equal expressions, whatever their spaces, comments and letter case.
+
+    Example:
+        >>> same_call("Vader( TEXT ) -- why") == same_call("vader(text)")
+        True
+    """
+    tree = sqlglot.parse_one(f"SELECT {sql}\n", dialect=DIALECT).expressions[0].unalias()
+    for node in tree.find_all(exp.Identifier):
+        node.set("this", node.name.lower())
+        node.set("quoted", False)
+    for node in tree.find_all(exp.Anonymous):
+        node.set("this", str(node.name).lower())
+    return to_sql(tree)

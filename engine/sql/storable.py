@@ -1,0 +1,56 @@
+"""Types that are stored: those that every part carries between Lance, Arrow and DuckDB."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from counterbalance.engine.errors import SqlError
+
+
+def storable(kind: pa.DataType) -> pa.DataType:
+    """The type a value is stored as: unsigned, large, view and dictionary types become plain ones, DECIMAL a double.
+
+    Raises:
+        SqlError: There is none for it.
+
+    Example:
+        >>> storable(pa.list_(pa.field("l", pa.large_string()))), storable(pa.decimal128(10, 2))
+        (ListType(list<item: string>), DataType(double))
+    """
+    simple = _simple(kind)
+    if simple is not None:
+        return simple
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(storable(kind.value_type), kind.list_size)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_list_view(kind):
+        return pa.list_(storable(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, storable(f.type)) for f in kind])
+    if pa.types.is_dictionary(kind):
+        return storable(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):
+        return storable(kind.storage_type)
+    raise SqlError(
+        f"values of type {kind} cannot be stored", code="E3145", hint="cast it: numbers, VARCHAR, BOOLEAN, dates, lists, structs"
+    )
+
+
+def _simple(kind: pa.DataType) -> pa.DataType | None:
+    types = pa.types
+    if kind in {pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.float16(), pa.bool_(), pa.string(), pa.binary()}:
+        return kind
+    if kind in {pa.int8(), pa.int16(), pa.uint8(), pa.uint16(), pa.null()}:
+        return pa.int32()
+    if kind in {pa.uint32(), pa.uint64()}:
+        return pa.int64()
+    if types.is_decimal(kind):
+        return pa.float64() if kind.scale else pa.int64()
+    if types.is_large_string(kind) or types.is_string_view(kind):
+        return pa.string()
+    if types.is_large_binary(kind) or types.is_binary_view(kind) or types.is_fixed_size_binary(kind):
+        return pa.binary()
+    if types.is_timestamp(kind):
+        return pa.timestamp("us", tz=kind.tz)
+    if types.is_date(kind):
+        return pa.date32()
+    return None

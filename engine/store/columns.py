@@ -1,0 +1,219 @@
+"""Columns beside a table's rows: declared as NULL without touching data, filled fragment by fragment, dropped.
+
+A fill writes one new data file that holds the column for every physical row of the fragment, and commits the fragment
+with that file in the place of the older one. Row ids, deletions and the rows' own versions stay as they are, so that
+nothing else looks changed (``add_columns`` with data, and ``DataReplacement``, mark every row as updated).
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from counterbalance.engine.errors import StorageError
+from counterbalance.engine.store import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import lance
+    from numpy.typing import NDArray
+
+    from counterbalance.engine.store.location import Location
+
+_GONE = -2
+"""What Lance writes in the place of a field whose data in this file counts no more."""
+_FILE_VERSION = "2.2"
+_SLICE_ROWS = 65_536
+_SLICE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Which values go into a fragment: value number ``rows[i]`` into its physical row ``places[i]``."""
+
+    fragment: lance.LanceFragment
+    places: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+
+def declare(location: Location, table: str, fields: Sequence[pa.Field]) -> int:
+    """Add columns that are NULL everywhere, in the place of columns of those names; returns the number of commits."""
+    dataset = _existing(location, table)
+    known = [f.name for f in fields if f.name in dataset.schema.names]
+    if known:
+        dataset.drop_columns(known)
+    dataset.add_columns(pa.schema([f.with_nullable(True) for f in fields]))
+    return 2 if known else 1
+
+
+def drop(location: Location, table: str, names: Iterable[str]) -> int:
+    """Drop the columns that are there; returns the number of commits."""
+    dataset = _existing(location, table)
+    known = [n for n in names if n in dataset.schema.names]
+    if known:
+        dataset.drop_columns(known)
+    return 1 if known else 0
+
+
+def fill(
+    location: Location,
+    table: str,
+    dataset: lance.LanceDataset,
+    values: pa.Table,
+    fills: Sequence[Fill],
+) -> bool:
+    """Set columns of some rows of some fragments, in one commit.
+
+    Args:
+        location: The lake.
+        table: The table's name.
+        dataset: The version the fragments were read at.
+        values: The columns to set; which of its rows go where is said by ``fills``.
+        fills: The fragments.
+
+    Returns:
+        Whether it was committed; ``False`` when somebody else changed one of these fragments meanwhile: read again.
+
+    Raises:
+        StorageError: It could not be written.
+    """
+    import lance
+    from lance.commit import CommitConflictError
+
+    names = values.column_names
+    try:
+        fragments = [_filled(location, table, dataset, values, one) for one in fills]
+        operation = lance.LanceOperation.Update(
+            updated_fragments=fragments, fields_modified=[i for n in names for i in _ids(_field(dataset, n))]
+        )
+        lance.LanceDataset.commit(
+            dataset, operation, read_version=dataset.version, storage_options=location.lance_options() or None
+        )
+    except CommitConflictError:
+        return False
+    except OSError as error:
+        if "conflict" in str(error).lower():
+            return False
+        first = str(error).splitlines()[0][:300]
+        hint = "the disk is full" if "No space left" in first else "check the path, its permissions and the disk"
+        raise StorageError(f"cannot write table {table!r} of {location.uri}: {first}", code="E6003", hint=hint) from error
+    return True
+
+
+def _existing(location: Location, table: str) -> lance.LanceDataset:
+    dataset = tables.open_table(location, table)
+    if dataset is None:
+        raise StorageError(f"table {table!r} of {location.uri} is gone", code="E6006")
+    return dataset
+
+
+def _filled(
+    location: Location,
+    table: str,
+    dataset: lance.LanceDataset,
+    values: pa.Table,
+    one: Fill,
+) -> Any:
+    import lance
+
+    fragment = one.fragment
+    if location.is_memory:
+        return _updated(fragment, one.places, values.take(pa.array(one.rows)))
+    whole = _whole(one, values)
+    path = f"{uuid.uuid4().hex}.lance"
+    uri = f"{location.table(table)}/data/{path}"
+    size = _write_file(uri, whole, values.schema, location)
+    fields = [i for n in values.column_names for i in _leaves(_field(dataset, n))]
+    body = json.loads(json.dumps(fragment.metadata.to_json()))
+    kept = []
+    for file in body["files"]:
+        file["fields"] = [_GONE if i in fields else i for i in file["fields"]]
+        if any(i != _GONE for i in file["fields"]):
+            kept.append(file)
+    new = {**body["files"][0], "path": path, "fields": fields, "column_indices": list(range(len(fields)))}
+    new |= {"file_size_bytes": size, "base_id": None}
+    body["files"] = [*kept, new]
+    return lance.FragmentMetadata.from_json(json.dumps(body))
+
+
+def _updated(fragment: lance.LanceFragment, places: NDArray[np.int64], values: pa.Table) -> Any:
+    """By Lance's own join, several times slower; files of a lake in memory cannot be written on their own."""
+    rows = fragment.scanner(columns=[], with_row_id=True, with_row_address=True).to_table()
+    physical = rows["_rowaddr"].to_numpy().astype(np.int64) & 0xFFFFFFFF
+    order = np.argsort(physical)
+    at = order[np.searchsorted(physical, places, sorter=order)]
+    metadata, _ = fragment.update_columns(values.append_column("_rowid", rows["_rowid"].take(pa.array(at))))
+    return metadata
+
+
+def _whole(one: Fill, values: pa.Table) -> Iterator[pa.RecordBatch]:
+    """The columns for every physical row: the new values, the stored ones elsewhere, NULL in deleted rows."""
+    count = int(one.fragment.physical_rows)
+    source = np.full(count, -1, np.int64)
+    source[one.places] = one.rows
+    parts = values
+    if len(one.places) < count:
+        stored = one.fragment.scanner(columns=values.column_names, with_row_address=True).to_table()
+        at = stored["_rowaddr"].to_numpy().astype(np.int64) & 0xFFFFFFFF
+        old = np.full(count, -1, np.int64)
+        old[at] = len(values) + np.arange(len(stored))
+        source = np.where(source < 0, old, source)
+        parts = pa.concat_tables([values, stored.select(values.column_names).cast(values.schema)])
+    step = max(1, min(_SLICE_ROWS, _SLICE_BYTES // max(1, parts.nbytes // max(1, len(parts)))))
+    batches = parts.to_batches()
+    starts = np.cumsum([0, *(len(b) for b in batches)])
+    for start in range(0, count, step):
+        yield _gathered(batches, starts, source[start : start + step], values.schema)
+
+
+def _gathered(
+    batches: Sequence[pa.RecordBatch], starts: NDArray[np.int64], source: NDArray[np.int64], schema: pa.Schema
+) -> pa.RecordBatch:
+    """Rows by their number in all batches together, NULL for a negative one; copies these rows and no others."""
+    chunk = np.searchsorted(starts, source, side="right") - 1
+    chunk[source < 0] = -1
+    parts, order = [], []
+    for number in np.unique(chunk).tolist():
+        at = np.flatnonzero(chunk == number)
+        rows = pa.array(source[at] - starts[number] if number >= 0 else np.zeros(len(at), np.int64), mask=chunk[at] < 0)
+        batch = batches[number] if number >= 0 else _nothing(schema)
+        parts.append(batch.take(rows))
+        order.append(at)
+    joined = pa.concat_batches(parts) if len(parts) > 1 else parts[0]
+    back = np.argsort(np.concatenate(order), kind="stable")
+    return joined if len(parts) == 1 else joined.take(pa.array(back))
+
+
+def _nothing(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.record_batch([pa.nulls(1, f.type) for f in schema], schema=schema)
+
+
+def _write_file(uri: str, rows: Iterable[pa.RecordBatch], schema: pa.Schema, location: Location) -> int | None:
+    from pathlib import Path
+
+    from lance.file import LanceFileWriter
+
+    options = location.lance_options() or None
+    with LanceFileWriter(uri, schema, version=_FILE_VERSION, storage_options=options) as writer:
+        for batch in rows:
+            writer.write_batch(batch)
+    return Path(uri).stat().st_size if location.is_local else None
+
+
+def _field(dataset: lance.LanceDataset, name: str) -> Any:
+    return next(f for f in dataset.lance_schema.fields() if f.name() == name)
+
+
+def _ids(field: Any) -> list[int]:
+    return [field.id(), *(i for child in field.children() for i in _ids(child))]
+
+
+def _leaves(field: Any) -> list[int]:
+    children = field.children()
+    return [field.id()] if not children else [i for child in children for i in _leaves(child)]

@@ -1,0 +1,76 @@
+"""What happened to a table between two versions, as its transactions tell, without reading data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from counterbalance.engine.store import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from counterbalance.engine.store.location import Location
+
+_HARMLESS: Final = frozenset({"CreateIndex", "UpdateConfig", "ReserveFragments", "UpdateMetadata", "UpdateSchemaMetadata"})
+_MANY: Final = 1_000
+
+
+def changed(
+    location: Location, table: str, before: int | None, after: int | None, columns: AbstractSet[str] | None
+) -> bool:
+    """Whether rows, or these columns of them, may differ between two versions; when in doubt, yes.
+
+    Args:
+        location: The lake.
+        table: The table's name.
+        before: The older version; ``None`` when it was not there.
+        after: The newer one.
+        columns: Columns that matter; ``None`` for all.
+    """
+    if before == after:
+        return False
+    if before is None or after is None or after < before or after - before > _MANY:
+        return True
+    dataset = tables.open_table(location, table, after)
+    if dataset is None:
+        return True
+    try:
+        return any(_touches(dataset, version, columns) for version in range(before + 1, after + 1))
+    except (OSError, ValueError, TypeError, KeyError):  # a version that was cleaned up, or one Lance cannot tell about
+        return True
+
+
+def _touches(dataset: Any, version: int, columns: AbstractSet[str] | None) -> bool:
+    operation = dataset.read_transaction(version).operation
+    name = type(operation).__name__
+    if name in _HARMLESS:
+        return False
+    if name in {"Merge", "Project"}:  # a column was declared or dropped: rows are as they were
+        return _column_moved(dataset, version, columns)
+    fields = list(getattr(operation, "fields_modified", None) or ())
+    if name == "Update" and fields and not getattr(operation, "new_fragments", None):
+        return columns is None or bool(columns & _names(dataset, fields))
+    return True
+
+
+def _column_moved(dataset: Any, version: int, columns: AbstractSet[str] | None) -> bool:
+    """Whether a column that matters came or went with this version."""
+    if columns is None:
+        return True
+    old = dataset.checkout_version(version - 1)
+    new = dataset.checkout_version(version)
+    ids = [{f.name(): f.id() for f in d.lance_schema.fields()} for d in (old, new)]
+    return any(ids[0].get(c) != ids[1].get(c) for c in columns)
+
+
+def _names(dataset: Any, ids: list[int]) -> set[str]:
+    """Names of the top-level columns that own these fields; a field that is gone stands for every name."""
+    found: set[str] = set()
+    for field in dataset.lance_schema.fields():
+        if _all_ids(field) & set(ids):
+            found.add(field.name())
+    return found
+
+
+def _all_ids(field: Any) -> set[int]:
+    return {field.id(), *(i for child in field.children() for i in _all_ids(child))}
