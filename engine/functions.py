@@ -23,6 +23,7 @@ the result must have that length too. A callable whose only parameter is named `
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import inspect
@@ -137,27 +138,31 @@ class Function:
 
 
 class Opened:
-    """A function with its constants fixed, and its model loaded. Close it; not for two threads at once."""
+    """A function with its constants fixed, and its model loaded. Close it. A model is called by one thread at a time."""
 
     def __init__(self, function: Function, constants: Mapping[str, Any], device: str) -> None:
         self._constants = dict(constants)
         self._instance: Any = None
+        self._turn: Any = threading.Lock()
         self._names = [p.name for p in function.parameters if not p.constant]
         if inspect.isclass(function.call):
             self._instance = function.call(**self._constants)
             self._constants = {}
             if hasattr(self._instance, "open"):
                 self._instance.open(device)
+        else:
+            self._turn = contextlib.nullcontext()
         self._call: Callable[..., Any] = self._instance if self._instance is not None else function.call
         self._takes_batch = _parameters_of(self._call) - self._constants.keys() == {"batch"} != set(self._names)
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         """The result for arrays of equal length, in the order of the parameters that are no constants."""
-        if self._takes_batch:
-            import pyarrow as pa
+        with self._turn:
+            if self._takes_batch:
+                import pyarrow as pa
 
-            return self._call(pa.record_batch(list(arrays), names=self._names), **self._constants)
-        return self._call(**dict(zip(self._names, arrays, strict=True)), **self._constants)
+                return self._call(pa.record_batch(list(arrays), names=self._names), **self._constants)
+            return self._call(**dict(zip(self._names, arrays, strict=True)), **self._constants)
 
     def close(self) -> None:
         """Let the model go."""

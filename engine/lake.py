@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from counterbalance.engine.errors import NotFoundError, SourceError, did_you_mean
 from counterbalance.engine.records import GROUP, Chunk, ReadOptions, Source
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 class Lake:
     """A dataset as a folder of Lance tables, asked in SQL.
 
-    Opening it touches nothing. A lake is made by its first ingest.
+    Opening it touches nothing. A lake is made by its first ingest. In a ``with`` block its sessions are closed at the end.
 
     Args:
         uri: A path, or an fsspec URI (``file://``, ``s3://``, ``memory://`` …).
@@ -44,6 +45,18 @@ class Lake:
 
     def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
         self.location = Location(str(uri), storage_options or {})
+        self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every session that it opened; results that were not read yet cannot be read any more."""
+        for session in list(self._sessions):
+            session.close()
 
     @property
     def uri(self) -> str:
@@ -107,11 +120,15 @@ class Lake:
         places = {
             name: (lake if isinstance(lake, Lake) else Lake(lake)).location for name, lake in (attach or {}).items()
         }
-        return Session(self.location, attach=places, **settings)
+        opened = Session(self.location, attach=places, **settings)
+        self._sessions.add(opened)
+        return opened
 
     def sql(
         self,
         text: str,
+        values: Mapping[str, Any] | None = None,
+        /,
         *,
         at: str | None = None,
         attach: Mapping[str, str | Lake] | None = None,
@@ -122,11 +139,14 @@ class Lake:
         max_rows: int | None = None,
         **params: Any,
     ) -> Result:
-        """A query's result, on the newest versions (or those of ``at``), lazy until it is read."""
+        """A query's result, on the newest versions (or those of ``at``), lazy until it is read.
+
+        Values of ``$name`` are keywords or, where a keyword has another meaning, a mapping: ``sql("SELECT $at", {"at": 1})``.
+        """
         session = self.session(
             at=at, attach=attach, sensitive=sensitive, timeout=timeout, memory=memory, threads=threads
         )
-        return session.sql(text, max_rows=max_rows, **params)
+        return session.sql(text, values, max_rows=max_rows, **params)
 
     def audit(
         self,

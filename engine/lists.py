@@ -48,7 +48,7 @@ def load(path: str) -> pa.Table:
         NotFoundError: There is no such file.
     """
     if not Path(path).is_file():
-        raise NotFoundError(f"no word list at {path}", code="E1006")
+        raise NotFoundError(f"no word list at {path}", code="E1012")
     for entry in entry_points(group=GROUP):
         return entry.load().load(path)
     raise NotFoundError("no package offers word lists", code="E1009")

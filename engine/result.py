@@ -116,6 +116,11 @@ class Result:
         columns = [c.to_pylist() for c in self.to_arrow().columns]
         return list(zip(*columns, strict=True))
 
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """The rows as Python tuples, one after the other, without keeping them."""
+        for batch in self.to_batches():
+            yield from zip(*(c.to_pylist() for c in batch.columns), strict=True)
+
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.to_batches().__arrow_c_stream__(requested_schema)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import re
 import secrets
-import shutil
-import tempfile
 import threading
 import weakref
 from dataclasses import dataclass
@@ -12,28 +11,29 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import pyarrow as pa
 
-from counterbalance.engine import lists
-from counterbalance.engine.catalog import access, snapshot, system
-from counterbalance.engine.errors import RequestError, SensitiveError, SqlError
+from counterbalance.engine import lists, spilling
+from counterbalance.engine.catalog import access, definitions, fresh, snapshot, system
+from counterbalance.engine.errors import CounterbalanceError, RequestError, SensitiveError, SqlError
 from counterbalance.engine.functions import functions
 from counterbalance.engine.result import Result
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.search import DOCS, SIGNATURES, table_functions
-from counterbalance.engine.sql import arguments, failures, parse, queries
+from counterbalance.engine.sql import arguments, failures, labels, parse, pictures, queries, shapes
 from counterbalance.engine.sql.binding import register_function
-from counterbalance.engine.sql.expand import Expander
+from counterbalance.engine.sql.expand import Expander, Given
 from counterbalance.engine.sql.grouping import group_by_codes
-from counterbalance.engine.sql.sources import register, visible_schema
+from counterbalance.engine.sql.sources import bytes_of, register, visible_schema
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import duckdb
+    import lance
     from sqlglot import exp
 
     from counterbalance.engine.catalog.snapshot import Snapshot
-    from counterbalance.engine.functions import Function
+    from counterbalance.engine.functions import Function, Opened
     from counterbalance.engine.store.location import Location
 
 _BATCH_ROWS: Final = 65_536
@@ -61,6 +61,7 @@ class _Runnable:
     needs: tuple[str, ...]
     text: str
     same_text: bool
+    given: Callable[[], Iterator[tuple[Given, exp.Query]]] = lambda: iter(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class _Pinned:
     location: Location
     snapshot: Snapshot
     codes: Mapping[tuple[str, str], list[str | None]]
+    declared: definitions.Definitions
 
 
 class Session:
@@ -104,15 +106,18 @@ class Session:
         self._attached = {name.lower(): _pin(place, None) for name, place in (attach or {}).items()}
         self.purpose, self.timeout = sensitive, timeout
         self.sensitive = sensitive is not None
-        self._spill = tempfile.mkdtemp(prefix="counterbalance-")
-        self._clean_up = weakref.finalize(self, shutil.rmtree, self._spill, ignore_errors=True)
-        self._tidy = weakref.finalize(self, shutil.rmtree, self._spill, ignore_errors=True)
+        self._spill = spilling.folder()
+        self._tidy = weakref.finalize(self, spilling.remove, self._spill)
         self._connection = _connect(self._spill, memory, threads)
         self._registered: dict[tuple[str | None, str, bool], str] = {}
         self._sources: dict[str, Callable[[duckdb.DuckDBPyConnection], object]] = {}
         self._codes: dict[str, Mapping[str, list[str | None]]] = {}
         self._bound: dict[str, str] = {}
-        self._functions: set[str] = set()
+        self._functions: dict[str, Opened] = {}
+        self._stored: dict[str, tuple[_Pinned, str, lance.LanceDataset]] = {}
+        self._fresh: dict[str, Mapping[str, str]] = {}
+        self._raised: list[CounterbalanceError] = []
+        self._bound_rows: dict[str, str] = {}
         self._token = secrets.token_hex(6)
         self._running: duckdb.DuckDBPyConnection | None = None
         self._closed = False
@@ -128,6 +133,8 @@ class Session:
         if not self._closed:
             self._closed = True
             self._connection.close()
+            for opened in self._functions.values():
+                opened.close()
             self._tidy()
 
     @property
@@ -137,19 +144,23 @@ class Session:
 
     # -- queries -----------------------------------------------------------------------------------------------------
 
-    def sql(self, text: str, *, max_rows: int | None = None, **params: Any) -> Result:
+    def sql(
+        self, text: str, values: Mapping[str, Any] | None = None, /, *, max_rows: int | None = None, **params: Any
+    ) -> Result:
         """A query's result, lazy until it is read.
 
         Args:
             text: One read-only statement in DuckDB's SQL, with audits, views, functions and word lists.
+            values: Values of ``$name``; ``params`` win over them.
             max_rows: Stop after that many rows.
-            params: Values of ``$name``.
+            params: The same, as keywords.
 
         Raises:
             SqlError: It is not right; says where.
             RefusedError: It does more than read.
             SensitiveError: It needs a purpose.
         """
+        params = {**_by_name(values), **params}
         try:
             statement = parse.parse(text)
             if statement.kind == "show":
@@ -196,12 +207,16 @@ class Session:
         from sqlglot import exp
 
         expander = Expander(self)
-        expanded = expander.run(statement.tree, params)
+        try:
+            expanded = expander.run(statement.tree, params)
+        except SqlError as error:
+            raise self._explained(error, text, _given(expander)) from error.__cause__
         if statement.analyze and expander.reads_sensitive and not self.sensitive:
             raise SensitiveError(
                 "EXPLAIN ANALYZE counts rows that are too few to be shown", code="E3307", hint="EXPLAIN alone is fine"
             )
         tree = group_by_codes(expanded, lambda name: self._codes.get(name, {}), self._coded_source)
+        tree = pictures.show_bytes(tree, self._bytes_of)
         same = tree is expanded and not expander.changed and statement.kind == "query" and statement.is_plain
         body = text.strip().rstrip(";") if same else parse.to_sql(tree)
         prefix = {
@@ -219,7 +234,7 @@ class Session:
         values = {n: params[n] for n in names if n in params}
         sql = prefix[statement.kind] + body
         notes = self._notes(expander)
-        run = _Runnable(sql, values, self._needed(tree), text, same)
+        run = _Runnable(sql, values, self._needed(tree), text, same, lambda: _given(expander))
         return Result(
             lambda: self._run(run),
             lambda: self._schema(run),
@@ -230,12 +245,18 @@ class Session:
         )
 
     def _notes(self, expander: Expander) -> list[str]:
+        notes = []
         hidden = self.sensitive_attributes()
         if _LABELS in expander.used and hidden and not self.sensitive:
-            return [
+            notes.append(
                 f"labels of {', '.join(sorted(hidden))} are not shown; state a purpose with --sensitive to read them"
-            ]
-        return []
+            )
+        lakes = (self._main, *self._attached.values())
+        for column, value in dict.fromkeys(expander.named):
+            known = labels.known([(lake.snapshot, lake.codes) for lake in lakes], column)
+            if known is not None and value not in known:
+                notes.append(labels.note(column, value, known))
+        return notes
 
     def _needed(self, tree: exp.Query) -> tuple[str, ...]:
         from sqlglot import exp
@@ -262,7 +283,8 @@ class Session:
                 timer.start()
             yield from cursor.sql(run.sql, params=dict(run.values) or None).to_arrow_reader(_BATCH_ROWS)
         except Exception as error:
-            raise self._failure(error, run) from error
+            failure = self._failure(error, run)
+            raise failure from (failure.__cause__ or error)
         finally:
             self._running = None
             if timer is not None:
@@ -274,13 +296,31 @@ class Session:
         try:
             return cursor.sql(run.sql, params=dict(run.values) or None).limit(0).to_arrow_table().schema
         except Exception as error:
-            raise self._failure(error, run) from error
+            failure = self._failure(error, run)
+            raise failure from (failure.__cause__ or error)
         finally:
             cursor.close()
 
     def _failure(self, error: Exception, run: _Runnable) -> Exception:
+        if failures.is_of_function(error) and self._raised:
+            return failures.located(self._raised.pop(), run.text)
         names = [c for r in self.relations() for c, _ in r.columns] + self.names() + list(functions())
-        return failures.translate(error, run.text, same_text=run.same_text, names=names, seconds=self.timeout)
+        failure = failures.translate(error, run.text, same_text=run.same_text, names=names, seconds=self.timeout)
+        return self._explained(failure, run.text, run.given()) if isinstance(failure, SqlError) else failure
+
+    def _explained(self, error: SqlError, text: str, given: Iterable[tuple[Given, exp.Query]]) -> SqlError:
+        """The error, or the one behind it: rows that were given for a parameter lack what it needs."""
+        if error.code not in shapes.CODES:
+            return error
+        for one, rows in given:
+            sql = parse.to_sql(rows)
+            try:
+                columns = self._schema(_Runnable(sql, {}, self._needed(rows), sql, same_text=True))
+            except CounterbalanceError:
+                continue
+            if (found := shapes.misfit(one.parameter, one.where, one.shown, columns, error)) is not None:
+                return found
+        return error
 
     def _located(self, error: SqlError, text: str) -> SqlError:
         if error.sql is None:
@@ -348,13 +388,26 @@ class Session:
         dataset = tables.open_table(pinned.location, stored, version)
         if dataset is None:
             return None
+        view = pinned.declared.views().get(stored)
+        if view is not None and view.sensitive and not self.sensitive:
+            raise SensitiveError(
+                f"{shown} holds perceived-demographic labels", code="E3308", hint='state a purpose: --sensitive "why"'
+            )
+        hidden = frozenset() if self.sensitive else fresh.hidden_columns(pinned.declared, stored)
+        self._stored[shown] = (pinned, stored, dataset)
         trusted_codes = stored in pinned.snapshot.coded
         codes = {c: v for (t, c), v in pinned.codes.items() if t == stored and None not in v} if trusted_codes else {}
-        self._sources[shown] = lambda connection: register(connection, shown, dataset, codes=codes)
+        self._sources[shown] = lambda connection: register(connection, shown, dataset, codes=codes, hidden=hidden)
+        if bytes_of(dataset):
+            self._sources[shown + pictures.SUFFIX] = lambda connection: register(
+                connection, shown + pictures.SUFFIX, dataset, codes=codes, hidden=hidden, with_bytes=True
+            )
         if codes and hasattr(self._connection, "_register_arrow_source"):
             self._codes[shown] = codes
             name = f"{shown}__codes"
-            self._sources[name] = lambda connection: register(connection, name, dataset, codes=codes, show_codes=True)
+            self._sources[name] = lambda connection: register(
+                connection, name, dataset, codes=codes, hidden=hidden, show_codes=True
+            )
         return shown
 
     def _register_all_labels(self, pinned: _Pinned, shown: str) -> str:
@@ -405,15 +458,43 @@ class Session:
         fresh = f"{name}__bound_{len(self._bound) + 1}"
         self._sources[fresh] = lambda connection: connection.register(fresh, rows)
         self._bound[fresh] = fresh
+        self._bound_rows[fresh] = f"<table of {rows.num_columns} columns, {rows.num_rows} rows>"
         return fresh
 
     def function(self, function: Function, constants: Mapping[str, Any]) -> str:
         """Registered name of a Python function with its constants fixed."""
-        return register_function(self._connection, function, constants, self._functions)
+        return register_function(self._connection, function, constants, self._functions, self._raised)
+
+    def stored_calls(self, name: str) -> Mapping[str, str]:
+        """Expressions that a registered relation holds the values of, fresh in every row, each with its column."""
+        if name not in self._fresh:
+            found: Mapping[str, str] = {}
+            if name in self._stored:
+                pinned, stored, dataset = self._stored[name]
+                hidden = frozenset() if self.sensitive else fresh.hidden_columns(pinned.declared, stored)
+                from counterbalance.engine.refresh.fingerprint import Fingerprints
+
+                known = Fingerprints(pinned.location, pinned.declared, self)
+                found = fresh.fresh_calls(dataset, pinned.declared, stored, known.of, hidden)
+            self._fresh[name] = found
+        return self._fresh[name]
+
+    def _bytes_of(self, name: str) -> list[str]:
+        return bytes_of(self._stored[name][2]) if name in self._stored else []
 
     def table_function(self, name: str) -> Callable[..., pa.Table] | None:
         """The function that returns rows (``top_k``, ``knn``), or ``None``."""
         return table_functions()[name] if name in SIGNATURES else None
+
+    def lakes(self) -> frozenset[str]:
+        """Names of the attached lakes."""
+        return frozenset(self._attached)
+
+    def shown(self, text: str) -> str:
+        """A relation argument as a reader understands it: rows that were bound are described, not named."""
+        for name, rows in self._bound_rows.items():
+            text = re.sub(rf'"{re.escape(name)}"|(?<!\w){re.escape(name)}(?!\w)', lambda _, rows=rows: rows, text)
+        return text
 
     def sensitive_attributes(self) -> frozenset[str]:
         """Attributes of this lake whose labels need a purpose."""
@@ -428,6 +509,7 @@ class Session:
         attached = {
             f"{a}.{t}" for a, p in self._attached.items() for t in (*p.snapshot.versions, *BASE_TABLES) if "/" not in t
         }
+        attached |= {f"{a}.{q.name}" for a in self._attached for q in queries.queries().values() if q.kind == "view"}
         own = {
             *queries.queries(),
             *SIGNATURES,
@@ -504,16 +586,42 @@ class _Plain:
     def table_function(self, name: str) -> Callable[..., pa.Table] | None:
         return self._session.table_function(name)
 
+    def stored_calls(self, name: str) -> Mapping[str, str]:
+        del name
+        return {}
+
     def names(self) -> list[str]:
         return self._session.names()
+
+    def lakes(self) -> frozenset[str]:
+        return self._session.lakes()
+
+    def shown(self, text: str) -> str:
+        return self._session.shown(text)
 
     def sensitive_attributes(self) -> frozenset[str]:
         return frozenset()
 
 
+def _by_name(values: Any) -> dict[str, Any]:
+    if values is None:
+        return {}
+    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
+        raise RequestError(
+            f"values are given by name, not as {type(values).__name__}",
+            code="E3042",
+            hint="write $name in the query, and sql(…, {'name': value}) or sql(…, name=value)",
+        )
+    return values
+
+
+def _given(expander: Expander) -> Iterator[tuple[Given, exp.Query]]:
+    return ((one, expander.rows_of(one.name)) for one in expander.given)
+
+
 def _pin(location: Location, at: str | None) -> _Pinned:
     taken = snapshot.take(location, at)
-    return _Pinned(location, taken, snapshot.codes(location))
+    return _Pinned(location, taken, snapshot.codes(location), definitions.load(location))
 
 
 def _connect(spill: str, memory: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
@@ -536,6 +644,7 @@ def _connect(spill: str, memory: str | None, threads: int | None) -> duckdb.Duck
         connection = duckdb.connect(":memory:", config=config)
     except duckdb.Error as error:
         raise RequestError(f"cannot open a session: {str(error).splitlines()[0]}", code="E3041") from error
+    connection.execute(f"SET max_temp_directory_size = '{spilling.most_bytes(spill)}'")  # as a config it is not kept to
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection

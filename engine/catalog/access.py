@@ -1,7 +1,8 @@
 """The log of reads that had sensitive labels: who, when, why, which SQL, which versions, how many rows; never a label.
 
-It is a Lance table in the lake's closed folder, only appended to; every row carries the hash of the row before it, so
-that a changed or removed line shows (``verify``).
+It is a Lance table in the lake's closed folder, only appended to; every row carries the hash of the row before it, and a
+table elsewhere in the lake keeps the number and the hash of the last line, so that a changed or removed line shows
+(``verify``), at the end of the log, too. Whoever can write to the whole lake can forge both: keep a copy elsewhere.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 STORED: Final = "sensitive/access"
+ENDS: Final = "meta/access_ends"
+LOCK: Final = ".access-lock"
+"""A lock of its own: a read is not kept waiting by an ingest."""
+_END: Final = pa.schema([pa.field("lines", pa.int64()), pa.field("digest", pa.string())])
 SCHEMA: Final = pa.schema(
     [
         pa.field("at", pa.timestamp("us", tz="UTC")),
@@ -47,9 +52,10 @@ def record(
     location: Location, purpose: str, sql: str, *, columns: Sequence[str], rows: int | None, versions: Mapping[str, int]
 ) -> None:
     """Append one access; ``rows`` is ``None`` when it was only begun."""
-    with writer_lock(location, "access log", wait=10.0):
+    with writer_lock(location, "access log", wait=10.0, name=LOCK):
         log = read(location)
-        previous = log["digest"][-1].as_py() if len(log) else ""
+        lines, digest = _end(location)
+        fits = _fits(log, lines, digest)
         entry: dict[str, Any] = {
             "at": meta.now(),
             "user": meta.user(),
@@ -58,23 +64,50 @@ def record(
             "columns": list(columns),
             "rows": rows,
             "versions": json.dumps(dict(sorted(versions.items()))),
-            "previous": previous,
+            "previous": (log["digest"][-1].as_py() if len(log) else "") if fits else digest,
         }
         entry["digest"] = _digest(entry)
-        if location.is_local:
-            (location.path / STORED).parent.mkdir(mode=0o700, exist_ok=True)
-        tables.append(location, STORED, pa.Table.from_pylist([entry], schema=SCHEMA))
+        _append(location, STORED, SCHEMA, entry, mode=0o700)
+        lines = len(log) if fits else lines
+        _append(location, ENDS, _END, {"lines": lines + 1, "digest": entry["digest"]}, mode=0o777)
 
 
 def verify(location: Location) -> list[int]:
-    """Numbers (from 0) of the lines that do not fit the chain; empty when the log is whole."""
+    """Numbers (from 0) of the lines that do not fit the chain or are gone; empty when the log is whole.
+
+    A process that was killed while it wrote may leave one last line that is not noted elsewhere; that is no finding.
+    """
+    log = read(location)
+    lines, digest = _end(location)
+    broken = set(range(len(log), lines))
+    if len(log) > lines + 1:
+        broken |= set(range(lines, len(log)))
+    if not _fits(log, lines, digest):
+        broken.add(lines - 1)
     previous = ""
-    broken = []
-    for number, entry in enumerate(read(location).to_pylist()):
+    for number, entry in enumerate(log.to_pylist()):
         if entry["previous"] != previous or entry["digest"] != _digest(entry):
-            broken.append(number)
+            broken.add(number)
         previous = entry["digest"]
-    return broken
+    return sorted(broken)
+
+
+def _end(location: Location) -> tuple[int, str]:
+    """How many lines were written, and the digest of the last."""
+    dataset = tables.open_table(location, ENDS)
+    rows = [] if dataset is None else dataset.to_table().to_pylist()
+    return max(((int(r["lines"]), str(r["digest"])) for r in rows), default=(0, ""))
+
+
+def _fits(log: pa.Table, lines: int, digest: str) -> bool:
+    """Whether the log still has the last line that was noted."""
+    return lines == 0 or (len(log) >= lines and log["digest"][lines - 1].as_py() == digest)
+
+
+def _append(location: Location, name: str, schema: pa.Schema, row: Mapping[str, Any], *, mode: int) -> None:
+    if location.is_local:
+        (location.path / name).parent.mkdir(mode=mode, exist_ok=True)
+    tables.append(location, name, pa.Table.from_pylist([row], schema=schema))
 
 
 def _digest(entry: Mapping[str, Any]) -> str:

@@ -9,10 +9,35 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from counterbalance.engine.errors import (
+    CounterbalanceError,
+    FunctionError,
+    LimitError,
+    NotFoundError,
+    RefusedError,
+    RequestError,
+    SensitiveError,
+    SourceError,
+    SqlError,
+    StorageError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+_KINDS: Final = (
+    NotFoundError,
+    RequestError,
+    SqlError,
+    RefusedError,
+    SensitiveError,
+    SourceError,
+    LimitError,
+    StorageError,
+    FunctionError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +101,9 @@ class Task:
 class Event:
     """What happened in a task.
 
+    Rows are told after they are safe in the spool, so those of a worker that died in between are never told: what was
+    computed is what the spool holds.
+
     Args:
         task: Its number.
         rows: Rows computed just now.
@@ -114,8 +142,17 @@ class Executor(Protocol):
         """
 
 
-def as_error(body: Mapping[str, Any]) -> Exception:
-    """An error that another process told as ``CounterbalanceError.to_dict``."""
-    from counterbalance.engine.errors import FunctionError
+def as_error(body: Mapping[str, Any]) -> CounterbalanceError:
+    """An error that another process told as ``CounterbalanceError.to_dict``, of the class that its code belongs to.
 
-    return FunctionError(str(body["message"]), code=body.get("code"), hint=body.get("hint"))
+    Example:
+        >>> as_error({"code": "E6011", "message": "the disk is full", "hint": None})
+        StorageError('the disk is full')
+    """
+    code = str(body["code"])
+    kind = max((k for k in _KINDS if code.startswith(_family(k))), key=lambda k: len(_family(k)), default=FunctionError)
+    return kind(str(body["message"]), code=code, hint=body.get("hint"))
+
+
+def _family(kind: type[CounterbalanceError]) -> str:
+    return kind.default_code.rstrip("0") or "E"

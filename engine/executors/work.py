@@ -61,7 +61,12 @@ class Worker:
         self._evaluator.close()
 
     def run(self, task: Task) -> Iterator[Event]:
-        """Compute a task; what lies in the spool already is not computed again."""
+        """Compute a task; what lies in the spool already is not computed again.
+
+        Raises:
+            FunctionError: The function cannot run at all, or must not fail and did.
+            StorageError: The table cannot be read, or the spool not be written.
+        """
         done = self._done_of(task)
         writer = self._spool.writer(_file_name(task), self._evaluator.type)
         try:
@@ -72,6 +77,12 @@ class Worker:
                 keep = np.flatnonzero(~held)
                 rows = rows.take(pa.array(keep)) if held.any() else rows  # noqa: PLW2901 - the rest of the same batch
                 yield from self._batch(task, writer, rows, ids[keep], stamps[keep])
+        except StorageError:
+            raise
+        except OSError as error:
+            first = said(error)
+            hint = "the disk is full" if "No space left" in first else "check the path, its permissions and the disk"
+            raise StorageError(f"cannot compute {self._job.sql}: {first}", code="E6011", hint=hint) from error
         finally:
             writer.close()
         yield Event(task.number, done=True)
@@ -133,7 +144,7 @@ class Worker:
         with self._guard:
             writer.append(pa.record_batch(arrays, schema=schema))
         first = errors[min(errors)][1] if errors else None
-        yield Event(task.number, rows=len(ids), errors=len(errors), message=first, note=notes[0] if notes else None)
+        yield Event(task.number, rows=len(ids), errors=len(errors), message=first, note=notes[-1] if notes else None)
 
     def _computed(self, rows: pa.RecordBatch, notes: list[str]) -> tuple[pa.Array, dict[int, tuple[str, str]]]:
         """Values of all rows, and (code, message) of those that failed.
@@ -166,8 +177,12 @@ class Worker:
 
     def _smaller(self, count: int, notes: list[str]) -> None:
         """Go on with smaller batches; a row that is too large even alone is its own fault, and says nothing of others."""
-        self._size = max(1, count // 2) if count > 1 else self._full_size
-        notes.append(f"out of memory at {count} rows; going on with {self._size}")
+        if count > 1:
+            self._size = count // 2
+            notes.append(f"out of memory at {count} rows; going on with {self._size}")
+        else:
+            self._size = self._full_size
+            notes.clear()
         _release()
 
 

@@ -18,12 +18,12 @@ SIGNATURES: Final[dict[str, tuple[QueryParameter, ...]]] = {
     "top_k": (
         QueryParameter("queries", "relation", None, "first integer column is the id; text, or a vector column"),
         QueryParameter("items", "relation", None, "the same; image_id makes own items known"),
-        QueryParameter("ranker", "varchar", "'tfidf'", "'tfidf', 'vector' or 'random'"),
+        QueryParameter("ranker", "varchar", "'tfidf'", "one of 'tfidf', 'vector', 'random'"),
         QueryParameter("k", "integer[]", "[100]", "cut-off; the largest of several counts"),
         QueryParameter("exclude_own", "boolean", "true", "leave out items of the query's own image"),
         QueryParameter("among", "relation", "NULL", "rank only items whose id or image_id stands here"),
         QueryParameter("column", "varchar", "NULL", "text or vector column; 'text' or 'embedding' when left out"),
-        QueryParameter("metric", "varchar", "'cosine'", "of vectors: 'cosine', 'dot' or 'l2'"),
+        QueryParameter("metric", "varchar", "'cosine'", "one of 'cosine', 'dot', 'l2'; of vectors"),
         QueryParameter("seed", "integer", "0", "of the random ranker"),
     ),
     "knn": (
@@ -31,7 +31,7 @@ SIGNATURES: Final[dict[str, tuple[QueryParameter, ...]]] = {
         QueryParameter("items", "relation", None, "the same"),
         QueryParameter("column", "varchar", "'embedding'", "vector column"),
         QueryParameter("k", "integer", "10", "neighbours"),
-        QueryParameter("metric", "varchar", "'l2'", "'l2', 'cosine' or 'dot'"),
+        QueryParameter("metric", "varchar", "'l2'", "one of 'l2', 'cosine', 'dot'"),
         QueryParameter("exclude_self", "boolean", "true", "leave out the item of the query's own id"),
     ),
 }

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.errors import SqlError
+from counterbalance.engine.search.nearest import METRICS, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,9 +25,6 @@ HITS: Final = pa.schema(
         pa.field("score", pa.float64()),
     ]
 )
-_BLOCK_CELLS: Final = 8_000_000
-"""Scores held at once by the dense rankers: 64 MB of float64."""
-
 
 @dataclass(frozen=True)
 class Side:
@@ -113,10 +111,7 @@ def knn(
     """
     k = _checked(k)
     q, i = _side(queries, "query_id", column), _side(items, "item_id", column)
-    own = q.ids[:, None] == i.ids[None, :] if exclude_self and len(q.ids) * len(i.ids) <= _BLOCK_CELLS else None
-    if exclude_self and own is None:
-        return _vectors(q, i, k, metric=metric, own=_Equal(q.ids, i.ids))
-    return _vectors(q, i, k, metric=metric, own=own)
+    return _vectors(q, i, k, metric=metric, own=(q.ids, i.ids) if exclude_self else None)
 
 
 def _chosen(items: Side, among: pa.Table) -> NDArray[np.bool_]:
@@ -134,19 +129,8 @@ def _checked(k: int) -> int:
     return k
 
 
-class _Equal:
-    """Which cells of queries by items have equal keys, block by block."""
-
-    def __init__(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> None:
-        self._rows, self._columns = rows, columns
-
-    def __getitem__(self, block: slice) -> NDArray[np.bool_]:
-        mask: NDArray[np.bool_] = self._rows[block, None] == self._columns[None, :]
-        return mask
-
-
-def _same_image(q: Side, i: Side) -> _Equal | None:
-    return None if q.images is None or i.images is None else _Equal(q.images, i.images)
+def _same_image(q: Side, i: Side) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    return None if q.images is None or i.images is None else (q.images, i.images)
 
 
 def _side(rows: pa.Table, preferred: str, column: str | None) -> Side:
@@ -203,35 +187,18 @@ def _matrix(side: Side, name: str) -> NDArray[np.float32]:
     return matrix
 
 
-@np.errstate(invalid="ignore")  # NaN and infinity lead to NaN scores, and these are near nothing
-def _vectors(q: Side, i: Side, k: int, *, metric: str, own: Any) -> pa.Table:
-    if metric not in {"cosine", "dot", "l2"}:
+def _vectors(
+    q: Side, i: Side, k: int, *, metric: str, own: tuple[NDArray[np.int64], NDArray[np.int64]] | None
+) -> pa.Table:
+    if metric not in METRICS:
         raise SqlError(f"no metric {metric!r}", code="E3128", hint="metrics: cosine, dot, l2")
     a, b = _matrix(q, "queries"), _matrix(i, "items")
-    if len(a) and len(b) and a.shape[1] != b.shape[1]:
+    if not len(a) or not len(b):
+        return HITS.empty_table()
+    if a.shape[1] != b.shape[1]:
         raise SqlError(f"queries have {a.shape[1]} dimensions, items {b.shape[1]}", code="E3126")
-    if metric == "cosine":
-        a, b = _unit(a), _unit(b)
-    norms = (b.astype(np.float64) ** 2).sum(1) if metric == "l2" else None
-    step = max(1, _BLOCK_CELLS // max(1, len(b)))
-    parts = []
-    for start in range(0, len(a), step):
-        block = slice(start, start + step)
-        scores = (a[block] @ b.T).astype(np.float64)
-        if norms is not None:
-            squares = (a[block].astype(np.float64) ** 2).sum(1)[:, None] - 2 * scores + norms
-            scores = -np.sqrt(np.maximum(squares, 0))
-        scores[np.isnan(scores)] = -np.inf
-        if own is not None:
-            scores[own[block]] = -np.inf
-        parts.append(best(q.ids[block], i.ids, scores, k))
-    return pa.concat_tables(parts) if parts else HITS.empty_table()
-
-
-def _unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
-    unit: NDArray[np.float32] = np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms != 0)
-    return unit
+    found = nearest(a, b, k, metric=metric, keys=own)
+    return hits(q.ids[found.rows], i.ids[found.columns], found.ranks, found.scores)
 
 
 def best(query_ids: NDArray[np.int64], item_ids: NDArray[np.int64], scores: NDArray[np.float64], k: int) -> pa.Table:

@@ -77,6 +77,8 @@ def as_relation(node: exp.Expr, where: str) -> exp.Expr:
     if isinstance(node, exp.Column):
         parts = [p for p in (node.args.get("db"), node.args.get("table"), node.this) if p is not None]
         return exp.Table(this=parts[-1].copy(), db=parts[-2].copy() if len(parts) > 1 else None)
+    if isinstance(node, exp.Dot) and isinstance(node.this, exp.Identifier) and isinstance(node.expression, exp.Func):
+        return exp.Table(this=node.expression.copy(), db=node.this.copy())
     if isinstance(node, exp.Subquery):
         return exp.Subquery(this=node.this.copy())
     if isinstance(node, exp.Query):
@@ -92,7 +94,7 @@ def scalar(parameter: QueryParameter, node: exp.Expr, where: str) -> exp.Expr:
     """The argument as a literal of the parameter's type.
 
     Raises:
-        SqlError: It is not constant, or of another type.
+        SqlError: It is not constant, of another type, or none of the parameter's choices.
     """
     value = constant(node, where)
     return literal(parameter, value, where)
@@ -106,8 +108,23 @@ def literal(parameter: QueryParameter, value: Any, where: str) -> exp.Expr:
     if kind.endswith("[]"):
         items = value if isinstance(value, list | tuple) else str(value).strip("[] ").split(",")
         typed = [_typed(kind[:-2], i, where) for i in items if not (isinstance(i, str) and not i.strip())]
+        _chosen(parameter, typed, where)
         return exp.cast(exp.Array(expressions=[exp.convert(i) for i in typed]), kind, dialect=DIALECT)
-    return exp.convert(_typed(kind, value, where))
+    single = _typed(kind, value, where)
+    _chosen(parameter, [single], where)
+    return exp.convert(single)
+
+
+def _chosen(parameter: QueryParameter, values: Sequence[Any], where: str) -> None:
+    """Refuse a value that is none of those the parameter lists."""
+    choices = parameter.choices
+    for value in values:
+        if choices and value not in choices:
+            raise SqlError(
+                f"{where} cannot be {value!r}{did_you_mean(str(value), choices)}",
+                code="E3130",
+                hint="one of " + ", ".join(map(repr, choices)),
+            )
 
 
 def _typed(kind: str, value: Any, where: str) -> Any:

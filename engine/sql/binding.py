@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from counterbalance.engine.functions import Partial
+from counterbalance.engine.sql.failures import of_function
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import duckdb
 
-    from counterbalance.engine.functions import Function
+    from counterbalance.engine.errors import CounterbalanceError
+    from counterbalance.engine.functions import Function, Opened
 
 
 def sql_type(kind: pa.DataType) -> str:
@@ -42,9 +46,21 @@ def sql_type(kind: pa.DataType) -> str:
 
 
 def register_function(
-    connection: duckdb.DuckDBPyConnection, function: Function, constants: Mapping[str, Any], registered: set[str]
+    connection: duckdb.DuckDBPyConnection,
+    function: Function,
+    constants: Mapping[str, Any],
+    registered: dict[str, Opened],
+    raised: list[CounterbalanceError],
 ) -> str:
-    """Make a function callable in SQL with its constant parameters fixed; returns the name to call."""
+    """Make a function callable in SQL with its constant parameters fixed; returns the name to call.
+
+    Args:
+        connection: Where.
+        function: The function.
+        constants: Parameters that are fixed.
+        registered: Functions that are there already, by the name to call; the new one is added.
+        raised: What the function raises is put here, for DuckDB passes nothing on but its text.
+    """
     name = function.name
     if constants:
         digest = hashlib.md5(json.dumps(constants, sort_keys=True, default=str).encode(), usedforsecurity=False)
@@ -52,12 +68,22 @@ def register_function(
     if name in registered:
         return name
     arrays = [p for p in function.parameters if not p.constant]
-    fixed = dict(constants)
+    from counterbalance.engine.executors import devices
+
+    device = devices.available("auto", wants=function.device == "auto")[0]
+    opened = registered[name] = function.open(constants, device)
 
     def call(*columns: pa.ChunkedArray) -> pa.Array:
-        given = {p.name: _whole(c) for p, c in zip(arrays, columns, strict=True)}
-        result = function.call(**given, **fixed)
-        result = _whole(result)
+        try:
+            result = opened([_whole(c) for c in columns])
+            if isinstance(result, Partial):
+                if result.errors:
+                    raise ValueError(next(iter(result.errors.values())))  # noqa: TRY301 - shown as any failure of it
+                result = result.values
+        except Exception as error:
+            raised.append(of_function(function.name, error))
+            raise
+        result = _whole(result) if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result, function.returns)
         return result if result.type == function.returns else result.cast(function.returns)
 
     import duckdb
@@ -71,7 +97,6 @@ def register_function(
         type=PythonUDFType.ARROW,
         null_handling=FunctionNullHandling.SPECIAL,
     )
-    registered.add(name)
     return name
 
 

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
 import sqlglot
 from sqlglot import exp
 
-from counterbalance.engine.errors import NotFoundError, RefusedError, SqlError
+from counterbalance.engine.errors import NotFoundError, RefusedError, SqlError, did_you_mean
 from counterbalance.engine.functions import functions
+from counterbalance.engine.search import SIGNATURES
+from counterbalance.engine.sql.answers import stored_column
 from counterbalance.engine.sql import arguments, queries
 from counterbalance.engine.sql.calls import arguments_of, call_name, is_inside_call, keep_names
+from counterbalance.engine.sql.hoisting import own_names
 from counterbalance.engine.sql.parse import DIALECT, TABLE_FUNCTIONS, to_sql, visible_ctes
 from counterbalance.engine.sql.sensitive import refuse_carving, refuse_rows, refuse_small_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     import pyarrow as pa
 
@@ -45,11 +49,20 @@ class Host(Protocol):
     def function(self, function: Function, constants: Mapping[str, Any]) -> str:
         """Registered name of a function with its constant parameters fixed."""
 
+    def stored_calls(self, name: str) -> Mapping[str, str]:
+        """Expressions that a registered relation holds the values of, each with its column."""
+
     def table_function(self, name: str) -> Callable[..., pa.Table] | None:
         """A function that returns rows, such as ``top_k``."""
 
     def names(self) -> list[str]:
         """Names of all relations, for suggestions."""
+
+    def lakes(self) -> frozenset[str]:
+        """Names of the attached lakes."""
+
+    def shown(self, text: str) -> str:
+        """A relation argument as a reader understands it, without names that the session made up."""
 
     def sensitive_attributes(self) -> frozenset[str]:
         """Attributes whose labels need a purpose."""
@@ -65,6 +78,7 @@ class Env:
         trusted: The body is a shipped template that may read sensitive labels.
         is_user: The text is the user's own, so that the user's common table expressions are in reach.
         placeholders: Values of the user's ``$name``.
+        lake: The attached lake whose tables the body reads; ``None`` for the session's own.
     """
 
     relations: Mapping[str, exp.Table] = field(default_factory=dict)
@@ -72,6 +86,17 @@ class Env:
     trusted: bool = False
     is_user: bool = False
     placeholders: Mapping[str, Any] = field(default_factory=dict)
+    lake: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Rows that the caller gave for a relation parameter: where, as what, as they wrote it, and where they are now."""
+
+    where: str
+    parameter: queries.QueryParameter
+    shown: str
+    name: str
 
 
 class Expander:
@@ -95,6 +120,9 @@ class Expander:
         self.changed = False
         self.reads_sensitive = False
         self.used: set[str] = set()
+        self.given: list[Given] = []
+        self.named: list[tuple[str, str]] = []
+        self._qualified: set[str] = set()
 
     def run(self, tree: exp.Query, placeholders: Mapping[str, Any] | None = None) -> exp.Query:
         """The expanded query."""
@@ -104,7 +132,10 @@ class Expander:
             self._user = {cte.alias.lower(): cte for cte in clause.expressions}
             self._recursive = bool(clause.args.get("recursive"))
         self._body(tree, Env(is_user=True, placeholders=placeholders or {}))
-        return self._assembled(tree)
+        whole = self._assembled(tree)
+        if not self._bind:
+            _with_schemas(whole, self._qualified)
+        return whole
 
     # -- bodies ------------------------------------------------------------------------------------------------------
 
@@ -174,14 +205,14 @@ class Expander:
     # -- relations ---------------------------------------------------------------------------------------------------
 
     def _table(self, node: exp.Table, env: Env) -> None:
-        if isinstance(node.this, exp.Func):
-            name = call_name(node.this)
-            if name not in TABLE_FUNCTIONS:
-                self._rename(node, self._called(node.this, env), name)
-            return
         schema = node.args["db"].name.lower() if node.args.get("db") else None
         if schema is not None:
             self._schemas.add(schema)
+        if isinstance(node.this, exp.Func):
+            name = call_name(node.this)
+            if schema is not None or name not in TABLE_FUNCTIONS:
+                self._rename(node, self._called(node.this, schema, env), name)
+            return
         name = node.name.lower()
         if schema is None and name in env.relations:
             target = env.relations[name].name
@@ -200,8 +231,8 @@ class Expander:
         """An argument whose name the body uses for an expression of its own."""
         key = ("argument", target)
         if key not in self._memo:
-            self._memo[key] = f"argument__{len(self._hoisted) + 1}"
-            self._hoisted[self._memo[key]] = exp.select("*").from_(exp.to_identifier(target, quoted=True))
+            source = exp.Table(this=exp.to_identifier(target, quoted=True))
+            self._memo[key] = self._hoist("argument", exp.select("*").from_(source))
         return self._memo[key]
 
     def _stored(self, schema: str | None, name: str, env: Env) -> str | None:
@@ -209,9 +240,11 @@ class Expander:
         trusted = env.trusted or self._host.sensitive
         if schema is None and env.is_user and name in self._user:
             return name
+        schema = env.lake if schema is None else schema
         found = self._host.table(schema, name, trusted=trusted)
         if found is not None:
             self.used.add(found)
+            self._qualified |= {found} if schema is not None else set()
             if not env.is_user and found.lower() in self._user:
                 raise SqlError(
                     f"your expression {found!r} hides the table {found!r} that an audit in this query reads",
@@ -221,9 +254,12 @@ class Expander:
             if name == "labels" and trusted and self._host.sensitive_attributes():
                 self._read_sensitive = self.reads_sensitive = True
             return found
-        if schema is None and name in queries.queries():
-            return self._query(queries.queries()[name], {}, env)
+        if name in queries.queries() and schema in {None, "main", *self._host.lakes()}:
+            return self._query(queries.queries()[name], {}, env, self._lake(schema))
         return None
+
+    def _lake(self, schema: str | None) -> str | None:
+        return None if schema == "main" else schema
 
     def _unknown(self, node: exp.Table) -> NotFoundError | RefusedError:
         name = ".".join(part.name for part in node.parts)
@@ -245,43 +281,56 @@ class Expander:
             node.args["alias"].set("this", exp.to_identifier(shown))
         self.changed = True
 
-    def _called(self, call: exp.Func, env: Env) -> str:
+    def _called(self, call: exp.Func, schema: str | None, env: Env) -> str:
         name = call_name(call)
         known = queries.queries()
-        if name in known:
+        if name in known and schema in {None, "main", *self._host.lakes()}:
             names = [p.name for p in known[name].parameters]
-            return self._query(known[name], arguments.bind(name, names, arguments_of(call)), env)
-        function = self._host.table_function(name)
+            lake = env.lake if schema is None else self._lake(schema)
+            return self._query(known[name], arguments.bind(name, names, arguments_of(call)), env, lake)
+        function = self._host.table_function(name) if schema in {None, "main"} else None
         if function is not None:
             return self._table_function(name, function, call, env)
+        whole = name if schema is None else f"{schema}.{name}"
         raise NotFoundError(
-            f"no audit, view or table function {name!r}",
+            f"no audit, view or table function {whole!r}{did_you_mean(whole, {*known, *SIGNATURES})}",
             code="E1004",
             hint="audits: " + ", ".join(queries.audits()),
         )
 
-    def _query(self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env) -> str:
-        """Hoist a call of an audit or a view; the same call twice is one expression."""
+    def _query(self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None) -> str:
+        """Hoist a call of an audit or a view, over the tables of a lake; the same call twice is one expression."""
+        if lake is not None and query.kind == "audit":
+            raise RefusedError(
+                f"{lake}.{query.name} is an audit, and audits read the session's own lake",
+                code="E3207",
+                hint=f"open {lake} itself, or give its views to an audit, such as groups := {lake}.caption_gender",
+            )
         template = query.kind == "audit" and query.level is None  # rows about single images are for a purpose only
         trusted = env.trusted or template or self._host.sensitive
         outer_read, self._read_sensitive = self._read_sensitive, False
-        bound = self._bound(query, given, env, trusted=trusted)
-        key = (query.name, str(trusted), *(f"{n}={to_sql(t)}" for n, t in {**bound.relations, **bound.scalars}.items()))
+        bound = self._bound(query, given, env, lake, trusted=trusted)
+        key = (query.name, str(trusted), lake or "", *(f"{n}={to_sql(t)}" for n, t in {**bound.relations, **bound.scalars}.items()))
         if key not in self._memo:
             body = _parsed(query).copy()
             self._body(body, bound)
             if query.kind == "audit":
                 self._protect(query, given, bound, env)
                 body = _with_params(body, self._shown(query, given, bound))
-            name = f"{query.name}__{len(self._hoisted) + 1}"
-            self._hoisted[name] = body
-            self._memo[key] = name
+            self._memo[key] = name = self._hoist(query.name, body)
             self._memo_sensitive |= {name} if self._read_sensitive else set()
         self._read_sensitive |= outer_read or self._memo[key] in self._memo_sensitive
         self.changed = True
         return self._memo[key]
 
-    def _bound(self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env, *, trusted: bool) -> Env:
+    def _hoist(self, name: str, body: exp.Query) -> str:
+        """Keep a body as an expression of its own; returns its name."""
+        number = next(n for n in count(len(self._hoisted) + 1) if f"{name}__{n}" not in self._user)
+        own_names(body, number, self._user.keys())
+        self._hoisted[f"{name}__{number}"] = body
+        return f"{name}__{number}"
+
+    def _bound(self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None, *, trusted: bool) -> Env:
         relations: dict[str, exp.Table] = {}
         scalars: dict[str, exp.Expr] = {}
         for parameter in sorted(query.parameters, key=lambda p: p.is_relation):
@@ -294,10 +343,12 @@ class Expander:
             if node is None:
                 node = exp.maybe_parse(parameter.default or "NULL", dialect=DIALECT)
             node = self._substituted(node, env)
-            scalars[parameter.name] = arguments.scalar(parameter, node, where)
+            value = scalars[parameter.name] = arguments.scalar(parameter, node, where)
             if not trusted:
-                refuse_rows(query, scalars[parameter.name], self._host.sensitive_attributes())
-        inner = Env(relations, scalars, trusted=trusted, placeholders=env.placeholders)
+                refuse_rows(query, value, self._host.sensitive_attributes())
+            if parameter.label_column is not None and isinstance(value, exp.Literal):
+                self.named.append((parameter.label_column, value.this))
+        inner = Env(relations, scalars, trusted=trusted, placeholders=env.placeholders, lake=lake)
         for parameter in query.parameters:
             if parameter.is_relation:
                 where = f"{parameter.name!r} of {query.name}()"
@@ -311,6 +362,9 @@ class Expander:
                     relations[parameter.name] = self._resolved(
                         target, replace(env, trusted=trusted) if is_name else env
                     )
+                    if parameter.columns:
+                        shown = self._host.shown(to_sql(target))
+                        self.given.append(Given(where, parameter, shown, relations[parameter.name].name))
         return inner
 
     def _substituted(self, node: exp.Expr, env: Env) -> exp.Expr:
@@ -330,9 +384,7 @@ class Expander:
         if isinstance(target, exp.Subquery):
             inner = target.this
             self._body(inner, env)
-            name = f"argument__{len(self._hoisted) + 1}"
-            self._hoisted[name] = inner.copy()
-            return exp.Table(this=exp.to_identifier(name))
+            return exp.Table(this=exp.to_identifier(self._hoist("argument", inner.copy())))
         self._body(holder, env)
         table = holder.find(exp.Table)
         if table is None:
@@ -351,7 +403,8 @@ class Expander:
                 shown[parameter.name] = arguments.constant(bound.scalars[parameter.name], parameter.name)
             elif parameter.name in given:
                 node = given[parameter.name]
-                shown[parameter.name] = node.this if isinstance(node, exp.Literal) else to_sql(node)
+                text = node.this if isinstance(node, exp.Literal) else to_sql(node)
+                shown[parameter.name] = self._host.shown(text)
             else:
                 shown[parameter.name] = parameter.default
         return shown
@@ -390,12 +443,19 @@ class Expander:
                 self._memo[key] = f"{name}__bound"
         return self._memo[key]
 
-    def _evaluated(self, query: exp.Query) -> pa.Table:
+    def rows_of(self, name: str) -> exp.Query:
+        """All rows of a relation of this statement, as a query that stands alone."""
+        return self._alone(exp.select("*").from_(exp.Table(this=exp.to_identifier(name, quoted=True))))
+
+    def _alone(self, query: exp.Query) -> exp.Query:
         needed = self._expressions_of(query)
         if needed:
             query = query.copy()
             query.set("with_", exp.With(expressions=[c.copy() for c in needed], recursive=self._recursive))
-        whole = self._assembled(query)
+        return self._assembled(query)
+
+    def _evaluated(self, query: exp.Query) -> pa.Table:
+        whole = self._alone(query)
         key = to_sql(whole)
         if key not in self._rows:
             self._rows[key] = self._host.evaluate(whole)
@@ -415,6 +475,11 @@ class Expander:
     def _function(self, call: exp.Anonymous, env: Env) -> None:
         function = functions().get(str(call.name).lower())
         if function is None:
+            return
+        stored = stored_column(call, self._host.stored_calls) if self._bind else None
+        if stored is not None:
+            call.replace(stored)
+            self.changed = True
             return
         bound = arguments.bind(function.name, [p.name for p in function.parameters], call.expressions)
         constants: dict[str, Any] = {}
@@ -459,6 +524,15 @@ def _parsed(query: queries.Query) -> exp.Query:
     if not isinstance(tree, exp.Query):
         raise SqlError(f"{query.kind} {query.name} is no query", code="E3030")
     return tree
+
+
+def _with_schemas(tree: exp.Query, qualified: Collection[str]) -> None:
+    """Names such as ``"lists.crime_words"`` in two parts again, as any engine reads them."""
+    for table in tree.find_all(exp.Table):
+        schema, _, name = table.name.partition(".")
+        if table.name in qualified and name and not table.args.get("db"):
+            table.set("this", exp.to_identifier(name))
+            table.set("db", exp.to_identifier(schema))
 
 
 def _with_params(body: exp.Query, shown: Mapping[str, Any]) -> exp.Query:

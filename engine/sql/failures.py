@@ -13,6 +13,7 @@ from counterbalance.engine.errors import (
     StorageError,
     did_you_mean,
 )
+from counterbalance.engine.sql import hints
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,6 +60,38 @@ def translate(
     return CounterbalanceError(f"{type(error).__name__}: {_first(text)}", hint="run with --debug and report it")
 
 
+def of_function(name: str, error: Exception) -> CounterbalanceError:
+    """What a Python function raised, with the function's name.
+
+    Example:
+        >>> print(of_function("vader", ValueError("no lexicon")).message)
+        vader() failed: ValueError: no lexicon
+    """
+    if isinstance(error, CounterbalanceError):
+        return error
+    text = " ".join(str(error).split())
+    told = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    failed = SqlError(
+        f"{name}() failed: {told[:400]}", code="E3132", hint="the traceback is shown with --debug; it is the function's own"
+    )
+    failed.__cause__ = error
+    return failed
+
+
+def is_of_function(error: Exception) -> bool:
+    """Whether DuckDB says that a Python function raised something."""
+    return "occurred while executing the UDF" in str(error)
+
+
+def located(error: CounterbalanceError, sql: str) -> CounterbalanceError:
+    """The error with the place of the first function it names in the user's text."""
+    named = re.search(r"(\w+)\(\)", error.message)
+    if isinstance(error, SqlError) and error.sql is None and named is not None:
+        error.sql = sql
+        error.line, error.column = _find(repr(named[1]), sql)
+    return error
+
+
 def _unreadable(text: str) -> StorageError:
     table = re.search(r"registered as '([^']+)'", text)
     reason = re.sub(r"^.*failed: |, /[^ ]*/[^ ]*$", "", _first(text))
@@ -82,6 +115,8 @@ _CODES: dict[str, str] = {
 
 
 def _sql_error(error: Exception, text: str, sql: str, *, same_text: bool, names: Iterable[str]) -> SqlError:
+    import duckdb
+
     place = _LINE.search(text)
     message = _first(text)
     line = column = None
@@ -95,10 +130,12 @@ def _sql_error(error: Exception, text: str, sql: str, *, same_text: bool, names:
     if column is None:
         line, column = _find(message, sql)
     suggestion = "" if "Candidate" in text else _suggest(message, names)
+    absent = re.search(r'[Cc]olumn (?:named )?"([^"]+)"', message)
+    quotes = hints.of_double_quotes(absent[1], sql) if absent and isinstance(error, duckdb.BinderException) else None
     return SqlError(
         message + suggestion,
         code=_CODES.get(type(error).__name__, "E3100"),
-        hint=None if suggestion else _hint(text),
+        hint=quotes or (None if suggestion else _hint(text)),
         sql=sql,
         line=line,
         column=column,

@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
 from counterbalance.engine.errors import RefusedError, SqlError
+from counterbalance.engine.sql import hints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,7 +125,7 @@ def _one(text: str) -> exp.Expr:
     except ParseError as error:
         raise _syntax(text, error) from None
     except TokenError as error:
-        raise SqlError(f"cannot read the text: {error}", code="E3102", sql=text) from None
+        raise unreadable(text, error) from None
     except RecursionError:
         raise SqlError("nested too deeply", code="E3102", sql=None) from None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:  # the parser's own slips
@@ -148,6 +149,17 @@ def _syntax(text: str, error: ParseError) -> SqlError:
     return SqlError(f"syntax error{near}: {reason}", code="E3102", sql=text, line=line, column=column)
 
 
+def unreadable(text: str, error: TokenError) -> SqlError:
+    """The error for text that cannot be cut into tokens: a quote or comment that is never closed, mostly."""
+    quote = hints.open_quote(text)
+    if quote is None:
+        return SqlError(f"cannot read the text: {error}", code="E3102", sql=text)
+    mark, line, column = quote
+    what = {"'": "text", '"': "name", "/*": "comment"}[mark]
+    hint = "a quote inside of a text is written twice: 'it''s'" if mark == "'" else None
+    return SqlError(f"a {what} begins with {mark} and does not end", code="E3102", hint=hint, sql=text, line=line, column=column)
+
+
 def _check(tree: exp.Expr) -> None:
     for node in tree.walk():
         if isinstance(node, exp.Identifier | exp.Var) and not node.args.get("quoted") and _ODD.search(str(node.name)):
@@ -158,7 +170,7 @@ def _check(tree: exp.Expr) -> None:
             raise RefusedError(
                 f"{_verb(node)} is refused: a session only reads",
                 code="E3202",
-                hint="change a lake with counterbalance ingest",
+                hint=hints.of_statement(node.sql(DIALECT)),
             )
         name = _function_name(node)
         if name in _FORBIDDEN_FUNCTIONS:

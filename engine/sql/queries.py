@@ -13,7 +13,9 @@ The header is SQL comments::
     -- level: image
 
 A ``relation`` parameter stands in the SQL as a table of that name, any other as ``$name``. A parameter without ``=`` is
-required. ``local`` says why the SQL runs in this engine only; ``level`` that its rows are about single images or persons.
+required. Text of a parameter that begins with ``one of 'a', 'b'`` is checked: it takes no other value. Text that begins with
+``attribute of labels`` (or ``value``, ``annotator``) says where its values come from: another one leads to a note. Names in
+brackets are the columns that a relation must have. ``local`` says why the SQL runs in this engine only; ``level`` that its rows are about single images or persons.
 """
 
 from __future__ import annotations
@@ -37,6 +39,11 @@ _PARAMETER: Final = re.compile(
 )
 
 
+_LABELS: Final = re.compile(r"(attribute|value|annotator) of labels\b")
+_COLUMNS: Final = re.compile(r"\(([a-z_]+(?:, [a-z_]+)*)(?:, \.\.\.)?\)")
+_CHOICES: Final = re.compile(r"one of ('[^']*'(?:, '[^']*')*)")
+
+
 @dataclass(frozen=True, slots=True)
 class QueryParameter:
     """A parameter of an audit or a view.
@@ -57,6 +64,39 @@ class QueryParameter:
     def is_relation(self) -> bool:
         """Whether it names rows rather than a value."""
         return self.type == "relation"
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values it may have, as its text lists them; none when it may have any.
+
+        Example:
+            >>> QueryParameter("unit", "varchar", "'image'", "one of 'image', 'person'; what is counted").choices
+            ('image', 'person')
+        """
+        listed = _CHOICES.match(self.doc)
+        return tuple(re.findall(r"'([^']*)'", listed[1])) if listed else ()
+
+    @property
+    def label_column(self) -> str | None:
+        """The column of table labels that its values come from, if it is one of those.
+
+        Example:
+            >>> QueryParameter("attribute", "varchar", None, "attribute of labels, such as 'topic'").label_column
+            'attribute'
+        """
+        named = _LABELS.match(self.doc)
+        return named[1] if named else None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that rows given for it must have, as its text lists them.
+
+        Example:
+            >>> QueryParameter("terms", "relation", None, "words (term, class), any list").columns
+            ('term', 'class')
+        """
+        listed = _COLUMNS.search(self.doc) if self.is_relation else None
+        return tuple(listed[1].split(", ")) if listed else ()
 
 
 @dataclass(frozen=True, slots=True)

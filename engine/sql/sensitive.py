@@ -64,6 +64,8 @@ def _is_carved(node: exp.Expr, is_own: Callable[[str], bool]) -> bool:
     if not isinstance(target, exp.Table):
         return True
     if isinstance(target.this, exp.Func):
+        if target.db.lower() not in {"", "main"}:
+            return True
         parameters = _parameters(call_name(target.this))
         bound = arguments.bind("call", [p.name for p in parameters], arguments_of(target.this))
         return any(_is_carved(bound[p.name], is_own) for p in parameters if p.is_relation and p.name in bound)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import lance
 
 BATCH_ROWS: Final = 65_536
+BYTES_ROWS: Final = 256
 _PUSHED_TYPES: Final = frozenset(
     {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP"}
 )
@@ -72,6 +73,7 @@ def register(
     codes: Mapping[str, Sequence[str | None]] | None = None,
     hidden: frozenset[str] = frozenset(),
     show_codes: bool = False,
+    with_bytes: bool = False,
 ) -> None:
     """Make a pinned table readable under ``name``.
 
@@ -82,12 +84,15 @@ def register(
         codes: Dictionary of each coded column; leave it out when codes cannot be trusted.
         hidden: Columns that must not be seen.
         show_codes: Show the code columns too, for ``grouping.py``.
+        with_bytes: Show the bytes too, for ``pictures.py``.
     """
     add = getattr(connection, "_register_arrow_source", None)
     if add is not None:
-        add(name, _source_class()(dataset, codes or {}, hidden, show_codes=show_codes))
+        add(name, _source_class()(dataset, codes or {}, hidden, show_codes=show_codes, with_bytes=with_bytes))
     else:
-        connection.register(name, LanceView(dataset, visible_schema(dataset, hidden)))
+        shown = visible_schema(dataset, hidden)
+        more = [pa.field(b, pa.binary()) for b in bytes_of(dataset) if with_bytes and b not in hidden]
+        connection.register(name, LanceView(dataset, pa.schema([*shown, *more])))
 
 
 class _Filters:
@@ -155,6 +160,7 @@ def _source_class() -> Any:
             hidden: frozenset[str],
             *,
             show_codes: bool,
+            with_bytes: bool,
         ) -> None:
             super().__init__(dataset)
             schema = visible_schema(dataset, hidden)
@@ -167,8 +173,11 @@ def _source_class() -> Any:
             fields = [pa.field(f.name, k) for f, k in zip(schema, kinds, strict=True)]
             if show_codes:
                 fields += [pa.field(c + CODE_SUFFIX, pa.int16()) for c in self._codes]
+            if with_bytes:
+                fields += [pa.field(b, pa.binary()) for b in bytes_of(dataset) if b not in hidden]
             self._declared = pa.schema(fields)
             self._rows = int(dataset.count_rows())
+            self._batch = BYTES_ROWS if with_bytes else BATCH_ROWS
 
         def rows(self) -> int:
             """True number of rows, for the optimiser."""
@@ -187,7 +196,10 @@ def _source_class() -> Any:
             texts = [text for text in map(self._filters.render, filters) if text is not None]
             stored = [n + CODE_SUFFIX if n in self._codes else n for n in chosen.names]
             reader = self.obj.scanner(
-                columns=list(dict.fromkeys(stored)), filter=" AND ".join(texts) or None, batch_size=BATCH_ROWS
+                columns=list(dict.fromkeys(stored)),
+                filter=" AND ".join(texts) or None,
+                batch_size=self._batch,
+                blob_handling="all_binary",
             ).to_reader()
             if reader.schema.types != chosen.types:
                 reader = pa.RecordBatchReader.from_batches(chosen, self._converted(reader, stored, chosen))
@@ -238,6 +250,6 @@ class _ViewScanner(pads.Scanner):  # type: ignore[misc, unused-ignore]
             for batch in reader:
                 yield batch.cast(schema)
 
-        stored = self._lance.scanner(columns=self._schema.names).to_reader()
+        stored = self._lance.scanner(columns=self._schema.names, blob_handling="all_binary").to_reader()
         whole = pa.RecordBatchReader.from_batches(self._schema, cast(stored, self._schema))
         return pads.Scanner.from_batches(whole, columns=self._columns, filter=self._predicate).to_reader()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     import lance
     import numpy as np
@@ -17,37 +17,44 @@ if TYPE_CHECKING:
 def changed_rows(
     dataset: lance.LanceDataset,
     key: str,
-    columns: Sequence[str],
+    columns: Mapping[str, int],
     rows: pa.Table,
     row_ids: NDArray[np.int64],
+    told: NDArray[np.int64],
 ) -> pa.Table:
     """The rows that say something new, completed with what is stored where they say nothing.
 
     Args:
         dataset: The stored table.
         key: Its key column.
-        columns: The columns to compare; a NULL in ``rows`` agrees with anything.
+        columns: The columns to compare, each with its bit; a NULL in ``rows`` agrees with anything.
         rows: Rows whose keys are all stored.
         row_ids: Lance row id of each.
+        told: Bits of the columns that this run told of each already.
 
     Returns:
-        Key and ``columns`` of the changed rows, in the order of ``rows``, plus ``__position`` (row number in ``rows``).
+        Key and ``columns`` of the changed rows, in the order of ``rows``, plus ``__position`` (row number in ``rows``)
+        and ``__clash``: names of the columns that would change and were told already, or ``""``.
     """
     import duckdb
 
     stored = dataset._take_rows(row_ids.tolist(), columns=[key, *columns])  # noqa: SLF001 - the documented way by row id
     rows = rows.select([key, *columns]).append_column("__position", pa.array(range(len(rows)), pa.int64()))
-    differs = " OR ".join(f'(n."{c}" IS NOT NULL AND n."{c}" IS DISTINCT FROM s."{c}")' for c in columns)
+    asked = rows.append_column("__told", pa.array(told))
+    differs = {c: f'(n."{c}" IS NOT NULL AND n."{c}" IS DISTINCT FROM s."{c}")' for c in columns}
+    names = ", ".join(f"CASE WHEN {d} AND n.__told & {columns[c]} <> 0 THEN '{c}' END" for c, d in differs.items())
+    clash = f"concat_ws(', ', {names})"
     merged = ", ".join(f'coalesce(n."{c}", s."{c}") AS "{c}"' for c in columns)
     with duckdb.connect() as connection:
-        connection.register("n", rows)
+        connection.register("n", asked)
         connection.register("s", stored)
         query = (
-            f'SELECT n."{key}", {merged}, n.__position FROM n JOIN s ON n."{key}" = s."{key}" '
-            f"WHERE {differs or 'false'} ORDER BY n.__position"
+            f'SELECT n."{key}", {merged}, n.__position, {clash} AS __clash FROM n JOIN s ON n."{key}" = s."{key}" '
+            f"WHERE {' OR '.join(differs.values())} ORDER BY n.__position"
         )
         return connection.sql(query).to_arrow_table().cast(_schema(rows, key, columns))
 
 
-def _schema(rows: pa.Table, key: str, columns: Sequence[str]) -> pa.Schema:
-    return pa.schema([rows.schema.field(c) for c in (key, *columns, "__position")])
+def _schema(rows: pa.Table, key: str, columns: Mapping[str, int]) -> pa.Schema:
+    fields = [rows.schema.field(c) for c in (key, *columns, "__position")]
+    return pa.schema([*fields, pa.field("__clash", pa.string())])

@@ -60,6 +60,14 @@ class KeyIndex:
             run = (joined[order], np.concatenate((other[1], run[1]))[order])
         self._runs.append(run)
 
+    def replace(self, keys: NDArray[np.int64], row_ids: NDArray[np.int64]) -> None:
+        """Give keys that are there other row ids."""
+        for run, held in self._runs:
+            at = np.searchsorted(run, keys)
+            at[at == len(run)] = 0
+            hit = run[at] == keys
+            held[at[hit]] = row_ids[hit]
+
     def find(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         """Row id of every key, ``ABSENT`` where there is none."""
         found = np.full(len(keys), ABSENT, np.int64)

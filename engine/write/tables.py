@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.catalog.snapshot import SENSITIVE_LABELS
-from counterbalance.engine.errors import RequestError, SourceError
+from counterbalance.engine.errors import RequestError, SourceError, StorageError
 from counterbalance.engine.records import Reject
 from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, SENSITIVE_ATTRIBUTES
 from counterbalance.engine.store import tables
 from counterbalance.engine.write.changes import changed_rows
 from counterbalance.engine.write.keys import ABSENT, VIRTUAL, KeyIndex
+from counterbalance.engine.write.said import Said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
     from counterbalance.engine.write.codes import Coder
     from counterbalance.engine.write.ingest import Counts
+    from counterbalance.engine.write.said import Earlier
+
+_ORIGIN: Final = "source"
+"""Of several files that list an image, the first names where it comes from; that the others differ is no contradiction."""
 
 
 def plain_names(attributes: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -47,7 +52,7 @@ def split_sensitive(
 
 
 class TableWriter:
-    """Writes one stored table during one ingest. Holds the table's keys, nothing else of it.
+    """Writes one stored table during one ingest. Holds the table's keys and those of the source, nothing else of them.
 
     Args:
         location: The lake.
@@ -76,8 +81,7 @@ class TableWriter:
         self.coded = coded
         self.has_written = False
         self._index: KeyIndex | None = None
-        self._in_file = KeyIndex()
-        self._file: str | None = None
+        self._said = Said(self.table)
 
     @property
     def index(self) -> KeyIndex:
@@ -87,23 +91,26 @@ class TableWriter:
         return self._index
 
     def write(self, rows: pa.Table, positions: Sequence[str] | None, source: str, counts: Counts) -> list[Reject]:
-        """Keep what is new or changed of ``rows``; returns what was refused."""
-        if source != self._file:
-            self._file, self._in_file = source, KeyIndex()
+        """Keep what is new or changed of ``rows``; returns what was refused.
+
+        A row counts once in a run: as written, updated or unchanged, whatever more the source says of it.
+        """
         rejects = _Rejects(source, positions)
         rows, numbers = self._checked(_typed(self.table, rows), rejects)
         keys = rows[self.table.key].to_numpy()
-        found = self.index.find(keys)
-        repeated = self._in_file.find(keys) != ABSENT
+        found, earlier = self.index.find(keys), self._said.before(keys, source)
         is_new = found == ABSENT
-        new = np.flatnonzero(is_new)
-        counts.written += len(new)
-        self._in_file.add(keys[~repeated], numbers[~repeated])
-        known = np.flatnonzero(~is_new & (found != VIRTUAL))
-        changed = self._changed(rows, known, found, numbers, repeated, rejects)
-        counts.updated += len(changed)
+        comparable = ~is_new & (found != VIRTUAL) & ~(earlier.wrote & self._dry_run)
+        changed, clash = self._changed(rows, np.flatnonzero(comparable), found, numbers, earlier, rejects)
+        is_changed = np.isin(keys, changed[self.table.key].to_numpy())
+        kept = pa.array(~clash)
+        self._said.add(rows.filter(kept), self.table.key, source, (is_new | is_changed)[~clash])
+        counts.written += int(is_new.sum())
+        counts.updated += int((is_changed & ~earlier.wrote).sum())
+        counts.unchanged += int((~is_new & ~is_changed & ~earlier.known).sum())
+        counts.unchanged -= int((is_changed & earlier.known & ~earlier.wrote).sum())
         counts.rejected += len(rejects.items)
-        counts.unchanged += len(rows) - len(new) - len(changed) - rejects.late
+        new = np.flatnonzero(is_new)
         if not self._dry_run:
             self._commit(rows.take(pa.array(new)), changed)
         elif len(new):
@@ -171,11 +178,11 @@ class TableWriter:
         for at in again.tolist():
             same = rows.slice(at, 1).to_pylist() == rows.slice(original[int(keys[at])], 1).to_pylist()
             if not same:
-                rejects.add(
-                    numbers[[at]],
-                    "duplicate_key",
-                    f"{self.table.key} {keys[at]} stands in this source twice, with other content",
-                )
+                place = rejects.place(int(numbers[original[int(keys[at])]]))
+                rejects.add(numbers[[at]], "duplicate_key", self._twice(int(keys[at]), "content", f"at {place}"))
+
+    def _twice(self, key: int, what: str, first: str) -> str:
+        return f"{self.table.key} {key} stands in this source twice, with other {what}; first {first}"
 
     def _changed(
         self,
@@ -183,27 +190,38 @@ class TableWriter:
         known: NDArray[np.int64],
         found: NDArray[np.int64],
         numbers: NDArray[np.int64],
-        repeated: NDArray[np.bool_],
+        earlier: Earlier,
         rejects: _Rejects,
-    ) -> pa.Table:
-        columns = [c.name for c in self.table.columns[1:] if c.type is not None and c.name in rows.column_names]
+    ) -> tuple[pa.Table, NDArray[np.bool_]]:
+        """The rows to update, and which rows are refused because this run has said otherwise before."""
+        bits = self._said.bits
+        columns = {c.name: bits[c.name] for c in self.table.columns[1:] if c.type and c.name in rows.column_names}
+        refused = np.zeros(len(rows), np.bool_)
         dataset = tables.open_table(self._location, self._stored) if len(known) and columns else None
         if dataset is None:
-            return rows.slice(0, 0)
+            return rows.slice(0, 0), refused
+        told = earlier.columns[known]
         chosen = rows.take(pa.array(known))
-        changed = changed_rows(dataset, self.table.key, columns, chosen, found[known])
+        if _ORIGIN in columns:
+            mask = pa.array(told & columns[_ORIGIN] != 0)
+            named = pc.if_else(mask, pa.scalar(None, pa.string()), chosen[_ORIGIN])
+            chosen = chosen.set_column(chosen.column_names.index(_ORIGIN), _ORIGIN, named)
+        changed = changed_rows(dataset, self.table.key, columns, chosen, found[known], told)
         at = known[changed["__position"].to_numpy()]
-        clash = repeated[at]
-        for i in at[clash].tolist():
-            key = rows[self.table.key][i].as_py()
-            message = f"{self.table.key} {key} stands in this source twice, with other content"
-            rejects.add(numbers[[i]], "duplicate_key", message)
-        rejects.late += int(clash.sum())
-        changed = changed.drop_columns(["__position"]).filter(pa.array(~clash))
+        others = changed["__clash"].to_pylist()
+        clash = np.array([bool(o) for o in others], np.bool_)
+        refused[at[clash]] = True
+        for i, other in zip(at.tolist(), others, strict=True):
+            if other:
+                first = self._said.name(int(earlier.first[i]))
+                place = "earlier in this file" if first == rejects.source else f"in {first}"
+                message = self._twice(rows[self.table.key][i].as_py(), other, place)
+                rejects.add(numbers[[i]], "duplicate_key", message)
+        changed = changed.drop_columns(["__position", "__clash"]).filter(pa.array(~clash))
         for blob in self.table.blobs:
             if blob in rows.column_names and len(changed):
                 changed = changed.append_column(blob, rows[blob].take(pa.array(at[~clash])))
-        return changed
+        return changed, refused
 
     def _commit(self, new: pa.Table, changed: pa.Table) -> None:
         if len(new) or len(changed):
@@ -221,7 +239,7 @@ class TableWriter:
             self._follow(0 if before is None else before.version, version)
             dataset = tables.open_table(self._location, self._stored)
             if dataset is None:
-                raise RequestError(f"{self._stored} vanished while it was written", code="E6004")
+                raise StorageError(f"{self._stored} vanished while it was written", code="E6004")
             fragments = [f for f in dataset.get_fragments() if f.fragment_id not in known]
             self.index.add_rows(dataset, self.table.key, fragments)
 
@@ -249,17 +267,19 @@ class _Rejects:
     """What is refused of one chunk, with its place in the source."""
 
     def __init__(self, source: str, positions: Sequence[str] | None) -> None:
-        self._source, self._positions = source, positions
+        self.source, self._positions = source, positions
         self.items: list[Reject] = []
-        self.late = 0
 
     def add(self, numbers: NDArray[np.int64], code: str, message: str) -> None:
         self.add_each(numbers, code, [message] * len(numbers))
 
     def add_each(self, numbers: NDArray[np.int64], code: str, messages: Sequence[str]) -> None:
         for number, message in zip(numbers.tolist(), messages, strict=True):
-            position = f"row {number + 1}" if self._positions is None else self._positions[number]
-            self.items.append(Reject(self._source, position, code, message))
+            self.items.append(Reject(self.source, self.place(number), code, message))
+
+    def place(self, number: int) -> str:
+        """Where a row of the chunk stands in its file."""
+        return f"row {number + 1}" if self._positions is None else self._positions[number]
 
 
 def _shown(rows: pa.Table, mask: NDArray[np.bool_], text: str) -> list[str]:

@@ -1,0 +1,65 @@
+"""Which generated columns are wholly fresh at a version, and which columns a session does not show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from counterbalance.engine.catalog.definitions import FINGERPRINT
+from counterbalance.engine.errors import CounterbalanceError
+from counterbalance.engine.schema import STAMP_SUFFIX
+from counterbalance.engine.sql.expression import analyse, same_call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import lance
+
+    from counterbalance.engine.catalog.definitions import Definition, Definitions
+
+ROW_VERSION = "_row_last_updated_at_version"
+
+
+def stale_filter(name: str, upstream: tuple[str, ...]) -> str:
+    """Lance filter of the rows whose value is missing, or older than what it was computed from."""
+    stamp = name + STAMP_SUFFIX
+    inputs = [f"`{stamp}` < `{u}{STAMP_SUFFIX}`" for u in upstream]
+    return " OR ".join([f"`{stamp}` IS NULL", f"`{stamp}` < {ROW_VERSION}", *inputs])
+
+
+def fresh_calls(
+    dataset: lance.LanceDataset,
+    definitions: Definitions,
+    table: str,
+    fingerprint: Callable[[Definition], str],
+    hidden: frozenset[str],
+) -> dict[str, str]:
+    """Expressions whose values are stored for every row of this version, each with its column."""
+    found: dict[str, str] = {}
+    for name, definition in definitions.columns(table).items():
+        stored = name in dataset.schema.names and name + STAMP_SUFFIX in dataset.schema.names
+        if stored and name not in hidden and definition.type is None and _is_fresh(dataset, definitions, definition, fingerprint):
+            found[same_call(definition.sql)] = name
+    return found
+
+
+def _is_fresh(
+    dataset: lance.LanceDataset,
+    definitions: Definitions,
+    definition: Definition,
+    fingerprint: Callable[[Definition], str],
+) -> bool:
+    metadata = dataset.schema.field(definition.name).metadata or {}
+    generated = definitions.columns(definition.table)
+    try:
+        if metadata.get(FINGERPRINT) != fingerprint(definition).encode():
+            return False
+        expression = analyse(definition.sql, definition.table, dataset.schema.names)
+    except CounterbalanceError:
+        return False
+    upstream = tuple(c for c in expression.columns if c in generated)
+    return not dataset.count_rows(filter=stale_filter(definition.name, upstream))
+
+
+def hidden_columns(definitions: Definitions, table: str) -> frozenset[str]:
+    """Generated columns of a table that hold perceived-demographic labels."""
+    return frozenset(n for n, d in definitions.columns(table).items() if d.sensitive)

@@ -1,0 +1,181 @@
+"""The lake as it will be once everything declared is refreshed: what a new definition is checked against.
+
+Columns and views that were declared and never refreshed are there too, without rows, so that a script may declare a whole
+chain first and refresh it in the end.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from counterbalance.engine.catalog import definitions
+from counterbalance.engine.errors import NotFoundError, RefusedError, SensitiveError
+from counterbalance.engine.executors.work import input_type
+from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX
+from counterbalance.engine.session import Session
+from counterbalance.engine.sql.expression import Evaluator, analyse
+from counterbalance.engine.sql.storable import storable
+from counterbalance.engine.store import tables
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from counterbalance.engine.catalog.definitions import Definition
+    from counterbalance.engine.store.location import Location
+
+CHECK_SECONDS: Final = 5.0
+"""How long a query may run while something is declared."""
+_TRIED_ROWS: Final = 2
+
+
+class Catalog:
+    """Tables of a lake with their columns, declared ones included.
+
+    Args:
+        location: The lake.
+    """
+
+    def __init__(self, location: Location) -> None:
+        self.location = location
+        self.version = tables.latest_version(location, "meta/definitions")
+        self.definitions = definitions.load(location, self.version)
+        self._types: dict[str, dict[str, pa.DataType]] = {}
+
+    @cached_property
+    def stored(self) -> frozenset[str]:
+        """Names of the tables that are there."""
+        with Session(self.location) as session:
+            return frozenset(v for v in session.versions if "/" not in v)
+
+    def require(self, table: str) -> tuple[str, ...]:
+        """The key of a base table or view.
+
+        Raises:
+            NotFoundError: There is no such table.
+            RefusedError: It was made by another tool, and has no key that is known.
+        """
+        if table in BASE_TABLES:
+            return (BASE_TABLES[table].key,)
+        views = self.definitions.views()
+        if table in views:
+            return views[table].key
+        if table in self.stored:
+            raise RefusedError(
+                f"{table} was made by another tool, and its key is not known",
+                code="E3210",
+                hint=f"declare a view of it: CREATE MATERIALIZED VIEW v WITH (key = '…') AS SELECT * FROM {table}",
+            )
+        raise NotFoundError.table(table, {*BASE_TABLES, *views})
+
+    def types(self, table: str) -> dict[str, pa.DataType]:
+        """Arrow types of a table's columns as functions get them, generated ones included.
+
+        Raises:
+            NotFoundError: There is no such table.
+        """
+        if table not in self._types:
+            found = self._types[table] = self._plain(table)
+            for definition in self.definitions.order():
+                if definition.kind == "column" and definition.table == table and definition.name not in found:
+                    found[definition.name] = column_type(definition, found)
+        return self._types[table]
+
+    def _plain(self, table: str) -> dict[str, pa.DataType]:
+        dataset = tables.open_table(self.location, table)
+        if dataset is not None:
+            names = set(dataset.schema.names)
+            return {f.name: input_type(f) for f in dataset.schema if not _is_hidden(f.name, names)}
+        if table in BASE_TABLES:
+            return {f.name: f.type for f in BASE_TABLES[table].schema(blobs=True)}
+        self.require(table)
+        with Planning(self, knows_all=True) as session:
+            schema = session.sql(self.definitions.views()[table].sql).schema
+        return {f.name: storable(f.type) for f in schema}
+
+    def missing(self, table: str) -> bool:
+        """Whether a refresh has yet to make the table, or a column of it."""
+        dataset = tables.open_table(self.location, table)
+        there = set() if dataset is None else set(dataset.schema.names)
+        is_unmade_view = dataset is None and table in self.definitions.views()
+        return is_unmade_view or not there >= self.definitions.columns(table).keys()
+
+    def sensitive_columns(self, table: str) -> set[str]:
+        """Columns of a table that are shown only with a purpose; all of them in a sensitive view."""
+        view = self.definitions.views().get(table)
+        if view is not None and view.sensitive:
+            return set(self.types(table))
+        return {name for name, d in self.definitions.columns(table).items() if d.sensitive}
+
+
+def column_type(definition: Definition, types: dict[str, pa.DataType]) -> pa.DataType:
+    """Arrow type of a generated column over columns of these types."""
+    expression = analyse(definition.sql, definition.table, list(types), definition.type)
+    evaluator = Evaluator(expression, {c: types[c] for c in expression.columns})
+    evaluator.close()
+    return evaluator.type
+
+
+def _is_hidden(name: str, names: set[str]) -> bool:
+    suffix = definitions.STAMP_SUFFIX
+    return name.endswith(CODE_SUFFIX) or (name.endswith(suffix) and name.removesuffix(suffix) in names)
+
+
+class Planning(Session):
+    """A session that also knows what is declared and not refreshed, and that remembers what was read.
+
+    Args:
+        catalog: The lake.
+        purpose: For which sensitive labels are read.
+        knows_all: Bind over sensitive columns without a purpose; for looking up types, never for reading rows.
+    """
+
+    def __init__(self, catalog: Catalog, *, purpose: str | None = None, knows_all: bool = False) -> None:
+        super().__init__(catalog.location, sensitive=purpose, timeout=CHECK_SECONDS)
+        self.catalog = catalog
+        self.sensitive |= knows_all
+        self.relations_read: dict[str, str] = {}
+        self.has_missing = False
+        self.reads_closed_labels = False
+        self._empty: dict[str, str] = {}
+
+    def table(self, schema: str | None, name: str, *, trusted: bool) -> str | None:
+        """As in any session; a relation without a stored form is there without rows.
+
+        Raises:
+            RefusedError: It is a system table.
+            SensitiveError: It is a view of sensitive labels.
+        """
+        own = schema in {None, "main"}
+        if schema == "meta":
+            raise RefusedError(f"meta.{name} cannot be read here: what is stored is made of data", code="E3211")
+        if own and self.catalog.missing(name):
+            found: str | None = self._declared(name)
+        else:
+            found = super().table(schema, name, trusted=trusted)
+        if found is not None:
+            self.relations_read[found] = name if own else f"{schema}.{name}"
+            self.reads_closed_labels |= own and trusted and name == "labels"
+        return found
+
+    def _declared(self, name: str) -> str:
+        if name not in self._empty:
+            view = self.catalog.definitions.views().get(name)
+            if view is not None and view.sensitive and not self.sensitive:
+                raise SensitiveError(f"view {name} holds perceived labels", code="E3308", hint='state a purpose: --sensitive "why"')
+            hidden = set() if self.sensitive else self.catalog.sensitive_columns(name)
+            blobs = BASE_TABLES[name].blobs if name in BASE_TABLES else ()
+            kinds = self.catalog.types(name).items()
+            shown = pa.schema([(n, t) for n, t in kinds if n not in hidden and n not in blobs])
+            self._empty[name] = self.bind(name, shown.empty_table())
+        self.has_missing = True
+        return self._empty[name]
+
+    def evaluate(self, query: exp.Query) -> pa.Table:
+        """A few rows of a query, for the types that a table function makes of them."""
+        from sqlglot import exp
+
+        inner: Any = query.copy()
+        return super().evaluate(exp.select("*").from_(inner.subquery("q")).limit(_TRIED_ROWS))

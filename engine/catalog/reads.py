@@ -1,0 +1,177 @@
+"""Which columns of which relations a query reads, and where the columns of its result come from."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.lineage import lineage
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import Scope, build_scope
+
+from counterbalance.engine import lists
+from counterbalance.engine.catalog.snapshot import SENSITIVE_LABELS
+from counterbalance.engine.schema import BASE_TABLES
+from counterbalance.engine.sql.expand import Expander
+from counterbalance.engine.sql.parse import DIALECT, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from sqlglot.lineage import Node
+
+    from counterbalance.engine.catalog.planning import Planning
+
+Pair = tuple[str, str]
+"""A relation and a column of it; ``*`` for the whole relation."""
+_SLIPS: Final = (SqlglotError, AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
+"""What sqlglot's optimizer raises on queries that it does not follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A query as it was expanded.
+
+    Args:
+        tree: Plain SQL over stored relations by their own names.
+        reads: Columns it reads, sorted.
+        reads_labels: Whether rows of perceived labels are within its reach.
+    """
+
+    tree: exp.Query
+    reads: tuple[Pair, ...]
+    reads_labels: bool
+
+
+def read(session: Planning, select: str) -> Reading:
+    """What a query reads; whole relations where columns cannot be told apart.
+
+    Args:
+        session: Where its names are looked up.
+        select: The query.
+
+    Raises:
+        NotFoundError: A relation is not there.
+    """
+    expander = Expander(session, bind_functions=False)
+    tree = expander.run(parse(select).tree)
+    _plain_names(tree, session.relations_read)
+    pairs = set(columns_read(tree, schema_of(session, session.relations_read.values())))
+    seen = {relation for relation, _ in pairs}
+    pairs |= {(relation, "*") for relation in session.relations_read.values() if relation not in seen}
+    if session.reads_closed_labels:
+        pairs.add((SENSITIVE_LABELS, "*"))
+    return Reading(tree, tuple(sorted(pairs)), expander.reads_sensitive)
+
+
+def _plain_names(tree: exp.Query, names: Mapping[str, str]) -> None:
+    """Name every stored relation as the lake does, in one part."""
+    for table in tree.find_all(exp.Table):
+        registered = f"{table.db}.{table.name}" if table.db else table.name
+        if registered in names and not isinstance(table.this, exp.Func):
+            if not table.alias:
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
+            table.set("this", exp.to_identifier(names[registered], quoted=True))
+            table.set("db", None)
+
+
+def schema_of(session: Planning, relations: Iterable[str]) -> dict[str, list[str]]:
+    """Columns of relations, as the session shows them."""
+    found: dict[str, list[str]] = {}
+    for relation in relations:
+        if relation.startswith("lists."):
+            found[relation] = lists.wordlist(relation.removeprefix("lists.")).column_names
+            continue
+        hidden = set() if session.sensitive else session.catalog.sensitive_columns(relation)
+        blobs = BASE_TABLES[relation].blobs if relation in BASE_TABLES else ()
+        found[relation] = [c for c in _columns(session, relation) if c not in hidden and c not in blobs]
+    return found
+
+
+def _columns(session: Planning, relation: str) -> list[str]:
+    if relation in session.catalog.definitions.views() or relation in BASE_TABLES:
+        return list(session.catalog.types(relation))
+    return list(session.sql(f'SELECT * FROM "{relation}"').columns)
+
+
+def _qualified(tree: exp.Query, schema: Mapping[str, list[str]]) -> exp.Query:
+    kinds: dict[str, object] = {r: dict.fromkeys(columns, "varchar") for r, columns in schema.items()}
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)
+    return qualify(tree.copy(), schema=kinds, dialect=DIALECT, validate_qualify_columns=False)
+
+
+def columns_read(tree: exp.Query, schema: Mapping[str, list[str]]) -> Iterator[Pair]:
+    """Pairs that a plain query reads.
+
+    Example:
+        >>> from sqlglot import parse_one
+        >>> query = parse_one("SELECT upper(text) FROM captions WHERE origin = 'human'")
+        >>> sorted(columns_read(query, {"captions": ["caption_id", "text", "origin"]}))
+        [('captions', 'origin'), ('captions', 'text')]
+    """
+    try:
+        root = build_scope(_qualified(tree, schema))
+        scopes = [] if root is None else list(root.traverse())
+    except _SLIPS:
+        scopes = []
+    if not scopes:
+        yield from ((t.name, "*") for t in tree.find_all(exp.Table) if t.name in schema)
+        return
+    for scope in scopes:
+        yield from _of_scope(scope, schema)
+
+
+def _of_scope(scope: Scope, schema: Mapping[str, list[str]]) -> Iterator[Pair]:
+    sources = {a: s.name for a, s in scope.sources.items() if isinstance(s, exp.Table) and s.name in schema}
+    unread = set(sources)
+    for column in scope.columns:
+        if column.table in sources:
+            relation = sources[column.table]
+            name = _known(column.name, schema[relation])
+            unread.discard(column.table)
+            yield relation, "*" if isinstance(column.this, exp.Star) else name or column.name
+            continue
+        for alias, relation in sources.items() if column.table not in scope.sources else ():
+            name = _known(column.parts[0].name, schema[relation])
+            if name is not None:
+                unread.discard(alias)
+                yield relation, name
+    stars = scope.expression.expressions if isinstance(scope.expression, exp.Select) else ()
+    whole = any(isinstance(s, exp.Star) for s in stars)
+    for alias in sources if whole else unread:
+        relation = sources[alias]
+        yield relation, "*" if whole or relation not in BASE_TABLES else BASE_TABLES[relation].key
+
+
+def _known(name: str, columns: Iterable[str]) -> str | None:
+    return next((c for c in columns if c.lower() == name.lower()), None)
+
+
+def origins(tree: exp.Query, schema: Mapping[str, list[str]]) -> dict[str, tuple[Pair, ...]]:
+    """For every column of a query's result the stored columns that its value is made of; empty where it cannot be told.
+
+    Example:
+        >>> from sqlglot import parse_one
+        >>> query = parse_one("WITH a AS (SELECT text || origin AS t FROM captions) SELECT upper(t) AS u FROM a")
+        >>> origins(query, {"captions": ["text", "origin"]})
+        {'u': (('captions', 'origin'), ('captions', 'text'))}
+    """
+    kinds: dict[str, object] = {r: dict.fromkeys(columns, "varchar") for r, columns in schema.items()}
+    try:
+        qualified = _qualified(tree, schema)
+        scope = build_scope(qualified)
+        found = lineage(None, qualified, schema=kinds, scope=scope, dialect=DIALECT, trim_selects=False, copy=False)
+    except _SLIPS:
+        return {}
+    nodes = found if isinstance(found, dict) else {}
+    return {name: tuple(sorted(set(_leaves(node, schema)))) for name, node in nodes.items()}
+
+
+def _leaves(node: Node, schema: Mapping[str, list[str]]) -> Iterator[Pair]:
+    for one in node.walk():
+        source = one.expression
+        if isinstance(source, exp.Table) and source.name in schema:
+            yield source.name, _known(one.name.rsplit(".", 1)[-1].strip('"'), schema[source.name]) or "*"

@@ -1,0 +1,126 @@
+"""Running the statements of the four nouns and the verb: what they did comes back as a table of one row a thing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from counterbalance.engine.errors import RequestError, did_you_mean
+from counterbalance.engine.refresh.model import Options
+from counterbalance.engine.sql import statements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from counterbalance.engine.refresh.model import RefreshReport, Stage
+    from counterbalance.engine.sql.statements import Refresh, Statement
+    from counterbalance.engine.store.location import Location
+    from counterbalance.engine.write.ingest import Progress
+
+_DONE = pa.schema([("statement", pa.string()), ("target", pa.string()), ("changed", pa.bool_())])
+_OPTIONS = ("full", "retry_errors", "due", "executor", "workers", "device", "batch_size")
+
+
+def execute(
+    location: Location,
+    statement: Statement,
+    *,
+    udfs: tuple[str, ...] = (),
+    progress: Callable[[Progress], None] | None = None,
+    done: Callable[[Stage], None] | None = None,
+) -> pa.Table:
+    """Run a statement; returns what it did.
+
+    Args:
+        location: The lake.
+        statement: What ``statements.read`` found.
+        udfs: Files of the user's own functions.
+        progress: Called as a refresh goes on.
+        done: Called when a stage of a refresh ended.
+
+    Raises:
+        RequestError: It is refused; nothing was changed.
+        BusyError: Somebody else is writing or refreshing.
+    """
+    if isinstance(statement, statements.Refresh):
+        return stages(refresh(location, statement, udfs=udfs, progress=progress, done=done))
+    from counterbalance.engine.catalog import declare
+
+    run: Any = {
+        statements.AddColumn: declare.add_column,
+        statements.DropColumn: declare.drop_column,
+        statements.CreateView: declare.create_view,
+        statements.DropView: declare.drop_view,
+        statements.CreateIndex: declare.create_index,
+        statements.DropIndex: declare.drop_index,
+    }[type(statement)]
+    outcome = run(location, statement)
+    targets = outcome if isinstance(outcome, list) else [outcome] if outcome is not None else []
+    names = [getattr(t, "target", str(t)) for t in targets]
+    word = type(statement).__name__
+    rows = [{"statement": _WORDS[word], "target": n, "changed": True} for n in names]
+    return pa.Table.from_pylist(rows, schema=_DONE)
+
+
+_WORDS = {
+    "AddColumn": "ADD COLUMN",
+    "DropColumn": "DROP COLUMN",
+    "CreateView": "CREATE MATERIALIZED VIEW",
+    "DropView": "DROP MATERIALIZED VIEW",
+    "CreateIndex": "CREATE INDEX",
+    "DropIndex": "DROP INDEX",
+}
+
+
+def refresh(
+    location: Location,
+    statement: Refresh,
+    *,
+    udfs: tuple[str, ...] = (),
+    progress: Callable[[Progress], None] | None = None,
+    done: Callable[[Stage], None] | None = None,
+) -> RefreshReport:
+    """Run a ``REFRESH`` statement."""
+    from counterbalance.engine.refresh import runner
+
+    return runner.refresh(location, statement.targets, options(statement.options, udfs), progress=progress, done=done)
+
+
+def options(given: Mapping[str, Any], udfs: tuple[str, ...] = ()) -> Options:
+    """Options of a refresh by name.
+
+    Raises:
+        RequestError: There is none of a name.
+
+    Example:
+        >>> options({"full": True, "workers": 2}).workers
+        2
+    """
+    for name in given:
+        if name not in _OPTIONS:
+            raise RequestError(
+                f"REFRESH has no option {name!r}{did_you_mean(name, _OPTIONS)}",
+                code="E3160",
+                hint="options: " + ", ".join(_OPTIONS),
+            )
+    return Options(**given, udfs=udfs)
+
+
+def stages(report: RefreshReport) -> pa.Table:
+    """A report as a table, one row a stage."""
+    fields = [
+        ("target", pa.string()),
+        ("kind", pa.string()),
+        ("mode", pa.string()),
+        ("rows", pa.int64()),
+        ("written", pa.int64()),
+        ("updated", pa.int64()),
+        ("deleted", pa.int64()),
+        ("errors", pa.int64()),
+        ("seconds", pa.float64()),
+        ("reason", pa.string()),
+        ("message", pa.string()),
+    ]
+    rows = [{name: getattr(stage, name) for name, _ in fields} for stage in report.stages]
+    return pa.Table.from_pylist(rows, schema=pa.schema(fields))

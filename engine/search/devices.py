@@ -1,0 +1,261 @@
+"""Where blocked products run: numpy's BLAS, or torch on a GPU; both hand numpy arrays back."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+
+from counterbalance.engine.errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+_LOWEST: Final = float(np.finfo(np.float32).min)
+Found = tuple["NDArray[np.intp]", "NDArray[np.intp]", "NDArray[np.float32]"]
+"""Rows, columns and values of the cells that were found, in order of row and column."""
+
+
+class Device(Protocol):
+    """What exact search and k-means need of a device; matrices are float32 and stay there between calls."""
+
+    query_rows: int
+    item_rows: int
+    workers: int
+
+    def put(self, matrix: NDArray[np.float32]) -> Any:
+        """Bring an array there."""
+
+    def products(self, a: Any, b: Any, bias: Any | None) -> Any:
+        """``a @ b.T + bias``, queries by items; valid until the next call in this thread."""
+
+    def leave_out(self, products: Any, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> None:
+        """Set cells to minus infinity."""
+
+    def kth(self, products: Any, k: int) -> NDArray[np.float32]:
+        """The k-th largest value of every row; there are at least k columns."""
+
+    def above(self, products: Any, bounds: NDArray[np.float32]) -> Found:
+        """The finite cells that reach their row's bound."""
+
+    def largest(self, products: Any) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """Column and value of every row's largest cell; the first of equal ones."""
+
+    def sums(self, points: Any, labels: NDArray[np.intp], count: int) -> NDArray[np.float64]:
+        """Sum of the points of every label, labels by dimensions."""
+
+    def exact(self, blocks: int) -> Any:
+        """A context for so many blocks: products are whole float32, whatever the program has set."""
+
+
+def device(name: str = "auto") -> Device:
+    """The device of that name.
+
+    Args:
+        name: ``"auto"`` (a GPU when torch and one are there), ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
+
+    Raises:
+        RequestError: There is no such device, or torch is not installed.
+
+    Example:
+        >>> type(device("cpu")).__name__
+        'Cpu'
+    """
+    if name == "cpu" or (name == "auto" and not _has_gpu()):
+        return Cpu()
+    if name != "auto" and name.partition(":")[0] != "cuda":
+        raise RequestError(f"no device {name!r}", code="E3450", hint="devices: auto, cpu, cuda, cuda:0 …")
+    if not _has_gpu():
+        raise RequestError(
+            f"device {name!r} needs torch and a GPU that it can use", code="E3451", hint="leave it out, or say cpu"
+        )
+    return Torch("cuda" if name == "auto" else name)
+
+
+def _has_gpu() -> bool:
+    try:
+        import torch
+    except ImportError:
+        return False
+    return bool(torch.cuda.is_available())
+
+
+class _SingleThreadedBlas:
+    """BLAS with one thread, from the first that enters to the last that leaves; the setting is the process's."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._limits: Any = None
+
+    def enter(self) -> None:
+        from threadpoolctl import threadpool_limits
+
+        with self._lock:
+            if self._inside == 0:
+                self._limits = threadpool_limits(1, user_api="blas")
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limits.restore_original_limits()
+
+
+_single: Final = _SingleThreadedBlas()
+
+
+class Cpu:
+    """numpy; blocks fit the second cache level or so, and worker threads take turns at them."""
+
+    query_rows = 512
+    item_rows = 4096
+
+    def __init__(self) -> None:
+        self.workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self._own = threading.local()
+
+    def put(self, matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The array itself."""
+        return matrix
+
+    def _scratch(self, name: str, shape: tuple[int, int], kind: Any) -> Any:
+        """A block of memory that this thread uses again and again: fresh pages cost as much as a product."""
+        size = shape[0] * shape[1]
+        held = getattr(self._own, name, None)
+        if held is None or held.size < size:
+            held = np.empty(size, kind)
+            setattr(self._own, name, held)
+        return held[:size].reshape(shape)
+
+    def products(
+        self, a: NDArray[np.float32], b: NDArray[np.float32], bias: NDArray[np.float32] | None
+    ) -> NDArray[np.float32]:
+        """In memory of this thread."""
+        out: NDArray[np.float32] = self._scratch("products", (len(a), len(b)), np.float32)
+        np.matmul(a, b.T, out=out)
+        if bias is not None:
+            out += bias
+        return out
+
+    def leave_out(
+        self, products: NDArray[np.float32], rows: NDArray[np.intp], columns: NDArray[np.intp]
+    ) -> None:
+        """In place."""
+        products[rows, columns] = -np.inf
+
+    def kth(self, products: NDArray[np.float32], k: int) -> NDArray[np.float32]:
+        """By partition."""
+        at = products.shape[1] - k
+        values: NDArray[np.float32] = np.partition(products, at, axis=1)[:, at]
+        return values
+
+    def above(self, products: NDArray[np.float32], bounds: NDArray[np.float32]) -> Found:
+        """Eight cells of the mask are looked at together, for few of them are set."""
+        mask = self._scratch("mask", products.shape, np.bool_)
+        np.greater_equal(products, np.maximum(bounds, _LOWEST)[:, None], out=mask)
+        flat = mask.reshape(-1)
+        whole = flat.size // 8 * 8
+        words = np.flatnonzero(flat[:whole].view(np.uint64))
+        word, byte = np.nonzero(flat[:whole].reshape(-1, 8)[words])
+        cells = np.concatenate((words[word] * 8 + byte, whole + np.flatnonzero(flat[whole:])))
+        rows, columns = np.divmod(cells, max(1, products.shape[1]))
+        return rows, columns, products.reshape(-1)[cells]
+
+    def largest(self, products: NDArray[np.float32]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """By argmax."""
+        columns = products.argmax(axis=1)
+        return columns, products[np.arange(len(products)), columns]
+
+    def sums(self, points: NDArray[np.float32], labels: NDArray[np.intp], count: int) -> NDArray[np.float64]:
+        """As the product with a sparse matrix of ones."""
+        from scipy.sparse import csr_array
+
+        ones = csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(count, len(labels)))
+        total: NDArray[np.float64] = ones @ points.astype(np.float64)
+        return total
+
+    @contextmanager
+    def exact(self, blocks: int) -> Iterator[None]:
+        """Worker threads and threads inside of BLAS would wait for each other, so BLAS has one then."""
+        if min(blocks, self.workers) < 2:
+            yield
+            return
+        _single.enter()
+        try:
+            yield
+        finally:
+            _single.leave()
+
+
+class Torch:
+    """torch on one device; one thread feeds it."""
+
+    query_rows = 4096
+    item_rows = 65_536
+    workers = 1
+
+    def __init__(self, name: str) -> None:
+        import torch
+
+        self._torch: Any = torch
+        self._device = torch.device(name)
+
+    def put(self, matrix: NDArray[np.float32]) -> Any:
+        """A tensor there."""
+        return self._torch.from_numpy(np.require(matrix, requirements=["C", "W"])).to(self._device)
+
+    def products(self, a: Any, b: Any, bias: Any | None) -> Any:
+        """A tensor."""
+        return a @ b.T if bias is None else self._torch.addmm(bias, a, b.T)
+
+    def leave_out(self, products: Any, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> None:
+        """In place."""
+        if len(rows):
+            products[self._index(rows), self._index(columns)] = -float("inf")
+
+    def _index(self, values: NDArray[np.intp]) -> Any:
+        return self._torch.from_numpy(values).to(self._device)
+
+    def kth(self, products: Any, k: int) -> NDArray[np.float32]:
+        """By top-k."""
+        return self._numpy(self._torch.topk(products, k, dim=1).values[:, -1])
+
+    def above(self, products: Any, bounds: NDArray[np.float32]) -> Found:
+        """Only what is found leaves the device."""
+        limits = self._torch.from_numpy(np.maximum(bounds, _LOWEST).astype(np.float32)).to(self._device)
+        rows, columns = self._torch.nonzero(products >= limits[:, None], as_tuple=True)
+        return self._numpy(rows), self._numpy(columns), self._numpy(products[rows, columns])
+
+    def largest(self, products: Any) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """By max."""
+        values, columns = products.max(dim=1)
+        return self._numpy(columns), self._numpy(values)
+
+    def sums(self, points: Any, labels: NDArray[np.intp], count: int) -> NDArray[np.float64]:
+        """As the product with a matrix of ones, which adds in the same order every time."""
+        ones = self._torch.zeros((count, len(points)), dtype=points.dtype, device=self._device)
+        ones[self._index(labels), self._torch.arange(len(points), device=self._device)] = 1
+        total: NDArray[np.float64] = self._numpy(ones @ points).astype(np.float64)
+        return total
+
+    def _numpy(self, tensor: Any) -> NDArray[Any]:
+        array: NDArray[Any] = tensor.cpu().numpy()
+        return array
+
+    @contextmanager
+    def exact(self, blocks: int) -> Iterator[None]:
+        """No TF32 or bfloat16 inside."""
+        del blocks
+        before = self._torch.get_float32_matmul_precision()
+        self._torch.set_float32_matmul_precision("highest")
+        try:
+            with self._torch.inference_mode():
+                yield
+        finally:
+            self._torch.set_float32_matmul_precision(before)

@@ -1,0 +1,112 @@
+"""k-means by Lloyd's steps, seeded, with the same blocked products as exact search, so on a GPU too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from counterbalance.engine.search.devices import device as device_of
+from counterbalance.engine.search.nearest import unit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from counterbalance.engine.search.devices import Device
+
+STEPS: Final = 12
+
+
+def train(
+    points: NDArray[np.float32],
+    count: int,
+    *,
+    seed: int = 0,
+    steps: int = STEPS,
+    spherical: bool = False,
+    start: NDArray[np.float32] | None = None,
+    device: str | Device = "auto",
+) -> NDArray[np.float32]:
+    """Centroids of ``count`` clusters, ``count`` by dimensions.
+
+    Deterministic on one device. A cluster that loses all its points takes the point that lies farthest from its own
+    centroid.
+
+    Args:
+        points: Finite vectors, rows by dimensions; at least ``count``.
+        count: Clusters.
+        seed: Of the points that are the first centroids.
+        steps: At most so many; it ends when no point changes its cluster.
+        spherical: Points and centroids have length 1 (for cosine and dot).
+        start: First centroids, instead of points drawn by ``seed``.
+        device: Where the products run.
+
+    Example:
+        >>> points = np.array([[0, 0], [0, 2], [9, 0], [9, 2]], np.float32)
+        >>> sorted(train(points, 2, seed=1).tolist())
+        [[0.0, 1.0], [9.0, 1.0]]
+    """
+    points = unit(points) if spherical else np.ascontiguousarray(points, np.float32)
+    if start is None:
+        drawn = np.sort(np.random.default_rng(seed).choice(len(points), count, replace=False))
+        start = points[drawn]
+    on = device_of(device) if isinstance(device, str) else device
+    centroids = unit(start) if spherical else start.astype(np.float32)
+    labels = np.full(len(points), -1, np.intp)
+    with on.exact(1):
+        placed = on.put(points)
+        for _ in range(steps):
+            found, apart = assign(points, placed, centroids, on)
+            if (found == labels).all():
+                break
+            labels = found
+            centroids = _means(placed, labels, centroids, on)
+            _reseed(points, labels, apart, centroids)
+            if spherical:
+                centroids = unit(centroids)
+    return centroids
+
+
+def assign(
+    points: NDArray[np.float32], placed: object, centroids: NDArray[np.float32], on: Device
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """The nearest centroid of every point, the first of equal ones, and half the squared distance less a constant.
+
+    Args:
+        points: The points.
+        placed: The same, on the device.
+        centroids: The centroids.
+        on: The device.
+    """
+    there = on.put(centroids)
+    half = 0.5 * (centroids.astype(np.float64) ** 2).sum(axis=1)
+    bias = on.put((-half).astype(np.float32))
+    labels = np.empty(len(points), np.intp)
+    nearness = np.empty(len(points))
+    for first in range(0, len(points), on.query_rows):
+        block = slice(first, first + on.query_rows)
+        labels[block], nearness[block] = on.largest(on.products(placed[block], there, bias))  # type: ignore[index]
+    return labels, -nearness
+
+
+def _means(placed: object, labels: NDArray[np.intp], before: NDArray[np.float32], on: Device) -> NDArray[np.float32]:
+    """Mean of every cluster; an empty one keeps its centroid."""
+    total = np.zeros(before.shape)
+    for first in range(0, len(labels), on.item_rows):
+        block = slice(first, first + on.item_rows)
+        total += on.sums(placed[block], labels[block], len(before))  # type: ignore[index]
+    counts = np.bincount(labels, minlength=len(before))
+    result = before.copy()
+    result[counts > 0] = (total[counts > 0] / counts[counts > 0, None]).astype(np.float32)
+    return result
+
+
+def _reseed(
+    points: NDArray[np.float32], labels: NDArray[np.intp], apart: NDArray[np.float64], centroids: NDArray[np.float32]
+) -> None:
+    """Empty clusters take the points that are farthest from their centroids, each another one."""
+    empty = np.flatnonzero(np.bincount(labels, minlength=len(centroids)) == 0)
+    if len(empty):
+        lengths = 0.5 * (points.astype(np.float64) ** 2).sum(axis=1)
+        far = np.argsort(-(apart + lengths), kind="stable")[: len(empty)]
+        centroids[empty] = points[far]

@@ -1,0 +1,353 @@
+"""Exact nearest items of every query, as blocked float32 products whose answer does not depend on the blocks.
+
+Products choose candidates and no more: each comes with a bound of its rounding error, and all that could be among the k
+best is kept. Scores of the kept ones are computed again in float64, each by itself, and these rank. So the result is the
+same for any block size, number of threads and device.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from counterbalance.engine.search.devices import device as device_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from counterbalance.engine.search.devices import Device
+
+METRICS: Final = ("cosine", "dot", "l2")
+_ROUNDING: Final = 2.0**-24
+_UNDERFLOW: Final = 2.0**-100
+_RESCORED: Final = 500_000
+"""Numbers gathered at once for the precise scores: 4 MB."""
+_KEPT_WIDE: Final = 1 << 25
+"""Items with up to so many numbers are held in float64 too."""
+_LONG: Final = 8192
+"""Vectors longer than this are summed without BLAS, which would cut them by the number of threads."""
+
+_scratch: Final = threading.local()
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The best pairs, in order of query and rank: positions of queries and items, ranks from 1, scores."""
+
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    ranks: NDArray[np.int32]
+    scores: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Both sides as they are multiplied (``left``, ``right``, ``bias``), and as they are scored (``a``, ``b``)."""
+
+    a: NDArray[np.float64]
+    b: NDArray[Any]
+    left: Any
+    right: Any
+    bias: Any
+    left_norms: NDArray[np.float64]
+    right_norms: NDArray[np.float64]
+    squares: tuple[NDArray[np.float64], NDArray[np.float64]]
+    metric: str
+    k: int
+    own: _Own | None
+    on: Device
+
+
+def nearest(
+    a: NDArray[np.float32],
+    b: NDArray[np.float32],
+    k: int,
+    *,
+    metric: str,
+    keys: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+    device: str | Device = "auto",
+) -> Neighbours:
+    """The k best items for every query; equal scores in the order of the items.
+
+    A vector that holds NaN or infinity is near nothing. A zero vector has cosine 0 to everything.
+
+    Args:
+        a: Queries, rows by dimensions.
+        b: Items, rows by dimensions.
+        k: How many.
+        metric: ``"cosine"``, ``"dot"`` or ``"l2"`` (score is the negative distance).
+        keys: A key for every query and every item; pairs of equal keys are left out.
+        device: Where the products run.
+
+    Example:
+        >>> found = nearest(np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32), 1, metric="cosine")
+        >>> found.columns.tolist(), found.scores.tolist()
+        ([0, 1, 2], [1.0, 1.0, 1.0])
+    """
+    squares = _squares(a), _squares(b)  # of float32 numbers these cannot overflow
+    rows, columns = (np.flatnonzero(np.isfinite(x)) for x in squares)
+    most = 0 if keys is None or not len(columns) else int(np.unique(keys[1], return_counts=True)[1].max())
+    columns = columns[_not_too_equal(_only(b, columns), squares[1][columns], k + most)]
+    if not len(rows) or not len(columns):
+        nothing = np.empty(0, np.intp)
+        return Neighbours(nothing, nothing, nothing.astype(np.int32), nothing.astype(np.float64))
+    on = device_of(device) if isinstance(device, str) else device
+    own = None if keys is None else _Own(keys[0][rows], keys[1][columns])
+    starts = range(0, len(rows), on.query_rows)
+    with on.exact(len(starts)):
+        sides, lengths = (_only(a, rows), _only(b, columns)), (squares[0][rows], squares[1][columns])
+        task = _task(*sides, lengths, min(k, len(columns)), metric, own, on)
+        with ThreadPoolExecutor(min(on.workers, len(starts))) as pool:
+            parts = list(pool.map(lambda start: _block(task, start), starts))
+    joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    return Neighbours(rows[joined[0]], columns[joined[1]], joined[2].astype(np.int32), joined[3])
+
+
+def _only(matrix: NDArray[np.float32], rows: NDArray[np.intp]) -> NDArray[np.float32]:
+    return matrix if len(rows) == len(matrix) else matrix[rows]
+
+
+def _not_too_equal(
+    items: NDArray[np.float32], squares: NDArray[np.float64], most: int
+) -> NDArray[np.intp]:
+    """All items but those that stand behind ``most`` equal ones and so can never be among the best.
+
+    A placeholder picture that stands in a dataset a thousand times would otherwise be a candidate a thousand times.
+    """
+    keep = np.ones(len(items), np.bool_)
+    _, group, counts = np.unique(squares, return_inverse=True, return_counts=True)
+    for number in np.flatnonzero(counts > most):
+        members = np.flatnonzero(group == number)
+        _, equal = np.unique(items[members] + np.float32(0), axis=0, return_inverse=True)
+        order = np.argsort(equal.ravel(), kind="stable")
+        runs = equal.ravel()[order]
+        place = np.arange(len(runs)) - np.searchsorted(runs, runs)
+        keep[members[order[place >= most]]] = False
+    return np.flatnonzero(keep)
+
+
+def _task(
+    a: NDArray[np.float32],
+    b: NDArray[np.float32],
+    squares: tuple[NDArray[np.float64], NDArray[np.float64]],
+    k: int,
+    metric: str,
+    own: _Own | None,
+    on: Device,
+) -> _Task:
+    left, right, bias = _for_products(a, b, metric)
+    norms = np.sqrt(_squares(left)), np.sqrt(_squares(right))
+    wide = b.astype(np.float64) if b.size <= _KEPT_WIDE else b
+    placed = None if bias is None else on.put(bias)
+    return _Task(
+        a.astype(np.float64), wide, on.put(left), on.put(right), placed, *norms, squares, metric, k, own, on
+    )  # fmt: skip
+
+
+def _for_products(
+    a: NDArray[np.float32], b: NDArray[np.float32], metric: str
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32] | None]:
+    """Both sides changed so that products rank as the metric does, and can neither overflow nor lose small ones."""
+    if metric == "cosine":
+        return unit(a), unit(b), None
+    if metric == "dot":
+        return unit(a), _scaled(b, _exponent(b)), None
+    centre = b.mean(axis=0, dtype=np.float64)
+    moved = [x - centre for x in (a, b)]
+    exponent = max(_exponent(x) for x in moved)
+    left, right = (_scaled(x, exponent) for x in moved)
+    return left, right, (-0.5 * _squares(right)).astype(np.float32)
+
+
+def _exponent(matrix: NDArray[Any]) -> int:
+    return int(np.frexp(np.abs(matrix).max(initial=0.0))[1])
+
+
+def _scaled(matrix: NDArray[Any], exponent: int) -> NDArray[np.float32]:
+    """Times a power of two, which changes no digit; only where floats of 32 bits would not reach."""
+    scaled: NDArray[Any] = matrix if abs(exponent) < 30 else np.ldexp(matrix, -exponent)
+    return np.ascontiguousarray(scaled, np.float32)
+
+
+def unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rows of length 1; zero rows stay."""
+    norms = np.sqrt(_squares(matrix))
+    norms[norms == 0] = 1.0
+    result = np.empty(matrix.shape, np.float32)
+    for start in range(0, len(matrix), 4096):
+        block = slice(start, start + 4096)
+        result[block] = matrix[block] / norms[block, None]
+    return result
+
+
+def _squares(matrix: NDArray[Any]) -> NDArray[np.float64]:
+    """Squared length of every row, in float64."""
+    result = np.empty(len(matrix))
+    for start in range(0, len(matrix), 4096):
+        wide = matrix[start : start + 4096].astype(np.float64)
+        result[start : start + 4096] = _dot(wide, wide)
+    return result
+
+
+def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Products along the last axis, each summed by itself, so that it depends on nothing else."""
+    result: NDArray[np.float64] = (
+        np.vecdot(a, b) if a.shape[-1] <= _LONG else np.einsum("...d,...d->...", a, np.broadcast_to(b, a.shape))
+    )
+    return result
+
+
+class _Own:
+    """Pairs of equal keys, a block of queries at a time."""
+
+    def __init__(self, queries: NDArray[np.int64], items: NDArray[np.int64]) -> None:
+        self._queries = queries
+        self._order = np.argsort(items, kind="stable")
+        self._sorted = items[self._order]
+
+    def pairs(self, block: slice) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        wanted = self._queries[block]
+        first = np.searchsorted(self._sorted, wanted, "left")
+        counts = np.searchsorted(self._sorted, wanted, "right") - first
+        rows = np.repeat(np.arange(len(wanted)), counts)
+        places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts) + first[rows]
+        return rows, self._order[places]
+
+
+@dataclass
+class _Candidates:
+    """What may be among the best of a block of queries, with bounds of the true product."""
+
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    @classmethod
+    def joined(cls, parts: list[_Candidates]) -> _Candidates:
+        """In order of row, then column."""
+        rows = np.concatenate([p.rows for p in parts])
+        order = np.argsort(rows.astype(np.uint16), kind="stable")  # at most 65,536 queries a block: a radix sort
+        return cls(rows[order], *(np.concatenate([getattr(p, n) for p in parts])[order] for n in ("columns", "low", "high")))
+
+    def kth(self, k: int, count: int) -> NDArray[np.float64]:
+        """The k-th largest lower bound of every row."""
+        counts = np.bincount(self.rows, minlength=count)
+        width = max(k, int(counts.max(initial=0)))
+        dense = np.full((count, width), -np.inf)
+        dense[self.rows, np.arange(len(self.rows)) - (np.cumsum(counts) - counts)[self.rows]] = self.low
+        values: NDArray[np.float64] = np.partition(dense, width - k, axis=1)[:, width - k]
+        return values
+
+    def reaching(self, bounds: NDArray[np.float64]) -> _Candidates:
+        """Those whose upper bound reaches the row's."""
+        keep = self.high >= bounds[self.rows]
+        return _Candidates(self.rows[keep], self.columns[keep], self.low[keep], self.high[keep])
+
+
+def _block(task: _Task, start: int) -> tuple[NDArray[Any], ...]:
+    """Rows, columns, ranks and scores of one block of queries."""
+    block = slice(start, start + task.on.query_rows)
+    left, norms = task.left[block], task.left_norms[block]
+    count, width = len(norms), len(task.b)
+    own = None if task.own is None else task.own.pairs(block)
+    bounds = np.full(count, -np.inf)
+    found: list[_Candidates] = []
+    pending = 0
+    step = max(task.on.item_rows, -(-2 * task.k // 8) * 8)
+    for first in range(0, width, step):
+        last = min(width, first + step)
+        products = task.on.products(left, task.right[first:last], None if task.bias is None else task.bias[first:last])
+        if own is not None:
+            here = (own[1] >= first) & (own[1] < last)
+            task.on.leave_out(products, own[0][here], own[1][here] - first)
+        error = _error(task, norms, task.right_norms[first:last].max())
+        if first == 0 and last >= task.k:
+            bounds = task.on.kth(products, task.k) - error
+        rows, columns, values = task.on.above(products, _below(bounds - error))
+        found.append(_Candidates(rows, columns + first, values - error[rows], values + error[rows]))
+        pending += len(rows)
+        if len(found) > 1 and (last == width or pending > count * task.k // 2):
+            both = _Candidates.joined(found)
+            bounds = np.maximum(bounds, both.kth(task.k, count))
+            found, pending = [both.reaching(bounds)], 0
+    rows, columns, ranks, scores = _ranked(task, block, found[0])
+    return rows + start, columns, ranks, scores
+
+
+def _error(task: _Task, left: NDArray[np.float64], right: float) -> NDArray[np.float64]:
+    """How far a product can be from the true one: rounding of d products and sums, of both sides and of the bias."""
+    rounding = (task.a.shape[1] + 16) * _ROUNDING * 1.01
+    bias = 0.0 if task.bias is None else right * right
+    return rounding * (left * right + bias) + _UNDERFLOW
+
+
+def _below(bounds: NDArray[np.float64]) -> NDArray[np.float32]:
+    return np.nextafter(bounds.astype(np.float32), np.float32(-np.inf))
+
+
+def _ranked(task: _Task, block: slice, found: _Candidates) -> tuple[NDArray[Any], ...]:
+    """The candidates with their precise scores, cut at k."""
+    count = len(task.left_norms[block])
+    starts = np.searchsorted(found.rows, np.arange(count + 1))
+    parts = []
+    row = 0
+    widths = np.diff(starts)
+    while row < count:
+        rows = max(1, _RESCORED // max(1, int(widths[row : row + 64].max()) * task.a.shape[1]))
+        chunk = slice(row, min(count, row + min(64, rows)))
+        parts.append(_ranked_rows(task, block.start, chunk, found.columns, starts))
+        row = chunk.stop
+    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+
+
+def _ranked_rows(
+    task: _Task, offset: int, chunk: slice, columns: NDArray[np.intp], starts: NDArray[np.intp]
+) -> tuple[NDArray[Any], ...]:
+    first, counts = starts[chunk], np.diff(starts[chunk.start : chunk.stop + 1])
+    places = np.arange(counts.max(initial=0))
+    items = columns[np.minimum(first[:, None] + places, max(0, len(columns) - 1))] if len(columns) else places[None, :0]
+    queries = slice(offset + chunk.start, offset + chunk.stop)
+    scores = _scores(task, queries, items)
+    scores[places >= counts[:, None]] = -np.inf
+    order = np.argsort(-scores, axis=1, kind="stable")[:, : task.k]
+    rows, ranks = np.nonzero(np.arange(order.shape[1]) < counts[:, None])
+    chosen = order[rows, ranks]
+    return rows + chunk.start, items[rows, chosen], ranks + 1, scores[rows, chosen]
+
+
+def _gathered(vectors: NDArray[Any], places: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The vectors at these places, in memory that this thread uses again: fresh pages cost more than the products."""
+    shape = (*places.shape, vectors.shape[1])
+    size = shape[0] * shape[1] * shape[2]
+    held: NDArray[np.float64] | None = getattr(_scratch, "held", None)
+    if held is None or held.size < size:
+        held = _scratch.held = np.empty(max(size, _RESCORED))
+    result: NDArray[np.float64] = held[:size].reshape(shape)
+    if vectors.dtype == result.dtype:
+        return np.take(vectors, places, axis=0, out=result, mode="clip")
+    result[...] = vectors[places]
+    return result
+
+
+def _scores(task: _Task, queries: slice, items: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The true scores of queries by their candidates."""
+    result = np.empty(items.shape)
+    a = task.a[queries, None, :]
+    step = max(1, _RESCORED // (max(1, len(items)) * max(1, a.shape[2])))
+    for start in range(0, items.shape[1], step):
+        part = slice(start, start + step)
+        b = _gathered(task.b, items[:, part])
+        if task.metric == "l2":
+            np.subtract(b, a, out=b)
+            result[:, part] = 0.0 - np.sqrt(_dot(b, b))
+            continue
+        result[:, part] = _dot(b, a) + 0.0
+        if task.metric == "cosine":
+            lengths = np.sqrt(task.squares[0][queries, None] * task.squares[1][items[:, part]])
+            np.divide(result[:, part], lengths, out=result[:, part], where=lengths > 0)
+    return result

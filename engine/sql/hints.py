@@ -1,0 +1,70 @@
+"""What to do instead: hints for statements that a session refuses, and for quotes that went wrong."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_READS: Final = "change a lake with counterbalance ingest"
+_SETTINGS: Final = "settings are locked; --memory, --threads and --timeout (or memory=, threads=, timeout=) set the limits"
+_ATTACH: Final = "attach lakes with --attach NAME=LAKE (or attach={'name': lake}); their tables are NAME.table"
+_WRITE: Final = "write rows to a file with --output FILE (or .once FILE in the shell)"
+_HINTS: Final = (
+    (r"(SET|RESET|PRAGMA)\b.*\b(max_)?memory", "--memory 2GB (or memory='2GB') sets the limit"),
+    (r"(SET|RESET|PRAGMA)\b.*\bthreads\b", "--threads 4 (or threads=4) sets their number"),
+    (r"(SET|RESET)\s+VARIABLE\b|EXECUTE\b|PREPARE\b", "write $name in the query, and give its value with -p NAME=VALUE"),
+    (r"PRAGMA\b.*\b(show|table_info|database)", "SHOW TABLES lists the relations, DESCRIBE name its columns"),
+    (r"(SET|RESET|PRAGMA)\b", _SETTINGS),
+    (r"(ATTACH|DETACH|USE)\b", _ATTACH),
+    (r"READ_|'", "a session reads the lake and nothing else; put files into it with counterbalance ingest"),
+    (r"(COPY|EXPORT)\b", _WRITE),
+    (r"CREATE\b.*?\b(MACRO|FUNCTION)\b", "functions are written in Python and declared with @counterbalance.udf"),
+    (r"CREATE\s+(UNIQUE\s+)?INDEX\b", "indexes are declared with: CREATE INDEX ON t (column)"),
+    (r"CREATE\b", "rows of a query are kept with: CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS SELECT …"),
+    (r"ALTER\b", "columns are declared with: ALTER TABLE t ADD COLUMN c AS (expression)"),
+    (r"DROP\b", "what was declared is dropped with: ALTER TABLE t DROP COLUMN c, DROP MATERIALIZED VIEW v, DROP INDEX i"),
+    (r"(FORCE\s+)?(INSTALL|LOAD)\b", "extensions are not loaded; put the data into a lake: counterbalance ingest"),
+)
+_QUOTED: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|(?P<open>['\"]|/\*)", re.DOTALL)
+
+
+def of_statement(text: str) -> str:
+    """What does the work of a statement that is refused.
+
+    Example:
+        >>> of_statement("SET threads = 4")
+        '--threads 4 (or threads=4) sets their number'
+        >>> of_statement("DELETE FROM images")
+        'change a lake with counterbalance ingest'
+    """
+    return next((hint for begin, hint in _HINTS if re.match(begin, text.strip(), re.IGNORECASE | re.DOTALL)), _READS)
+
+
+def open_quote(text: str) -> tuple[str, int, int] | None:
+    r"""The quote (or comment) that is never closed, with its line and column.
+
+    Example:
+        >>> open_quote("SELECT 'a',\n  'b FROM images")
+        ("'", 2, 3)
+        >>> open_quote("SELECT 'it''s'") is None
+        True
+    """
+    for found in _QUOTED.finditer(text):
+        if found["open"]:
+            before = text[: found.start()]
+            return found["open"], before.count("\n") + 1, found.start() - before.rfind("\n")
+    return None
+
+
+def of_double_quotes(name: str, sql: str) -> str | None:
+    """That a text stands in single quotes, when a name that is no column was written in double quotes.
+
+    Example:
+        >>> of_double_quotes("train", 'SELECT * FROM images WHERE split = "train"')
+        "double quotes are for names; a text is written 'train'"
+    """
+    quoted = '"' + name.replace('"', '""') + '"'
+    if quoted.lower() not in {m[0].lower() for m in _QUOTED.finditer(sql)}:
+        return None
+    text = name.replace("'", "''")
+    return f"double quotes are for names; a text is written '{text}'"
