@@ -3,7 +3,8 @@
 A benchmark is a module with ``prepare(folder, scale)``, which makes its inputs once, and ``cases(folder)``, which returns
 ``{case: {contender: (open, run)}}``. ``open()`` makes whatever a user would keep open; ``run(state)`` does the work and
 returns something that must be equal between contenders. A *cold* time includes ``open``; a *warm* one does not. The first
-contender of a case is ours; ratios are the others' medians over ours.
+contender of a case is ours; ratios are the others' medians over ours. A third function, if there is one, is called before
+each run and is not timed.
 """
 
 from __future__ import annotations
@@ -20,14 +21,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Case = dict[str, "tuple[Callable[[], Any], Callable[[Any], Any]]"]
+Case = dict[str, "tuple[Callable[..., Any], ...]"]
 
 
 def serve(module: str, folder: str, case: str, contender: str) -> None:
     """A contender's process: runs once for every line on stdin, and answers with a line of JSON."""
-    opener, run = importlib.import_module(module).cases(Path(folder))[case][contender]
+    opener, run, *before = importlib.import_module(module).cases(Path(folder))[case][contender]
     state = None
     for line in sys.stdin:
+        for prepare in before:
+            prepare()
         started = time.perf_counter()
         if line.strip() == "cold":
             state = opener()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from counterbalance.engine.errors import NotFoundError, SourceError, did_you_mean
 from counterbalance.engine.records import GROUP, Chunk, ReadOptions, Source
+from counterbalance.engine.sql import statements
 from counterbalance.engine.store.location import Location
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from counterbalance.engine.catalog.snapshot import Snapshot
+    from counterbalance.engine.refresh.model import RefreshReport
     from counterbalance.engine.result import Result
     from counterbalance.engine.session import Session
     from counterbalance.engine.write.ingest import IngestReport, Progress
@@ -160,6 +162,112 @@ class Lake:
     ) -> Result:
         """An audit's result; ``counterbalance audit --list`` or ``cb.audits()`` name them."""
         return self.session(at=at, sensitive=sensitive, threads=threads).audit(name, max_rows=max_rows, **params)
+
+    # -- the four nouns and the verb ---------------------------------------------------------------------------------
+
+    def add_column(
+        self,
+        table: str,
+        name: str,
+        expression: str,
+        *,
+        type: str | None = None,  # noqa: A002 - the word of SQL
+        if_not_exists: bool = False,
+        **options: Any,
+    ) -> None:
+        """Declare a generated column; ``ALTER TABLE table ADD COLUMN name AS (expression)``.
+
+        Args:
+            table: A base table or a materialized view.
+            name: The new column.
+            expression: SQL over the table's columns, with functions.
+            type: SQL type to cast to.
+            if_not_exists: Do nothing when it is there already, as it is described here.
+            options: ``schedule`` (cron text or ``@daily`` …), ``sensitive``.
+
+        Raises:
+            RequestError: It does not fit; nothing was changed.
+        """
+        self._manage(statements.AddColumn(table, name, type, expression, if_not_exists, options))
+
+    def drop_column(self, table: str, name: str, *, if_exists: bool = False, cascade: bool = False) -> None:
+        """Drop a generated column; ``cascade`` drops what reads it too."""
+        self._manage(statements.DropColumn(table, name, if_exists, cascade))
+
+    def create_view(
+        self,
+        name: str,
+        select: str,
+        key: str | Sequence[str],
+        *,
+        replace: bool = False,
+        if_not_exists: bool = False,
+        **options: Any,
+    ) -> None:
+        """Declare a materialized view; ``CREATE MATERIALIZED VIEW name WITH (key = '…') AS SELECT …``.
+
+        Args:
+            name: The view.
+            select: Its rows.
+            key: Columns that name a row.
+            replace: Take the place of a view of that name.
+            if_not_exists: Do nothing when it is there already, as it is described here.
+            options: ``schedule``, ``sensitive``.
+        """
+        keys = (key,) if isinstance(key, str) else tuple(key)
+        self._manage(statements.CreateView(name, select, keys, options, replace, if_not_exists))
+
+    def drop_view(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> None:
+        """Drop a materialized view; ``cascade`` drops what reads it too."""
+        self._manage(statements.DropView(name, if_exists, cascade))
+
+    def create_index(
+        self,
+        table: str,
+        column: str,
+        using: str | None = None,
+        *,
+        name: str | None = None,
+        if_not_exists: bool = False,
+        **options: Any,
+    ) -> None:
+        """Declare an index; ``CREATE INDEX name ON table USING kind (column) WITH (…)``."""
+        self._manage(statements.CreateIndex(name, table, using, (column,), options, if_not_exists))
+
+    def drop_index(self, name: str, *, if_exists: bool = False) -> None:
+        """Drop an index."""
+        self._manage(statements.DropIndex(name, if_exists))
+
+    def refresh(
+        self,
+        *targets: str,
+        dry_run: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+        **options: Any,
+    ) -> RefreshReport:
+        """Compute what is missing or stale of these columns, views and indexes, and of what they read; of all without any.
+
+        Args:
+            targets: ``table.column``, a view, an index, or a table for all its columns and indexes.
+            dry_run: Tell what would be done and why; do nothing.
+            progress: Called as rows are done.
+            options: Fields of ``Options``: full, retry_errors, due, executor, workers, device, batch_size, udfs.
+
+        Returns:
+            What was done, stage by stage; ``mode`` is ``no_op`` when everything was fresh.
+
+        Raises:
+            BusyError: Another refresh is running.
+        """
+        from counterbalance.engine.refresh import runner
+        from counterbalance.engine.refresh.model import Options
+
+        return runner.refresh(self.location, targets, Options(**options), dry_run=dry_run, progress=progress)
+
+    def _manage(self, statement: statements.Statement) -> None:
+        from counterbalance.engine import manage
+
+        manage.execute(self.location, statement)
 
     def lancedb(self) -> lancedb.DBConnection:
         """The lake as a LanceDB connection, for its tables and searches; write through ``ingest``, not through it."""

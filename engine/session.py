@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from counterbalance.engine import lists, spilling
 from counterbalance.engine.catalog import access, definitions, fresh, snapshot, system
-from counterbalance.engine.errors import CounterbalanceError, RequestError, SensitiveError, SqlError
+from counterbalance.engine.errors import CounterbalanceError, RefusedError, RequestError, SensitiveError, SqlError
 from counterbalance.engine.functions import functions
 from counterbalance.engine.result import Result
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.search import DOCS, SIGNATURES, table_functions
-from counterbalance.engine.sql import arguments, failures, labels, parse, pictures, queries, shapes
+from counterbalance.engine.sql import arguments, failures, labels, parse, pictures, queries, shapes, statements
 from counterbalance.engine.sql.binding import register_function
 from counterbalance.engine.sql.expand import Expander, Given
 from counterbalance.engine.sql.grouping import group_by_codes
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.catalog.snapshot import Snapshot
     from counterbalance.engine.functions import Function, Opened
     from counterbalance.engine.store.location import Location
+    from counterbalance.engine.write.ingest import Progress
 
 _BATCH_ROWS: Final = 65_536
 _LABELS: Final = "labels"
@@ -102,6 +103,9 @@ class Session:
             raise SensitiveError(
                 "a purpose is a few words that say why", code="E3304", hint='--sensitive "audit of skin-tone labels"'
             )
+        self._at = at
+        self._stop = threading.Event()
+        self.on_progress: Callable[[Progress], None] | None = None
         self._main = _pin(location, at)
         self._attached = {name.lower(): _pin(place, None) for name, place in (attach or {}).items()}
         self.purpose, self.timeout = sensitive, timeout
@@ -162,6 +166,9 @@ class Session:
         """
         params = {**_by_name(values), **params}
         try:
+            managed = statements.read(text)
+            if managed is not None:
+                return self._manage(managed, text)
             statement = parse.parse(text)
             if statement.kind == "show":
                 shown = self._shown()
@@ -198,8 +205,35 @@ class Session:
         rows = self.sql(f"EXPLAIN {text}", **params).to_arrow().to_pylist()
         return "\n".join(str(list(row.values())[-1]) for row in rows)
 
+    def _manage(self, statement: statements.Statement, text: str) -> Result:
+        """Run a statement that changes the lake, and see what it did from here on."""
+        from counterbalance.engine import manage
+
+        if self._at is not None:
+            raise RefusedError(
+                f"a session at {self._at!r} only reads", code="E3207", hint="open one without --at to change the lake"
+            )
+        self._stop.clear()
+        told = manage.execute(self._main.location, statement, progress=self._progress)
+        self.renew()
+        return Result(lambda: iter(told.to_batches()), lambda: told.schema, text)
+
+    def _progress(self, progress: Progress) -> None:
+        if self._stop.is_set():
+            raise KeyboardInterrupt
+        if self.on_progress is not None:
+            self.on_progress(progress)
+
+    def renew(self) -> None:
+        """Pin the newest versions; results that were not read yet can still be read."""
+        if self._at is None:
+            self._main = _pin(self._main.location, None)
+            for known in (self._registered, self._codes, self._stored, self._fresh):
+                known.clear()
+
     def interrupt(self) -> None:
-        """Stop the query that is running; from another thread."""
+        """Stop the query or refresh that is running; from another thread."""
+        self._stop.set()
         if self._running is not None:
             self._running.interrupt()
 
