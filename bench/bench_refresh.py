@@ -108,7 +108,7 @@ def _changed(lake: cb.Lake) -> None:
     _round += 1
     count = lake.sql("SELECT count(*) FROM captions").fetchall()[0][0]
     ids = range(_round % 100, count, 100)
-    lake.ingest({"captions": pa.table({"caption_id": ids, "text": [f"changed {time.time_ns()} {i}" for i in ids]})})
+    lake.ingest({"captions": pa.table({"caption_id": ids, "image_id": ids, "text": [f"changed {time.time_ns()} {i}" for i in ids]})})
 
 
 def _view(lake: cb.Lake) -> int:

@@ -101,7 +101,7 @@ def options(given: Mapping[str, Any], udfs: tuple[str, ...] = ()) -> Options:
         if name not in _OPTIONS:
             raise RequestError(
                 f"REFRESH has no option {name!r}{did_you_mean(name, _OPTIONS)}",
-                code="E3160",
+                code="E3423",
                 hint="options: " + ", ".join(_OPTIONS),
             )
     return Options(**given, udfs=udfs)

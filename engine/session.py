@@ -24,6 +24,7 @@ from counterbalance.engine.sql.expand import Expander, Given
 from counterbalance.engine.sql.grouping import group_by_codes
 from counterbalance.engine.sql.sources import bytes_of, register, visible_schema
 from counterbalance.engine.store import tables
+from counterbalance.engine.store.pins import Pin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.catalog.snapshot import Snapshot
     from counterbalance.engine.functions import Function, Opened
+    from counterbalance.engine.search.stored import Stored
     from counterbalance.engine.store.location import Location
     from counterbalance.engine.write.ingest import Progress
 
@@ -67,6 +69,7 @@ class _Runnable:
 
 @dataclass(frozen=True, slots=True)
 class _Pinned:
+    pin: Pin
     location: Location
     snapshot: Snapshot
     codes: Mapping[tuple[str, str], list[str | None]]
@@ -108,6 +111,7 @@ class Session:
         self.on_progress: Callable[[Progress], None] | None = None
         self._main = _pin(location, at)
         self._attached = {name.lower(): _pin(place, None) for name, place in (attach or {}).items()}
+        self._pins = [self._main.pin, *(p.pin for p in self._attached.values())]
         self.purpose, self.timeout = sensitive, timeout
         self.sensitive = sensitive is not None
         self._spill = spilling.folder()
@@ -140,6 +144,8 @@ class Session:
             for opened in self._functions.values():
                 opened.close()
             self._tidy()
+            for pin in self._pins:
+                pin.release()
 
     @property
     def versions(self) -> dict[str, int]:
@@ -211,7 +217,7 @@ class Session:
 
         if self._at is not None:
             raise RefusedError(
-                f"a session at {self._at!r} only reads", code="E3207", hint="open one without --at to change the lake"
+                f"a session at {self._at!r} only reads", code="E3208", hint="open one without --at to change the lake"
             )
         self._stop.clear()
         told = manage.execute(self._main.location, statement, progress=self._progress)
@@ -228,6 +234,7 @@ class Session:
         """Pin the newest versions; results that were not read yet can still be read."""
         if self._at is None:
             self._main = _pin(self._main.location, None)
+            self._pins.append(self._main.pin)
             for known in (self._registered, self._codes, self._stored, self._fresh):
                 known.clear()
 
@@ -520,6 +527,16 @@ class Session:
         """The function that returns rows (``top_k``, ``knn``), or ``None``."""
         return table_functions()[name] if name in SIGNATURES else None
 
+    def stored_table(self, name: str) -> Stored | None:
+        """The stored table that is registered under a name, with the columns that this session shows."""
+        from counterbalance.engine.search.stored import Stored
+
+        if name not in self._stored:
+            return None
+        pinned, stored, dataset = self._stored[name]
+        hidden = frozenset() if self.sensitive else fresh.hidden_columns(pinned.declared, stored)
+        return Stored(name, visible_schema(dataset, hidden), dataset)
+
     def lakes(self) -> frozenset[str]:
         """Names of the attached lakes."""
         return frozenset(self._attached)
@@ -627,6 +644,9 @@ class _Plain:
     def names(self) -> list[str]:
         return self._session.names()
 
+    def stored_table(self, name: str) -> Stored | None:
+        return self._session.stored_table(name)
+
     def lakes(self) -> frozenset[str]:
         return self._session.lakes()
 
@@ -654,8 +674,10 @@ def _given(expander: Expander) -> Iterator[tuple[Given, exp.Query]]:
 
 
 def _pin(location: Location, at: str | None) -> _Pinned:
+    pin = Pin(location)
     taken = snapshot.take(location, at)
-    return _Pinned(location, taken, snapshot.codes(location), definitions.load(location))
+    pin.keep(taken.versions)
+    return _Pinned(pin, location, taken, snapshot.codes(location), definitions.load(location))
 
 
 def _connect(spill: str, memory: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:

@@ -8,6 +8,7 @@ killed run is never half visible, and tables that other Lance tools change are f
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import getpass
 import secrets
@@ -89,6 +90,8 @@ DEFINITIONS: Final = pa.schema(
 )
 SCHEMAS: Final = {"runs": RUNS, "errors": ERRORS, "codes": CODES, "tags": TAGS, "definitions": DEFINITIONS}
 _FALLBACK_USER: Final = "unknown"
+_FRAGMENTS: Final = 100
+"""So many appends to a system table are put together into one file."""
 
 
 def now() -> dt.datetime:
@@ -109,7 +112,13 @@ def read(location: Location, name: str, version: int | None = None) -> pa.Table:
     dataset = tables.open_table(location, f"meta/{name}", version)
     if dataset is None:
         return SCHEMAS[name].empty_table()
-    rows = dataset.to_table()
+    try:
+        rows = dataset.to_table()
+    except OSError:  # clean-up took this version away; the newest one holds the same rows and more
+        newest = tables.open_table(location, f"meta/{name}")
+        if version is not None or newest is None or newest.version == dataset.version:
+            raise
+        rows = newest.to_table()
     for field_ in SCHEMAS[name]:  # a lake of an earlier release lacks the newer columns
         if field_.name not in rows.column_names:
             rows = rows.append_column(field_, pa.nulls(len(rows), field_.type))
@@ -125,6 +134,9 @@ def write(location: Location, name: str, rows: list[dict[str, Any]]) -> None:
     missing = [field_ for field_ in SCHEMAS[name] if field_.name not in known]
     if dataset is not None and missing:
         dataset.add_columns(pa.schema(missing))
+    if dataset is not None and len(dataset.get_fragments()) > _FRAGMENTS:
+        with contextlib.suppress(OSError):  # somebody else did it at the same moment
+            dataset.optimize.compact_files()
     tables.append(location, f"meta/{name}", pa.Table.from_pylist(rows, schema=SCHEMAS[name]))
 
 

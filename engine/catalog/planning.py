@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from counterbalance.engine.catalog import definitions
+from counterbalance.engine.catalog import definitions, snapshot
 from counterbalance.engine.errors import NotFoundError, RefusedError, SensitiveError
 from counterbalance.engine.executors.work import input_type
-from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX
+from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, STAMP_SUFFIX
 from counterbalance.engine.session import Session
 from counterbalance.engine.sql.expression import Evaluator, analyse
 from counterbalance.engine.sql.storable import storable
@@ -47,8 +47,7 @@ class Catalog:
     @cached_property
     def stored(self) -> frozenset[str]:
         """Names of the tables that are there."""
-        with Session(self.location) as session:
-            return frozenset(v for v in session.versions if "/" not in v)
+        return frozenset(t for t in snapshot.known_tables(self.location) if "/" not in t)
 
     def require(self, table: str) -> tuple[str, ...]:
         """The key of a base table or view.
@@ -110,6 +109,11 @@ class Catalog:
         return {name for name, d in self.definitions.columns(table).items() if d.sensitive}
 
 
+def closed_to_all(what: str) -> SensitiveError:
+    """The error for reading perceived labels without a purpose."""
+    return SensitiveError(f"{what} holds perceived labels", code="E3309", hint='state a purpose: --sensitive "why"')
+
+
 def column_type(definition: Definition, types: dict[str, pa.DataType]) -> pa.DataType:
     """Arrow type of a generated column over columns of these types."""
     expression = analyse(definition.sql, definition.table, list(types), definition.type)
@@ -119,8 +123,7 @@ def column_type(definition: Definition, types: dict[str, pa.DataType]) -> pa.Dat
 
 
 def _is_hidden(name: str, names: set[str]) -> bool:
-    suffix = definitions.STAMP_SUFFIX
-    return name.endswith(CODE_SUFFIX) or (name.endswith(suffix) and name.removesuffix(suffix) in names)
+    return name.endswith(CODE_SUFFIX) or (name.endswith(STAMP_SUFFIX) and name.removesuffix(STAMP_SUFFIX) in names)
 
 
 class Planning(Session):
@@ -150,7 +153,8 @@ class Planning(Session):
         """
         own = schema in {None, "main"}
         if schema == "meta":
-            raise RefusedError(f"meta.{name} cannot be read here: what is stored is made of data", code="E3211")
+            hint = "what is stored is made of tables, views and word lists"
+            raise RefusedError(f"meta.{name} cannot be read by a view", code="E3211", hint=hint)
         if own and self.catalog.missing(name):
             found: str | None = self._declared(name)
         else:
@@ -164,7 +168,7 @@ class Planning(Session):
         if name not in self._empty:
             view = self.catalog.definitions.views().get(name)
             if view is not None and view.sensitive and not self.sensitive:
-                raise SensitiveError(f"view {name} holds perceived labels", code="E3308", hint='state a purpose: --sensitive "why"')
+                raise closed_to_all(f"view {name}")
             hidden = set() if self.sensitive else self.catalog.sensitive_columns(name)
             blobs = BASE_TABLES[name].blobs if name in BASE_TABLES else ()
             kinds = self.catalog.types(name).items()

@@ -38,11 +38,13 @@ class Reading:
     Args:
         tree: Plain SQL over stored relations by their own names.
         reads: Columns it reads, sorted.
+        columns: Names of its own columns as they are written; fewer where a ``*`` could not be told.
         reads_labels: Whether rows of perceived labels are within its reach.
     """
 
     tree: exp.Query
     reads: tuple[Pair, ...]
+    columns: tuple[str, ...]
     reads_labels: bool
 
 
@@ -59,12 +61,21 @@ def read(session: Planning, select: str) -> Reading:
     expander = Expander(session, bind_functions=False)
     tree = expander.run(parse(select).tree)
     _plain_names(tree, session.relations_read)
-    pairs = set(columns_read(tree, schema_of(session, session.relations_read.values())))
+    schema = schema_of(session, session.relations_read.values())
+    pairs = set(columns_read(tree, schema))
     seen = {relation for relation, _ in pairs}
     pairs |= {(relation, "*") for relation in session.relations_read.values() if relation not in seen}
     if session.reads_closed_labels:
         pairs.add((SENSITIVE_LABELS, "*"))
-    return Reading(tree, tuple(sorted(pairs)), expander.reads_sensitive)
+    return Reading(tree, tuple(sorted(pairs)), _names(tree, schema), expander.reads_sensitive)
+
+
+def _names(tree: exp.Query, schema: Mapping[str, list[str]]) -> tuple[str, ...]:
+    try:
+        found = _qualified(tree, schema).named_selects
+    except _SLIPS:
+        return ()
+    return tuple(n for n in found if n and n != "*")
 
 
 def _plain_names(tree: exp.Query, names: Mapping[str, str]) -> None:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from counterbalance.engine.catalog import meta
 from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.schema import BASE_TABLES
-from counterbalance.engine.store import tables
+from counterbalance.engine.store import lock, tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,6 +123,11 @@ def tag(location: Location, name: str) -> Snapshot:
         raise RequestError(
             f"a tag is letters, digits, '-', '_' and '.', and starts with a letter, not {name!r}", code="E3011"
         )
+    with lock.writer_lock(location, f"tag {name}", wait=10.0, name=lock.TAGS):
+        return _tag(location, name)
+
+
+def _tag(location: Location, name: str) -> Snapshot:
     known = meta.read(location, "tags")
     if name in known["name"].to_pylist():
         raise RequestError(f"tag {name!r} is taken", code="E3012", hint="tags never move; take another name")

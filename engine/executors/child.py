@@ -18,7 +18,7 @@ import threading
 import traceback
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from counterbalance.engine.errors import CounterbalanceError, FunctionError
 from counterbalance.engine.executors.protocol import Job, Task
@@ -95,7 +95,7 @@ class _Telling:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def __enter__(self) -> _Telling:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
@@ -126,9 +126,9 @@ def main() -> None:
 
 
 def _own_streams() -> tuple[BinaryIO, int]:
-    """stdin and stdout for the conversation; functions get an empty stdin, and stderr for stdout.
+    """The pipes of the conversation; functions get an empty stdin, and stderr for stdout.
 
-    stdout is a bare descriptor, so that it is closed by the end of the process and by nothing before.
+    The way out is a bare descriptor, so that it is closed by the end of the process and by nothing before.
     """
     asked, told = os.fdopen(os.dup(0), "rb"), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -48,7 +48,7 @@ class Child:
         self.task: Task | None = None
         self.stopped: float | None = None
         bounds = {name: os.environ.get(name, str(threads)) for name in _THREADS}
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this package
             [sys.executable, "-P", "-c", _BOOT, json.dumps(hello.paths)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

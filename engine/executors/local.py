@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.machinery
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from counterbalance.engine.functions import functions
 from counterbalance.engine.store.location import Location
 
 if TYPE_CHECKING:
+    import importlib.machinery
     from collections.abc import Iterator, Sequence
 
     from counterbalance.engine.executors.protocol import Job, Task

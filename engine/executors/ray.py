@@ -63,7 +63,7 @@ class Ray:
         reason = tied(job, expression)
         if reason is not None:
             raise RequestError(f"ray cannot run {job.sql}: {reason}", code="E3464", hint="use the executor local")
-        with _cluster(self._ray, self._workers):
+        with cluster(self._workers):
             gpu = expression.device == "auto" and self._device != "cpu" and self._gpus() > 0
             if not gpu and expression.device == "auto" and self._device.startswith("cuda"):
                 raise RequestError("the Ray cluster has no GPU", code="E3465", hint="say --device auto or cpu")
@@ -199,8 +199,13 @@ def _imported() -> Any:
 
 
 @contextlib.contextmanager
-def _cluster(ray: Any, workers: int | None) -> Iterator[None]:
-    """Connected to a cluster inside; one that was connected before stays so."""
+def cluster(workers: int | None = None) -> Iterator[None]:
+    """Connected to a cluster inside; jobs that run in it share the one, which takes seconds to start.
+
+    Args:
+        workers: Slots of a cluster of its own, which is made when none is up.
+    """
+    ray = _imported()
     if ray.is_initialized():
         yield
         return

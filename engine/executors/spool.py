@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -139,33 +139,19 @@ class _Objects(Writer):
 
 
 class Done:
-    """Which rows a spool holds, with which stamp."""
+    """Which rows some batches hold, with which stamp; of a row that is there twice the higher stamp counts."""
 
-    def __init__(self) -> None:
-        self._rows: NDArray[np.int64] = np.empty(0, np.int64)
-        self._stamps: NDArray[np.int64] = np.empty(0, np.int64)
+    def __init__(self, batches: Sequence[pa.RecordBatch] = ()) -> None:
+        nothing: NDArray[np.int64] = np.empty(0, np.int64)
+        rows = np.concatenate([nothing, *(b.column(ROW).to_numpy() for b in batches)])
+        stamps = np.concatenate([nothing, *(b.column(STAMP).to_numpy() for b in batches)])
+        order = np.lexsort((stamps, rows))
+        rows, stamps = rows[order], stamps[order]
+        last = np.diff(rows, append=rows[-1:] + 1) != 0
+        self._rows, self._stamps = rows[last], stamps[last]
 
     def __len__(self) -> int:
         return len(self._rows)
-
-    def add(self, batches: list[pa.RecordBatch]) -> None:
-        """Add rows; of a row that is there twice the higher stamp counts, in whatever order files are read."""
-        if batches:
-            rows = np.concatenate([b.column(ROW).to_numpy() for b in batches])
-            self._join(rows, np.concatenate([b.column(STAMP).to_numpy() for b in batches]))
-
-    def absorb(self, other: Done) -> None:
-        """Add what another one holds."""
-        if len(other):
-            self._join(other._rows, other._stamps)  # noqa: SLF001 - of the same class
-
-    def _join(self, more_rows: NDArray[np.int64], more_stamps: NDArray[np.int64]) -> None:
-        rows = np.concatenate([self._rows, more_rows])
-        stamps = np.concatenate([self._stamps, more_stamps])
-        order = np.lexsort((stamps, rows))
-        rows, stamps = rows[order], stamps[order]
-        last = np.append(rows[1:] != rows[:-1], True) if len(rows) else np.empty(0, bool)  # noqa: FBT003
-        self._rows, self._stamps = rows[last], stamps[last]
 
     def has(self, rows: NDArray[np.int64], stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which of these rows are held with this stamp."""

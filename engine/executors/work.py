@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from counterbalance.engine.store.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from counterbalance.engine.executors.protocol import Job, Task
 
@@ -52,9 +53,8 @@ class Worker:
         self._must_not_fail = expression.must_not_fail
         self._size = self._full_size = job.batch_size or expression.batch_size
         self._opened = False
-        self._done = spools.Done()
-        for file in self._spool.files():
-            self._done.add(self._spool.read(file))
+        self._files = frozenset(self._spool.files())
+        self._done = spools.Done([b for f in sorted(self._files) for b in self._spool.read(f)])
 
     def close(self) -> None:
         """Let the function go."""
@@ -67,32 +67,37 @@ class Worker:
             FunctionError: The function cannot run at all, or must not fail and did.
             StorageError: The table cannot be read, or the spool not be written.
         """
-        done = self._done_of(task)
-        writer = self._spool.writer(_file_name(task), self._evaluator.type)
+        with self._storage_errors():
+            since = self._done_since(task)
+            writer = self._spool.writer(_file_name(task), self._evaluator.type)
+            try:
+                for rows, ids, stamps in self._stale(task):
+                    held = self._done.has(ids, stamps) | since.has(ids, stamps)
+                    if held.all():
+                        continue
+                    keep = np.flatnonzero(~held)
+                    rest = rows.take(pa.array(keep)) if held.any() else rows
+                    yield from self._batch(task, writer, rest, ids[keep], stamps[keep])
+            finally:
+                writer.close()
+        yield Event(task.number, done=True)
+
+    @contextmanager
+    def _storage_errors(self) -> Iterator[None]:
+        """What Lance and file systems raise, as an error of this package; functions' own errors belong to their rows."""
         try:
-            for rows, ids, stamps in self._stale(task):
-                held = done.has(ids, stamps)
-                if held.all():
-                    continue
-                keep = np.flatnonzero(~held)
-                rows = rows.take(pa.array(keep)) if held.any() else rows  # noqa: PLW2901 - the rest of the same batch
-                yield from self._batch(task, writer, rows, ids[keep], stamps[keep])
+            yield
         except StorageError:
             raise
         except OSError as error:
             first = said(error)
             hint = "the disk is full" if "No space left" in first else "check the path, its permissions and the disk"
             raise StorageError(f"cannot compute {self._job.sql}: {first}", code="E6011", hint=hint) from error
-        finally:
-            writer.close()
-        yield Event(task.number, done=True)
 
-    def _done_of(self, task: Task) -> spools.Done:
-        """What the spool held at first, and what a worker that was lost left of this fragment since."""
-        done = spools.Done()
-        done.add([b for f in self._spool.files() if f.startswith(_file_name(task) + "-") for b in self._spool.read(f)])
-        self._done.absorb(done)
-        return self._done
+    def _done_since(self, task: Task) -> spools.Done:
+        """What a worker that was lost has left of this task since this one looked at the spool."""
+        files = [f for f in self._spool.files() if f.startswith(_file_name(task) + "-") and f not in self._files]
+        return spools.Done([b for f in files for b in self._spool.read(f)])
 
     def _stale(self, task: Task) -> Iterator[tuple[pa.RecordBatch, Any, Any]]:
         """Batches of rows to compute, with their row ids and stamps."""

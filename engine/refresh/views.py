@@ -140,12 +140,12 @@ class _Difference:
         self._stage.rows = connection.sql("SELECT count(*) FROM new").fetchall()[0][0]
         missing = [k for k in key if k not in schema.names]
         if missing:
-            raise RequestError(f"{self._name} has no column {missing[0]!r} for its key", code="E3150")
+            raise RequestError(f"{self._name} has no column {missing[0]!r} for its key", code="E3420")
         nulls = " OR ".join(f"{_q(k)} IS NULL" for k in key)
         empty = connection.sql(f"SELECT count(*) FROM new WHERE {nulls}").fetchall()[0][0]
         if empty:
             raise RequestError(
-                f"the key of {self._name} is NULL in {empty:,} rows", code="E3151", hint="filter them out in its SELECT"
+                f"the key of {self._name} is NULL in {empty:,} rows", code="E3421", hint="filter them out in its SELECT"
             )
         names = ", ".join(map(_q, key))
         twice = connection.sql(
@@ -155,7 +155,7 @@ class _Difference:
             shown = ", ".join(map(str, twice[0][:-1]))
             raise RequestError(
                 f"the key ({', '.join(key)}) of {self._name} is not unique: {twice[0][-1]} rows have {shown}",
-                code="E3152",
+                code="E3422",
                 hint="choose a key that names one row, or group by it",
             )
 

@@ -1,6 +1,7 @@
-"""Table functions: rankings that are computed outside SQL and come back as hits relations.
+"""Table functions: rankings that are computed outside SQL and come back as rows.
 
-A *hits* relation has ``query_id`` (int64), ``item_id`` (int64), ``rank`` (int32, from 1) and ``score`` (float64).
+``top_k`` and ``knn`` return a *hits* relation: ``query_id`` (int64), ``item_id`` (int64), ``rank`` (int32, from 1) and
+``score`` (float64). The searches of one table return its key, ``rank`` and ``score``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+_WHERE: Final = (QueryParameter("where", "varchar", "NULL", "SQL condition over the table's columns, applied first"),)
+_NEAR: Final = (
+    QueryParameter("metric", "varchar", "NULL", "cosine, dot or l2; the index's, or cosine when left out"),
+    QueryParameter("nprobes", "integer", "NULL", "partitions of the index to search at least"),
+    QueryParameter("refine", "integer", "NULL", "candidates whose true scores are compared, for each wanted row"),
+    QueryParameter("embed", "varchar", "NULL", "function that makes a vector of text"),
+)
 SIGNATURES: Final[dict[str, tuple[QueryParameter, ...]]] = {
     "top_k": (
         QueryParameter("queries", "relation", None, "first integer column is the id; text, or a vector column"),
@@ -34,17 +42,54 @@ SIGNATURES: Final[dict[str, tuple[QueryParameter, ...]]] = {
         QueryParameter("metric", "varchar", "'l2'", "one of 'l2', 'cosine', 'dot'"),
         QueryParameter("exclude_self", "boolean", "true", "leave out the item of the query's own id"),
     ),
+    "vector_search": (
+        QueryParameter("table", "table", None, "a stored table; its first column is the key"),
+        QueryParameter("column", "varchar", None, "vector column"),
+        QueryParameter("query", "vector", None, "numbers, (SELECT …) of one vector, or text with embed"),
+        QueryParameter("k", "integer", "10", "rows"),
+        *_WHERE,
+        *_NEAR,
+    ),
+    "full_text_search": (
+        QueryParameter("table", "table", None, "a stored table; its first column is the key"),
+        QueryParameter("column", "varchar", None, "text column with a full-text index"),
+        QueryParameter("query", "varchar", None, "words; in double quotes a phrase"),
+        QueryParameter("k", "integer", "10", "rows"),
+        *_WHERE,
+    ),
+    "hybrid_search": (
+        QueryParameter("table", "table", None, "a stored table; its first column is the key"),
+        QueryParameter("vector_column", "varchar", None, "vector column"),
+        QueryParameter("text_column", "varchar", None, "text column with a full-text index"),
+        QueryParameter("query", "vector", None, "numbers, (SELECT …) of one vector, or text with embed"),
+        QueryParameter("text", "varchar", None, "words; in double quotes a phrase"),
+        QueryParameter("k", "integer", "10", "rows"),
+        *_WHERE,
+        *_NEAR,
+    ),
 }
 """Parameters of every table function, as audits declare theirs."""
 
 DOCS: Final[dict[str, str]] = {
     "top_k": "The k best items for every query, by TF-IDF, by vector (exact) or at random; ties by item id.",
     "knn": "The k nearest items of every query by a vector column, exact; ties by item id.",
+    "vector_search": "The k rows of a table nearest to one vector, by an index where there is one; ties by key.",
+    "full_text_search": "The k rows of a table whose text fits some words best (BM25), by a full-text index.",
+    "hybrid_search": "Vector and full-text search of a table fused by reciprocal rank.",
 }
+CHOOSES_ROWS: Final = frozenset({"vector_search", "full_text_search", "hybrid_search"})
+"""Those whose answer is rows of the caller's own choosing."""
 
 
 def table_functions() -> dict[str, Callable[..., pa.Table]]:
     """The functions by name; importing them loads numpy and scipy."""
     from counterbalance.engine.search.ranking import knn, top_k
+    from counterbalance.engine.search.stored import full_text_search, hybrid_search, vector_search
 
-    return {"top_k": top_k, "knn": knn}
+    return {
+        "top_k": top_k,
+        "knn": knn,
+        "vector_search": vector_search,
+        "full_text_search": full_text_search,
+        "hybrid_search": hybrid_search,
+    }

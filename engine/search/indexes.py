@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from counterbalance.engine.errors import RequestError, did_you_mean
 from counterbalance.engine.search.kinds import DEFAULT_VECTOR, is_vector, kind_named, kind_stored
-from counterbalance.engine.search.sample import Sample, draw
-from counterbalance.engine.search.sample import is_small as is_small
+from counterbalance.engine.search.sample import Sample, draw, is_small
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -298,7 +297,7 @@ def _coverage(dataset: lance.LanceDataset, found: Any) -> Coverage:
         indexed,
         rows - indexed,
         None if size is None else int(size),
-        int(len(found.segments)),
+        len(found.segments),
         details,
     )
 

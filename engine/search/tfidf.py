@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterbalance.engine.search.ranking import HITS, best, hits
+from counterbalance.engine.search.shared import once
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,7 +60,7 @@ def rank_texts(q: Side, i: Side, k: int, *, exclude_own: bool, among: NDArray[np
     """
     if not len(q.ids) or not len(i.ids):
         return HITS.empty_table()
-    a, b = _vectors(q, i)
+    a, b = once(q.values, i.values, lambda: _vectors(q, i))
     kept = np.arange(len(i.ids)) if among is None else np.flatnonzero(among)
     images = None if i.images is None else i.images[kept]
     product = _Product(q, i.ids[kept], images, a, b[kept], exclude_own)
@@ -115,7 +116,8 @@ def _ranked(product: _Product, k: int) -> pa.Table:
     if sure.all():
         return safe
     rest = _whole(product, np.flatnonzero(~sure), k)
-    return pa.concat_tables([safe, rest]).sort_by([("query_id", "ascending"), ("rank", "ascending")])
+    both = pa.concat_tables([safe, rest])  # each in order of query and rank, and of different queries
+    return both.take(np.argsort(both["query_id"].to_numpy(), kind="stable"))
 
 
 def _ties_by_column(rows: NDArray[np.intp], columns: NDArray[np.intp], scores: NDArray[np.float64]) -> NDArray[np.intp]:

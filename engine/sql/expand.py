@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from counterbalance.engine.errors import NotFoundError, RefusedError, SqlError, did_you_mean
 from counterbalance.engine.functions import functions
-from counterbalance.engine.search import SIGNATURES
+from counterbalance.engine.search import SIGNATURES, shared
 from counterbalance.engine.sql.answers import stored_column
 from counterbalance.engine.sql import arguments, queries
 from counterbalance.engine.sql.calls import arguments_of, call_name, is_inside_call, keep_names
@@ -54,6 +54,9 @@ class Host(Protocol):
 
     def table_function(self, name: str) -> Callable[..., pa.Table] | None:
         """A function that returns rows, such as ``top_k``."""
+
+    def stored_table(self, name: str) -> Any:
+        """The stored table that is registered under a name, for a search in it, or ``None``."""
 
     def names(self) -> list[str]:
         """Names of all relations, for suggestions."""
@@ -131,7 +134,9 @@ class Expander:
         if isinstance(clause, exp.With):
             self._user = {cte.alias.lower(): cte for cte in clause.expressions}
             self._recursive = bool(clause.args.get("recursive"))
-        self._body(tree, Env(is_user=True, placeholders=placeholders or {}))
+        with shared.statement():
+            self._body(tree, Env(is_user=True, placeholders=placeholders or {}))
+        self._rows.clear()
         whole = self._assembled(tree)
         if not self._bind:
             _with_schemas(whole, self._qualified)
@@ -428,6 +433,10 @@ class Expander:
                 continue
             if parameter.is_relation:
                 values[parameter.name] = self._resolved(arguments.as_relation(node, where), env)
+            elif parameter.type == "table":
+                values[parameter.name] = self._stored_table(node, where, env)
+            elif parameter.type == "vector":
+                values[parameter.name] = self._vector(node, where, env)
             else:
                 typed = arguments.scalar(parameter, self._substituted(node, env), where)
                 values[parameter.name] = arguments.constant(typed, where)
@@ -442,6 +451,34 @@ class Expander:
             else:
                 self._memo[key] = f"{name}__bound"
         return self._memo[key]
+
+    def _stored_table(self, node: exp.Expr, where: str, env: Env) -> Any:
+        """A table that lies in a lake, at the version of this session."""
+        target = arguments.as_relation(node, where)
+        table = self._resolved(target, env) if isinstance(target, exp.Table) else None
+        name = "" if table is None else table.name
+        own = name in self._hoisted or name.lower() in self._user
+        found = None if own else self._host.stored_table(name)
+        if found is None:
+            raise SqlError(
+                f"{where} must be a table of the lake, not {to_sql(node)}",
+                code="E3133",
+                hint="search the table, then join the result with your query",
+            )
+        return found
+
+    def _vector(self, node: exp.Expr, where: str, env: Env) -> Any:
+        """A constant, or the one value of a subquery."""
+        if isinstance(node, exp.Placeholder | exp.Parameter) and node.name in env.placeholders:
+            return getattr(env.placeholders[node.name], "tolist", lambda: env.placeholders[node.name])()
+        node = self._substituted(node, env)
+        while isinstance(node, exp.Paren):
+            node = node.this
+        query = node.this if isinstance(node, exp.Subquery) else node
+        if not isinstance(query, exp.Query):
+            return arguments.constant(node, where)
+        one = exp.select("*").from_(self._resolved(exp.Subquery(this=query.copy()), env))
+        return self._constant(one, where, env) if self._bind else to_sql(query)
 
     def rows_of(self, name: str) -> exp.Query:
         """All rows of a relation of this statement, as a query that stands alone."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from counterbalance.engine.errors import SensitiveError
+from counterbalance.engine.search import CHOOSES_ROWS
 from counterbalance.engine.sql import arguments, queries
 from counterbalance.engine.sql.calls import arguments_of, call_name
 
@@ -64,7 +65,7 @@ def _is_carved(node: exp.Expr, is_own: Callable[[str], bool]) -> bool:
     if not isinstance(target, exp.Table):
         return True
     if isinstance(target.this, exp.Func):
-        if target.db.lower() not in {"", "main"}:
+        if target.db.lower() not in {"", "main"} or call_name(target.this) in CHOOSES_ROWS:
             return True
         parameters = _parameters(call_name(target.this))
         bound = arguments.bind("call", [p.name for p in parameters], arguments_of(target.this))

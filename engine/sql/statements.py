@@ -132,8 +132,8 @@ class Refresh:
 
 
 Statement = AddColumn | DropColumn | CreateView | DropView | CreateIndex | DropIndex | Refresh
-_COLUMN_OPTIONS: Final[dict[str, type]] = {"schedule": str, "sensitive": bool}
-_VIEW_OPTIONS: Final[dict[str, type]] = {"key": str, **_COLUMN_OPTIONS}
+COLUMN_OPTIONS: Final[dict[str, type]] = {"schedule": str, "sensitive": bool}
+VIEW_OPTIONS: Final[dict[str, type]] = {"key": str, **COLUMN_OPTIONS}
 _REFRESH_OPTIONS: Final[dict[str, type]] = {
     "full": bool,
     "retry_errors": bool,
@@ -152,8 +152,8 @@ def read(text: str) -> Statement | None:
         text: One statement; a trailing semicolon is fine.
 
     Raises:
-        SqlError: It begins as one of them and goes on wrongly; carries line and column.
-        RefusedError: Another statement follows.
+        SqlError: It begins as one of them and goes on wrongly, or another one follows; carries line and column.
+        RefusedError: The query of a view does more than read.
 
     Example:
         >>> read("ALTER TABLE captions ADD COLUMN mood AS (vader(text))").expression
@@ -214,7 +214,7 @@ def _alter(tokens: Tokens) -> Statement:
     tokens.words("AS")
     expression = _expression(tokens)
     tokens.taken("STORED")
-    return AddColumn(table, name, kind, expression, if_not_exists, _options(tokens, _COLUMN_OPTIONS))
+    return AddColumn(table, name, kind, expression, if_not_exists, _options(tokens, COLUMN_OPTIONS))
 
 
 def _type(tokens: Tokens) -> str | None:
@@ -226,7 +226,7 @@ def _type(tokens: Tokens) -> str | None:
         exp.DataType.build(text, dialect=DIALECT)
     except (ParseError, TokenError, ValueError, AttributeError, TypeError, IndexError, RecursionError):
         hint = "such as VARCHAR, INTEGER, DOUBLE, FLOAT[512]"
-        raise tokens.error(f"no type {text!r}", at=at, code="E3151", hint=hint) from None
+        raise tokens.error(f"no type {text!r}", at=at, code="E3156", hint=hint) from None
     return text
 
 
@@ -260,9 +260,9 @@ def _create_view(tokens: Tokens) -> Statement:
     if replace and if_not_exists:
         raise tokens.error("OR REPLACE and IF NOT EXISTS contradict each other", at=tokens.at - 1)
     name = tokens.name("a view")
-    options = _options(tokens, _VIEW_OPTIONS)
+    options = _options(tokens, VIEW_OPTIONS)
     if "key" not in options:
-        raise tokens.error("a materialized view needs a key: the columns that name a row", code="E3152")
+        raise tokens.error("a materialized view needs a key: the columns that name a row", code="E3157")
     key = tuple(part.strip() for part in options.pop("key").split(","))
     tokens.words("AS")
     begin, finish = tokens.rest()
@@ -324,20 +324,44 @@ def _options(tokens: Tokens, known: Mapping[str, type] | None) -> dict[str, Any]
         at = tokens.at
         name = tokens.name("an option")
         if known is not None and name not in known:
-            hint = "options: " + ", ".join(known)
-            raise tokens.error(f"no option {name!r}{did_you_mean(name, known)}", at=at, code="E3153", hint=hint)
+            raise tokens.placed(_unknown(name, known), at)
         if name in found:
             raise tokens.error(f"option {name!r} is given twice", at=at)
         tokens.symbol("=")
         place = tokens.at
         value = tokens.value()
         if known is not None and not _fits(value, known[name]):
-            raise tokens.error(f"{name} must be {_TYPE_NAMES[known[name]]}", at=place, code="E3154")
+            raise tokens.placed(_unfit(name, known), place)
         found[name] = value
         if not tokens.taken(","):
             break
     tokens.symbol(")")
     return found
+
+
+def check_options(given: Mapping[str, Any], known: Mapping[str, type]) -> None:
+    """Refuse options that there are none of, or whose value is of another type.
+
+    Raises:
+        SqlError: There is one.
+
+    Example:
+        >>> check_options({"schedule": "@daily"}, COLUMN_OPTIONS)
+    """
+    for name, value in given.items():
+        if name not in known:
+            raise _unknown(name, known)
+        if not _fits(value, known[name]):
+            raise _unfit(name, known)
+
+
+def _unknown(name: str, known: Mapping[str, type]) -> SqlError:
+    hint = "options: " + ", ".join(known)
+    return SqlError(f"no option {name!r}{did_you_mean(name, known)}", code="E3158", hint=hint)
+
+
+def _unfit(name: str, known: Mapping[str, type]) -> SqlError:
+    return SqlError(f"{name} must be {_TYPE_NAMES[known[name]]}", code="E3159")
 
 
 def _fits(value: Any, kind: type) -> bool:

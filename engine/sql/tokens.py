@@ -9,7 +9,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import TokenError
 from sqlglot.tokens import TokenType
 
-from counterbalance.engine.errors import RefusedError, SqlError
+from counterbalance.engine.errors import SqlError
 from counterbalance.engine.sql.parse import unreadable
 
 if TYPE_CHECKING:
@@ -46,22 +46,24 @@ class Tokens:
         """Refuse anything more.
 
         Raises:
-            RefusedError: Another statement follows.
-            SqlError: The statement goes on.
+            SqlError: The statement goes on, or another one follows.
         """
         if self.is_done:
             return
         if self._tokens[self.at].token_type == TokenType.SEMICOLON:
-            raise RefusedError("one statement at a time", code="E3201", hint="split the text at its semicolons")
+            raise self.error("one statement at a time", at=self.at + 1, hint="split the text at its semicolons")
         raise self.error(f"{self._shown()} is not expected here")
 
-    def error(self, message: str, *, at: int | None = None, code: str = "E3150", hint: str | None = None) -> SqlError:
+    def error(self, message: str, *, at: int | None = None, code: str = "E3155", hint: str | None = None) -> SqlError:
         """An error at a token, the present one by default; the hint is the statement's form."""
-        at = self.at if at is None else at
+        return self.placed(SqlError(message, code=code, hint=hint), self.at if at is None else at)
+
+    def placed(self, error: SqlError, at: int) -> SqlError:
+        """The error with the place of a token; its hint is the statement's form unless it has one."""
         start = self._tokens[at].start if at < len(self._tokens) else len(self.text.rstrip())
         before = self.text[:start]
         line, column = before.count("\n") + 1, start - (before.rfind("\n") + 1) + 1
-        return SqlError(message, code=code, hint=hint or self.form, sql=self.text, line=line, column=column)
+        return SqlError(error.message, code=error.code, hint=error.hint or self.form, sql=self.text, line=line, column=column)
 
     def is_word(self, *words: str) -> bool:
         """Whether these words or signs come next."""

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.store.location import Location
 
-_HARMLESS: Final = frozenset({"CreateIndex", "UpdateConfig", "ReserveFragments", "UpdateMetadata", "UpdateSchemaMetadata"})
+_HARMLESS: Final = frozenset(
+    {"CreateIndex", "UpdateConfig", "ReserveFragments", "Rewrite", "UpdateMetadata", "UpdateSchemaMetadata"}
+)
 _MANY: Final = 1_000
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 NAME: Final = ".lock"
 REFRESH: Final = ".refresh-lock"
+TAGS: Final = ".tags-lock"
+"""Held while versions are tagged, and while old ones are removed."""
 LEASE_SECONDS: Final = 60.0
 _memory_locks: dict[str, threading.Lock] = {}
 

@@ -290,8 +290,10 @@ def _typed(table: Table, rows: pa.Table) -> pa.Table:
     """Rows with exactly the base table's types, columns in its order."""
     schema = table.schema(blobs=True)
     unknown = [c for c in rows.column_names if c not in schema.names]
-    if unknown or table.key not in rows.column_names:
-        what = f"unknown columns {', '.join(unknown)}" if unknown else f"no column {table.key}"
+    needed = [table.key, *(["image_id"] if table.parent is not None and table.name != "labels" else [])]
+    missing = [c for c in needed if c not in rows.column_names]
+    if unknown or missing:
+        what = f"unknown columns {', '.join(unknown)}" if unknown else f"no column {missing[0]}"
         raise RequestError(
             f"rows for {table.name} have {what}", code="E3020", hint="columns: " + ", ".join(schema.names)
         )

@@ -1,0 +1,113 @@
+"""Generated columns: declaring them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from counterbalance.engine.catalog import definitions, names
+from counterbalance.engine.catalog.declaring import check_schedule, is_another, journaled, reads_itself, refuse_cycle
+from counterbalance.engine.catalog.definitions import Definition
+from counterbalance.engine.catalog.planning import Catalog
+from counterbalance.engine.errors import NotFoundError, SqlError, did_you_mean
+from counterbalance.engine.functions import functions
+from counterbalance.engine.schema import STAMP_SUFFIX
+from counterbalance.engine.sql.expression import Evaluator, analyse, same_call
+from counterbalance.engine.sql.statements import COLUMN_OPTIONS, check_options
+from counterbalance.engine.store import columns, tables
+
+if TYPE_CHECKING:
+    from counterbalance.engine.sql.expression import Expression
+    from counterbalance.engine.sql.statements import AddColumn
+    from counterbalance.engine.store.location import Location
+
+
+def add_column(location: Location, statement: AddColumn) -> Definition:
+    """Declare a generated column: checked at once, NULL until the next refresh.
+
+    The definition is written first, the empty column after it: a kill in between leaves a definition whose column the
+    next refresh makes, as it does for a table that had no rows yet.
+
+    Raises:
+        NotFoundError: No such table, column or function.
+        SqlError: The name is in use, or the expression does not fit.
+        RefusedError: The table was made by another tool.
+        BusyError: Somebody else is writing.
+    """
+    catalog = Catalog(location)
+    table, name = statement.table, statement.name
+    catalog.require(table)
+    check_options(statement.options, COLUMN_OPTIONS)
+    known = catalog.definitions.columns(table).get(name)
+    if known is not None and statement.if_not_exists:
+        return _same(known, statement)
+    names.check_column(catalog, table, name)
+    expression, kind = _checked(catalog, statement)
+    reads = tuple((table, c) for c in expression.columns)
+    new = Definition(
+        "column",
+        table,
+        name,
+        statement.expression,
+        statement.type,
+        schedule=check_schedule(statement.options),
+        reads=reads,
+        sensitive=_is_sensitive(catalog, statement, expression),
+    )
+    refuse_cycle(catalog.definitions, new)
+    with journaled(catalog, new.target, "declared") as work:
+        definitions.declare(location, new)
+        try:
+            if tables.open_table(location, table) is not None:
+                fields = [pa.field(name, kind), pa.field(name + STAMP_SUFFIX, pa.int64())]
+                work.committed(table, columns.declare(location, table, fields))
+        except BaseException:
+            definitions.drop(location, new)
+            raise
+    return new
+
+
+def _same(known: Definition, statement: AddColumn) -> Definition:
+    same_type = (known.type or "").lower() == (statement.type or "").lower()
+    if not same_type or same_call(known.sql) != same_call(statement.expression):
+        raise is_another(known.target, f"expression: {known.sql}", "drop it first, or take another name")
+    return known
+
+
+def _checked(catalog: Catalog, statement: AddColumn) -> tuple[Expression, pa.DataType]:
+    types = catalog.types(statement.table)
+    try:
+        expression = analyse(statement.expression, statement.table, list(types), statement.type)
+    except NotFoundError as error:
+        if error.code == "E1033" and f"no column {statement.name!r}" in error.message.lower():
+            target = f"{statement.table}.{statement.name}"
+            raise reads_itself(target, (target, target)) from None
+        raise
+    try:
+        evaluator = Evaluator(expression, {c: types[c] for c in expression.columns})
+        try:
+            evaluator.check()
+        finally:
+            evaluator.close()
+    except SqlError as error:
+        raise _unknown_function(error) from None
+    return expression, evaluator.type
+
+
+def _unknown_function(error: SqlError) -> SqlError | NotFoundError:
+    missing = re.search(r"Function with name \"?(\w+)\"? does not exist", error.message)
+    if missing is None:
+        message = re.split(r"\s+Candidate functions", error.message)[0]
+        return SqlError(message, code=error.code, hint=error.hint)
+    near = did_you_mean(missing[1], functions())
+    return NotFoundError(f"no function {missing[1]!r}{near}", code="E1041", hint="SELECT * FROM meta.functions lists them")
+
+
+def _is_sensitive(catalog: Catalog, statement: AddColumn, expression: Expression) -> bool:
+    closed = catalog.sensitive_columns(statement.table)
+    if closed & set(expression.columns):
+        return True
+    said: Any = statement.options.get("sensitive")
+    return names.is_sensitive(statement.name) if said is None else bool(said)

@@ -1,0 +1,222 @@
+"""Materialized views: declaring them, and taking the place of one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from counterbalance.engine.catalog import definitions, meta, names, reads
+from counterbalance.engine.catalog.declaring import check_schedule, is_another, journaled, refuse_cycle, refuse_dependents
+from counterbalance.engine.catalog.definitions import Definition
+from counterbalance.engine.catalog.planning import Catalog, Planning, closed_to_all
+from counterbalance.engine.errors import LimitError, NotFoundError, RefusedError, SqlError, did_you_mean
+from counterbalance.engine.sql.expression import VOLATILE
+from counterbalance.engine.sql.parse import parse, to_sql
+from counterbalance.engine.sql.statements import VIEW_OPTIONS, check_options
+from counterbalance.engine.sql.storable import storable
+from counterbalance.engine.store import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from counterbalance.engine.catalog.reads import Reading
+    from counterbalance.engine.sql.statements import CreateView
+    from counterbalance.engine.store.location import Location
+
+REPLACED: Final = "replaced_at"
+"""Option of a view whose rows are of another shape than its definition: the moment since when."""
+
+
+def create_view(
+    location: Location, statement: CreateView, *, purpose: str | None = None, notes: list[str] | None = None
+) -> Definition:
+    """Declare a materialized view: checked at once, without rows until the next refresh.
+
+    Args:
+        location: The lake.
+        statement: What was said.
+        purpose: For which sensitive labels are read; the view is then sensitive where it reads some.
+        notes: Gets what could not be checked.
+
+    Raises:
+        NotFoundError: No such relation, or no such key column.
+        SqlError: The query, its columns or its key are not right, or the name is in use.
+        RefusedError: It reads what is not data of this lake, or replaces what others stand on.
+        SensitiveError: It reads perceived labels without a purpose.
+        BusyError: Somebody else is writing.
+    """
+    catalog = Catalog(location)
+    check_options(statement.options, VIEW_OPTIONS)
+    known = catalog.definitions.views().get(statement.name)
+    if known is not None and statement.if_not_exists:
+        return _same(known, statement)
+    if known is None or not statement.replace:
+        names.check_relation(catalog, statement.name, "a view")
+    _refuse_odd(statement.select)
+    with Planning(catalog, purpose=purpose) as session:
+        reading = reads.read(session, statement.select)
+        _refuse_unsteady(reading.tree)
+        _refuse_sensitive(session, reading)
+        new = _definition(session, statement, reading)
+        refuse_cycle(catalog.definitions, new)
+        schema = _checked_schema(session.sql(statement.select).schema, reading.columns)
+        key = _key(statement, schema)
+        _refuse_repeated_keys(session, statement.select, key, notes if notes is not None else [])
+        if known is not None:
+            new = _in_place_of(catalog, known, new, schema)
+    with journaled(catalog, new.target, "declared"):
+        definitions.declare(location, new)
+    return new
+
+
+def _same(known: Definition, statement: CreateView) -> Definition:
+    same_key = [k.lower() for k in known.key] == [k.lower() for k in statement.key]
+    if not same_key or parse(known.sql).tree != parse(statement.select).tree:
+        raise is_another(known.name, "query or key", "CREATE OR REPLACE changes it")
+    return known
+
+
+def _definition(session: Planning, statement: CreateView, reading: Reading) -> Definition:
+    closed = {(r, c) for r, _ in reading.reads for c in session.catalog.sensitive_columns(r)}
+    reads_closed = any((r, c) in closed or (c == "*" and any(r == o for o, _ in closed)) for r, c in reading.reads)
+    said = bool(statement.options.get("sensitive"))
+    return Definition(
+        "view",
+        statement.name,
+        statement.name,
+        statement.select,
+        key=statement.key,
+        schedule=check_schedule(statement.options),
+        reads=reading.reads,
+        sensitive=said or reads_closed or (session.purpose is not None and reading.reads_labels),
+    )
+
+
+def _refuse_odd(select: str) -> None:
+    statement = parse(select)
+    if statement.kind != "query":
+        raise RefusedError("a view is a SELECT", code="E3213")
+    place = statement.tree.find(exp.Placeholder, exp.Parameter)
+    if place is not None:
+        raise RefusedError(f"a view has no parameters, such as ${place.name}", code="E3213", hint="write the value itself")
+    _refuse_unsteady(statement.tree)
+
+
+def _refuse_unsteady(tree: exp.Expr) -> None:
+    """Nothing that is stored may come out otherwise tomorrow."""
+    for node in tree.find_all(exp.Func, exp.TableSample):
+        if isinstance(node, exp.TableSample):
+            if node.args.get("seed") is None:
+                raise RefusedError("a sample without a seed differs from run to run", code="E3214", hint="add REPEATABLE (1)")
+            continue
+        name = str(node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
+        if name in VOLATILE:
+            shown = to_sql(node).lower()
+            hint = "write the value itself; hash(key) orders rows at random, the same way every time"
+            raise RefusedError(f"{shown} changes from call to call, and cannot stand in a view", code="E3214", hint=hint)
+
+
+def _refuse_sensitive(session: Planning, reading: Reading) -> None:
+    """Name the purpose that is missing, rather than a column that is not shown."""
+    if session.sensitive:
+        return
+    used = {c.name.lower() for c in reading.tree.find_all(exp.Column)}
+    for relation in {r for r, _ in reading.reads}:
+        closed = session.catalog.sensitive_columns(relation)
+        view = session.catalog.definitions.views().get(relation)
+        found = sorted(c for c in closed if c.lower() in used)
+        if found or (view is not None and view.sensitive):
+            raise closed_to_all(f"{relation}.{found[0]}" if found else f"view {relation}")
+
+
+def _checked_schema(schema: pa.Schema, written: Sequence[str]) -> dict[str, pa.DataType]:
+    twice = [n for n, count in Counter(n.lower() for n in written).items() if count > 1]
+    if twice:
+        raise SqlError(f"two columns are called {twice[0]!r}", code="E3175", hint="give one another name with AS")
+    found: dict[str, pa.DataType] = {}
+    for field in schema:
+        try:
+            names.check(field.name, "a column of a view")
+        except SqlError as error:
+            raise SqlError(error.message, code=error.code, hint="give it a name with AS") from None
+        found[field.name] = storable(field.type)
+    return found
+
+
+def _key(statement: CreateView, schema: dict[str, pa.DataType]) -> tuple[str, ...]:
+    lower = {n.lower(): n for n in schema}
+    for name in statement.key:
+        if name.lower() not in lower:
+            raise NotFoundError(
+                f"the query has no column {name!r} for the key{did_you_mean(name, schema)}",
+                code="E1042",
+                hint="columns: " + ", ".join(schema),
+            )
+        if pa.types.is_nested(schema[lower[name.lower()]]):
+            raise SqlError(f"{name} is {schema[lower[name.lower()]]}, and cannot be a key", code="E3176")
+    if len({k.lower() for k in statement.key}) < len(statement.key):
+        raise SqlError("a key names a column once", code="E3176")
+    return tuple(lower[k.lower()] for k in statement.key)
+
+
+def _refuse_repeated_keys(session: Planning, select: str, key: Sequence[str], notes: list[str]) -> None:
+    if session.has_missing:
+        notes.append("the key is checked by the first refresh: the view reads what was not refreshed yet")
+        return
+    columns = ", ".join(f'"{k}"' for k in key)
+    missing = " OR ".join(f'"{k}" IS NULL' for k in key)
+    rows = f"(SELECT * FROM (\n{select}\n) AS q)"
+    text = (
+        f"SELECT {columns}, count(*) AS n FROM {rows} AS r GROUP BY {columns} "
+        f"HAVING n > 1 OR {missing} ORDER BY {columns} LIMIT 1"
+    )
+    try:
+        found = session.sql(text).to_arrow().to_pylist()
+    except LimitError:
+        notes.append("the key is checked by the first refresh: the query takes longer than a declaration may")
+        return
+    for row in found:
+        shown = ", ".join(f"{k} = {row[k]!r}" if row[k] is not None else f"{k} = NULL" for k in key)
+        if any(row[k] is None for k in key):
+            raise SqlError(f"the key is NULL in a row: {shown}", code="E3177", hint=f"add WHERE {key[0]} IS NOT NULL")
+        raise SqlError(f"the key is not unique: {row['n']} rows have {shown}", code="E3177", hint="add columns to the key, or group")
+
+
+def _in_place_of(catalog: Catalog, known: Definition, new: Definition, schema: dict[str, pa.DataType]) -> Definition:
+    """The new definition in the place of the known one; keeps its rows when key and columns are the same."""
+    old = {n: t for n, t in catalog.types(known.name).items() if n not in catalog.definitions.columns(known.name)}
+    gone = {n for n, t in old.items() if schema.get(n) != t}
+    broken = list(_broken(catalog, known, gone))
+    refuse_dependents(f"{', '.join(sorted(gone))} of view {known.name}", broken, "keep these columns, or drop what reads them first")
+    clash = {n.lower() for n in schema} & {n.lower() for n in catalog.definitions.columns(known.name)}
+    if clash:
+        raise names.in_use(f"{known.name} has a generated column {sorted(clash)[0]!r}")
+    same = known.key == new.key and old == schema
+    options: dict[str, Any] = {k: v for k, v in known.options.items() if k == REPLACED}
+    if not same and tables.open_table(catalog.location, known.name) is not None:
+        options[REPLACED] = meta.now().isoformat()
+    return replace(new, options=options)
+
+
+def _broken(catalog: Catalog, known: Definition, gone: set[str]) -> Iterator[Definition]:
+    for other in catalog.definitions.by_target.values():
+        read = {c for relation, c in other.reads if relation == known.name}
+        if other.target != known.target and gone and (read & gone or "*" in read):
+            yield other
+
+
+def must_rebuild(location: Location, definition: Definition) -> bool:
+    """Whether the stored rows of a view are of another shape than its definition, so that a refresh begins anew.
+
+    True from ``CREATE OR REPLACE`` with another key or other columns until the next finished refresh of the view.
+    """
+    since = definition.options.get(REPLACED)
+    if since is None:
+        return False
+    runs = meta.read(location, "runs").to_pylist()
+    done = [r for r in runs if r["target"] == definition.target and r["kind"] == "refresh" and r["state"] == "finished"]
+    return not any(r["started"].isoformat() > since for r in done)

@@ -1,0 +1,82 @@
+"""Exact nearest rows of a stored table, read a batch at a time, so that memory does not grow with the table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from counterbalance.engine.search.nearest import nearest
+from counterbalance.engine.search.sample import matrix
+
+if TYPE_CHECKING:
+    import lance
+    from numpy.typing import NDArray
+
+_BATCH_NUMBERS: Final = 1 << 23
+"""Numbers of a batch: 32 MB of float32."""
+
+
+def exact(
+    dataset: lance.LanceDataset,
+    column: str,
+    key: str,
+    queries: NDArray[np.float32],
+    k: int,
+    metric: str,
+    *,
+    where: str | None = None,
+    device: str = "cpu",
+) -> pa.Table:
+    """The k nearest rows of every query: ``query`` (its position), ``key``, ``rank`` from 1 and ``score``; ties by key.
+
+    Args:
+        dataset: The table.
+        column: Its vector column.
+        key: Its key column, or ``"_rowid"``.
+        queries: Rows by dimensions.
+        k: How many.
+        metric: ``"cosine"``, ``"dot"`` or ``"l2"``.
+        where: A filter for Lance.
+        device: Where the products run.
+    """
+    rows = max(1024, _BATCH_NUMBERS // queries.shape[1])
+    scanner = dataset.scanner(columns=[key, column], filter=where, batch_size=rows)
+    best: pa.Table | None = None
+    for batch in scanner.to_batches():
+        part = among(batch.column(key), batch.column(column), queries, k, metric, device=device)
+        best = part if best is None else ranked(pa.concat_tables([best, part]), k)
+    if best is None:
+        empty = pa.array([], scanner.projected_schema.field(key).type)
+        return among(empty, pa.array([], dataset.schema.field(column).type), queries, k, metric)
+    return best
+
+
+def among(
+    keys: Any, vectors: Any, queries: NDArray[np.float32], k: int, metric: str, *, device: str = "cpu"
+) -> pa.Table:
+    """The same among rows that are at hand."""
+    values = matrix(vectors)
+    order = pc.sort_indices(keys)
+    if not pc.all(pc.equal(order, pa.array(np.arange(len(order)), order.type))).as_py():
+        keys, values = keys.take(order), values[order.to_numpy()]
+    found = nearest(queries, values, k, metric=metric, device=device)
+    return pa.table(
+        {
+            "query": pa.array(found.rows.astype(np.int32)),
+            "key": keys.take(pa.array(found.columns)),
+            "rank": pa.array(found.ranks, pa.int32()),
+            "score": pa.array(found.scores, pa.float64()),
+        }
+    )
+
+
+def ranked(rows: pa.Table, k: int) -> pa.Table:
+    """Rows of ``query``, ``key`` and ``score`` in order, cut at k, with their ranks."""
+    rows = rows.sort_by([("query", "ascending"), ("score", "descending"), ("key", "ascending")])
+    query = rows["query"].to_numpy()
+    ranks = np.arange(len(query)) - np.searchsorted(query, query) + 1
+    numbered = pa.table({n: pa.array(ranks, pa.int32()) if n == "rank" else rows[n] for n in rows.column_names})
+    return numbered.filter(pa.array(ranks <= k))

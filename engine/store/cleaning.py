@@ -1,0 +1,94 @@
+"""What lies in a table that nobody needs: versions, what only they refer to, and rows that were deleted."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any, Final
+
+from counterbalance.engine.store import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    import lance
+
+    from counterbalance.engine.store.location import Location
+
+_MANY_FRAGMENTS: Final = 16
+
+
+def old_versions(dataset: lance.LanceDataset, before: dt.datetime, keep: AbstractSet[int]) -> list[int]:
+    """Versions made before a moment, but for the newest, the tagged and those to keep.
+
+    Args:
+        dataset: The table at its newest version.
+        before: A moment with its zone.
+        keep: Versions that stay.
+    """
+    spared = {int(dataset.version), *keep, *tagged(dataset)}
+    return [
+        int(v["version"])
+        for v in dataset.versions()
+        if v["version"] not in spared and v["timestamp"].astimezone(dt.UTC) < before
+    ]
+
+
+def tagged(dataset: lance.LanceDataset) -> set[int]:
+    """Versions that have a tag."""
+    return {int(t["version"]) for t in dataset.tags.list().values()}
+
+
+def removable(dataset: lance.LanceDataset, versions: list[int], *, alone: bool) -> int:
+    """Bytes that would go with these versions.
+
+    Args:
+        dataset: The table.
+        versions: What to remove.
+        alone: Nobody is writing to it: files of writes that failed are counted, however young.
+    """
+    found = dataset.explain_cleanup_old_versions(
+        versions=_named(dataset, versions), delete_unverified=alone, error_if_tagged_old_versions=False
+    )
+    return int(found.stats.bytes_removed)
+
+
+def remove(dataset: lance.LanceDataset, versions: list[int], *, alone: bool) -> int:
+    """Remove these versions and what only they, or nothing, refers to; returns the bytes."""
+    done = dataset.cleanup_old_versions(
+        versions=_named(dataset, versions), delete_unverified=alone, error_if_tagged_old_versions=False
+    )
+    return int(done.bytes_removed)
+
+
+def _named(dataset: lance.LanceDataset, versions: list[int]) -> list[int]:
+    """The newest with them, which always stays: Lance wants a list that is not empty."""
+    return [*versions, int(dataset.version)]
+
+
+def deleted_rows(dataset: lance.LanceDataset) -> int:
+    """Rows that were deleted and still lie in the files of the newest version."""
+    return int(dataset.stats.dataset_stats()["num_deleted_rows"])
+
+
+def size(dataset: lance.LanceDataset) -> int:
+    """Bytes of the data files of a version."""
+    return sum(int(f.file_size_bytes or 0) for fragment in dataset.get_fragments() for f in fragment.data_files())
+
+
+def wants_compaction(dataset: lance.LanceDataset, *, small: bool) -> bool:
+    """Whether it holds deleted rows or, if ``small`` ones count, too many little files."""
+    return deleted_rows(dataset) > 0 or (small and len(dataset.get_fragments()) > _MANY_FRAGMENTS)
+
+
+def compact(location: Location, name: str, *, small: bool) -> int:
+    """Write fragments with deleted rows again without them, and the little ones together if ``small``.
+
+    Row ids, order and indexes stay. Returns how many commits were made.
+    """
+    dataset: Any = tables.open_table(location, name)
+    whole = [] if small else [f.fragment_id for f in dataset.get_fragments() if not f.num_deletions]
+    before = int(dataset.version)
+    dataset.optimize.compact_files(
+        materialize_deletions=True, materialize_deletions_threshold=0.0, excluded_fragment_ids=whole
+    )
+    return (tables.latest_version(location, name) or before) - before

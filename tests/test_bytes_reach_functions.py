@@ -1,0 +1,93 @@
+"""Pictures reach functions, in queries and in columns, and never a plain SELECT."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from PIL import Image
+
+import counterbalance as cb
+from counterbalance.engine.errors import CounterbalanceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from counterbalance.engine.lake import Lake
+
+
+@cb.udf(
+    returns=pa.struct([("width", pa.int32()), ("red", pa.float32())]), parameters={"image": pa.binary()}, version="1"
+)
+def bytes_looked(image: pa.Array) -> list[dict[str, object]]:
+    """Width, and how red the first pixel is."""
+    found = []
+    for data in image.to_pylist():
+        picture = Image.open(io.BytesIO(data)).convert("RGB")
+        found.append({"width": picture.width, "red": picture.getpixel((0, 0))[0] / 255})
+    return found
+
+
+@cb.udf(returns=pa.binary(), parameters={"image": pa.binary()}, version="1")
+def bytes_doubled(image: pa.Array) -> list[bytes]:
+    """The picture at twice its width."""
+    found = []
+    for data in image.to_pylist():
+        picture = Image.open(io.BytesIO(data))
+        out = io.BytesIO()
+        picture.resize((picture.width * 2, picture.height)).save(out, "PNG")
+        found.append(out.getvalue())
+    return found
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Lake:
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for i in range(1, 4):
+        Image.new("RGB", (10 * i, 8), (51 * i, 0, 0)).save(folder / f"{i}.png")
+    lake = cb.connect(tmp_path / "pictures.lake")
+    lake.ingest(str(folder), format="imagefolder", store_images=True)
+    return lake
+
+
+def test_in_a_query(pictures: Lake) -> None:
+    sql = "SELECT bytes_looked(image).width AS w, round(bytes_looked(i.image).red, 2) AS r FROM images i ORDER BY w"
+    assert pictures.sql(sql).fetchall() == [(10, pytest.approx(0.2)), (20, pytest.approx(0.4)), (30, pytest.approx(0.6))]
+
+
+def test_calls_of_calls(pictures: Lake) -> None:
+    sql = "SELECT bytes_looked(bytes_doubled(image)).width FROM images ORDER BY 1"
+    assert pictures.sql(sql).fetchall() == [(20,), (40,), (60,)]
+
+
+def test_stars_leave_them_out(pictures: Lake) -> None:
+    plain = pictures.sql("SELECT * FROM images").columns
+    assert "image" not in plain
+    assert pictures.sql("SELECT *, bytes_looked(image).width AS w FROM images").columns == [*plain, "w"]
+    assert pictures.sql("SELECT i.*, bytes_looked(image).width AS w FROM images i").columns == [*plain, "w"]
+    assert pictures.sql("SELECT count(*), min(bytes_looked(image).width) FROM images").fetchall() == [(3, 10)]
+
+
+def test_they_are_not_selected_by_name(pictures: Lake) -> None:
+    with pytest.raises(CounterbalanceError, match="image"):
+        pictures.sql("SELECT image FROM images").fetchall()
+
+
+def test_in_a_column_and_out_of_one(pictures: Lake) -> None:
+    pictures.add_column("images", "doubled", "bytes_doubled(image)")
+    pictures.add_column("images", "looked", "bytes_looked(doubled)")
+    report = pictures.refresh(executor="inline")
+    assert [(s.target, s.rows, s.errors) for s in report.stages] == [("images.doubled", 3, 0), ("images.looked", 3, 0)]
+    assert pictures.sql("SELECT looked.width FROM images ORDER BY 1").fetchall() == [(20,), (40,), (60,)]
+    assert "doubled" not in pictures.sql("SELECT * FROM images").columns
+    assert pictures.sql("SELECT bytes_looked(doubled).width FROM images ORDER BY 1").fetchall() == [(20,), (40,), (60,)]
+
+
+def test_a_struct_is_unnested_by_a_view(pictures: Lake) -> None:
+    pictures.add_column("images", "looked", "bytes_looked(image)")
+    pictures.create_view("looks", "SELECT image_id, unnest(looked) FROM images", "image_id")
+    pictures.refresh(executor="inline")
+    assert pictures.sql("SELECT width, round(red, 2) FROM looks ORDER BY 1").fetchall()[0] == (10, pytest.approx(0.2))
