@@ -13,7 +13,14 @@ import pyarrow as pa
 
 from counterbalance.engine import lists, spilling
 from counterbalance.engine.catalog import access, definitions, fresh, snapshot, system
-from counterbalance.engine.errors import CounterbalanceError, RefusedError, RequestError, SensitiveError, SqlError
+from counterbalance.engine.errors import (
+    CounterbalanceError,
+    NotFoundError,
+    RefusedError,
+    RequestError,
+    SensitiveError,
+    SqlError,
+)
 from counterbalance.engine.functions import functions
 from counterbalance.engine.result import Result
 from counterbalance.engine.schema import BASE_TABLES
@@ -424,6 +431,10 @@ class Session:
     def _register_stored(self, pinned: _Pinned, stored: str, shown: str) -> str | None:
         version = pinned.snapshot.versions.get(stored)
         if version is None:
+            if stored in pinned.declared.views():
+                raise NotFoundError(
+                    f"the materialized view {shown} was not computed yet", code="E1035", hint=f"REFRESH {shown}"
+                )
             base = BASE_TABLES.get(stored)
             return None if base is None else self._register_rows(shown, base.schema().empty_table())
         dataset = tables.open_table(pinned.location, stored, version)

@@ -193,6 +193,8 @@ class Graph:
         """What it is made of directly, each with the SQL that makes it."""
         definition, pairs = self._made_of(thing)
         how = "" if definition is None else definition.sql
+        if definition is not None and definition.kind == "index":
+            how = f"{definition.options['kind']} ({definition.sql})"
         return [(Thing(r, "" if c == "*" else c), how) for r, c in pairs]
 
     def _made_of(self, thing: Thing) -> tuple[Definition | None, tuple[reads.Pair, ...]]:

@@ -50,6 +50,7 @@ RUNS: Final = pa.schema(
         pa.field("versions", _VERSIONS),
         pa.field("fingerprint", pa.string()),
         pa.field("versions_in", _VERSIONS),
+        pa.field("versions_out", _VERSIONS),
     ]
 )
 ERRORS: Final = pa.schema(
@@ -156,10 +157,16 @@ class Run:
     started: dt.datetime = field(default_factory=now)
     opened: bool = False
 
-    def open(self, base: Mapping[str, int], coded: Collection[str]) -> None:
-        """Say that writing begins; readers stay on ``base`` until the run is closed."""
+    def open(
+        self, base: Mapping[str, int], coded: Collection[str], physical: Mapping[str, int] | None = None
+    ) -> None:
+        """Say that writing begins; readers stay on ``base`` until the run is closed.
+
+        ``physical`` are the newest versions, to go back to after a kill, where readers stay on older ones.
+        """
         if not self.opened:
-            self._append("running", base, coded, mode=None)
+            newest = None if physical is None else as_versions(physical, ())
+            self._append("running", base, coded, mode=None, versions_out=newest)
             self.opened = True
 
     def close(
@@ -173,10 +180,10 @@ class Run:
         details: str = "",
         fingerprint: str | None = None,
         versions_in: Mapping[str, int] | None = None,
+        versions_out: Mapping[str, int] | None = None,
     ) -> None:
         """Say that it ended, and with what."""
-        inputs = None if versions_in is None else as_versions(versions_in, ())
-        more = {"fingerprint": fingerprint, "versions_in": inputs, **counts}
+        more = {**_lineage(fingerprint, versions_in, versions_out), **counts}
         self._append(state, versions, coded, mode=mode, details=details, **more)
 
     def note(
@@ -187,11 +194,12 @@ class Run:
         details: str = "",
         fingerprint: str | None = None,
         versions_in: Mapping[str, int] | None = None,
+        versions_out: Mapping[str, int] | None = None,
+        state: str = "finished",
     ) -> None:
-        """Say that it ended without having written; what readers see is not touched."""
-        inputs = None if versions_in is None else as_versions(versions_in, ())
-        more = {"fingerprint": fingerprint, "versions_in": inputs, **counts}
-        self._append("finished", None, (), mode=mode, details=details, **more)
+        """Say that it ended without changing what readers see."""
+        more = {**_lineage(fingerprint, versions_in, versions_out), **counts}
+        self._append(state, None, (), mode=mode, details=details, **more)
 
     def _append(
         self,
@@ -219,6 +227,13 @@ class Run:
             **more,
         }
         write(self.location, "runs", [row])
+
+
+def _lineage(
+    fingerprint: str | None, versions_in: Mapping[str, int] | None, versions_out: Mapping[str, int] | None
+) -> dict[str, Any]:
+    inputs, outputs = (None if v is None else as_versions(v, ()) for v in (versions_in, versions_out))
+    return {"fingerprint": fingerprint, "versions_in": inputs, "versions_out": outputs}
 
 
 def record_rejects(location: Location, run_id: str, rejects: Iterable[tuple[str, Reject]]) -> int:

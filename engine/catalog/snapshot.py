@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from counterbalance.engine.catalog import meta
+from counterbalance.engine.catalog import definitions, meta
 from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.store import lock, tables
@@ -43,7 +43,8 @@ def known_tables(location: Location) -> list[str]:
     """Every table of the lake by name: the base tables that exist, and what other tools put there."""
     found = set(location.folders())
     if location.is_memory:
-        found |= {t for t in BASE_TABLES if tables.open_table(location, t) is not None}
+        named = {*BASE_TABLES, *definitions.load(location).views()}  # a store in memory cannot be listed
+        found |= {t for t in named if tables.open_table(location, t) is not None}
     names = sorted(found)
     if tables.open_table(location, SENSITIVE_LABELS) is not None:
         names.append(SENSITIVE_LABELS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from counterbalance.engine.catalog import access, meta
+from counterbalance.engine.catalog import access, definitions, meta
 from counterbalance.engine.functions import functions
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.sql import queries
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 DOCS: Final = {
     "tables": "tables of the lake: rows, pinned version, bytes",
-    "columns": "columns with type and meaning",
+    "columns": "columns with type and meaning; of a generated one, its expression",
+    "views": "materialized views: their SELECT, key and schedule",
+    "indexes": "indexes: table, column, kind and options, schedule",
+    "lineage": "what reads what, column by column",
     "runs": "what was run, one row a run",
     "errors": "rows and items that were refused, with the reason",
     "tags": "named versions",
@@ -38,6 +41,9 @@ def relation(location: Location, name: str, versions: Mapping[str, int]) -> pa.T
         "runs": lambda: _runs(location),
         "errors": lambda: meta.read(location, "errors"),
         "tags": lambda: _tags(location),
+        "views": lambda: definitions.relation(location, "view"),
+        "indexes": lambda: definitions.relation(location, "index"),
+        "lineage": lambda: _lineage(location),
         "queries": _queries,
         "functions": _functions,
         "access": lambda: access.read(location),
@@ -73,16 +79,26 @@ def _bytes(dataset: Any) -> int:
 
 
 def _columns(location: Location, versions: Mapping[str, int]) -> pa.Table:
+    declared = definitions.load(location)
     rows = []
     for name, table in BASE_TABLES.items():
         for column in table.columns:
             kind = "blob" if column.type is None else str(column.type)
             rows.append({"table_name": name, "column_name": column.name, "type": kind, "doc": column.doc})
-    for name in sorted(v for v in versions if "/" not in v and v not in BASE_TABLES):
-        dataset = tables.open_table(location, name, versions[name])
+    for name in sorted({*(v for v in versions if "/" not in v), *BASE_TABLES, *declared.views()}):
+        dataset = tables.open_table(location, name, versions[name]) if name in versions else None
+        generated = declared.columns(name)
+        known = {} if dataset is None else {f.name: str(f.type) for f in visible_schema(dataset)}
+        names = [n for n in known if n in generated or name not in BASE_TABLES]
+        names += [n for n in generated if n not in known]  # declared, and not computed yet
         rows += [
-            {"table_name": name, "column_name": field.name, "type": str(field.type), "doc": ""}
-            for field in (visible_schema(dataset) if dataset is not None else ())
+            {
+                "table_name": name,
+                "column_name": column,
+                "type": known.get(column) or generated[column].type,
+                "doc": f"AS ({generated[column].sql})" if column in generated else "",
+            }
+            for column in names
         ]
     return pa.Table.from_pylist(
         rows, schema=pa.schema([(c, pa.string()) for c in ("table_name", "column_name", "type", "doc")])
@@ -94,7 +110,9 @@ def _runs(location: Location) -> pa.Table:
     rows = meta.read(location, "runs")
     last = {run: number for number, run in enumerate(rows["run_id"].to_pylist())}
     chosen = rows.take(pa.array(sorted(last.values()), pa.int64()))
-    return chosen.set_column(chosen.column_names.index("versions"), "versions", _as_json(chosen["versions"]))
+    for name in ("versions", "versions_in"):
+        chosen = chosen.set_column(chosen.column_names.index(name), name, _as_json(chosen[name]))
+    return chosen
 
 
 def _as_json(versions: pa.ChunkedArray) -> pa.Array:
@@ -106,6 +124,17 @@ def _as_json(versions: pa.ChunkedArray) -> pa.Array:
 def _tags(location: Location) -> pa.Table:
     rows = meta.read(location, "tags")
     return rows.set_column(rows.column_names.index("versions"), "versions", _as_json(rows["versions"]))
+
+
+def _lineage(location: Location) -> pa.Table:
+    """What every declared thing reads itself, a row a column; NULL for a whole relation."""
+    rows = [
+        {"target": d.target, "kind": d.kind, "relation": r, "column_name": None if c in {"", "*"} else c, "sql": d.sql}
+        for d in definitions.load(location).order()
+        for r, c in sorted(d.reads)
+    ]
+    names = ("target", "kind", "relation", "column_name", "sql")
+    return pa.Table.from_pylist(rows, schema=pa.schema([(n, pa.string()) for n in names]))
 
 
 def _queries() -> pa.Table:

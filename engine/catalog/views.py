@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 REPLACED: Final = "replaced_at"
 """Option of a view whose rows are of another shape than its definition: the moment since when."""
+_COUNT: Final = "__rows"
 
 
 def create_view(
@@ -81,8 +82,8 @@ def _same(known: Definition, statement: CreateView) -> Definition:
 
 
 def _definition(session: Planning, statement: CreateView, reading: Reading) -> Definition:
-    closed = {(r, c) for r, _ in reading.reads for c in session.catalog.sensitive_columns(r)}
-    reads_closed = any((r, c) in closed or (c == "*" and any(r == o for o, _ in closed)) for r, c in reading.reads)
+    closed = {r: session.catalog.sensitive_columns(r) for r, _ in reading.reads}
+    reads_closed = reading.reads_labels or any(closed[r] and (c == "*" or c in closed[r]) for r, c in reading.reads)
     said = bool(statement.options.get("sensitive"))
     return Definition(
         "view",
@@ -92,7 +93,7 @@ def _definition(session: Planning, statement: CreateView, reading: Reading) -> D
         key=statement.key,
         schedule=check_schedule(statement.options),
         reads=reading.reads,
-        sensitive=said or reads_closed or (session.purpose is not None and reading.reads_labels),
+        sensitive=said or (session.purpose is not None and reads_closed),
     )
 
 
@@ -171,8 +172,8 @@ def _refuse_repeated_keys(session: Planning, select: str, key: Sequence[str], no
     missing = " OR ".join(f'"{k}" IS NULL' for k in key)
     rows = f"(SELECT * FROM (\n{select}\n) AS q)"
     text = (
-        f"SELECT {columns}, count(*) AS n FROM {rows} AS r GROUP BY {columns} "
-        f"HAVING n > 1 OR {missing} ORDER BY {columns} LIMIT 1"
+        f"SELECT {columns}, count(*) AS {_COUNT} FROM {rows} AS r GROUP BY {columns} "
+        f"HAVING count(*) > 1 OR {missing} ORDER BY {columns} LIMIT 1"
     )
     try:
         found = session.sql(text).to_arrow().to_pylist()
@@ -183,7 +184,7 @@ def _refuse_repeated_keys(session: Planning, select: str, key: Sequence[str], no
         shown = ", ".join(f"{k} = {row[k]!r}" if row[k] is not None else f"{k} = NULL" for k in key)
         if any(row[k] is None for k in key):
             raise SqlError(f"the key is NULL in a row: {shown}", code="E3177", hint=f"add WHERE {key[0]} IS NOT NULL")
-        raise SqlError(f"the key is not unique: {row['n']} rows have {shown}", code="E3177", hint="add columns to the key, or group")
+        raise SqlError(f"the key is not unique: {row[_COUNT]} rows have {shown}", code="E3177", hint="add columns to the key, or group")
 
 
 def _in_place_of(catalog: Catalog, known: Definition, new: Definition, schema: dict[str, pa.DataType]) -> Definition:

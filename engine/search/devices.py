@@ -66,23 +66,26 @@ def device(name: str = "auto") -> Device:
         >>> type(device("cpu")).__name__
         'Cpu'
     """
-    if name == "cpu" or (name == "auto" and not _has_gpu()):
-        return Cpu()
-    if name != "auto" and name.partition(":")[0] != "cuda":
+    if name not in {"auto", "cpu"} and name.partition(":")[0] != "cuda":
         raise RequestError(f"no device {name!r}", code="E3450", hint="devices: auto, cpu, cuda, cuda:0 …")
-    if not _has_gpu():
+    count = 0 if name == "cpu" else _gpus()
+    if name == "cpu" or (name == "auto" and not count):
+        return Cpu()
+    if name not in {"auto", "cuda", *(f"cuda:{i}" for i in range(count))} or not count:
         raise RequestError(
-            f"device {name!r} needs torch and a GPU that it can use", code="E3451", hint="leave it out, or say cpu"
+            f"no device {name!r}: torch sees {count} of them here" if count else f"no device {name!r} without torch and a GPU",
+            code="E3451",
+            hint="leave it out, or say cpu",
         )
     return Torch("cuda" if name == "auto" else name)
 
 
-def _has_gpu() -> bool:
+def _gpus() -> int:
     try:
         import torch
     except ImportError:
-        return False
-    return bool(torch.cuda.is_available())
+        return 0
+    return int(torch.cuda.device_count()) if torch.cuda.is_available() else 0
 
 
 class _SingleThreadedBlas:

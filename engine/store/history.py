@@ -42,6 +42,24 @@ def changed(
         return True
 
 
+def only_columns(location: Location, table: str, before: int | None, after: int, columns: AbstractSet[str]) -> bool:
+    """Whether nothing but these columns was declared, filled or dropped between two versions; when in doubt, no."""
+    dataset = tables.open_table(location, table, after)
+    if dataset is None or before is None or not 0 < after - before <= _MANY:
+        return False
+    try:
+        return all(_is_of(dataset, version, columns) for version in range(before + 1, after + 1))
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+
+
+def _is_of(dataset: Any, version: int, columns: AbstractSet[str]) -> bool:
+    if type(dataset.read_transaction(version).operation).__name__ not in {"Merge", "Project", "Update"}:
+        return False
+    others = {n for v in (version - 1, version) for n in dataset.checkout_version(v).schema.names} - columns
+    return not _touches(dataset, version, others)
+
+
 def _touches(dataset: Any, version: int, columns: AbstractSet[str] | None) -> bool:
     operation = dataset.read_transaction(version).operation
     name = type(operation).__name__

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 from counterbalance.engine.schema import BASE_TABLES, SENSITIVE_ATTRIBUTES
 from counterbalance.engine.write.codes import Coder, codes_hold
+from counterbalance.engine.write.journal import recover
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,8 @@ def ingest(
         StorageError: The lake cannot be written.
     """
     with writer_lock(location, f"ingest of {source.uri}", wait=wait):
+        if not dry_run:
+            recover(location)
         return _Ingest(location, source, format_name, dry_run, sensitive).run(progress)
 
 

@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.catalog import definitions, meta, snapshot
+from counterbalance.engine.catalog.definitions import STAMP_SUFFIX
 from counterbalance.engine.errors import NotFoundError
-from counterbalance.engine.store import tables
+from counterbalance.engine.store import history, tables
 from counterbalance.engine.store.lock import writer_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from counterbalance.engine.store.location import Location
 
 INGEST: Final = "ingest"
+REFRESH: Final = "refresh"
 
 
 @dataclass
@@ -51,7 +53,9 @@ class Writing:
 
 
 @contextlib.contextmanager
-def writing(location: Location, kind: str, target: str, *, wait: float = 1.0) -> Iterator[Writing]:
+def writing(
+    location: Location, kind: str, target: str, *, wait: float = 1.0, run: meta.Run | None = None
+) -> Iterator[Writing]:
     """Write under the lock; readers stay on what they see until it ends, and go back there when it fails.
 
     While an ingest that was killed waits to be completed, readers stay on the versions before it.
@@ -61,6 +65,7 @@ def writing(location: Location, kind: str, target: str, *, wait: float = 1.0) ->
         kind: Kind of run, for the journal.
         target: What it is about.
         wait: Seconds to wait for another writer.
+        run: A run that may write several times, and stays one in the journal.
 
     Raises:
         BusyError: Somebody else is writing.
@@ -69,10 +74,10 @@ def writing(location: Location, kind: str, target: str, *, wait: float = 1.0) ->
     with writer_lock(location, f"{kind} of {target}", wait=wait):
         recover(location)
         seen = snapshot.take(location)
-        work = Writing(location, meta.Run(location, kind, target), seen)
-        if seen.unfinished is None:
-            work.run.open(seen.versions, seen.coded)
         physical = snapshot.newest(location)
+        work = Writing(location, run or meta.Run(location, kind, target), seen)
+        work.run.opened = False
+        work.run.open(seen.versions, seen.coded, physical)
         try:
             yield work
         except BaseException:
@@ -84,37 +89,93 @@ def writing(location: Location, kind: str, target: str, *, wait: float = 1.0) ->
             work.run.close("finished", versions, work.coded(versions), **outcome)
         else:
             work.run.note(**outcome)
+            _wait_again(location, seen)
+
+
+def _wait_again(location: Location, seen: snapshot.Snapshot) -> None:
+    """Readers go on waiting for the ingest that was killed."""
+    meta.Run(location, INGEST, str(seen.unfinished)).open(seen.versions, seen.coded)
 
 
 def _roll_back(work: Writing, physical: Mapping[str, int]) -> None:
+    """What we committed goes, where nobody committed after us; of a view it goes whatever came after it."""
+    restored = set()
     for table, commits in work.own.items():
         before = physical.get(table)
-        if before is None or tables.latest_version(work.location, table) == before + commits:
+        alone = tables.latest_version(work.location, table) == (before or 0) + commits
+        if before is None or alone or table == work.run.target:
             tables.restore(work.location, table, before)
-    if work.seen.unfinished is None:
-        versions = snapshot.newest(work.location)
-        same = {t for t in work.seen.coded if versions.get(t) == work.seen.versions[t]}
-        work.run.close("rolled_back", versions, same, mode="rolled_back", counts={})
+            restored.add(table)
+    if work.seen.unfinished is not None:
+        work.run.note("rolled_back", counts={}, state="rolled_back")
+        _wait_again(work.location, work.seen)
+        return
+    versions = snapshot.newest(work.location)
+    seen = work.seen.versions
+    same = {
+        t for t in work.seen.coded if versions.get(t) == seen[t] or (t in restored and physical.get(t) == seen[t])
+    }
+    work.run.close("rolled_back", versions, same, mode="rolled_back", counts={})
+
+
+def settle(location: Location, *, wait: float) -> None:
+    """Tidy up after a refresh that was killed, if one was."""
+    if _killed(_visible_runs(location)):
+        with writer_lock(location, "recovery", wait=wait):
+            recover(location)
+
+
+def _visible_runs(location: Location) -> list[dict[str, Any]]:
+    return [r for r in meta.read(location, "runs").to_pylist() if r["versions"] is not None]
+
+
+def _killed(runs: Sequence[Mapping[str, Any]]) -> bool:
+    return bool(runs) and runs[-1]["state"] == "running" and runs[-1]["kind"] != INGEST
 
 
 def recover(location: Location) -> None:
-    """After a run that was killed, other than an ingest: its half of a view goes, its rows of columns stay.
+    """After a run that was killed, other than an ingest: its half goes, so that readers never see it. Under the lock.
 
-    Every row of a generated column that was published is right by itself, whatever came after it; a view is one whole.
+    What a refresh has computed of a column lies in its spool, and is published again. Where others have written to its
+    table since, its rows stay: each is right by itself.
     """
-    runs = [r for r in meta.read(location, "runs").to_pylist() if r["versions"] is not None]
-    if not runs or runs[-1]["state"] != "running" or runs[-1]["kind"] == INGEST:
+    runs = _visible_runs(location)
+    if not _killed(runs):
         return
     last = runs[-1]
-    before = {v["table"]: v["version"] for v in last["versions"]}
-    for name in definitions.load(location).views():
-        found = tables.latest_version(location, name)
-        if name == last["target"] and found is not None and found != before.get(name):
-            tables.restore(location, name, before.get(name))
+    before = _by_table(last["versions_out"] or last["versions"])
+    restored = _undo(location, last["target"], before) if last["kind"] == REFRESH else None
     run = meta.Run(location, last["kind"], last["target"], run_id=last["run_id"], started=last["started"])
+    waiting = runs[-2] if len(runs) > 1 and runs[-2]["state"] == "running" and runs[-2]["kind"] == INGEST else None
+    seen = _by_table(last["versions"])
+    coded = {v["table"] for v in last["versions"] if v["coded"]}
+    if waiting is not None:
+        run.note("rolled_back", counts={}, details="it was killed", state="rolled_back")
+        _wait_again(location, snapshot.Snapshot(seen, frozenset(coded), waiting["target"]))
+        return
     versions = snapshot.newest(location)
-    coded = {v["table"] for v in last["versions"] if v["coded"] and versions.get(v["table"]) == v["version"]}
-    run.close("rolled_back", versions, coded, mode="rolled_back", counts={}, details="it was killed")
+    same = {t for t in coded if versions.get(t) == seen[t] or (t == restored and before.get(t) == seen[t])}
+    run.close("rolled_back", versions, same, mode="rolled_back", counts={}, details="it was killed")
+
+
+def _undo(location: Location, target: str, before: Mapping[str, int]) -> str | None:
+    """Take back what a killed refresh has committed; returns the table that was restored."""
+    definition = definitions.load(location).by_target.get(target)
+    if definition is None or definition.kind == "index":
+        return None
+    table, version = definition.table, before.get(definition.table)
+    latest = tables.latest_version(location, table)
+    if latest is None or latest == version:
+        return None
+    own = {definition.name, definition.name + STAMP_SUFFIX}
+    if definition.kind == "column" and not history.only_columns(location, table, version, latest, own):
+        return None
+    tables.restore(location, table, version)
+    return table
+
+
+def _by_table(versions: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    return {v["table"]: v["version"] for v in versions}
 
 
 def require_lake(location: Location) -> None:

@@ -1,0 +1,183 @@
+"""What is declared in a lake, whether it is fresh, why not, and when it is due next. Nothing is computed or written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from counterbalance.engine.catalog import definitions as catalog
+from counterbalance.engine.catalog import meta
+from counterbalance.engine.catalog.definitions import STAMP_SUFFIX
+from counterbalance.engine.errors import CounterbalanceError
+from counterbalance.engine.refresh import due, plan
+from counterbalance.engine.refresh.context import Context
+from counterbalance.engine.refresh.fingerprint import Fingerprints
+from counterbalance.engine.refresh.model import Options
+from counterbalance.engine.schedule import last_due, next_time
+from counterbalance.engine.session import Session
+from counterbalance.engine.store import cleaning, tables
+from counterbalance.engine.write.journal import require_lake
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterator, Mapping
+
+    from counterbalance.engine.catalog.definitions import Definition
+    from counterbalance.engine.refresh.model import Stage
+    from counterbalance.engine.store.location import Location
+
+_TIME: Final = pa.timestamp("us", tz="UTC")
+STATUS: Final = pa.schema(
+    [
+        ("target", pa.string()),
+        ("kind", pa.string()),
+        ("state", pa.string()),
+        ("reason", pa.string()),
+        ("stale_rows", pa.int64()),
+        ("errors", pa.int64()),
+        ("coverage", pa.float64()),
+        ("bytes", pa.int64()),
+        ("refreshed", _TIME),
+        ("seconds", pa.float64()),
+        ("next_due", _TIME),
+    ]
+)
+SCHEDULE: Final = pa.schema(
+    [("target", pa.string()), ("schedule", pa.string()), ("tried", _TIME), ("due", pa.bool_()), ("next_due", _TIME)]
+)
+FRESH: Final = "fresh"
+
+
+def status(location: Location) -> pa.Table:
+    """One row for everything that is declared, each after what it reads; schema ``STATUS``.
+
+    ``state`` is ``fresh``, ``stale``, ``failed`` (its last refresh failed, and it is still stale) or ``unknown`` (it
+    cannot be looked at, such as for want of a function). ``stale_rows`` are rows to be computed or indexed, where that
+    is known; ``coverage`` is the share of rows in an index; ``bytes`` what its newest version takes on disk. A
+    ``next_due`` that is past is due now. A column, view or index that was never refreshed has no ``refreshed``.
+
+    Raises:
+        NotFoundError: No lake is there.
+    """
+    require_lake(location)
+    with Session(location) as session:
+        declared = catalog.load(location)
+        context = Context(location, declared, Fingerprints(location, declared, session), Options())
+        looked = plan.stages(context, declared.order())
+    last = _last_rows(location)
+    errors = _errors(location)
+    rows = [
+        _row(location, declared.by_target[stage.target], stage, last.get(stage.target), errors) for stage in looked
+    ]
+    return pa.Table.from_pylist(rows, schema=STATUS)
+
+
+def schedule(location: Location, now: dt.datetime | None = None) -> pa.Table:
+    """Everything that has a schedule, soonest first; schema ``SCHEDULE``. What is due now has the moment it fell due.
+
+    Raises:
+        NotFoundError: No lake is there.
+    """
+    require_lake(location)
+    moment = now or meta.now()
+    tried = due.last_tried(location)
+    rows = [
+        {
+            "target": d.target,
+            "schedule": d.schedule,
+            "tried": tried.get(d.target),
+            "due": due.is_due(d, tried, moment),
+            "next_due": _next_due(d, tried, moment),
+        }
+        for d in catalog.load(location).order()
+        if d.schedule is not None
+    ]
+    rows.sort(key=lambda r: (r["next_due"], r["target"]))
+    return pa.Table.from_pylist(rows, schema=SCHEDULE)
+
+
+def _next_due(definition: Definition, tried: Mapping[str, dt.datetime], now: dt.datetime) -> dt.datetime | None:
+    if definition.schedule is None:
+        return None
+    return (last_due if due.is_due(definition, tried, now) else next_time)(definition.schedule, now)
+
+
+def _last_rows(location: Location) -> dict[str, dict[str, Any]]:
+    """The newest finished refresh of every target, whatever came of it."""
+    rows = meta.read(location, "runs").to_pylist()
+    return {r["target"]: r for r in rows if r["kind"] == "refresh" and r["state"] == "finished"}
+
+
+def _errors(location: Location) -> Counter[tuple[str, str]]:
+    rows = meta.read(location, "errors").select(["table_name", "column_name"]).to_pylist()
+    return Counter((r["table_name"], r["column_name"]) for r in rows if r["column_name"] is not None)
+
+
+def _row(
+    location: Location,
+    definition: Definition,
+    stage: Stage,
+    last: Mapping[str, Any] | None,
+    errors: Mapping[tuple[str, str], int],
+) -> dict[str, Any]:
+    state, reason = _state(stage, last)
+    size, coverage = _disk(location, definition)
+    tried = {definition.target: last["at"]} if last is not None else {}
+    return {
+        "target": definition.target,
+        "kind": definition.kind,
+        "state": state,
+        "reason": reason,
+        "stale_rows": stage.rows if stage.reason and definition.kind != "view" and stage.code is None else None,
+        "errors": errors.get((definition.table, definition.name), 0) if definition.kind == "column" else None,
+        "coverage": coverage,
+        "bytes": size,
+        "refreshed": last["at"] if last is not None else None,
+        "seconds": last["seconds"] if last is not None else None,
+        "next_due": _next_due(definition, tried, meta.now()),
+    }
+
+
+def _state(stage: Stage, last: Mapping[str, Any] | None) -> tuple[str, str]:
+    if stage.code is not None:
+        hint = "; give its file with --udfs" if stage.code == "E1003" else ""
+        return "unknown", stage.reason + hint
+    if not stage.reason:
+        return FRESH, ""
+    if last is not None and last["mode"] == "failed":
+        return "failed", f"last refresh failed: {last['details']}"
+    return "stale", stage.reason
+
+
+def _disk(location: Location, definition: Definition) -> tuple[int | None, float | None]:
+    """Bytes on disk, and the share of rows that an index covers."""
+    dataset = tables.open_table(location, definition.table)
+    if dataset is None:
+        return None, None
+    if definition.kind == "view":
+        return cleaning.size(dataset), None
+    if definition.kind == "column":
+        return _column_bytes(dataset, {definition.name, definition.name + STAMP_SUFFIX}), None
+    from counterbalance.engine.search import indexes
+
+    try:
+        found = indexes.coverage(dataset, definition.name)
+    except CounterbalanceError:
+        return None, 0.0
+    rows = found.indexed + found.unindexed
+    return found.bytes, found.indexed / rows if rows else 1.0
+
+
+def _column_bytes(dataset: Any, names: set[str]) -> int | None:
+    ids = {i for field in dataset.lance_schema.fields() if field.name() in names for i in _ids(field)}
+    if not ids:
+        return None
+    return sum(int(f.bytes_on_disk) for f in dataset.stats.data_stats().fields if f.id in ids)
+
+
+def _ids(field: Any) -> Iterator[int]:
+    yield field.id()
+    for child in field.children():
+        yield from _ids(child)
