@@ -54,7 +54,8 @@ def read(uri: str, options: ReadOptions, *, window: int = WINDOW) -> Source:
         NotFoundError: If nothing is there, or no file of that split (``E1006``).
         SourceError: If a file is packed, empty, cut short, HTML … (``E4020``, ``E4021``); the chunks raise it, too, for
             what only reading shows (``E4021`` to ``E4023``).
-        RequestError: If ``options`` ask for what this format does not have (``E3001``).
+        RequestError: If ``options`` ask for what this format does not have (``E3001``), or to store pictures of a folder
+            that is not named (``E3002``).
 
     Source:
         Lin et al., Microsoft COCO: Common Objects in Context, 2014; https://cocodataset.org/#format-data

@@ -27,12 +27,12 @@ def folder(options: ReadOptions, split: str | None) -> str | None:
     """The folder that file names are joined to: ``options.images``, or its sub-folder of the split's name.
 
     Raises:
-        RequestError: If pictures are to be stored, but no folder is given (``E3001``).
+        RequestError: If pictures are to be stored, but no folder is given (``E3002``).
         NotFoundError: If that folder does not exist (``E1006``).
     """
     if options.images is None:
         if options.store_images:
-            raise RequestError("storing pictures needs their folder", code="E3001", hint="name it with --images DIR")
+            raise RequestError("storing pictures needs their folder", code="E3002", hint="name it with --images DIR")
         return None
     fs, path = file_system(options.images, options.storage_options)
     protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import errno
 import io
+import os
 import posixpath
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -278,6 +279,19 @@ def file_in(folder: str, name: str, storage_options: Mapping[str, Any] | None = 
     fs, path = file_system(folder, storage_options)
     path = posixpath.join(path, name)
     return File(uri_of(fs, path), None, fs, path)
+
+
+def leads_out(file: File, folders: Iterable[str]) -> bool:
+    """Whether a local file really lies outside of some folders, because a symbolic link on its way leads there."""
+    if not _is_local(file.fs):
+        return False
+    real = os.path.realpath(file.path)
+    return not any(os.path.commonpath((real, home)) == home for home in map(os.path.realpath, folders))
+
+
+def _is_local(fs: Any) -> bool:
+    protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
+    return not protocols.isdisjoint({"file", "local"})
 
 
 def relative_name(name: str) -> str | None:

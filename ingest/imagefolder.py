@@ -7,7 +7,8 @@ come from its caption column, boxes from ``objects`` (``bbox`` as x, y, width, h
 plain column is a label of the image, annotator ``metadata``; lists and objects are left out.
 
 Pictures stay where they are unless ``store_images`` is asked for; their headers are checked. Files that are no pictures
-are not looked at; pictures of other formats are refused, so that nobody misses them.
+are not looked at; pictures of other formats are refused, so that nobody misses them. So are symbolic links that lead out of
+the folder, of which no byte is read.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import SourceError
-from counterbalance.engine.records import Source
+from counterbalance.engine.records import Chunk, Reject, Source
 from counterbalance.ingest import foldermeta, hashing
-from counterbalance.ingest.files import expand, file_system, relative_name, total_size
+from counterbalance.ingest.files import expand, file_system, leads_out, relative_name, total_size
 from counterbalance.ingest.images import (
     EXTENSIONS,
     MAX_BYTES,
@@ -29,16 +30,17 @@ from counterbalance.ingest.images import (
     sha256,
 )
 from counterbalance.ingest.names import is_split
-from counterbalance.ingest.patterns import is_glob
+from counterbalance.ingest.patterns import is_glob, split_commas
 from counterbalance.ingest.pictures import Label, Picture, Pictures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from counterbalance.engine.records import Chunk, ReadOptions
+    from counterbalance.engine.records import ReadOptions
     from counterbalance.ingest.files import File
 
 METADATA: Final = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+_OUT: Final = ("link_out", "a symbolic link leads out of the folder; copy the file itself into it")
 SUFFIXES: Final = (*(f".{e}" for e in sorted(EXTENSIONS | OTHER_PICTURES)), *METADATA)
 
 
@@ -62,14 +64,23 @@ def read(uri: str, options: ReadOptions) -> Source:
     pictures = [f for f in files if _ending(f) in EXTENSIONS | OTHER_PICTURES]
     if not pictures:
         raise SourceError(f"{uri} holds no pictures", code="E4010", hint="JPEG, PNG, WebP, GIF and BMP are read")
-    metadata = [foldermeta.inspect(f, options) for f in files if f.name.lower() in METADATA]
-    folder = _Folder(uri, root, pictures, options, classes=not metadata)
-    chunks = _chunks(folder, metadata)
+    texts = [f for f in files if f.name.lower() in METADATA]
+    folder = _Folder(uri, root, pictures, options, classes=not texts)
+    metadata = [foldermeta.inspect(f, options) for f in texts if not folder.leaves(f)]
+    chunks = _chunks(folder, [f for f in texts if folder.leaves(f)], metadata)
     return Source(uri, chunks, total_size(files), [f.uri for f in files])
 
 
-def _chunks(folder: _Folder, metadata: Sequence[foldermeta.Meta]) -> Iterator[Chunk]:
+def _chunks(folder: _Folder, strange: Sequence[File], metadata: Sequence[foldermeta.Meta]) -> Iterator[Chunk]:
     yield from folder.chunks()
+    for file in strange:
+        key = folder.key(file.path)
+        yield Chunk(
+            {},
+            [Reject(folder.uri, key if relative_name(key) else repr(key), *_OUT)],
+            rows_read=1,
+            bytes_read=file.size or 0,
+        )
     for meta in metadata:
         yield from foldermeta.chunks(meta, folder.key(meta.layout.file.path), folder.status, folder.options)
 
@@ -89,12 +100,19 @@ def _root(uri: str, options: ReadOptions) -> str:
     return "/".join(fixed)
 
 
+def _folders(uri: str, options: ReadOptions) -> list[str]:
+    """The folders that are named: one, or those of a list with commas."""
+    fs, path = file_system(uri, options.storage_options)
+    return [_root(part, options) or "/" for part in ([uri] if fs.exists(path) else split_commas(uri))]
+
+
 class _Folder:
     """The pictures of a folder; not thread-safe."""
 
     def __init__(self, uri: str, root: str, pictures: Sequence[File], options: ReadOptions, *, classes: bool) -> None:
         self.options = options
-        self._uri, self._root, self._files = uri, root, pictures
+        self.uri, self._root, self._files = uri, root, pictures
+        self._homes = _folders(uri, options)
         self.status: dict[str, bool] = {}
         """Key to whether its picture was taken; keys beyond ``limit`` are not there."""
         names = {self._class(self.key(f.path)) for f in pictures} - {None} if classes else set()
@@ -103,6 +121,10 @@ class _Folder:
     def key(self, path: str) -> str:
         """A path relative to the folder."""
         return path.removeprefix(self._root).lstrip("/")
+
+    def leaves(self, file: File) -> bool:
+        """Whether a file is found through a link that leads out of the folder."""
+        return leads_out(file, self._homes)
 
     def _class(self, key: str) -> str | None:
         folders = [p for p in key.split("/")[:-1] if not is_split(p)]
@@ -114,7 +136,7 @@ class _Folder:
 
     def chunks(self) -> Iterator[Chunk]:
         """Rows of ``images``, and of ``labels`` for classes."""
-        rows = Pictures(self._uri, self._uri, self.options.origin or "human", hashing.Seen())
+        rows = Pictures(self.uri, self.uri, self.options.origin or "human", hashing.Seen())
         done = 0
         for file in self._files[: self.options.limit]:
             self._picture(file, rows)
@@ -129,6 +151,9 @@ class _Folder:
         self.status[key] = False
         if relative_name(key) is None:
             rows.refuse(repr(key), "bad_name", "the name holds control characters, colons or backslashes")
+            return
+        if self.leaves(file):
+            rows.refuse(key, *_OUT)
             return
         try:
             header, data = _opened(file, store=bool(self.options.store_images))

@@ -51,3 +51,16 @@ def test_small_counts_hide_their_neighbour_not_the_country(places):
 
 def test_countries_without_labelled_images(places):
     assert {label for country, label in run(places) if country == "Kenya"} == {"all"}
+
+
+def test_a_rare_country_hides_no_other(empty_lake, build):
+    """Rows of all images hold no perceived label, and their counts do not add up: each hides itself only."""
+    texts = ["streets of Kenya and Ghana"] * 12 + ["streets of Kenya"] * 11 + ["streets of Peru"] * 3
+    ids = list(range(len(texts)))
+    captions = build.captions(caption_id=ids, image_id=ids, text=texts)
+    empty_lake.ingest({"images": build.images(image_id=ids), "captions": captions})
+    rows = run(empty_lake)
+    shown = {country: rows[country, "all"]["count"] for country in ("Ghana", "Kenya", "Peru")}
+    assert shown == {"Ghana": 12, "Kenya": 23, "Peru": None}
+    assert rows["Peru", "all"]["suppressed"]
+    assert rows["Kenya", "all"]["n"] == 26 < 12 + 23

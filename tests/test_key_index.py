@@ -35,6 +35,20 @@ def test_as_a_dictionary(batches, wanted):
         assert find(index, list(expected)) == list(expected.values())
 
 
+@settings(max_examples=50, deadline=None)
+@given(batches=st.lists(st.sets(st.integers(-20, 20), max_size=10), max_size=5), wanted=st.sets(st.integers(-25, 25)))
+def test_replaced_as_in_a_dictionary(batches, wanted):
+    index, expected = KeyIndex(), {}
+    for batch in batches:
+        new = [k for k in batch if k not in expected]
+        index.add(np.array(new, np.int64), np.array(new, np.int64) + 100)
+        expected.update((k, k + 100) for k in new)
+    there = [k for k in wanted if k in expected]
+    index.replace(np.array(there, np.int64), np.array(there, np.int64) + 500)
+    expected.update((k, k + 500) for k in there)
+    assert find(index, list(range(-25, 26))) == [expected.get(k, ABSENT) for k in range(-25, 26)]
+
+
 def test_runs_stay_few():
     index = KeyIndex()
     for number in range(1000):

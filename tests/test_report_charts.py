@@ -8,7 +8,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from counterbalance.report.svg import NARROW, WIDE, Axis, Mark, bars, dots, plain, ticks
@@ -34,6 +34,8 @@ def scale(chart: ET.Element) -> tuple[float, float]:
 
 
 @given(numbers, st.floats(0, 1e6), st.integers(3, 8))
+@example(low=-1e-05, width=10001.0, most=3)
+@example(low=1e6, width=1e-9, most=3)
 def test_ticks_are_even_round_and_cover_the_range(low: float, width: float, most: int) -> None:
     marks = ticks(low, low + width, most)
     assert marks[0] <= low + 1e-6 * max(1.0, abs(low))
@@ -41,6 +43,22 @@ def test_ticks_are_even_round_and_cover_the_range(low: float, width: float, most
     assert 2 <= len(marks) <= most + 2
     steps = [b - a for a, b in itertools.pairwise(marks)]
     assert max(steps) == pytest.approx(min(steps), rel=1e-6, abs=1e-9)
+
+
+@given(st.floats(), st.floats(), st.integers(3, 8))
+@example(low=-1.7e308, high=1.7e308, most=6)
+@example(low=1e300, high=1e300, most=6)
+@example(low=5e-324, high=5e-324, most=6)
+def test_any_range_has_rising_finite_ticks(low: float, high: float, most: int) -> None:
+    marks = ticks(*sorted((low, high)), most)
+    assert all(map(math.isfinite, marks))
+    assert all(a < b for a, b in itertools.pairwise(marks))
+    assert 2 <= len(marks) <= most + 2
+
+
+@pytest.mark.parametrize("values", [(0.0, 0.30000000000000004), (-1e-17, 0.3)])
+def test_what_rounding_adds_takes_no_tick(values: tuple[float, float]) -> None:
+    assert ticks(*values, 4) == [0.0, 0.1, 0.2, 0.3]
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])

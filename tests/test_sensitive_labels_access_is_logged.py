@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
+import time
 
 import lance
 import pytest
 
 from counterbalance.engine.catalog import access
 from counterbalance.engine.errors import SensitiveError, SqlError
+from counterbalance.engine.store.lock import writer_lock
 
 PURPOSE = "audit of label quality"
 QUERY = "SELECT value FROM labels WHERE attribute = 'race'"
@@ -156,3 +159,62 @@ def test_a_line_put_in_shows(log):
     row = table.to_table().slice(1, 1).to_pylist()[0] | {"purpose": "forged"}
     table.insert(pa.Table.from_pylist([row], schema=access.SCHEMA))
     assert access.verify(lake.location)
+
+
+@pytest.mark.parametrize("keep", [0, 1, 4, 5])
+def test_a_tail_that_was_cut_shows(log, keep):
+    lake, table = log
+    digests = [e["digest"] for e in entries(lake)]
+    assert len(digests) == 6
+    gone = ", ".join(f"'{d}'" for d in digests[keep:])
+    table.delete(f"digest IN ({gone})")
+    assert len(entries(lake)) == keep
+    assert set(range(keep, 6)) <= set(access.verify(lake.location))
+
+
+def test_an_older_version_of_the_log_shows(log):
+    lake, table = log
+    lance.dataset(table.uri, version=table.version - 1).restore()
+    assert access.verify(lake.location) == [5]
+
+
+def test_later_lines_do_not_hide_a_cut(log):
+    lake, table = log
+    table.delete(f"digest = '{entries(lake)[-1]['digest']}'")
+    with lake.session(sensitive=PURPOSE) as session:
+        session.sql(QUERY).fetchall()
+    assert len(entries(lake)) == 7
+    assert 5 in access.verify(lake.location)
+
+
+def test_a_log_that_is_gone_shows(log):
+    lake, table = log
+    shutil.rmtree(table.uri)
+    assert access.verify(lake.location) == list(range(6))
+
+
+def test_ends_that_were_cut_show(log):
+    lake, _ = log
+    ends = lance.dataset(lake.location.table(access.ENDS))
+    ends.delete("lines > 2")
+    assert access.verify(lake.location) == [2, 3, 4, 5]
+
+
+def test_a_kill_between_a_line_and_its_note_is_no_finding(log):
+    lake, _ = log
+    ends = lance.dataset(lake.location.table(access.ENDS))
+    ends.delete("lines = 6")
+    assert access.verify(lake.location) == []
+    with lake.session(sensitive=PURPOSE) as session:
+        session.sql(QUERY).fetchall()
+    assert len(entries(lake)) == 8
+    assert access.verify(lake.location) == []
+
+
+def test_an_ingest_does_not_keep_a_reader_waiting(labelled):
+    with writer_lock(labelled.location, "ingest"):
+        begun = time.monotonic()
+        with labelled.session(sensitive=PURPOSE) as session:
+            assert len(session.sql(QUERY).fetchall()) == 5
+        assert time.monotonic() - begun < 8
+    assert [e["rows"] for e in entries(labelled)] == [None, 5]

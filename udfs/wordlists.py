@@ -87,7 +87,7 @@ def load(path: str | Path) -> pa.Table:
         A table with ``term`` first, ``class`` second where there is one, then the other columns.
 
     Raises:
-        NotFoundError: There is no such file (``E1006``).
+        NotFoundError: There is no such file (``E1012``).
         SourceError: It is not what its ending says (``E4050``), of another kind (``E4051``), or a term is missing
             (``E4052``).
     """
@@ -97,7 +97,7 @@ def load(path: str | Path) -> pa.Table:
         kinds = ", ".join(_READERS)
         raise SourceError(f"{path} is no word list: its name must end in one of {kinds}", code="E4051")
     if not path.is_file():
-        raise NotFoundError(f"no word list at {path}", code="E1006")
+        raise NotFoundError(f"no word list at {path}", code="E1012")
     try:
         return _tidy(read(path), str(path))
     except (pa.ArrowException, OSError, UnicodeDecodeError, csv.Error, json.JSONDecodeError) as error:

@@ -131,7 +131,7 @@ def together(known: Sequence[Group]) -> list[Recipe]:
         Recipe(
             f"objects-{g.name}",
             f"Objects, by {g.title}",
-            "PMI of a label and an object's box in the same image: how much more often they meet than by chance; 0.69 is twice as often. "
+            "PMI of a label and an object's box in the same image: how much more often they meet than by chance; 0.69 is twice as often, \N{MINUS SIGN}0.69 half as often. "
             f"Filled where the q-value (all pairs together, Benjamini and Hochberg) is below 0.05; 'person' is left out.{g.seen_by}",
             Chart("dots", PMI, pmi, strongest("pmi", "label", 8)),
             "cooccurrence",
@@ -160,12 +160,15 @@ def together(known: Sequence[Group]) -> list[Recipe]:
         Recipe(
             "keywords",
             "Words that mark a group's captions",
-            "Log-odds of a word in the texts of images of one gender against the other; gender words and function words are left out.",
+            "Log-odds of a word in the texts of images of one gender against the other, above 0 only; gender words and function words are left out.",
             Chart(
                 "dots",
                 LOG_ODDS,
                 mark(
-                    lambda r: f"{r['label']}: {r['keyword']}", "log_odds", note="count", when=lambda r: r["place"] <= 8
+                    lambda r: f"{r['label']}: {r['keyword']}",
+                    "log_odds",
+                    note="count",
+                    when=lambda r: r["place"] <= 8 and (r["log_odds"] or 0) > 0,
                 ),
             ),
             "keyword_profile",

@@ -11,15 +11,14 @@ from counterbalance.report.svg import Axis, Mark
 if TYPE_CHECKING:
     from counterbalance.engine.session import Session
 
-_COUNTED: Final = Axis("images", show=lambda v: f"{v:,.0f}", start=0.0)
 
+def _bars(column: str = "images") -> Chart:
+    """Bars of a column of counts."""
 
-def _count(row: Row) -> Mark:
-    return Mark(str(row["value"] if row["value"] is not None else "(none)"), float(row["images"]))
+    def count(row: Row) -> Mark:
+        return Mark(str(row["value"] if row["value"] is not None else "(none)"), float(row[column]))
 
-
-def _bars(label: str = "images") -> Chart:
-    return Chart("bars", Axis(label, show=_COUNTED.show, start=0.0), _count, most=12)
+    return Chart("bars", Axis(column, show=lambda v: f"{v:,.0f}", start=0.0), count, most=12)
 
 
 RECIPES: Final = (
@@ -48,8 +47,9 @@ RECIPES: Final = (
         "Captions by their number of words; the last bar holds all longer ones.",
         _bars("captions"),
         sql=(
-            "SELECT CASE WHEN words >= 40 THEN '40 or more' ELSE concat(words, ' to ', words + 3) END AS value, count(*) AS images "
-            "FROM (SELECT least(4 * (len(string_split_regex(trim(text), '\\s+')) // 4), 40) AS words FROM captions) "
+            "SELECT CASE WHEN words >= 40 THEN '40 or more' ELSE concat(words, ' to ', words + 3) END AS value, count(*) AS captions "
+            "FROM (SELECT least(4 * (len(string_split_regex(trim(text), '\\s+')) // 4), 40) AS words FROM captions "
+            "WHERE text IS NOT NULL) "
             "GROUP BY words ORDER BY words"
         ),
         empty="There are no captions in this lake.",

@@ -38,6 +38,10 @@ _NOTE_MAX: Final = 24
 _FEW_LETTERS: Final = (12, 18)
 """Labels of at most so many letters stand beside their rows in narrow charts, too: of dots, of plain bars."""
 _PAD: Final = 20
+_SLIP: Final = 1e-12
+"""How far beyond the outermost tick a value may lie, in steps: what rounding does, nothing that can be seen."""
+_MOST: Final = 1e300
+"""Numbers beyond it have no axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +101,15 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
         >>> ticks(-0.31, 0.92)
         [-0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    if not (math.isfinite(low) and math.isfinite(high)):
+    if not math.isfinite(low) or not math.isfinite(high) or max(-low, high) > _MOST:
         return [0.0, 1.0]
-    if high - low < 1e-12:
-        low, high = low - 0.5, high + 0.5
+    if high - low < 1e-12 * max(1.0, -low, high):
+        low, high = low - 0.5 * max(1.0, abs(low)), high + 0.5 * max(1.0, abs(high))
     exact = (high - low) / (most - 1)
-    power = 10.0 ** math.floor(math.log10(exact))
-    step = next(power * m for m in (1, 2, 2.5, 5, 10) if power * m >= exact * (1 - 1e-9))
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(i * step, 12) + 0.0 for i in range(first, last + 1)]
+    digits = math.floor(math.log10(exact))
+    step = next(10.0**digits * m for m in (1, 2, 2.5, 5, 10) if 10.0**digits * m >= exact * (1 - 1e-9))
+    first, last = math.floor(low / step + _SLIP), math.ceil(high / step - _SLIP)
+    return [round(i * step, 1 - digits) + 0.0 for i in range(first, last + 1)]
 
 
 def dots(rows: Sequence[Mark], axis: Axis, *, title: str, desc: str, name: str, width: int = WIDE) -> str:

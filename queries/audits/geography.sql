@@ -5,6 +5,10 @@
 -- labelled images, delta = share / base_share - 1 with a 95 % interval, as in over_representation. Naming a country says
 -- little about where a picture was taken; labels are perceived, or those of words in captions.
 --
+-- Rows with label 'all' hide their own small counts and no neighbour: no perceived label is in them, an image may name several
+-- countries, so that counts do not add up to n, and what they say of a label that is hidden is an upper bound only. Hiding more
+-- of them would protect nobody.
+--
 -- source: Girrbach et al. (2025), countries and adjectives matched as crime words are
 -- param groups relation = caption_gender : group relation (image_id, label)
 -- param texts relation = captions : (image_id, text)

@@ -1,0 +1,53 @@
+"""Run a statement and be killed on the way. Arguments: lake, statement, the step at which the process ends itself.
+
+Steps: ``definition`` ends it when the definition is about to be kept (or forgotten), ``column`` when the stored column is
+about to be made or dropped, ``stored`` when it has just been made or dropped, ``end`` when the journal is about to be closed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import counterbalance as cb
+from counterbalance.engine.catalog import declare, definitions, meta
+from counterbalance.engine.sql import statements
+from counterbalance.engine.store import columns, tables
+
+
+def die(*_arguments, **_options):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def after(function):
+    def run(*arguments, **options):
+        function(*arguments, **options)
+        die()
+
+    return run
+
+
+def arm(step):
+    if step == "definition":
+        definitions.declare = definitions.drop = die
+    elif step == "column":
+        columns.declare = columns.drop = tables.drop = die
+    elif step == "stored":
+        columns.declare, columns.drop, tables.drop = after(columns.declare), after(columns.drop), after(tables.drop)
+    elif step == "end":
+        meta.Run.close = die
+
+
+if __name__ == "__main__":
+    lake = cb.connect(sys.argv[1])
+    statement = statements.read(sys.argv[2])
+    run = {
+        statements.AddColumn: declare.add_column,
+        statements.CreateView: declare.create_view,
+        statements.DropColumn: declare.drop_column,
+        statements.DropView: declare.drop_view,
+    }[type(statement)]
+    arm(sys.argv[3])
+    run(lake.location, statement)
+    sys.stdout.write("not killed\n")

@@ -1,0 +1,13 @@
+"""Open a session on the lake named, say where it spills, and wait to be killed."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import counterbalance as cb
+
+session = cb.connect(sys.argv[1]).session()
+sys.stdout.write(f"{session._spill}\n")
+sys.stdout.flush()
+time.sleep(120)
