@@ -51,14 +51,20 @@ def prepare(folder: Path, scale: str) -> None:
                 lake.ingest(_rows(start, min(start + 250_000, rows)))
             lake.add_column("captions", "n", "bench_words(text)" if name == "refresh" else "bench_slow(text)")
             if name == "refresh":
-                lake.create_view("by_caption", "SELECT caption_id, text, length(text) AS long FROM captions", "caption_id")
+                lake.create_view(
+                    "by_caption", "SELECT caption_id, text, length(text) AS long FROM captions", "caption_id"
+                )
                 lake.add_column("by_caption", "n", "bench_words(text)")
             lake.refresh()
 
 
 def _rows(low: int, high: int) -> dict[str, pa.Table]:
     ids = range(low, high)
-    words = ("young people of the city ride bicycles", "a dog on the beach", "portrait of an engineer at her desk, smiling")
+    words = (
+        "young people of the city ride bicycles",
+        "a dog on the beach",
+        "portrait of an engineer at her desk, smiling",
+    )
     return {
         "images": pa.table({"image_id": ids, "key": [str(i) for i in ids]}),
         "captions": pa.table({"caption_id": ids, "image_id": ids, "text": [f"{words[i % 3]} number {i}" for i in ids]}),
@@ -108,7 +114,13 @@ def _changed(lake: cb.Lake) -> None:
     _round += 1
     count = lake.sql("SELECT count(*) FROM captions").fetchall()[0][0]
     ids = range(_round % 100, count, 100)
-    lake.ingest({"captions": pa.table({"caption_id": ids, "image_id": ids, "text": [f"changed {time.time_ns()} {i}" for i in ids]})})
+    lake.ingest(
+        {
+            "captions": pa.table(
+                {"caption_id": ids, "image_id": ids, "text": [f"changed {time.time_ns()} {i}" for i in ids]}
+            )
+        }
+    )
 
 
 def _view(lake: cb.Lake) -> int:

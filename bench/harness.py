@@ -32,7 +32,7 @@ def serve(module: str, folder: str, case: str, contender: str) -> None:
         for prepare in before:
             prepare()
         started = time.perf_counter()
-        if line.strip() == "cold":
+        if line.strip() == "cold" or state is None:
             state = opener()
         answer = run(state)
         seconds = time.perf_counter() - started

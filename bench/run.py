@@ -17,8 +17,8 @@ sys.path.insert(0, str(HERE))
 
 import harness  # noqa: E402 - the folder is no package
 
-COMPARED = ("bench_retrieval", "bench_groups", "bench_ingest", "bench_refresh")
-ALONE = ("bench_vader", "bench_text")
+COMPARED = ("bench_retrieval", "bench_groups", "bench_ingest", "bench_refresh", "bench_search")
+ALONE = ("bench_vader", "bench_text", "bench_executors", "bench_indexes")
 
 
 def main() -> None:
