@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 import counterbalance as cb
+from counterbalance.engine.errors import SqlError
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +78,9 @@ def test_few_images_of_one_label_are_no_number(session):
     assert run(session, images)["dog"]["value"] == 0.0
 
 
-def test_an_unknown_definition_gives_no_value(session):
-    assert run(session, IMAGES, definition="ratio")["cat"]["value"] is None
+def test_an_unknown_definition_is_refused(session):
+    with pytest.raises(SqlError, match="'definition' cannot be 'ratio'"):
+        run(session, IMAGES, definition="ratio")
 
 
 @settings(max_examples=40, deadline=None)

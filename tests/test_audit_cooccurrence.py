@@ -14,6 +14,7 @@ from scipy.stats import chi2_contingency
 from statsmodels.stats.multitest import multipletests
 
 import counterbalance as cb
+from counterbalance.engine.errors import SqlError
 
 UNCLEAR = {"mixed", "unclear", "undefined"}
 
@@ -133,7 +134,8 @@ def test_population(session):
     assert run(session, images)["f", "cat"]["pmi"] == pytest.approx(np.log(2.5), rel=1e-12)
     labelled = run(session, images, population="labelled")["f", "cat"]
     assert (labelled["n"], labelled["pmi"]) == (40, 0.0)
-    assert run(session, images, population="some") == {}
+    with pytest.raises(SqlError, match="'population' cannot be 'some'"):
+        run(session, images, population="some")
 
 
 def test_captions_as_units(lake):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 import counterbalance as cb
+from counterbalance.engine.errors import SqlError
 
 CLEAR = {"male", "female", "other"}
 
@@ -172,10 +173,10 @@ def test_few_queries_are_hidden(session):
     assert all(r["suppressed"] and r["value"] is None and r["n"] is None for r in means.values())
 
 
-def test_unknown_options_give_no_numbers(session):
-    for wrong in ({"desired": "even"}, {"absent": "zero"}):
-        means, _ = run(session, {1: [1, 2]}, {1: "male", 2: "female"}, **wrong)
-        assert {metric for metric, _ in means} == {"bias"}
+@pytest.mark.parametrize("wrong", [{"desired": "even"}, {"absent": "zero"}, {"ranker": "bm25"}, {"neutral": "remove"}])
+def test_unknown_options_are_refused(session, wrong):
+    with pytest.raises(SqlError, match="cannot be"):
+        run(session, {1: [1, 2]}, {1: "male", 2: "female"}, **wrong)
 
 
 item_label = st.sampled_from(["male", "female", "other", "unclear", "mixed"])

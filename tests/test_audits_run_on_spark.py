@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
 
@@ -159,41 +158,14 @@ def both(spark, tmp_path_factory):
 
 
 def for_spark(text):
-    """The expanded query in Spark's dialect, over views that stand for the stored tables and word lists.
-
-    sqlglot lifts common table expressions out of each other for Spark, so each needs a name of its own.
-    """
+    """The expanded query in Spark's dialect, over views that stand for the stored tables and word lists."""
     tree = sqlglot.parse_one(text, dialect="duckdb")
-    numbers = itertools.count(1)
-    for clause in list(tree.find_all(exp.With)):
-        for cte in clause.expressions:
-            name = f"{cte.alias}__{next(numbers)}"
-            for table in [t for t in clause.parent.find_all(exp.Table) if t.name == cte.alias and meant(t) is cte]:
-                if not table.alias:
-                    table.set("alias", exp.TableAlias(this=exp.to_identifier(cte.alias)))
-                table.set("this", exp.to_identifier(name))
-            cte.args["alias"].set("this", exp.to_identifier(name))
     for table in tree.find_all(exp.Table):
         schema, name = (table.db, table.name) if table.db else table.name.rpartition(".")[::2]
         if schema == "lists":
             table.set("this", exp.to_identifier(f"lists_{name}"))
             table.set("db", None)
     return tree.sql("spark")
-
-
-def meant(table):
-    """The common table expression that a table's name stands for at its place."""
-    child, parent = table, table.parent
-    while parent is not None:
-        clause = parent.args.get("with_")
-        known = clause.expressions if isinstance(clause, exp.With) and child is not clause else []
-        if isinstance(parent, exp.With):
-            known = list(itertools.takewhile(lambda cte, inner=child: cte is not inner, parent.expressions))
-        for cte in known:
-            if cte.alias == table.name:
-                return cte
-        child, parent = parent, parent.parent
-    return None
 
 
 def ordered(rows):

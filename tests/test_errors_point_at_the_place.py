@@ -80,6 +80,9 @@ def test_an_open_string(lake):
         ("SELECT widht FROM images", "width"),
         ("SELECT vadr(text) FROM captions", "vader"),
         ("SELECT * FROM caption_gender(ruel := 'words')", "rule"),
+        ("SELECT * FROM crime_wrods()", "crime_words"),
+        ("SELECT * FROM caption_gendre()", "caption_gender"),
+        ("SELECT * FROM topk(captions, captions)", "top_k"),
     ],
 )
 def test_what_was_perhaps_meant(lake, text, meant):
@@ -111,7 +114,7 @@ def test_what_was_perhaps_meant(lake, text, meant):
         ("SELECT * FROM top_k(captions)", "E3116"),
         ("SELECT * FROM top_k(captions, captions, k := [0])", "E3120"),
         ("SELECT * FROM top_k(captions, captions, k := [])", "E3120"),
-        ("SELECT * FROM top_k(captions, captions, ranker := 'best')", "E3121"),
+        ("SELECT * FROM top_k(captions, captions, ranker := 'best')", "E3130"),
         ("SELECT * FROM top_k((SELECT 'x' AS text), captions)", "E3122"),
         ("SELECT * FROM top_k(images, captions)", "E3123"),
         ("SELECT * FROM top_k((SELECT 1 AS id, text FROM captions), captions)", "E3124"),

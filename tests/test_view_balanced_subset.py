@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterbalance as cb
+from counterbalance.engine.errors import SqlError
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +75,10 @@ def test_small_labels_are_left_out(session):
     assert Counter(label for _, label, _ in rows) == {"m": 15, "f": 15}
 
 
-def test_an_unknown_method_draws_nothing(session):
-    assert draw(session, LABELS, method="smote") == []
-    assert draw(session, LABELS, rest="some") == []
+@pytest.mark.parametrize("wrong", [{"method": "smote"}, {"rest": "some"}])
+def test_an_unknown_method_is_refused(session, wrong):
+    with pytest.raises(SqlError, match="cannot be"):
+        draw(session, LABELS, **wrong)
 
 
 @settings(max_examples=30, deadline=None)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterbalance as cb
+from counterbalance.engine.errors import SqlError
 from counterbalance.udfs.gender import gender_label
 from counterbalance.udfs.wordlists import terms
 
@@ -102,8 +103,10 @@ def test_captions_agree_with_the_function(build, texts):
             assert labels == [NAMES[v] for v in gender_label(pa.array(texts, pa.string()), rule).to_pylist()]
 
 
-def test_an_unknown_rule_labels_nothing(lake):
-    assert lake.sql("SELECT * FROM caption_labels(rule := 'paper')").fetchall() == []
+@pytest.mark.parametrize("view", ["caption_labels", "caption_gender"])
+def test_an_unknown_rule_is_refused(lake, view):
+    with pytest.raises(SqlError, match="'rule' of caption_"):
+        lake.sql(f"SELECT * FROM {view}(rule := 'paper')")
 
 
 def test_own_words_of_any_classes(lake):

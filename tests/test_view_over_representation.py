@@ -13,6 +13,7 @@ from scipy.optimize import linprog
 from statsmodels.stats.proportion import proportion_confint
 
 import counterbalance as cb
+from counterbalance.engine.errors import SqlError
 
 Z = 1.959963984540054
 
@@ -81,7 +82,8 @@ def test_persons(session):
     names = session.bind("g", groups), session.bind("c", found)
     assert session.sql(query.format(*names, "person")).fetchall() == [("f", 2, 3, 5), ("m", 1, 3, 5)]
     assert session.sql(query.format(*names, "image")).fetchall() == [("f", 1, 2, 4), ("m", 1, 2, 4)]
-    assert session.sql(query.format(*names, "dog")).fetchall() == []
+    with pytest.raises(SqlError, match=r"'unit' of over_representation\(\) cannot be 'dog'"):
+        session.sql(query.format(*names, "dog"))
 
 
 def test_the_interval_covers_the_truth(session):

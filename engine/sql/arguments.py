@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
 
-from counterbalance.engine.errors import SqlError, did_you_mean
+from counterbalance.engine.errors import RequestError, SqlError, did_you_mean
 from counterbalance.engine.sql.parse import DIALECT, parse, to_sql
 
 if TYPE_CHECKING:
@@ -167,6 +167,23 @@ def constant(node: exp.Expr, where: str) -> Any:
     if isinstance(node, exp.Array | exp.Tuple):
         return [constant(e, where) for e in node.expressions]
     raise SqlError(f"{where} must be a constant, not {to_sql(node)}", code="E3115")
+
+
+def by_name(values: Any) -> dict[str, Any]:
+    """Values of ``$name`` as a caller gave them; ``None`` is none.
+
+    Raises:
+        RequestError: They are no mapping from names.
+    """
+    if values is None:
+        return {}
+    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
+        raise RequestError(
+            f"values are given by name, not as {type(values).__name__}",
+            code="E3042",
+            hint="write $name in the query, and sql(…, {'name': value}) or sql(…, name=value)",
+        )
+    return values
 
 
 def as_json(values: Mapping[str, Any]) -> str:

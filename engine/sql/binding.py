@@ -83,7 +83,9 @@ def register_function(
         except Exception as error:
             raised.append(of_function(function.name, error))
             raise
-        result = _whole(result) if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result, function.returns)
+        result = (
+            _whole(result) if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result, function.returns)
+        )
         return result if result.type == function.returns else result.cast(function.returns)
 
     import duckdb

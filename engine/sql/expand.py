@@ -17,15 +17,15 @@ from sqlglot import exp
 from counterbalance.engine.errors import NotFoundError, RefusedError, SqlError, did_you_mean
 from counterbalance.engine.functions import functions
 from counterbalance.engine.search import SIGNATURES, shared
-from counterbalance.engine.sql.answers import stored_column
 from counterbalance.engine.sql import arguments, queries
+from counterbalance.engine.sql.answers import stored_column
 from counterbalance.engine.sql.calls import arguments_of, call_name, is_inside_call, keep_names
 from counterbalance.engine.sql.hoisting import own_names
 from counterbalance.engine.sql.parse import DIALECT, TABLE_FUNCTIONS, to_sql, visible_ctes
 from counterbalance.engine.sql.sensitive import refuse_carving, refuse_rows, refuse_small_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     import pyarrow as pa
 
@@ -57,6 +57,9 @@ class Host(Protocol):
 
     def stored_table(self, name: str) -> Any:
         """The stored table that is registered under a name, for a search in it, or ``None``."""
+
+    def kernel(self, name: str, relations: set[str], scalars: Mapping[str, exp.Expr]) -> str | None:
+        """Registered name of what a kernel computes from registered relations, or ``None`` when it does not fit."""
 
     def names(self) -> list[str]:
         """Names of all relations, for suggestions."""
@@ -315,10 +318,17 @@ class Expander:
         trusted = env.trusted or template or self._host.sensitive
         outer_read, self._read_sensitive = self._read_sensitive, False
         bound = self._bound(query, given, env, lake, trusted=trusted)
-        key = (query.name, str(trusted), lake or "", *(f"{n}={to_sql(t)}" for n, t in {**bound.relations, **bound.scalars}.items()))
+        key = (
+            query.name,
+            str(trusted),
+            lake or "",
+            *(f"{n}={to_sql(t)}" for n, t in {**bound.relations, **bound.scalars}.items()),
+        )
         if key not in self._memo:
             body = _parsed(query).copy()
             self._body(body, bound)
+            if query.kernel is not None and self._bind:
+                body = self._by_kernel(query.kernel, body, bound)
             if query.kind == "audit":
                 self._protect(query, given, bound, env)
                 body = _with_params(body, self._shown(query, given, bound))
@@ -328,6 +338,11 @@ class Expander:
         self.changed = True
         return self._memo[key]
 
+    def _by_kernel(self, kernel: str, body: exp.Query, bound: Env) -> exp.Query:
+        """A read of what the kernel computes, or the body itself."""
+        found = self._host.kernel(kernel, {t.name for t in body.find_all(exp.Table)}, bound.scalars)
+        return body if found is None else exp.select("*").from_(exp.to_identifier(found, quoted=True))
+
     def _hoist(self, name: str, body: exp.Query) -> str:
         """Keep a body as an expression of its own; returns its name."""
         number = next(n for n in count(len(self._hoisted) + 1) if f"{name}__{n}" not in self._user)
@@ -335,7 +350,9 @@ class Expander:
         self._hoisted[f"{name}__{number}"] = body
         return f"{name}__{number}"
 
-    def _bound(self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None, *, trusted: bool) -> Env:
+    def _bound(
+        self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None, *, trusted: bool
+    ) -> Env:
         relations: dict[str, exp.Table] = {}
         scalars: dict[str, exp.Expr] = {}
         for parameter in sorted(query.parameters, key=lambda p: p.is_relation):
@@ -480,9 +497,11 @@ class Expander:
         one = exp.select("*").from_(self._resolved(exp.Subquery(this=query.copy()), env))
         return self._constant(one, where, env) if self._bind else to_sql(query)
 
-    def rows_of(self, name: str) -> exp.Query:
-        """All rows of a relation of this statement, as a query that stands alone."""
-        return self._alone(exp.select("*").from_(exp.Table(this=exp.to_identifier(name, quoted=True))))
+    def arguments_given(self) -> Iterator[tuple[Given, exp.Query]]:
+        """Relation arguments of the caller, each with a query of its rows that stands alone."""
+        for one in self.given:
+            source = exp.Table(this=exp.to_identifier(one.name, quoted=True))
+            yield one, self._alone(exp.select("*").from_(source))
 
     def _alone(self, query: exp.Query) -> exp.Query:
         needed = self._expressions_of(query)

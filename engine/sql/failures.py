@@ -72,7 +72,9 @@ def of_function(name: str, error: Exception) -> CounterbalanceError:
     text = " ".join(str(error).split())
     told = f"{type(error).__name__}: {text}" if text else type(error).__name__
     failed = SqlError(
-        f"{name}() failed: {told[:400]}", code="E3132", hint="the traceback is shown with --debug; it is the function's own"
+        f"{name}() failed: {told[:400]}",
+        code="E3132",
+        hint="the traceback is shown with --debug; it is the function's own",
     )
     failed.__cause__ = error
     return failed
@@ -87,15 +89,20 @@ def located(error: CounterbalanceError, sql: str) -> CounterbalanceError:
     """The error with the place of the first function it names in the user's text."""
     named = re.search(r"(\w+)\(\)", error.message)
     if isinstance(error, SqlError) and error.sql is None and named is not None:
-        error.sql = sql
-        error.line, error.column = _find(repr(named[1]), sql)
+        point(error, named[1], sql)
     return error
+
+
+def point(error: SqlError, name: str, sql: str) -> None:
+    """Let an error point at the first place where the text has a name."""
+    error.sql = sql
+    error.line, error.column = _find(repr(name), sql)
 
 
 def _unreadable(text: str) -> StorageError:
     table = re.search(r"registered as '([^']+)'", text)
     reason = re.sub(r"^.*failed: |, /[^ ]*/[^ ]*$", "", _first(text))
-    what = f"table {table[1].removesuffix('__codes')!r} cannot be read: " if table else ""
+    what = f"table {table[1].removesuffix('__codes').removesuffix('rows__')!r} cannot be read: " if table else ""
     return StorageError(
         what + reason, code="E6005", hint="a file is missing or damaged; if it was cleaned up, open a new session"
     )

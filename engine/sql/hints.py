@@ -6,13 +6,18 @@ import re
 from typing import Final
 
 _READS: Final = "change a lake with counterbalance ingest"
-_SETTINGS: Final = "settings are locked; --memory, --threads and --timeout (or memory=, threads=, timeout=) set the limits"
+_SETTINGS: Final = (
+    "settings are locked; --memory, --threads and --timeout (or memory=, threads=, timeout=) set the limits"
+)
 _ATTACH: Final = "attach lakes with --attach NAME=LAKE (or attach={'name': lake}); their tables are NAME.table"
 _WRITE: Final = "write rows to a file with --output FILE (or .once FILE in the shell)"
 _HINTS: Final = (
     (r"(SET|RESET|PRAGMA)\b.*\b(max_)?memory", "--memory 2GB (or memory='2GB') sets the limit"),
     (r"(SET|RESET|PRAGMA)\b.*\bthreads\b", "--threads 4 (or threads=4) sets their number"),
-    (r"(SET|RESET)\s+VARIABLE\b|EXECUTE\b|PREPARE\b", "write $name in the query, and give its value with -p NAME=VALUE"),
+    (
+        r"(SET|RESET)\s+VARIABLE\b|EXECUTE\b|PREPARE\b",
+        "write $name in the query, and give its value with -p NAME=VALUE",
+    ),
     (r"PRAGMA\b.*\b(show|table_info|database)", "SHOW TABLES lists the relations, DESCRIBE name its columns"),
     (r"(SET|RESET|PRAGMA)\b", _SETTINGS),
     (r"(ATTACH|DETACH|USE)\b", _ATTACH),
@@ -22,7 +27,10 @@ _HINTS: Final = (
     (r"CREATE\s+(UNIQUE\s+)?INDEX\b", "indexes are declared with: CREATE INDEX ON t (column)"),
     (r"CREATE\b", "rows of a query are kept with: CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS SELECT …"),
     (r"ALTER\b", "columns are declared with: ALTER TABLE t ADD COLUMN c AS (expression)"),
-    (r"DROP\b", "what was declared is dropped with: ALTER TABLE t DROP COLUMN c, DROP MATERIALIZED VIEW v, DROP INDEX i"),
+    (
+        r"DROP\b",
+        "what was declared is dropped with: ALTER TABLE t DROP COLUMN c, DROP MATERIALIZED VIEW v, DROP INDEX i",
+    ),
     (r"(FORCE\s+)?(INSTALL|LOAD)\b", "extensions are not loaded; put the data into a lake: counterbalance ingest"),
 )
 _QUOTED: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|(?P<open>['\"]|/\*)", re.DOTALL)

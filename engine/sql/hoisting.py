@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
 
 def own_names(body: exp.Query, number: int, taken: Collection[str] = ()) -> None:
@@ -44,8 +44,8 @@ def own_names(body: exp.Query, number: int, taken: Collection[str] = ()) -> None
             cte.args["alias"].set("this", exp.to_identifier(name))
 
 
-def _candidates(name: str, number: int) -> map[str]:
-    return map(lambda n: f"{name}__{number}" if n == 1 else f"{name}__{number}_{n}", count(1))
+def _candidates(name: str, number: int) -> Iterator[str]:
+    return (f"{name}__{number}" if n == 1 else f"{name}__{number}_{n}" for n in count(1))
 
 
 def _meant(table: exp.Table, name: str) -> exp.CTE | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
 
 from counterbalance.engine.errors import RefusedError, SqlError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DIALECT: Final = "duckdb"
+DuckDB.parser_class.FUNCTIONS.pop("VECTOR_SEARCH", None)  # BigQuery's, of another form, which DuckDB does not have
 Kind = Literal["query", "explain", "describe", "summarize", "show"]
 
 _FORBIDDEN: Final = tuple(
@@ -157,7 +159,9 @@ def unreadable(text: str, error: TokenError) -> SqlError:
     mark, line, column = quote
     what = {"'": "text", '"': "name", "/*": "comment"}[mark]
     hint = "a quote inside of a text is written twice: 'it''s'" if mark == "'" else None
-    return SqlError(f"a {what} begins with {mark} and does not end", code="E3102", hint=hint, sql=text, line=line, column=column)
+    return SqlError(
+        f"a {what} begins with {mark} and does not end", code="E3102", hint=hint, sql=text, line=line, column=column
+    )
 
 
 def _check(tree: exp.Expr) -> None:

@@ -11,11 +11,13 @@ The header is SQL comments::
     -- param k integer[] = [5, 10] : cut-offs
     -- local: calls match_terms()
     -- level: image
+    -- kernel: roll_up
 
 A ``relation`` parameter stands in the SQL as a table of that name, any other as ``$name``. A parameter without ``=`` is
 required. Text of a parameter that begins with ``one of 'a', 'b'`` is checked: it takes no other value. Text that begins with
 ``attribute of labels`` (or ``value``, ``annotator``) says where its values come from: another one leads to a note. Names in
-brackets are the columns that a relation must have. ``local`` says why the SQL runs in this engine only; ``level`` that its rows are about single images or persons.
+brackets are the columns that a relation must have. ``local`` says why the SQL runs in this engine only; ``level`` that its rows are about single images or persons;
+``kernel`` names what computes the same rows without SQL where it can (``kernels.py``).
 """
 
 from __future__ import annotations
@@ -112,6 +114,7 @@ class Query:
     source: str = ""
     local: str | None = None
     level: str | None = None
+    kernel: str | None = None
 
     @property
     def signature(self) -> str:
@@ -150,7 +153,7 @@ def parse(text: str, kind: Literal["audit", "view"], where: str) -> Query:
         if line.startswith("param "):
             parameters.append(_parameter(line, where))
             current = None
-        elif key in {"source", "local", "level"}:
+        elif key in {"source", "local", "level", "kernel"}:
             keys[key] = value.strip()
             current = key
         elif line and current is not None:
@@ -168,6 +171,7 @@ def parse(text: str, kind: Literal["audit", "view"], where: str) -> Query:
         keys.get("source", ""),
         keys.get("local"),
         keys.get("level"),
+        keys.get("kernel"),
     )
 
 

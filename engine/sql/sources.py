@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
     import duckdb
     import lance
-    from numpy.typing import NDArray
 
 BATCH_ROWS: Final = 65_536
 BYTES_ROWS: Final = 256
-_COMPARED: Final = 8
+COUNTED: Final = "rows__"
+"""A column of zeros that no table stores: all that ``count(*)`` has to read, where ``counting.py`` asks for it."""
+_ZEROS: Final = 1 << 20
+_FEW: Final = 50
+"""An index is used when it finds less than a fiftieth of the rows."""
 
 
 def visible_schema(dataset: lance.LanceDataset, hidden: frozenset[str] = frozenset()) -> pa.Schema:
@@ -73,6 +76,8 @@ def register(
     hidden: frozenset[str] = frozenset(),
     show_codes: bool = False,
     with_bytes: bool = False,
+    to_count: bool = False,
+    condition: str | None = None,
 ) -> None:
     """Make a pinned table readable under ``name``.
 
@@ -84,17 +89,23 @@ def register(
         hidden: Columns that must not be seen.
         show_codes: Show the code columns too, for ``grouping.py``.
         with_bytes: Show the bytes too, for ``pictures.py``.
+        to_count: Show ``COUNTED`` as the first column, for ``counting.py``.
+        condition: Lance filter of the rows that are there at all, for ``words.py``.
     """
     add = getattr(connection, "_register_arrow_source", None)
     if add is not None:
-        add(name, _source_class()(dataset, codes or {}, hidden, show_codes=show_codes, with_bytes=with_bytes))
+        source = _source_class()(dataset, codes or {}, hidden, condition)
+        more = [pa.field(COUNTED, pa.int8())] if to_count else []
+        behind = [pa.field(c + CODE_SUFFIX, pa.int16()) for c in source.coded] if show_codes else []
+        behind += [pa.field(b, pa.binary()) for b in bytes_of(dataset) if b not in hidden] if with_bytes else []
+        add(name, source.showing(more, behind, BYTES_ROWS if with_bytes else BATCH_ROWS))
     else:
         shown = visible_schema(dataset, hidden)
         more = [pa.field(b, pa.binary()) for b in bytes_of(dataset) if with_bytes and b not in hidden]
         connection.register(name, LanceView(dataset, pa.schema([*shown, *more])))
 
 
-def _source_class() -> Any:
+def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
     from duckdb._sources.arrow import ArrowScanSource
 
     class LanceSource(ArrowScanSource):  # type: ignore[misc, unused-ignore]
@@ -107,13 +118,12 @@ def _source_class() -> Any:
             dataset: lance.LanceDataset,
             codes: Mapping[str, Sequence[str | None]],
             hidden: frozenset[str],
-            *,
-            show_codes: bool,
-            with_bytes: bool,
+            condition: str | None,
         ) -> None:
             super().__init__(dataset)
             schema = visible_schema(dataset, hidden)
             stored = set(dataset.schema.names)
+            self._condition, self._batch = condition, BATCH_ROWS
             self._codes = {
                 c: pa.array(list(values), pa.string()) for c, values in codes.items() if c + CODE_SUFFIX in stored
             }
@@ -121,14 +131,18 @@ def _source_class() -> Any:
                 {c: values for c, values in codes.items() if c in self._codes}, indexed_columns(dataset)
             )
             kinds = (pa.dictionary(pa.int16(), pa.string()) if f.name in self._codes else f.type for f in schema)
-            fields = [pa.field(f.name, k) for f, k in zip(schema, kinds, strict=True)]
-            if show_codes:
-                fields += [pa.field(c + CODE_SUFFIX, pa.int16()) for c in self._codes]
-            if with_bytes:
-                fields += [pa.field(b, pa.binary()) for b in bytes_of(dataset) if b not in hidden]
-            self._declared = pa.schema(fields)
-            self._rows = int(dataset.count_rows())
-            self._batch = BYTES_ROWS if with_bytes else BATCH_ROWS
+            self._declared = pa.schema([pa.field(f.name, k) for f, k in zip(schema, kinds, strict=True)])
+            self._rows = int(dataset.count_rows(filter=condition))
+
+        @property
+        def coded(self) -> list[str]:
+            """Columns that are read as codes."""
+            return list(self._codes)
+
+        def showing(self, before: Sequence[pa.Field], behind: Sequence[pa.Field], batch: int) -> LanceSource:
+            """The same with more columns, in batches of that many rows."""
+            self._declared, self._batch = pa.schema([*before, *self._declared, *behind]), batch
+            return self
 
         def rows(self) -> int:
             """True number of rows, for the optimiser."""
@@ -144,21 +158,31 @@ def _source_class() -> Any:
         def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[Any, bool]:
             """The wanted columns of the rows that pass."""
             chosen = self._declared if columns is None else pa.schema([self._declared.field(i) for i in columns])
+            if chosen.names == [COUNTED]:
+                rows = self.obj.count_rows(filter=self._both(self._filters.text(filters, by_index=True)))
+                return _zeros(rows, chosen).__arrow_c_stream__(), columns is not None
             stored = [n + CODE_SUFFIX if n in self._codes else n for n in chosen.names]
-            narrow = all(pa.types.is_primitive(f.type) or f.name in self._codes for f in chosen)
-            looked_up = [self._filters.on_codes(f) if narrow else None for f in filters]
-            texts = [self._filters.render(f) for f, found in zip(filters, looked_up, strict=True) if found is None]
-            masks = [(column + CODE_SUFFIX, passed) for column, passed in filter(None, looked_up)]
             reader = self.obj.scanner(
-                columns=list(dict.fromkeys([*stored, *(column for column, _ in masks)])),
-                filter=" AND ".join(t for t in texts if t is not None) or None,
+                columns=list(dict.fromkeys(stored)),
+                filter=self._both(self._quickest(filters)),
                 batch_size=self._batch,
                 blob_handling="all_binary",
             ).to_reader()
-            if masks or reader.schema.types != chosen.types:
-                batches = (self._converted(batch, stored, chosen) for batch in _passing(reader, masks))
+            if reader.schema.types != chosen.types:
+                batches = (self._converted(batch, stored, chosen) for batch in reader)
                 reader = pa.RecordBatchReader.from_batches(chosen, batches)
             return reader.__arrow_c_stream__(), columns is not None
+
+        def _quickest(self, filters: Sequence[Any]) -> str | None:
+            """By an index on strings when that finds few rows, else by codes."""
+            scanned, looked_up = self._filters.text(filters), self._filters.text(filters, by_index=True)
+            if looked_up == scanned:
+                return scanned
+            return looked_up if self.obj.count_rows(filter=looked_up) * _FEW < self._rows else scanned
+
+        def _both(self, text: str | None) -> str | None:
+            parts = [f"({part})" for part in (self._condition, text) if part is not None]
+            return " AND ".join(parts) or None
 
         def _converted(self, batch: pa.RecordBatch, stored: Sequence[str], chosen: pa.Schema) -> pa.RecordBatch:
             arrays = []
@@ -173,30 +197,13 @@ def _source_class() -> Any:
     return LanceSource
 
 
-def _passing(reader: pa.RecordBatchReader, masks: Sequence[tuple[str, NDArray[np.bool_]]]) -> Iterator[pa.RecordBatch]:
-    """The rows whose codes pass every look-up."""
-    for batch in reader:
-        keep: NDArray[np.bool_] | None = None
-        for column, passed in masks:
-            own = _looked_up(batch.column(column), passed)
-            keep = own if keep is None else keep & own
-        if keep is None or keep.all():
-            yield batch
-        elif keep.any():
-            yield batch.filter(pa.array(keep))
-
-
-def _looked_up(codes: pa.Array, passed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether the code of each row passes; comparing with few codes is several times quicker than a look-up."""
-    whole = (codes.fill_null(-1) if codes.null_count else codes).to_numpy()
-    few = bool(passed.sum() * 2 <= len(passed))
-    listed = np.flatnonzero(passed == few) - 1
-    if len(listed) > _COMPARED:
-        return np.asarray(passed[whole + 1], np.bool_)
-    found = np.zeros(len(whole), np.bool_)
-    for code in listed.astype(np.int16):
-        found |= whole == code
-    return found if few else ~found
+def _zeros(rows: int, schema: pa.Schema) -> pa.RecordBatchReader:
+    """So many rows of one column of zeros."""
+    whole = pa.array(np.zeros(min(rows, _ZEROS), np.int8))
+    sizes = (min(_ZEROS, rows - start) for start in range(0, rows, _ZEROS))
+    return pa.RecordBatchReader.from_batches(
+        schema, (pa.record_batch([whole.slice(0, size)], schema=schema) for size in sizes)
+    )
 
 
 class LanceView(pads.Dataset):  # type: ignore[misc, unused-ignore]

@@ -13,7 +13,7 @@
 --
 -- source: Cohen (1960); Fleiss, Cohen and Everitt (1969), variance; Fleiss (1971); Gwet, Large-sample variance of Fleiss
 -- generalized kappa (2021)
--- param attribute varchar : such as 'perceived_gender'
+-- param attribute varchar : attribute of labels, such as 'perceived_gender'
 -- param min_count integer = 10 : rows that rest on fewer targets, and smaller counts, are suppressed
 WITH given AS (
   SELECT image_id, coalesce(detection_id, -1) AS detection_id, annotator, min(value) AS value

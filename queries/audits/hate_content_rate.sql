@@ -9,7 +9,7 @@
 --
 -- source: Birhane et al., Into the LAION's Den (2023): hate content rate
 -- param attribute varchar = 'hateful' : attribute of labels whose score is the probability
--- param value varchar = NULL : labels of this value only can be over a threshold, the rest count as under it
+-- param value varchar = NULL : value of labels that alone can be over a threshold, the rest count as under it
 -- param tau double[] = [0.5] : thresholds
 -- param groups relation = (SELECT image_id, 'all' AS label FROM images) : group relation (image_id, label)
 -- param min_count integer = 10 : rows that rest on fewer scores are suppressed

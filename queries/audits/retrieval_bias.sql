@@ -14,8 +14,8 @@
 -- param items relation = captions : what is ranked: (caption_id, image_id, text)
 -- param queries relation = items : what it is ranked for, likewise
 -- param groups relation = caption_gender_gensynth : group relation (image_id, label) of the items' images
--- param ranker varchar = 'tfidf' : 'tfidf', 'vector' or 'random'; see top_k
--- param neutral varchar = 'published_delete' : mode of neutralize() that texts pass before they are compared
+-- param ranker varchar = 'tfidf' : one of 'tfidf', 'vector', 'random'; see top_k
+-- param neutral varchar = 'published_delete' : one of 'published_delete', 'published', 'published_mask', 'replace', 'delete', 'mask'; mode of neutralize() that texts pass before they are compared
 -- param exclude_own boolean = true : leave out items of the query's own image
 -- param seed integer = 0 : of the random ranker
 -- param asked relation = (SELECT caption_id AS query_id, image_id, neutralize(text, mode := $neutral) AS text FROM queries) : queries as ranked

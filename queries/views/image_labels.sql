@@ -5,9 +5,10 @@
 -- are no clear values. Boxes whose shorter side is under min_side do not count; labels on the whole image do.
 --
 -- source: Girrbach et al., person annotations of LAION-400M (2025): male, female, mixed, unclear; here for any attribute
--- param attribute varchar : such as 'perceived_gender'
+-- param attribute varchar : attribute of labels, such as 'perceived_gender'
 -- param min_side double = 30 : shortest side of a box that counts, in pixels
--- param annotator varchar = NULL : count the labels of this annotator only; NULL counts all
+-- param annotator varchar = NULL : annotator of labels that count; NULL counts all
+-- kernel: roll_up
 WITH given AS (
   SELECT
     l.image_id,

@@ -5,9 +5,9 @@
 -- under min_side are left out.
 --
 -- source: Girrbach et al., person annotations of LAION-400M (2025)
--- param attribute varchar : such as 'perceived_gender'
+-- param attribute varchar : attribute of labels, such as 'perceived_gender'
 -- param min_side double = 30 : shortest side of a box that counts, in pixels
--- param annotator varchar = NULL : count the labels of this annotator only; NULL counts all
+-- param annotator varchar = NULL : annotator of labels that count; NULL counts all
 WITH given AS (
   SELECT
     l.image_id,

@@ -5,7 +5,7 @@
 -- same person. Labels as in person_labels: perceived, never a fact about a person.
 --
 -- source: Girrbach et al., person annotations of LAION-400M (2025)
--- param attribute varchar : such as 'perceived_gender'
+-- param attribute varchar : attribute of labels, such as 'perceived_gender'
 -- param min_side double = 30 : shortest side of a box that counts, in pixels
--- param annotator varchar = NULL : count the labels of this annotator only; NULL counts all
+-- param annotator varchar = NULL : annotator of labels that count; NULL counts all
 SELECT detection_id AS image_id, label FROM person_labels($attribute, $min_side, $annotator)

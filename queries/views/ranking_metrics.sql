@@ -43,6 +43,7 @@ label_counts AS (
 wanted AS (
   SELECT
     label,
+    row_number() OVER (ORDER BY label) AS number,
     CASE $desired
       WHEN 'uniform' THEN 1e0 / count(*) OVER ()
       WHEN 'dataset' THEN CAST(items AS DOUBLE) / sum(items) OVER ()
@@ -52,17 +53,17 @@ wanted AS (
 ),
 -- ... and what share it has
 ranked AS (
-  SELECT h.query_id, h.rank, w.label, w.share
+  SELECT h.query_id, h.rank, w.number, w.share
   FROM labelled_hits AS h
   JOIN item_groups AS g ON g.item_id = h.item_id
   JOIN wanted AS w ON w.label = g.label
   WHERE h.rank <= (SELECT max(k) FROM skew_cuts)
 ),
 tops AS (
-  SELECT r.query_id, c.k, r.label, count(*) AS items
+  SELECT r.query_id, c.k, r.number, count(*) AS items
   FROM ranked AS r
   JOIN skew_cuts AS c ON r.rank <= c.k
-  GROUP BY r.query_id, c.k, r.label
+  GROUP BY r.query_id, c.k, r.number
 ),
 sizes AS (
   SELECT query_id, k, CAST(sum(items) AS BIGINT) AS items FROM tops GROUP BY query_id, k
@@ -78,7 +79,7 @@ skews AS (
     END AS skew
   FROM sizes AS s
   CROSS JOIN wanted AS w
-  LEFT JOIN tops AS t ON t.query_id = s.query_id AND t.k = s.k AND t.label = w.label
+  LEFT JOIN tops AS t ON t.query_id = s.query_id AND t.k = s.k AND t.number = w.number
 ),
 -- ndkl: divergence of the labels of the first i items from the desired ones, for every i up to K, discounted. From one of
 -- its items up to the next, a label's count stands still.
@@ -90,8 +91,8 @@ stretches AS (
     query_id,
     share,
     rank,
-    row_number() OVER (PARTITION BY query_id, label ORDER BY rank) AS seen,
-    lead(rank) OVER (PARTITION BY query_id, label ORDER BY rank) AS next
+    row_number() OVER (PARTITION BY query_id, number ORDER BY rank) AS seen,
+    lead(rank) OVER (PARTITION BY query_id, number ORDER BY rank) AS next
   FROM ranked
 ),
 prefixes AS (

@@ -1,0 +1,76 @@
+"""How the expander sees a session when a query is only shown: every name stays as it was written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pyarrow as pa
+    from sqlglot import exp
+
+    from counterbalance.engine.functions import Function
+    from counterbalance.engine.sql.expand import Host
+
+
+class Plain:
+    """A host that leaves every name as it was written, for showing and for other engines.
+
+    Args:
+        session: Which relations there are.
+    """
+
+    def __init__(self, session: Host) -> None:
+        self._session = session
+        self.sensitive = True
+
+    def table(self, schema: str | None, name: str, *, trusted: bool) -> str | None:
+        """The name as it was written, if there is such a relation."""
+        found = self._session.table(schema, name, trusted=False)
+        del trusted
+        if found is None:
+            return None
+        return name if schema in {None, "main"} else f"{schema}.{name}"
+
+    def evaluate(self, query: exp.Query) -> pa.Table:
+        """As the session."""
+        return self._session.evaluate(query)
+
+    def bind(self, name: str, rows: pa.Table) -> str:
+        """As the session."""
+        return self._session.bind(name, rows)
+
+    def function(self, function: Function, constants: Mapping[str, Any]) -> str:
+        """The function's own name."""
+        del constants
+        return function.name
+
+    def table_function(self, name: str) -> Callable[..., pa.Table] | None:
+        """As the session."""
+        return self._session.table_function(name)
+
+    def stored_calls(self, name: str) -> Mapping[str, str]:
+        """None: calls are shown as calls."""
+        del name
+        return {}
+
+    def names(self) -> list[str]:
+        """As the session."""
+        return self._session.names()
+
+    def stored_table(self, name: str) -> Any:
+        """As the session."""
+        return self._session.stored_table(name)
+
+    def lakes(self) -> frozenset[str]:
+        """As the session."""
+        return self._session.lakes()
+
+    def shown(self, text: str) -> str:
+        """As the session."""
+        return self._session.shown(text)
+
+    def sensitive_attributes(self) -> frozenset[str]:
+        """None: nothing is read."""
+        return frozenset()
