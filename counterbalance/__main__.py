@@ -1,7 +1,8 @@
 """The command line: ``counterbalance COMMAND …``, also installed as ``cbal``.
 
 A command is a module of ``counterbalance.cli`` that is imported when it is called, so that ``--help`` and completion
-stay fast. Exit codes: 0 done, 1 failed, 2 usage, 75 somebody else is writing, 130 interrupted.
+stay fast. Exit codes: 0 done, 1 failed, 2 usage, 3 ``status --check`` found something stale, 75 somebody else is
+writing, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -27,9 +28,15 @@ COMMANDS: Final = {
     "ingest": ("ingest", "Read images, captions, boxes or labels into a lake."),
     "sql": ("sql", "Ask a lake in SQL; without a query, open a shell."),
     "audit": ("audit", "Run an audit over a lake, or list and describe them."),
+    "refresh": ("refresh", "Compute what is missing or stale in a lake."),
+    "status": ("status", "Tell what is declared in a lake, and what is stale."),
     "tables": ("tables", "List what a lake holds."),
-    "errors": ("rejects", "List the items that an ingest refused, and why."),
+    "index": ("index", "List what indexes cover, or measure the recall of one."),
+    "lineage": ("lineage", "Tell where something comes from, and what is made of it."),
+    "errors": ("rejects", "List what an ingest refused or a function failed for, and why."),
     "history": ("history", "List what was done to a lake."),
+    "schedule": ("schedule", "List when what a lake holds is due to be refreshed."),
+    "gc": ("gc", "Give back what nobody needs: old versions, leftovers, deleted rows."),
     "tag": ("tag", "Name the present state of a lake, for --at."),
     "report": ("report", "Write a report of a lake as one HTML page."),
     "functions": ("functions", "List the functions that queries may call."),

@@ -25,11 +25,13 @@ from counterbalance.engine.functions import functions
 from counterbalance.engine.result import Result
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.search import DOCS, SIGNATURES, table_functions
-from counterbalance.engine.sql import arguments, failures, labels, parse, pictures, queries, shapes, statements
+from counterbalance.engine.sql import arguments, failures, kernels, labels, parse, pictures, queries, shapes, statements
 from counterbalance.engine.sql.binding import register_function
+from counterbalance.engine.sql.counting import count_by_rows
 from counterbalance.engine.sql.expand import Expander, Given
 from counterbalance.engine.sql.grouping import group_by_codes
-from counterbalance.engine.sql.sources import bytes_of, register, visible_schema
+from counterbalance.engine.sql.plain import Plain
+from counterbalance.engine.sql.sources import COUNTED, bytes_of, register, visible_schema
 from counterbalance.engine.store import tables
 from counterbalance.engine.store.pins import Pin
 
@@ -131,6 +133,8 @@ class Session:
         self._functions: dict[str, Opened] = {}
         self._stored: dict[str, tuple[_Pinned, str, lance.LanceDataset]] = {}
         self._fresh: dict[str, Mapping[str, str]] = {}
+        self._parts: dict[str, list[str]] = {}
+        self._computed: dict[str, str] = {}
         self._raised: list[CounterbalanceError] = []
         self._bound_rows: dict[str, str] = {}
         self._token = secrets.token_hex(6)
@@ -177,7 +181,7 @@ class Session:
             RefusedError: It does more than read.
             SensitiveError: It needs a purpose.
         """
-        params = {**_by_name(values), **params}
+        params = {**arguments.by_name(values), **params}
         try:
             managed = statements.read(text)
             if managed is not None:
@@ -210,7 +214,7 @@ class Session:
 
     def expand(self, text: str, **params: Any) -> str:
         """The query as plain SQL over base tables, word lists and functions."""
-        tree = Expander(_Plain(self), bind_functions=False).run(parse.parse(text).tree, params)
+        tree = Expander(Plain(self), bind_functions=False).run(parse.parse(text).tree, params)
         return parse.to_sql(tree, pretty=True)
 
     def explain(self, text: str, **params: Any) -> str:
@@ -242,7 +246,7 @@ class Session:
         if self._at is None:
             self._main = _pin(self._main.location, None)
             self._pins.append(self._main.pin)
-            for known in (self._registered, self._codes, self._stored, self._fresh):
+            for known in (self._registered, self._codes, self._stored, self._fresh, self._computed):
                 known.clear()
 
     def interrupt(self) -> None:
@@ -258,12 +262,13 @@ class Session:
         try:
             expanded = expander.run(statement.tree, params)
         except SqlError as error:
-            raise self._explained(error, text, _given(expander)) from error.__cause__
+            raise self._explained(error, text, expander.arguments_given()) from error.__cause__
         if statement.analyze and expander.reads_sensitive and not self.sensitive:
             raise SensitiveError(
                 "EXPLAIN ANALYZE counts rows that are too few to be shown", code="E3307", hint="EXPLAIN alone is fine"
             )
         tree = group_by_codes(expanded, lambda name: self._codes.get(name, {}), self._coded_source)
+        tree = count_by_rows(tree, lambda name: name + COUNTED if name + COUNTED in self._sources else None)
         tree = pictures.show_bytes(tree, self._bytes_of)
         same = tree is expanded and not expander.changed and statement.kind == "query" and statement.is_plain
         body = text.strip().rstrip(";") if same else parse.to_sql(tree)
@@ -282,7 +287,7 @@ class Session:
         values = {n: params[n] for n in names if n in params}
         sql = prefix[statement.kind] + body
         notes = self._notes(expander)
-        run = _Runnable(sql, values, self._needed(tree), text, same, lambda: _given(expander))
+        run = _Runnable(sql, values, self._needed(tree), text, same, expander.arguments_given)
         return Result(
             lambda: self._run(run),
             lambda: self._schema(run),
@@ -331,8 +336,7 @@ class Session:
                 timer.start()
             yield from cursor.sql(run.sql, params=dict(run.values) or None).to_arrow_reader(_BATCH_ROWS)
         except Exception as error:
-            failure = self._failure(error, run)
-            raise failure from (failure.__cause__ or error)
+            raise self._failure(error, run) from error
         finally:
             self._running = None
             if timer is not None:
@@ -344,31 +348,27 @@ class Session:
         try:
             return cursor.sql(run.sql, params=dict(run.values) or None).limit(0).to_arrow_table().schema
         except Exception as error:
-            failure = self._failure(error, run)
-            raise failure from (failure.__cause__ or error)
+            raise self._failure(error, run) from error
         finally:
             cursor.close()
 
     def _failure(self, error: Exception, run: _Runnable) -> Exception:
         if failures.is_of_function(error) and self._raised:
-            return failures.located(self._raised.pop(), run.text)
+            told = self._raised.pop()
+            error.__cause__ = told.__cause__
+            return failures.located(told, run.text)
         names = [c for r in self.relations() for c, _ in r.columns] + self.names() + list(functions())
         failure = failures.translate(error, run.text, same_text=run.same_text, names=names, seconds=self.timeout)
         return self._explained(failure, run.text, run.given()) if isinstance(failure, SqlError) else failure
 
     def _explained(self, error: SqlError, text: str, given: Iterable[tuple[Given, exp.Query]]) -> SqlError:
         """The error, or the one behind it: rows that were given for a parameter lack what it needs."""
-        if error.code not in shapes.CODES:
-            return error
-        for one, rows in given:
+
+        def columns(rows: exp.Query) -> pa.Schema:
             sql = parse.to_sql(rows)
-            try:
-                columns = self._schema(_Runnable(sql, {}, self._needed(rows), sql, same_text=True))
-            except CounterbalanceError:
-                continue
-            if (found := shapes.misfit(one.parameter, one.where, one.shown, columns, error)) is not None:
-                return found
-        return error
+            return self._schema(_Runnable(sql, {}, self._needed(rows), sql, same_text=True))
+
+        return shapes.explained(error, text, given, columns)
 
     def _located(self, error: SqlError, text: str) -> SqlError:
         if error.sql is None:
@@ -454,6 +454,10 @@ class Session:
             self._sources[shown + pictures.SUFFIX] = lambda connection: register(
                 connection, shown + pictures.SUFFIX, dataset, codes=codes, hidden=hidden, with_bytes=True
             )
+        if hasattr(self._connection, "_register_arrow_source"):
+            self._sources[shown + COUNTED] = lambda connection: register(
+                connection, shown + COUNTED, dataset, codes=codes, hidden=hidden, to_count=True
+            )
         if codes and hasattr(self._connection, "_register_arrow_source"):
             self._codes[shown] = codes
             name = f"{shown}__codes"
@@ -481,7 +485,31 @@ class Session:
             connection.execute(f'CREATE TEMP VIEW "{name}" AS {union}')
 
         self._sources[name] = make
+        self._parts[name] = parts
         return name
+
+    def kernel(self, name: str, relations: set[str], scalars: Mapping[str, exp.Expr]) -> str | None:
+        """Registered name of the rows of a view that are computed without its SQL, or ``None``."""
+        parts = {r: [p for p in self._parts.get(r, [r]) if p in self._stored] for r in relations}
+        stored = {
+            self._stored[own[0]][1].removeprefix("sensitive/"): [
+                kernels.Stored(self._stored[p][2], self._codes.get(p, {})) for p in own
+            ]
+            for own in parts.values()
+            if own
+        }
+        if name != "roll_up" or stored.keys() != {_LABELS, "detections"}:
+            return None
+        work = kernels.roll_up(stored[_LABELS], stored["detections"], scalars)
+        if work is None:
+            return None
+        key = " ".join([name, *sorted(relations), *(parse.to_sql(s) for s in scalars.values())])
+        if key not in self._computed:
+            shown = f"{name}__{len(self._sources) + 1}_{self._token}"
+            later = kernels.Later(work.schema, work.run)
+            self._sources[shown] = lambda connection: connection.register(shown, later)
+            self._computed[key] = shown
+        return self._computed[key]
 
     def _register_rows(self, name: str, rows: pa.Table | None) -> str | None:
         if rows is None:
@@ -555,7 +583,7 @@ class Session:
     def shown(self, text: str) -> str:
         """A relation argument as a reader understands it: rows that were bound are described, not named."""
         for name, rows in self._bound_rows.items():
-            text = re.sub(rf'"{re.escape(name)}"|(?<!\w){re.escape(name)}(?!\w)', lambda _, rows=rows: rows, text)
+            text = re.sub(rf'"{re.escape(name)}"|(?<!\w){re.escape(name)}(?!\w)', rows, text)
         return text
 
     def sensitive_attributes(self) -> frozenset[str]:
@@ -616,72 +644,6 @@ class Session:
             if r.kind != "function"
         ]
         return pa.Table.from_pylist(rows)
-
-
-class _Plain:
-    """A host that leaves every name as it was written, for showing and for other engines."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self.sensitive = True
-
-    def table(self, schema: str | None, name: str, *, trusted: bool) -> str | None:
-        found = self._session.table(schema, name, trusted=False)
-        del trusted
-        if found is None:
-            return None
-        return name if schema in {None, "main"} else f"{schema}.{name}"
-
-    def _coded_source(self, name: str) -> str:
-        return f"{name}__codes"
-
-    def evaluate(self, query: exp.Query) -> pa.Table:
-        return self._session.evaluate(query)
-
-    def bind(self, name: str, rows: pa.Table) -> str:
-        return self._session.bind(name, rows)
-
-    def function(self, function: Function, constants: Mapping[str, Any]) -> str:
-        del constants
-        return function.name
-
-    def table_function(self, name: str) -> Callable[..., pa.Table] | None:
-        return self._session.table_function(name)
-
-    def stored_calls(self, name: str) -> Mapping[str, str]:
-        del name
-        return {}
-
-    def names(self) -> list[str]:
-        return self._session.names()
-
-    def stored_table(self, name: str) -> Stored | None:
-        return self._session.stored_table(name)
-
-    def lakes(self) -> frozenset[str]:
-        return self._session.lakes()
-
-    def shown(self, text: str) -> str:
-        return self._session.shown(text)
-
-    def sensitive_attributes(self) -> frozenset[str]:
-        return frozenset()
-
-
-def _by_name(values: Any) -> dict[str, Any]:
-    if values is None:
-        return {}
-    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
-        raise RequestError(
-            f"values are given by name, not as {type(values).__name__}",
-            code="E3042",
-            hint="write $name in the query, and sql(…, {'name': value}) or sql(…, name=value)",
-        )
-    return values
-
-
-def _given(expander: Expander) -> Iterator[tuple[Given, exp.Query]]:
-    return ((one, expander.rows_of(one.name)) for one in expander.given)
 
 
 def _pin(location: Location, at: str | None) -> _Pinned:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,13 @@ import pyarrow as pa
 import pytest
 
 import counterbalance as cb
+from counterbalance.engine import functions
+from counterbalance.engine.executors.protocol import Job, Task
+from counterbalance.engine.executors.spool import Spool
+from counterbalance.engine.functions import Partial
 from counterbalance.engine.records import Chunk, Source
 from counterbalance.engine.schema import BASE_TABLES
+from counterbalance.engine.store import columns, tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -201,3 +207,126 @@ def s3_lake(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Lake:
     bucket = f"bucket-{os.getpid()}-{next(_names)}"
     s3fs.S3FileSystem(endpoint_url=s3_endpoint, skip_instance_cache=True).mkdir(bucket)
     return cb.connect(f"s3://{bucket}/coco.lake")
+
+
+class Jobs:
+    """Columns to compute without a refresh: a table of captions, a job and its tasks, and what lies in the spool."""
+
+    udfs = str(ROOT / "tests" / "programs" / "executor_udfs.py")
+
+    def captions(self, lake: Lake, build: SimpleNamespace, texts: Sequence[str | None], parts: int = 1) -> None:
+        """One caption a text, in so many fragments; ``caption_id`` from 0."""
+        ids = list(range(len(texts)))
+        size = -(-len(ids) // parts)
+        for part in (ids[i : i + size] for i in range(0, len(ids), size)):
+            rows = build.captions(caption_id=part, image_id=[1] * len(part), text=[texts[i] for i in part])
+            lake.ingest({"images": build.images(image_id=[1], key=["one"]), "captions": rows})
+
+    def job(self, lake: Lake, sql: str, table: str = "captions", key: str = "caption_id", **more: Any) -> Job:
+        """A column ``c`` of a table, declared and empty."""
+        dataset = tables.open_table(lake.location, table)
+        if "c__v" not in dataset.schema.names:
+            columns.declare(lake.location, table, [pa.field("c", pa.float64()), pa.field("c__v", pa.int64())])
+            dataset = tables.open_table(lake.location, table)
+        plain = Job(
+            uri=lake.uri, storage_options={}, table=table, version=dataset.version, sql=sql, type=None, key=(key,),
+            stamps=(), stale="c__v IS NULL", spool=f"refresh/{table}.c/f00-{next(_names)}", batch_size=None, device="cpu",
+            udfs=(self.udfs,),
+        )  # fmt: skip
+        return replace(plain, **more)
+
+    def tasks(self, lake: Lake, job: Job, rows: int = 1_000_000) -> list[Task]:
+        """Tasks of so many rows at most."""
+        found: list[Task] = []
+        for fragment in tables.open_table(lake.location, job.table, job.version).get_fragments():
+            ids = fragment.scanner(columns=[], with_row_id=True).to_table()["_rowid"].to_pylist()
+            for at in range(0, len(ids), rows):
+                part = sorted(ids)[at : at + rows]
+                found.append(Task(len(found), fragment.fragment_id, part[0], part[-1]))
+        return found
+
+    def spooled(self, lake: Lake, job: Job) -> pa.Table:
+        """All rows of the spool, by row id."""
+        spool = Spool(lake.location, job.spool)
+        batches = [b for f in spool.files() for b in spool.read(f)]
+        return pa.Table.from_batches(batches).combine_chunks().sort_by("row_id")
+
+
+@pytest.fixture
+def jobs() -> Iterator[Jobs]:
+    """See ``Jobs``; the functions of ``programs/executor_udfs.py`` are known inside."""
+    before, modules = dict(functions.functions()), set(sys.modules)
+    functions.load_file(Jobs.udfs)
+    yield Jobs()
+    functions._registry.clear()
+    functions._registry.update(before)
+    for name in set(sys.modules) - modules:
+        if name.startswith("counterbalance_udfs_"):
+            del sys.modules[name]
+
+
+@pytest.fixture(scope="session")
+def ray_cluster() -> Iterator[None]:
+    """A local Ray cluster of two workers that this process is connected to; skips where Ray is not installed."""
+    pytest.importorskip("ray", reason="ray is not installed")
+    from counterbalance.engine.executors.ray import cluster
+
+    with cluster(workers=2):
+        yield
+
+
+class RowFunction:
+    """A function of a test, declared from plain Python of one row; remembers the arguments of every row it was given.
+
+    What raises in a row fails that row alone, unless ``partial`` is false: then the whole call fails.
+    """
+
+    def __init__(self, name: str, of: Callable[..., Any], **options: Any) -> None:
+        self.name, self.of, self.partial = name, of, options.pop("partial", True)
+        self.returns = options.pop("returns", pa.int64())
+        self.options: dict[str, Any] = {"parameters": {"text": pa.string()}, "version": "1", **options}
+        self.seen: list[Any] = []
+        self.declare()
+
+    def declare(self, **changes: Any) -> None:
+        """Declare it (again), with other options."""
+        self.options |= changes
+
+        def call(**arrays: pa.Array) -> pa.Array | Partial:
+            rows = list(zip(*(a.to_pylist() for a in arrays.values()), strict=True))
+            self.seen += [r[0] if len(r) == 1 else r for r in rows]
+            values, errors = [], {}
+            for number, row in enumerate(rows):
+                try:
+                    values.append(self.of(*row))
+                except Exception as error:  # noqa: BLE001 - whatever the test raises
+                    if not self.partial:
+                        raise
+                    values.append(None)
+                    errors[number] = f"{type(error).__name__}: {error}"
+            found = pa.array(values, self.returns)
+            return Partial(found, errors) if errors else found
+
+        call.__name__, call.__module__ = self.name, __name__
+        cb.udf(returns=self.returns, name=self.name, **self.options)(call)
+
+    def taken(self) -> list[Any]:
+        """What it was given since the last time this was asked."""
+        seen, self.seen = self.seen, []
+        return seen
+
+
+@pytest.fixture
+def row_function() -> Iterator[Callable[..., RowFunction]]:
+    """Declare a function for one test: ``row_function("half", lambda text: len(text) / 2, returns=pa.float64())``."""
+    from counterbalance.engine import functions
+
+    made: list[str] = []
+
+    def make(name: str, of: Callable[..., Any], **options: Any) -> RowFunction:
+        made.append(name)
+        return RowFunction(name, of, **options)
+
+    yield make
+    for name in made:
+        functions._registry.pop(name, None)

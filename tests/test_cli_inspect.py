@@ -6,6 +6,7 @@ import json
 
 import counterbalance as cb
 from counterbalance.__main__ import main
+from counterbalance.engine.search import SIGNATURES
 
 
 def rows(capsys, *words):
@@ -63,8 +64,11 @@ def test_tag_twice(disk_lake, build, capsys):
 
 def test_functions(capsys):
     found = {r["name"]: r for r in rows(capsys, "functions")}
-    assert found.keys() == cb.functions().keys()
+    kinds = {kind: {n for n, r in found.items() if r["kind"] == kind} for kind in ("function", "table function")}
+    assert kinds["function"] == cb.functions().keys()
+    assert kinds["table function"] == SIGNATURES.keys()
+    assert "ranker := 'tfidf'" in found["top_k"]["signature"]
     assert all(r["doc"] and r["signature"].startswith(name + "(") for name, r in found.items())
     assert main(["functions"]) == 0
-    text = capsys.readouterr().out
+    text = " ".join(capsys.readouterr().out.split())
     assert all(r["signature"] in text for r in found.values())

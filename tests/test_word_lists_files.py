@@ -89,7 +89,7 @@ def test_wrong_files(tmp_path, name, text, code, message):
 def test_missing_file(tmp_path):
     with pytest.raises(NotFoundError) as error:
         wordlists.load(tmp_path / "none.txt")
-    assert error.value.code == "E1006"
+    assert error.value.code == "E1012"
 
 
 @pytest.mark.parametrize("name", wordlists.names())

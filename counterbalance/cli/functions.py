@@ -21,7 +21,10 @@ EXAMPLES = (
 @declare("functions", examples=EXAMPLES, short_help="List the functions that queries may call.")
 @output_options
 def command(output: OutputOptions) -> int:
-    """List the functions that queries may call beside DuckDB's own, with signature and meaning."""
+    """List the functions that queries may call beside DuckDB's own, with signature and meaning.
+
+    Table functions stand in FROM and return rows, such as top_k().
+    """
     import pyarrow as pa
 
     import counterbalance
@@ -31,11 +34,6 @@ def command(output: OutputOptions) -> int:
     if output.format == "table" and output.path is None:
         click.echo(describe.functions(known))
         return 0
-    rows = [
-        {"name": f.name, "signature": f.signature, "returns": str(f.returns), "version": f.version, "doc": f.doc}
-        for f in known.values()
-    ]
-    present.rows(
-        rows, pa.schema([(n, pa.string()) for n in ("name", "signature", "returns", "version", "doc")]), output
-    )
+    names = ("name", "kind", "signature", "returns", "version", "doc")
+    present.rows(describe.callables(known), pa.schema([(n, pa.string()) for n in names]), output)
     return 0

@@ -14,23 +14,30 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "counterbalance history coco.lake",
+    "counterbalance history coco.lake --target captions.sentiment",
     "counterbalance history coco.lake --format jsonl",
 )
 _QUERY = """
-SELECT started, kind, state, mode, rows_read, written, updated, unchanged, rejected, round(seconds, 3) AS seconds,
-       target, "user", run_id, details, versions
+SELECT started, kind, target, state, mode, rows_read, written, updated, unchanged, rejected,
+       round(seconds, 3) AS seconds, fingerprint, "user", run_id, details, versions_in, versions
 FROM meta.runs
+WHERE $target IS NULL OR lower(target) = lower($target)
 ORDER BY started, run_id
 """
 
 
 @declare("history", examples=EXAMPLES, short_help="List what was done to a lake.")
 @click.argument("lake", type=click.Path())
+@click.option("--target", metavar="NAME", help="Only what was done to this column, view or index.")
 @click.option("--max-rows", type=click.IntRange(min=1), metavar="N", help="Write at most N rows.")
 @output_options
-def command(lake: str, max_rows: int | None, output: OutputOptions) -> int:
-    """List the runs that changed LAKE, oldest first, with their counts and the versions they left."""
+def command(lake: str, target: str | None, max_rows: int | None, output: OutputOptions) -> int:
+    """List the runs that changed LAKE, oldest first: ingests, declarations, and every stage of every refresh.
+
+    With counts (rejected: rows that failed), the fingerprint of what was computed, and versions of tables before and
+    after.
+    """
     from counterbalance.cli.asking import ask
 
-    ask(lake, lambda session: session.sql(_QUERY, max_rows=max_rows), SessionOptions(), output)
+    ask(lake, lambda session: session.sql(_QUERY, max_rows=max_rows, target=target), SessionOptions(), output)
     return 0

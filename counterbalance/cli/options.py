@@ -15,7 +15,7 @@ from counterbalance.shell.output import FORMATS, OutputOptions, format_of
 from counterbalance.shell.progress import MODES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from counterbalance import Lake
     from counterbalance.engine.session import Session
@@ -60,20 +60,25 @@ class SessionOptions:
         at: A tag or a moment to read at.
         timeout: Seconds; none when ``None``.
         memory: For DuckDB, e.g. ``"2GB"``; also a limit of the process.
+        threads: Of DuckDB; all cores when ``None``.
         max_rows: Rows of a result.
         sensitive: Purpose for reading sensitive columns.
+        udfs: Files of the user's own functions.
     """
 
     attach: Mapping[str, str] = field(default_factory=dict)
     at: str | None = None
     timeout: float | None = None
     memory: str | None = None
+    threads: int | None = None
     max_rows: int | None = None
     sensitive: str | None = None
+    udfs: tuple[str, ...] = ()
 
     def open(self, lake: str) -> Session:
         """Open a session on a lake; use it in a ``with``."""
-        settings = {"at": self.at, "sensitive": self.sensitive, "memory": self.memory}
+        load(self.udfs)
+        settings = {"at": self.at, "sensitive": self.sensitive, "memory": self.memory, "threads": self.threads}
         return connect(lake).session(attach=dict(self.attach), **settings)
 
 
@@ -98,13 +103,17 @@ def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="SIZE",
         help="Memory for the query, e.g. 2GB.",
     )
+    @click.option(
+        "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of a query.  [default: all cores]"
+    )
     @click.option("--max-rows", type=click.IntRange(min=1), metavar="N", help="Write at most N rows.")
     @click.option(
         "--sensitive", metavar="PURPOSE", help="Read sensitive columns too; PURPOSE goes into the access log."
     )
+    @udfs_option
     @functools.wraps(function)
     def wrapper(*args: Any, attach: tuple[str, ...], **kwargs: Any) -> Any:
-        named = {n: kwargs.pop(n) for n in ("at", "memory", "max_rows", "sensitive")}
+        named = {n: kwargs.pop(n) for n in ("at", "memory", "threads", "max_rows", "sensitive", "udfs")}
         limits = SessionOptions(values.pairs(attach, "NAME=LAKE"), timeout=kwargs.pop("timeout") or None, **named)
         return function(*args, limits=limits, **kwargs)
 
@@ -131,6 +140,22 @@ def progress_option(function: Callable[..., Any]) -> Callable[..., Any]:
         help="Progress on stderr.",
     )
     return option(function)
+
+
+def udfs_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: ``--udfs``."""
+    option = click.option(
+        "--udfs", multiple=True, type=click.Path(), metavar="FILE", help="Python file of your own functions."
+    )
+    return option(function)
+
+
+def load(files: Iterable[str]) -> None:
+    """Declare the functions of these files."""
+    from counterbalance.engine.functions import load_file
+
+    for file in files:
+        load_file(file)
 
 
 def connect(lake: str) -> Lake:

@@ -1,4 +1,4 @@
-"""``counterbalance errors``: what was refused, and why."""
+"""``counterbalance errors``: what was refused or failed, and why."""
 
 from __future__ import annotations
 
@@ -7,31 +7,63 @@ from typing import TYPE_CHECKING
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import SessionOptions, output_options
+from counterbalance.cli.options import SessionOptions, connect, output_options
 
 if TYPE_CHECKING:
     from counterbalance.shell.output import OutputOptions
 
 EXAMPLES = (
     "counterbalance errors coco.lake",
+    "counterbalance errors coco.lake captions.sentiment",
     "counterbalance errors coco.lake --code bad_box -o refused.csv",
 )
-_QUERY = """
-SELECT at, code, source, position, message, table_name, key, run_id
+_ALL = """
+SELECT at, code, source, position, message, table_name, column_name, key, attempts, run_id
 FROM meta.errors
 WHERE $code IS NULL OR code = $code
 ORDER BY at, source, position, error_id
 """
+_OF_COLUMN = """
+SELECT key, code, message, attempts, at
+FROM meta.errors
+WHERE table_name = $table AND column_name = $column AND ($code IS NULL OR code = $code)
+ORDER BY try_cast(key AS BIGINT), key, error_id
+"""
 
 
-@declare("errors", examples=EXAMPLES, short_help="List the items that an ingest refused, and why.")
+@declare("errors", examples=EXAMPLES, short_help="List what an ingest refused or a function failed for, and why.")
 @click.argument("lake", type=click.Path())
+@click.argument("target", required=False)
 @click.option("--code", metavar="CODE", help="Only those with this code.")
 @click.option("--max-rows", type=click.IntRange(min=1), metavar="N", help="Write at most N rows.")
 @output_options
-def command(lake: str, code: str | None, max_rows: int | None, output: OutputOptions) -> int:
-    """List the items that were refused while LAKE was filled: source, position, code and message."""
+def command(lake: str, target: str | None, code: str | None, max_rows: int | None, output: OutputOptions) -> int:
+    """List the items that were refused while LAKE was filled, and the rows whose function failed.
+
+    With the TARGET table.column: the rows of that generated column that failed, with key, code, message and attempts.
+    They are tried again by counterbalance refresh LAKE TARGET --retry-errors.
+    """
     from counterbalance.cli.asking import ask
 
-    ask(lake, lambda session: session.sql(_QUERY, max_rows=max_rows, code=code), SessionOptions(), output)
+    if target is None:
+        ask(lake, lambda session: session.sql(_ALL, max_rows=max_rows, code=code), SessionOptions(), output)
+        return 0
+    table, column = _column(lake, target)
+    values = {"table": table, "column": column, "code": code}
+    ask(lake, lambda session: session.sql(_OF_COLUMN, values, max_rows=max_rows), SessionOptions(), output)
     return 0
+
+
+def _column(lake: str, target: str) -> tuple[str, str]:
+    from counterbalance.engine.catalog import definitions
+    from counterbalance.engine.errors import NotFoundError, did_you_mean
+    from counterbalance.engine.write.journal import require_lake
+
+    location = connect(lake).location
+    require_lake(location)
+    known = {d.target.lower(): d for d in definitions.load(location).by_target.values() if d.kind == "column"}
+    found = known.get(target.lower())
+    if found is None:
+        hint = "generated columns: " + (", ".join(sorted(known)) or "none is declared")
+        raise NotFoundError(f"no generated column {target!r}{did_you_mean(target, known)}", code="E1051", hint=hint)
+    return found.table, found.name

@@ -14,6 +14,8 @@ from counterbalance.cli.options import output_options, session_options
 
 if TYPE_CHECKING:
     from counterbalance.cli.options import SessionOptions
+    from counterbalance.engine.result import Result
+    from counterbalance.engine.session import Session
     from counterbalance.shell.output import OutputOptions
 
 EXAMPLES = (
@@ -83,11 +85,22 @@ def _text(query: str | None, file: str | None) -> str:
 
 
 def _one(lake: str, text: str, bound: dict[str, Any], limits: SessionOptions, output: OutputOptions) -> int:
+    from dataclasses import replace
+
     from counterbalance.cli.asking import ask
     from counterbalance.shell import errors
+    from counterbalance.shell.interpreter import changes
+    from counterbalance.shell.progress import reporter
 
-    with errors.asking(text):
-        ask(lake, lambda session: session.sql(text, max_rows=limits.max_rows, **bound), limits, output)
+    if changes(text):
+        limits = replace(limits, timeout=None)
+    with errors.asking(text), reporter("auto") as report:
+
+        def question(session: Session) -> Result:
+            session.on_progress = report
+            return session.sql(text, max_rows=limits.max_rows, **bound)
+
+        ask(lake, question, limits, output)
     return 0
 
 

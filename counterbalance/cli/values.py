@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -60,3 +62,23 @@ def argument(text: str) -> Any:
         return None
     value = free(text) if text.lstrip().startswith("[") else text
     return value if isinstance(value, list) else text
+
+
+def age(text: str) -> dt.timedelta:
+    """A length of time: a number with ``s``, ``m``, ``h``, ``d`` or ``w``; 0 needs none.
+
+    Raises:
+        ValueError: It is none.
+
+    Example:
+        >>> age("7d").days, age("1.5h").seconds, age("0").days
+        (7, 5400, 0)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw]?)", text.strip().lower())
+    if found is None or (not found[2] and float(found[1])):
+        raise ValueError(text)
+    units = {"": "seconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+    try:
+        return dt.timedelta(**{units[found[2]]: float(found[1])})
+    except OverflowError:
+        raise ValueError(text) from None

@@ -169,5 +169,40 @@ def _call(query: Query) -> str:
 
 
 def functions(known: Mapping[str, Function]) -> str:
-    """Every function with its doc."""
-    return columns([(f.signature, f.doc) for f in known.values()])
+    """Every function with its doc, those that stand in FROM last."""
+    listed = callables(known)
+    single = columns([(row["signature"] or "", row["doc"] or "") for row in listed if row["kind"] == "function"])
+    tables = [
+        f"{row['signature']}\n{_hanging('  ', row['doc'] or '')}" for row in listed if row["kind"] == "table function"
+    ]
+    return "\n".join([single, *tables])
+
+
+def callables(known: Mapping[str, Function]) -> list[dict[str, str | None]]:
+    """Functions of single rows, then those that return rows: name, kind, signature, returns, version and doc.
+
+    Example:
+        >>> [row["kind"] for row in callables({}) if row["name"] == "top_k"]
+        ['table function']
+    """
+    from counterbalance.engine.search import DOCS, SIGNATURES
+
+    rows: list[dict[str, str | None]] = [
+        {
+            "name": f.name,
+            "kind": "function",
+            "signature": f.signature,
+            "returns": str(f.returns),
+            "version": f.version,
+            "doc": f.doc,
+        }
+        for f in known.values()
+    ]
+    for name, parameters in SIGNATURES.items():
+        parts = [p.name if p.default is None else f"{p.name} := {p.default}" for p in parameters]
+        signature = f"{name}({', '.join(parts)})"
+        kind = "table function"
+        rows.append(
+            {"name": name, "kind": kind, "signature": signature, "returns": "rows", "version": None, "doc": DOCS[name]}
+        )
+    return rows

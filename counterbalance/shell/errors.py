@@ -62,7 +62,7 @@ def known(error: BaseException) -> CounterbalanceError:
 
 def text_of(error: CounterbalanceError, *, colour: bool = False) -> str:
     """``error[E1001]: message``, the SQL with a caret where there is one, and ``hint: …``; a line break at the end."""
-    head, message = f"error[{error.code}]", escape(str(error), keep="\n")
+    head, message = f"error[{error.code}]", escape(error.message, keep="\n")
     lines = [f"\x1b[1;31m{head}\x1b[0m: {message}" if colour else f"{head}: {message}"]
     excerpts = [error.excerpt()] if isinstance(error, SqlError) else getattr(error, "__notes__", [])
     lines += [escape(e.replace("\t", " "), keep="\n") for e in excerpts if e]

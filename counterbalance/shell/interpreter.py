@@ -6,8 +6,9 @@ import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from counterbalance.engine.errors import RequestError
+from counterbalance.engine.errors import CounterbalanceError, RequestError
 from counterbalance.shell import dots, errors, present
+from counterbalance.shell.progress import reporter
 from counterbalance.shell.statements import is_complete, split
 from counterbalance.shell.supervise import Stopwatch, supervise
 
@@ -30,6 +31,7 @@ class Interpreter:
         params: Values of ``$names``.
         timer: Say how long each statement took.
         patient: Wait for a cancelled statement, see ``supervise``.
+        progress: Mode of progress, see ``shell.progress``.
     """
 
     session: Session
@@ -39,6 +41,7 @@ class Interpreter:
     params: dict[str, Any] = field(default_factory=dict)
     timer: bool = False
     patient: bool = False
+    progress: str = "auto"
     once: OutputOptions | None = None
     done: bool = False
 
@@ -74,7 +77,9 @@ class Interpreter:
                 found = self.session.sql(text, max_rows=self.max_rows, **self.params)
                 return present.result(found, options, watch)
 
-        written = supervise(work, interrupt=self.session.interrupt, limit=self.limit, watch=watch, patient=self.patient)
+        limit = None if changes(text) else self.limit
+        with reporter(self.progress) as self.session.on_progress:
+            written = supervise(work, interrupt=self.session.interrupt, limit=limit, watch=watch, patient=self.patient)
         rows = f"{written.rows:,}{'+' if written.more else ''} row{'s' if written.rows != 1 else ''}"
         if options.path is not None and not options.append:
             self.say(f"{rows} written to {options.path}")
@@ -88,6 +93,21 @@ class Interpreter:
     def set_mode(self, format_: str) -> None:
         """Change the format of results."""
         self.output = replace(self.output, format=format_)
+
+
+def changes(text: str) -> bool:
+    """Whether it is one of the statements that declare, drop or refresh: no time limit ends those.
+
+    Example:
+        >>> changes("REFRESH ALL"), changes("SELECT 1")
+        (True, False)
+    """
+    from counterbalance.engine.sql import statements
+
+    try:
+        return statements.read(text) is not None
+    except CounterbalanceError:  # it is one, and is not right; the session says what is wrong
+        return True
 
 
 def steps_of(text: str) -> Iterator[str]:

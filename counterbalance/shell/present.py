@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from counterbalance.shell import errors, output
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
@@ -28,6 +28,25 @@ def result(found: Result, options: OutputOptions, watch: Stopwatch | None = None
     for text in dict.fromkeys([*written.notes, *found.notes]):
         errors.note(text)
     return written
+
+
+def facts(found: Sequence[Mapping[str, str | int | None]]) -> None:
+    """Write rows as a table for eyes: numbers with separators on the right, nothing where there is none."""
+    import pyarrow as pa
+
+    columns: dict[str, list[str]] = {}
+    for name in found[0]:
+        values = [row[name] for row in found]
+        cells = [f"{v:,}" if isinstance(v, int) else v or "" for v in values]
+        if any(isinstance(v, int) for v in values):
+            width = max(map(len, [name, *cells]))
+            columns[name.rjust(width)] = [c.rjust(width) for c in cells]
+        else:
+            columns[name] = cells
+    schema = pa.schema([(name, pa.string()) for name in columns])
+    table = pa.table(list(columns.values()), schema=schema)
+    for text in output.write(table.to_reader(), output.OutputOptions()).notes:
+        errors.note(text)
 
 
 def rows(found: Sequence[dict[str, Any]], schema: pa.Schema, options: OutputOptions) -> Written:

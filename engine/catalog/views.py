@@ -66,6 +66,7 @@ def create_view(
         refuse_cycle(catalog.definitions, new)
         schema = _checked_schema(session.sql(statement.select).schema, reading.columns)
         key = _key(statement, schema)
+        new = replace(new, key=key)
         _refuse_repeated_keys(session, statement.select, key, notes if notes is not None else [])
         if known is not None:
             new = _in_place_of(catalog, known, new, schema)

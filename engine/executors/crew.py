@@ -32,11 +32,9 @@ _THREADS: Final = (
     "RAYON_NUM_THREADS",
     "LANCE_CPU_THREADS",
 )
-_BOOT: Final = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from counterbalance.engine.executors.child import main; main()"
-)
+_BOOT: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from counterbalance.engine.executors.child import main; main()"
 """Modules are found where this process finds them, and nowhere else."""
-_PATIENCE: Final = 10.0
+PATIENCE: Final = 10.0
 """Seconds that a worker without tasks has for closing its model."""
 
 
@@ -154,7 +152,7 @@ class Crew:
     def _speaking(self) -> list[Child]:
         ready: list[Child] = [key.data for key, _ in self._selector.select(timeout=0.5)]
         for child in self._children if not ready else ():
-            if not child.ended() and child.stopped is not None and time.monotonic() - child.stopped > _PATIENCE:
+            if not child.ended() and child.stopped is not None and time.monotonic() - child.stopped > PATIENCE:
                 child.kill_group()
         return ready
 

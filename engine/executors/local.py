@@ -65,7 +65,11 @@ def hello(job: Job, expression: Expression) -> Hello:
     used = [functions()[call.function] for call in expression.calls]
     modules = dict.fromkeys(f.call.__module__ for f in used if f.source is None)
     place = Location(job.uri)
-    files = tuple(str(Path(f).expanduser().resolve()) for f in job.udfs)
+    named = [
+        *(str(Path(f).expanduser().resolve()) for f in job.udfs),
+        *(f.source for f in used if f.source is not None),
+    ]
+    files = tuple(dict.fromkeys(named))
     there = replace(job, uri=place.root if place.is_local else job.uri, udfs=files)
     return Hello(there, tuple(modules), tuple(p or str(Path.cwd()) for p in sys.path))
 

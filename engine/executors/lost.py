@@ -38,5 +38,7 @@ class Lost:
                 f"{self._job.sql} of {self._job.table}: the worker {how}, {self._times[task.number]} times, "
                 f"in fragment {task.fragment}, _rowid {task.low} to {task.high}",
                 code="E8010",
-                hint=f"{hint} take less memory" if "SIGKILL" in how else "what was computed is kept; look at these rows",
+                hint=f"{hint} take less memory"
+                if "SIGKILL" in how
+                else "what was computed is kept; look at these rows",
             )

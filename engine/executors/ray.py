@@ -81,7 +81,7 @@ class Slot:
     def __init__(self, told: str) -> None:
         import sys
 
-        os.dup2(2, 1)  # what functions print belongs on the driver's stderr
+        os.dup2(2, 1)  # what functions print is no result
         sys.stdout = sys.stderr
         self._served = Served(told)
 
@@ -129,7 +129,9 @@ class _Actors:
             for _ in range(min(count, len(self._pending))):
                 self._start()
             while self._left:
-                ready, _ = self._ray.wait([a.waits for a in self._actors], num_returns=1, timeout=1.0, fetch_local=False)
+                ready, _ = self._ray.wait(
+                    [a.waits for a in self._actors], num_returns=1, timeout=1.0, fetch_local=False
+                )
                 for actor in [a for a in self._actors if any(a.waits is r for r in ready)]:
                     yield from self._heard(actor)
             if self._closing:
@@ -209,13 +211,11 @@ def cluster(workers: int | None = None) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    quiet = {"log_to_driver": True, "logging_level": logging.ERROR}
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}  # the driver would print on stdout
     try:
         ray.init(address="auto", **quiet)
     except ConnectionError:
-        ray.init(
-            address="local", num_cpus=workers, object_store_memory=_STORE_BYTES, include_dashboard=False, **quiet
-        )
+        ray.init(address="local", num_cpus=workers, object_store_memory=_STORE_BYTES, include_dashboard=False, **quiet)
     try:
         yield
     finally:

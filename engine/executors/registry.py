@@ -42,13 +42,17 @@ def executor(name: str, *, workers: int | None = None, device: str = "auto") -> 
         RequestError: No such device, no worker at all, or what the executor needs is not installed.
     """
     if workers is not None and workers < 1:
-        raise RequestError(f"{workers} workers cannot do anything", code="E3460", hint="1 or more; leave it out for one a device")
+        raise RequestError(
+            f"{workers} workers cannot do anything", code="E3460", hint="1 or more; leave it out for one a device"
+        )
     if not _DEVICE.fullmatch(device):
         raise RequestError(f"no device {device!r}", code="E3461", hint="devices: auto, cpu, cuda, cuda:0 …")
     found = {entry.name: entry for entry in entry_points(group=GROUP)}
     if name not in found:
         raise NotFoundError(
-            f"no executor {name!r}{did_you_mean(name, found)}", code="E1013", hint="executors: " + ", ".join(sorted(found))
+            f"no executor {name!r}{did_you_mean(name, found)}",
+            code="E1013",
+            hint="executors: " + ", ".join(sorted(found)),
         )
     made: Executor = found[name].load()(workers=workers, device=device)
     return made

@@ -68,9 +68,7 @@ class Spool:
         """The whole batches of a file; a local one is mapped, not loaded."""
         path = f"{self._root}/{file}"
         try:
-            source: Any = (
-                pa.memory_map(path) if self._location.is_local else pa.py_buffer(self._system.cat_file(path))
-            )
+            source: Any = pa.memory_map(path) if self._location.is_local else pa.py_buffer(self._system.cat_file(path))
             reader = pa.ipc.open_stream(source)
         except (pa.ArrowInvalid, OSError):
             return []
@@ -88,6 +86,19 @@ class Spool:
         if self._location.is_local:
             return _File(f"{self._root}/{file}{SUFFIX}", schema(value))
         return _Objects(self._system, f"{self._root}/{file}", schema(value))
+
+    def forget_failures(self, files: list[str], value: pa.DataType) -> None:
+        """Keep only what succeeded in these files, so that what failed is computed again."""
+        for file in files:
+            batches = self.read(file)
+            good = [b.filter(b.column(CODE).is_null()) for b in batches]
+            if sum(map(len, good)) < sum(map(len, batches)):
+                writer = self.writer("kept", value)
+                for batch in good:
+                    if len(batch):
+                        writer.append(batch)
+                writer.close()
+                self._system.rm_file(f"{self._root}/{file}")
 
     def remove(self) -> None:
         """Let it go, with everything in it."""

@@ -123,9 +123,7 @@ class Worker:
                 stamps = np.maximum(stamps, own)
             yield batch, batch.column("_rowid").to_numpy().astype(np.int64), stamps
 
-    def _batch(
-        self, task: Task, writer: spools.Writer, rows: pa.RecordBatch, ids: Any, stamps: Any
-    ) -> Iterator[Event]:
+    def _batch(self, task: Task, writer: spools.Writer, rows: pa.RecordBatch, ids: Any, stamps: Any) -> Iterator[Event]:
         if not self._opened:
             self._evaluator.open(self._job.device)
             self._opened = True
@@ -136,7 +134,9 @@ class Worker:
             where = f"{self._job.table} {key_text(rows, self._job.key, row)}"
             raise FunctionError(f"{self._job.sql} failed for {where}: {message}", code="E8004")
         keys, codes, messages = (
-            [None if i not in errors else text(i) for i in range(len(ids))] if errors else pa.nulls(len(ids), pa.string())
+            [None if i not in errors else text(i) for i in range(len(ids))]
+            if errors
+            else pa.nulls(len(ids), pa.string())
             for text in (
                 lambda i: key_text(rows, self._job.key, i),
                 lambda i: errors[i][0],
@@ -257,4 +257,6 @@ def _release() -> None:
 def _unloadable(error: BaseException, sql: str) -> FunctionError:
     if isinstance(error, FunctionError):
         return error
-    return FunctionError(f"{sql} cannot run: {said(error)}", code="E8002", hint="install what it imports; no row was recorded")
+    return FunctionError(
+        f"{sql} cannot run: {said(error)}", code="E8002", hint="install what it imports; no row was recorded"
+    )

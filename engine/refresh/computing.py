@@ -123,14 +123,10 @@ class Computing:
         Raises:
             FunctionError: Always.
         """
-        kind = self._column.type
-        self._spool.forget_failures([f for f in self._spool.files() if f not in self._before], kind)
+        self._spool.forget_failures([f for f in self._spool.files() if f not in self._before], self._column.type)
+        which = f"the last {self._streak:,} rows" if self._good else f"each of the first {self._bad:,} rows"
         raise FunctionError(
-            f"{self._column.definition.target}: the function failed for {self._bad:,} rows, "
-            f"{'the last of them one after the other' if self._good else 'each that it was given'}, "
-            f"and for rows that it computed before: {message}"
-            if self._good
-            else f"{self._column.definition.target}: the function failed for each of the first {self._bad:,} rows: {message}",
+            f"{self._column.definition.target}: the function failed for {which}: {message}",
             code="E8005",
             hint="nothing was published; repair the function or its inputs, then refresh again",
         )

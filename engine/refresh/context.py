@@ -29,6 +29,7 @@ class Context:
         options: What was asked for.
         progress: Called as rows are done.
         notes: What a person should know.
+        run: The present stage in the journal.
     """
 
     location: Location
@@ -37,6 +38,7 @@ class Context:
     options: Options
     progress: Callable[[Progress], None] | None = None
     notes: list[str] = field(default_factory=list)
+    run: meta.Run | None = None
 
     def tell(self, target: str, done: int, total: int | None, errors: int = 0) -> None:
         """Progress of a stage in rows."""

@@ -10,18 +10,30 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Mapping, Sequence
 
-    from counterbalance.engine.catalog.definitions import Definition
+    from counterbalance.engine.catalog.definitions import Definition, Definitions
     from counterbalance.engine.store.location import Location
 
 
 def only_due(
-    location: Location, wanted: Sequence[Definition], *, due: bool, now: dt.datetime | None = None
+    location: Location,
+    definitions: Definitions,
+    wanted: Sequence[Definition],
+    *,
+    due: bool,
+    now: dt.datetime | None = None,
 ) -> list[Definition]:
     """Those whose schedule had a time since they were last tried, with what they read; all of them unless ``due``."""
     if not due:
         return list(wanted)
     tried = last_tried(location)
-    return [d for d in wanted if is_due(d, tried, now or meta.now())]
+    pending = [d for d in wanted if is_due(d, tried, now or meta.now())]
+    targets: set[str] = set()
+    while pending:
+        definition = pending.pop()
+        if definition.target not in targets:
+            targets.add(definition.target)
+            pending += definitions.upstream(definition)
+    return [d for d in wanted if d.target in targets]
 
 
 def is_due(definition: Definition, tried: Mapping[str, dt.datetime], now: dt.datetime) -> bool:

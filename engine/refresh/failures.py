@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -13,6 +15,8 @@ from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
+
+    import lance
 
     from counterbalance.engine.store.location import Location
 
@@ -29,55 +33,56 @@ def of_column(location: Location, table: str, column: str) -> pa.Table:
     return dataset.to_table(filter=where)
 
 
-def record(
-    location: Location,
-    run_id: str,
-    table: str,
-    column: str,
-    fingerprint: str,
-    token: str,
-    failed: Iterable[tuple[str, str, str]],
-) -> int:
-    """Keep failures as (key, code, message); those of the same round that are there already are not doubled.
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What failures are of.
 
     Args:
-        location: The lake.
         run_id: The run that publishes them.
         table: Table of the column.
         column: The column.
         fingerprint: What they were computed by; attempts are counted under the same one.
         token: The round of computing.
+    """
+
+    run_id: str
+    table: str
+    column: str
+    fingerprint: str
+    token: str
+
+
+def record(location: Location, of: Round, known: pa.Table, failed: Iterable[tuple[str, str, str]]) -> None:
+    """Keep failures; those of the same round that are there already are not doubled.
+
+    Args:
+        location: The lake.
+        of: What they are of.
+        known: The column's failures that are there.
         failed: Key, code and message.
     """
-    known = of_column(location, table, column)
     ids = set(known["error_id"].to_pylist())
-    attempts = {
-        key: tries
-        for key, tries, source in zip(
-            known["key"].to_pylist(), known["attempts"].to_pylist(), known["source"].to_pylist(), strict=True
-        )
-        if source == fingerprint
-    }
+    columns = (known[c].to_pylist() for c in ("key", "attempts", "source"))
+    attempts = {key: tries for key, tries, source in zip(*columns, strict=True) if source == of.fingerprint}
     rows: dict[int, dict[str, Any]] = {}
     for key, code, message in failed:
-        identity = _identity(table, column, fingerprint, token, key)
+        identity = _identity(of.table, of.column, of.fingerprint, of.token, key)
         if identity not in ids:
             rows[identity] = {
                 "error_id": identity,
-                "run_id": run_id,
+                "run_id": of.run_id,
                 "at": meta.now(),
-                "table_name": table,
-                "column_name": column,
+                "table_name": of.table,
+                "column_name": of.column,
                 "key": key,
-                "source": fingerprint,
-                "position": token,
+                "source": of.fingerprint,
+                "position": of.token,
                 "code": code,
                 "message": message,
                 "attempts": attempts.get(key, 0) + 1,
             }
     if rows:
         meta.write(location, "errors", list(rows.values()))
-    return len(rows)
 
 
 def forget(location: Location, errors: pa.Table) -> None:
@@ -88,11 +93,6 @@ def forget(location: Location, errors: pa.Table) -> None:
         tables.delete(location, _STORED, f"error_id IN ({wanted})")
 
 
-def earlier(errors: pa.Table, token: str) -> pa.Table:
-    """Those of other rounds than ``token``."""
-    return errors.filter(pc.fill_null(pc.not_equal(errors["position"], token), fill_value=True))
-
-
 def forget_column(location: Location, table: str, column: str) -> None:
     """Remove every failed row of a column."""
     if tables.open_table(location, _STORED) is not None:
@@ -101,31 +101,35 @@ def forget_column(location: Location, table: str, column: str) -> None:
         )
 
 
-def row_ids(dataset: Any, key: tuple[str, ...], keys: Collection[str]) -> dict[str, int]:
+def row_ids(dataset: lance.LanceDataset, key: tuple[str, ...], keys: Collection[str]) -> dict[str, int]:
     """Row id of every key that is there; keys as ``work.key_text`` writes them."""
     from counterbalance.engine.executors.work import key_text
 
+    wanted = set(keys)
+    first = pa.array(sorted({k if len(key) == 1 else _plain(json.loads(k)[0]) for k in wanted}), pa.string())
     found: dict[str, int] = {}
-    wanted = sorted(set(keys))
-    for start in range(0, len(wanted), _CHUNK):
-        part = set(wanted[start : start + _CHUNK])
-        where = _where(dataset.schema.field(key[0]).type, key[0], part) if len(key) == 1 else None
-        for batch in dataset.scanner(columns=list(key), filter=where, with_row_id=True).to_batches():
-            ids = batch.column("_rowid").to_pylist()
-            for row in range(batch.num_rows):
-                text = key_text(batch, key, row)
-                if text in part:
-                    found[text] = ids[row]
+    for batch in dataset.scanner(columns=list(key), with_row_id=True).to_batches() if wanted else ():
+        likely = pc.is_in(_as_text(batch.column(key[0])), value_set=first)
+        part = batch.filter(likely)
+        ids = part.column("_rowid").to_pylist()
+        for row in range(part.num_rows):
+            text = key_text(part, key, row)
+            if text in wanted:
+                found[text] = ids[row]
     return found
 
 
-def _where(kind: pa.DataType, name: str, keys: Collection[str]) -> str | None:
-    """A filter for these keys, for the types whose text is their SQL."""
-    if pa.types.is_integer(kind):
-        return f"`{name}` IN ({', '.join(keys)})"
-    if pa.types.is_string(kind):
-        return f"`{name}` IN ({', '.join(chr(39) + _text(k) + chr(39) for k in keys)})"
-    return None
+def _as_text(values: pa.Array) -> pa.Array:
+    """Values as their Python text."""
+    if pa.types.is_string(values.type):
+        return values
+    if pa.types.is_integer(values.type):
+        return values.cast(pa.string())
+    return pa.array([_plain(v) for v in values.to_pylist()], pa.string())
+
+
+def _plain(value: Any) -> str:
+    return str(value)
 
 
 def _identity(*parts: str) -> int:

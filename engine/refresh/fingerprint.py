@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import sqlglot
 from sqlglot import exp
 
 from counterbalance.engine import lists
+from counterbalance.engine.errors import NotFoundError, did_you_mean
 from counterbalance.engine.functions import functions
 from counterbalance.engine.sql.expression import analyse
 from counterbalance.engine.sql.parse import DIALECT, to_sql
@@ -65,6 +67,7 @@ class Fingerprints:
         return {d.target: self.of(d) for d in others if d.target != own and d.kind != "view"}
 
     def _column(self, definition: Definition) -> dict[str, Any]:
+        _known_functions(definition, sqlglot.parse_one(definition.sql, dialect=DIALECT))
         dataset = tables.open_table(self._location, definition.table)
         known = [c for _, c in definition.reads] if dataset is None else dataset.schema.names
         expression = analyse(definition.sql, definition.table, [*known, *(c for _, c in definition.reads)], definition.type)
@@ -75,6 +78,7 @@ class Fingerprints:
 
     def _view(self, definition: Definition) -> dict[str, Any]:
         expanded = sqlglot.parse_one(self._session.expand(definition.sql), dialect=DIALECT)
+        _known_functions(definition, expanded)
         return {
             "sql": _lower(definition.sql),
             "plain": to_sql(expanded),
@@ -95,6 +99,39 @@ def _function(function: Function, constants: Mapping[str, Any]) -> dict[str, Any
         "constants": dict(constants),
         "weights": function.digest(constants),
     }
+
+
+def _known_functions(definition: Definition, tree: exp.Expr) -> None:
+    """Raise where a function is called that nobody declared here: without it there is no telling what is stale.
+
+    Raises:
+        NotFoundError: It names the function.
+    """
+    for name in sorted({str(n.name).lower() for n in tree.find_all(exp.Anonymous)} - functions().keys()):
+        if _is_unknown(name):
+            raise NotFoundError(
+                f"{definition.target} calls {name}(), which is not declared here{did_you_mean(name, functions())}",
+                code="E1046",
+                hint="name the file that declares it: --udfs FILE, in Python udfs=(FILE,)",
+            )
+
+
+@lru_cache(maxsize=256)
+def _is_unknown(name: str) -> bool:
+    """Whether DuckDB has no function of this name either."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        listed = "SELECT count(*) FROM duckdb_functions() WHERE lower(function_name) = ?"
+        if connection.execute(listed, [name]).fetchall()[0][0]:
+            return False
+        try:
+            connection.execute(f'SELECT "{name.replace(chr(34), chr(34) * 2)}"()')
+        except duckdb.CatalogException:
+            return True
+        except duckdb.Error:
+            return False
+    return False
 
 
 def _called(tree: exp.Expr) -> list[Function]:

@@ -96,7 +96,7 @@ def gc(
     require_lake(location)
     if tables.open_table(location, "meta/runs") is None:
         return GcReport((), applied=apply, notes=("nothing was ever written to it from here",))
-    work = _Collection(location, meta.now() - older_than)
+    work = _Collection(location, older_than)
     if not apply:
         return GcReport(tuple(work.findings()))
     with lock.writer_lock(location, "gc", wait=0.0, name=lock.REFRESH):
@@ -111,11 +111,12 @@ class _Collection:
 
     Args:
         location: The lake.
-        before: What was made before this moment is old.
+        age: What is younger stays.
     """
 
-    def __init__(self, location: Location, before: dt.datetime) -> None:
-        self._location, self._before = location, before
+    def __init__(self, location: Location, age: dt.timedelta) -> None:
+        self._location, self._age = location, age
+        self._before = meta.now() - age
         self._declared = definitions.load(location)
 
     def findings(self) -> Iterator[Finding]:
@@ -139,7 +140,9 @@ class _Collection:
         system, root = self._location.files()
         system.invalidate_cache()
         folder = f"{root}/{spools.ROOT}"
-        names = [p.rstrip("/").rsplit("/", 1)[-1] for p in system.ls(folder, detail=False)] if system.exists(folder) else []
+        names = (
+            [p.rstrip("/").rsplit("/", 1)[-1] for p in system.ls(folder, detail=False)] if system.exists(folder) else []
+        )
         current = self._fingerprints() if names else {}
         for target in sorted(names):
             for spool in spools.rounds(self._location, target):
@@ -300,6 +303,7 @@ class _Collection:
         return True
 
     def _clean(self, planned: list[Finding], removed: dict[str, Finding], written: Mapping[str, int]) -> list[Finding]:
+        self._before = meta.now() - self._age  # the versions that were just left behind count too
         keep = self._kept()
         dropped = self._dropped(keep)
         for name in dropped:

@@ -15,7 +15,7 @@ from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.refresh.model import Options, RefreshReport, Stage
 from counterbalance.engine.session import Session
 from counterbalance.engine.store import lock
-from counterbalance.engine.write.journal import require_lake
+from counterbalance.engine.write.journal import require_lake, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,18 +59,31 @@ def refresh(
     if dry_run:
         return _dry(location, targets, options)
     with lock.writer_lock(location, "refresh", wait=0.0, name=lock.REFRESH):
-        with Session(location) as session:
+        settle(location, wait=options.wait)
+        with _planning(location) as session:
             context = _context(location, session, options, progress)
-            wanted = due.only_due(location, plan.chosen(context.definitions, targets), due=options.due)
+            wanted = _wanted(context, targets)
             stages = _run(context, wanted, done)
     return RefreshReport(tuple(stages))
 
 
 def _dry(location: Location, targets: Sequence[str], options: Options) -> RefreshReport:
-    with Session(location) as session:
+    with _planning(location) as session:
         context = _context(location, session, options, None)
-        wanted = due.only_due(location, plan.chosen(context.definitions, targets), due=options.due)
+        wanted = _wanted(context, targets)
         return RefreshReport(tuple(plan.stages(context, wanted)), dry_run=True)
+
+
+def _planning(location: Location) -> Session:
+    """A session that knows what is declared, whether or not it was ever computed."""
+    from counterbalance.engine.catalog.planning import Catalog, Planning
+
+    return Planning(Catalog(location), knows_all=True)
+
+
+def _wanted(context: Context, targets: Sequence[str]) -> list[Definition]:
+    chosen = plan.chosen(context.definitions, targets)
+    return due.only_due(context.location, context.definitions, chosen, due=context.options.due)
 
 
 def _context(
@@ -100,7 +113,7 @@ def _skipped(definition: Definition, needs: Sequence[str]) -> Stage:
 
 def _stage(context: Context, definition: Definition) -> Stage:
     stage = Stage(definition.target, definition.kind)
-    run = meta.Run(context.location, "refresh", definition.target)
+    run = context.run = meta.Run(context.location, "refresh", definition.target)
     started = time.monotonic()
     try:
         stage.fingerprint = context.fingerprints.of(definition)
@@ -113,8 +126,11 @@ def _stage(context: Context, definition: Definition) -> Stage:
     if context.notes:
         stage.message = "; ".join([*([stage.message] if stage.message else []), *context.notes])
         context.notes.clear()
-    if stage.mode in {"failed", "no_op"}:
-        counts = {**stage.counts(), "written": 0, "updated": 0}
+    if stage.mode == "failed" or not run.opened:
         known = stage.fingerprint if stage.mode == "no_op" else None
-        run.note(stage.mode, counts=counts, details=stage.message, fingerprint=known, versions_in=stage.versions_in or None)
+        counts = {**stage.counts(), "written": 0, "updated": 0}
+        inputs, outputs = stage.versions_in or None, stage.versions_out or None
+        run.note(
+            stage.mode, counts=counts, details=stage.message, fingerprint=known, versions_in=inputs, versions_out=outputs
+        )
     return stage

@@ -48,6 +48,7 @@ SCHEDULE: Final = pa.schema(
     [("target", pa.string()), ("schedule", pa.string()), ("tried", _TIME), ("due", pa.bool_()), ("next_due", _TIME)]
 )
 FRESH: Final = "fresh"
+_WROTE: Final = ("rebuild", "incremental")
 
 
 def status(location: Location) -> pa.Table:
@@ -56,7 +57,7 @@ def status(location: Location) -> pa.Table:
     ``state`` is ``fresh``, ``stale``, ``failed`` (its last refresh failed, and it is still stale) or ``unknown`` (it
     cannot be looked at, such as for want of a function). ``stale_rows`` are rows to be computed or indexed, where that
     is known; ``coverage`` is the share of rows in an index; ``bytes`` what its newest version takes on disk. A
-    ``next_due`` that is past is due now. A column, view or index that was never refreshed has no ``refreshed``.
+    ``next_due`` that is past is due now. ``refreshed`` and ``seconds`` are of the last refresh that wrote.
 
     Raises:
         NotFoundError: No lake is there.
@@ -66,10 +67,11 @@ def status(location: Location) -> pa.Table:
         declared = catalog.load(location)
         context = Context(location, declared, Fingerprints(location, declared, session), Options())
         looked = plan.stages(context, declared.order())
-    last = _last_rows(location)
+    done, tried = _last_rows(location, _WROTE), _last_rows(location, (*_WROTE, "no_op", "failed"))
     errors = _errors(location)
     rows = [
-        _row(location, declared.by_target[stage.target], stage, last.get(stage.target), errors) for stage in looked
+        _row(location, declared.by_target[t], stage, done.get(t), tried.get(t), errors)
+        for t, stage in ((stage.target, stage) for stage in looked)
     ]
     return pa.Table.from_pylist(rows, schema=STATUS)
 
@@ -104,10 +106,10 @@ def _next_due(definition: Definition, tried: Mapping[str, dt.datetime], now: dt.
     return (last_due if due.is_due(definition, tried, now) else next_time)(definition.schedule, now)
 
 
-def _last_rows(location: Location) -> dict[str, dict[str, Any]]:
-    """The newest finished refresh of every target, whatever came of it."""
+def _last_rows(location: Location, modes: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """The newest finished refresh of every target that came out so."""
     rows = meta.read(location, "runs").to_pylist()
-    return {r["target"]: r for r in rows if r["kind"] == "refresh" and r["state"] == "finished"}
+    return {r["target"]: r for r in rows if r["kind"] == "refresh" and r["state"] == "finished" and r["mode"] in modes}
 
 
 def _errors(location: Location) -> Counter[tuple[str, str]]:
@@ -119,31 +121,33 @@ def _row(
     location: Location,
     definition: Definition,
     stage: Stage,
-    last: Mapping[str, Any] | None,
+    done: Mapping[str, Any] | None,
+    tried: Mapping[str, Any] | None,
     errors: Mapping[tuple[str, str], int],
 ) -> dict[str, Any]:
-    state, reason = _state(stage, last)
+    state, reason = _state(stage, tried)
     size, coverage = _disk(location, definition)
-    tried = {definition.target: last["at"]} if last is not None else {}
+    when = {definition.target: tried["at"]} if tried is not None else {}
     return {
         "target": definition.target,
         "kind": definition.kind,
         "state": state,
         "reason": reason,
-        "stale_rows": stage.rows if stage.reason and definition.kind != "view" and stage.code is None else None,
+        "stale_rows": (stage.rows or None)
+        if stage.reason and definition.kind != "view" and stage.code is None
+        else None,
         "errors": errors.get((definition.table, definition.name), 0) if definition.kind == "column" else None,
         "coverage": coverage,
         "bytes": size,
-        "refreshed": last["at"] if last is not None else None,
-        "seconds": last["seconds"] if last is not None else None,
-        "next_due": _next_due(definition, tried, meta.now()),
+        "refreshed": done["at"] if done is not None else None,
+        "seconds": done["seconds"] if done is not None else None,
+        "next_due": _next_due(definition, when, meta.now()),
     }
 
 
 def _state(stage: Stage, last: Mapping[str, Any] | None) -> tuple[str, str]:
     if stage.code is not None:
-        hint = "; give its file with --udfs" if stage.code == "E1003" else ""
-        return "unknown", stage.reason + hint
+        return "unknown", stage.reason
     if not stage.reason:
         return FRESH, ""
     if last is not None and last["mode"] == "failed":

@@ -14,7 +14,9 @@ import pyarrow as pa
 
 from counterbalance.engine.catalog import snapshot
 from counterbalance.engine.catalog.definitions import STAMP_SUFFIX
-from counterbalance.engine.errors import RequestError
+from counterbalance.engine.catalog.views import must_rebuild
+from counterbalance.engine.errors import RequestError, StorageError
+from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh.context import last_runs
 from counterbalance.engine.session import Session
 from counterbalance.engine.sql.storable import storable
@@ -22,7 +24,7 @@ from counterbalance.engine.store import history, tables
 from counterbalance.engine.write.journal import Writing, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import duckdb
 
@@ -35,27 +37,36 @@ _CHUNK: Final = 5_000
 
 
 def look(context: Context, stage: Stage, definition: Definition) -> None:
-    """Whether the view is stale, told by its last refresh and by what happened to its inputs since."""
+    """Whether the view is stale, told by its last refresh and by what happened to its inputs, and to itself, since."""
     last = last_runs(context.location).get(definition.target)
     stage.versions_in = _inputs(context, definition)
+    dataset = tables.open_table(context.location, definition.name)
     if context.options.full:
         stage.reason, stage.mode = "asked for", "rebuild"
-    elif last is None or tables.open_table(context.location, definition.name) is None:
+    elif last is None or dataset is None:
         stage.reason, stage.mode = "never computed", "rebuild"
     elif last["fingerprint"] != stage.fingerprint:
         stage.reason = "its definition, a function or a list changed"
     else:
-        before = {v["table"]: v["version"] for v in _versions(last["versions_in"])}
-        changed = [
-            r
-            for r in sorted({*before, *stage.versions_in})
-            if history.changed(context.location, r, before.get(r), stage.versions_in.get(r), _columns(definition, r))
-        ]
+        stage.versions_out = {definition.name: int(dataset.version)}
+        changed = list(_changed(context, stage, definition, last))
+        own = set(_own(dataset.schema, context, definition).names)
+        before = _versions(last["versions_out"]).get(definition.name)
+        if history.changed(context.location, definition.name, before, int(dataset.version), own):
+            changed.append("its own table")
         stage.reason = f"{', '.join(changed)} changed" if changed else ""
 
 
-def _versions(value: Any) -> list[dict[str, Any]]:
-    return value or []
+def _changed(context: Context, stage: Stage, definition: Definition, last: Mapping[str, Any]) -> Iterator[str]:
+    before = _versions(last["versions_in"])
+    for name in sorted({*before, *stage.versions_in}):
+        old, new = before.get(name), stage.versions_in.get(name)
+        if history.changed(context.location, name, old, new, _columns(definition, name)):
+            yield name
+
+
+def _versions(value: Any) -> dict[str, int]:
+    return {v["table"]: v["version"] for v in value or []}
 
 
 def _columns(definition: Definition, relation: str) -> set[str] | None:
@@ -80,14 +91,21 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
         stage.mode = "no_op"
         return
     first = stage.mode == "rebuild" and not context.options.full
+    wait = context.options.wait
     with tempfile.TemporaryDirectory(prefix="counterbalance-view-") as folder, _scratch(folder) as connection:
         schema = _compute(context, stage, definition, connection)
-        with writing(context.location, "refresh", definition.target, wait=context.options.wait) as work:
+        with writing(context.location, "refresh", definition.target, wait=wait, run=context.run) as work:
             _Difference(context, stage, definition, work).run(connection, schema)
             changed = stage.written + stage.updated + stage.deleted
             stage.mode = "rebuild" if first else "incremental" if changed else "no_op"
             stage.versions_out = context.versions({definition.name})
-            work.finish(stage.mode, stage.counts(), fingerprint=stage.fingerprint, versions_in=stage.versions_in)
+            work.finish(
+                stage.mode,
+                stage.counts(),
+                fingerprint=stage.fingerprint,
+                versions_in=stage.versions_in,
+                versions_out=stage.versions_out,
+            )
 
 
 def _scratch(folder: str) -> duckdb.DuckDBPyConnection:
@@ -101,24 +119,45 @@ def _compute(
     context: Context, stage: Stage, definition: Definition, connection: duckdb.DuckDBPyConnection
 ) -> pa.Schema:
     """Run the ``SELECT`` on one snapshot into the table ``new``; returns the columns as they are stored."""
+    import duckdb
+
     relations = {r for r, _ in definition.reads}
-    with Session(context.location) as session:
+    purpose = f"refresh of {definition.name}" if definition.sensitive else None
+    failure: list[Exception] = []
+    with Session(context.location, sensitive=purpose) as session:
         stage.versions_in = {t: v for t, v in session.versions.items() if t in relations}
         reader = session.sql(definition.sql).to_batches()
         schema = pa.schema([pa.field(f.name, storable(f.type)) for f in reader.schema])
-        connection.register("source", _counted(context, definition, reader))
-        connection.execute("CREATE TABLE new AS SELECT * FROM source")
+        connection.register("source", _counted(context, definition, reader, failure))
+        try:
+            connection.execute("CREATE TABLE new AS SELECT * FROM source")
+        except duckdb.Error as error:
+            raise failure[0] if failure else _unspilled(definition, error) from error
         connection.unregister("source")
     return schema
 
 
-def _counted(context: Context, definition: Definition, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+def _unspilled(definition: Definition, error: duckdb.Error) -> StorageError:
+    first = str(error).splitlines()[0]
+    hint = "its rows wait in the temporary folder until they are compared"
+    return StorageError(f"{definition.name} cannot be computed: {first}", code="E6013", hint=hint)
+
+
+def _counted(
+    context: Context, definition: Definition, reader: pa.RecordBatchReader, failure: list[Exception]
+) -> pa.RecordBatchReader:
+    """The same rows with progress; what goes wrong is kept, for the way through another engine garbles it."""
+
     def batches() -> Iterator[pa.RecordBatch]:
         done = 0
-        for batch in reader:
-            yield batch
-            done += batch.num_rows
-            context.tell(definition.target, done, None)
+        try:
+            for batch in reader:
+                yield batch
+                done += batch.num_rows
+                context.tell(definition.target, done, None)
+        except Exception as error:
+            failure.append(error)
+            raise
 
     return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
@@ -162,7 +201,10 @@ class _Difference:
     def _apply(self, connection: duckdb.DuckDBPyConnection, schema: pa.Schema) -> None:
         dataset = tables.open_table(self._location, self._name)
         own = schema if dataset is None else _own(dataset.schema, self._context, self._definition)
-        if dataset is None or own != schema:  # other columns or types: nothing of what is stored can stay
+        anew = dataset is None or own != schema or must_rebuild(self._location, self._definition)
+        if dataset is None or anew:  # other columns or types: nothing of what is stored can stay
+            if dataset is None:
+                self._forget_rounds()
             rows = connection.sql(f"SELECT {_names(schema)} FROM new ORDER BY {_keys(self._definition)}")
             batches = _cast(rows.to_arrow_reader(_BATCH_ROWS), schema)
             tables.overwrite(self._location, self._name, pa.RecordBatchReader.from_batches(schema, batches))
@@ -174,11 +216,23 @@ class _Difference:
         connection.unregister("stored")
         self._differ(connection, schema)
 
+    def _forget_rounds(self) -> None:
+        """Results that were computed for a table of this name which is gone: row numbers begin anew."""
+        for column in self._context.definitions.columns(self._name).values():
+            for old in spools.rounds(self._location, column.target):
+                old.remove()
+
     def _differ(self, connection: duckdb.DuckDBPyConnection, schema: pa.Schema) -> None:
         key = self._definition.key
         using = ", ".join(map(_q, key))
         rest = [n for n in schema.names if n not in key]
-        gone = connection.sql(f"SELECT _rowid FROM old ANTI JOIN new USING ({using}) ORDER BY 1").fetchall()
+        connection.execute(
+            f"CREATE TABLE gone AS SELECT _rowid FROM old ANTI JOIN new USING ({using}) UNION ALL "
+            f"SELECT _rowid FROM old SEMI JOIN new USING ({using}) "
+            f"QUALIFY row_number() OVER (PARTITION BY {using} ORDER BY _rowid) > 1"
+        )
+        connection.execute("DELETE FROM old WHERE _rowid IN (SELECT _rowid FROM gone)")
+        gone = connection.sql("SELECT _rowid FROM gone ORDER BY 1").fetchall()
         differs = " OR ".join(f"new.{_q(c)} IS DISTINCT FROM old.{_q(c)}" for c in rest) or "false"
         columns = ", ".join(f"new.{_q(c)}" for c in schema.names)
         changed = connection.sql(

@@ -1,0 +1,117 @@
+"""``counterbalance refresh``: compute what is missing or stale."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from counterbalance.cli.base import declare
+from counterbalance.cli.options import connect, progress_option, udfs_option
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from counterbalance.engine.refresh.model import RefreshReport, Stage
+
+EXAMPLES = (
+    "counterbalance refresh coco.lake",
+    "counterbalance refresh coco.lake captions.sentiment --dry-run",
+    "counterbalance refresh coco.lake images.embedding --device cuda --batch-size 256",
+    "counterbalance refresh coco.lake captions.mood --udfs my_udfs.py --retry-errors",
+    "counterbalance refresh coco.lake --due --json",
+)
+
+
+@declare("refresh", examples=EXAMPLES, short_help="Compute what is missing or stale in a lake.")
+@click.argument("lake", type=click.Path())
+@click.argument("targets", nargs=-1, metavar="[TARGET]...")
+@click.option("--dry-run", is_flag=True, help="Tell what would be done and why; do nothing.")
+@click.option("--full", is_flag=True, help="Compute everything again.")
+@click.option("--retry-errors", is_flag=True, help="Try rows again whose function failed.")
+@click.option("--due", is_flag=True, help="Only what its schedule says; safe to call at any rate.")
+@click.option(
+    "--executor", default="local", show_default=True, metavar="NAME", help="local, inline, ray, or an installed one."
+)
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Worker processes.  [default: one a device]")
+@click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:0 …")
+@click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Rows a function gets at once.")
+@udfs_option
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@progress_option
+def command(
+    lake: str, targets: tuple[str, ...], *, dry_run: bool, as_json: bool, progress: str, due: bool, **options: Any
+) -> int:
+    """Bring TARGETs, and what they read, up to date; everything without any.
+
+    A TARGET is a generated column (captions.sentiment), a materialized view, an index, or a table for all its columns
+    and indexes. Only what is missing or stale is computed. Exit codes: 0 done, or nothing to do; 1 a stage failed; 75
+    another refresh is running; 130 interrupted. What was computed before an interruption is kept.
+    """
+    from counterbalance.shell.progress import reporter
+
+    try:
+        with reporter(progress) as report:
+            done = connect(lake).refresh(*targets, dry_run=dry_run, progress=report, due=due, **options)
+    except KeyboardInterrupt:
+        sys.stderr.write("what was computed is kept; the same command goes on with it\n")
+        raise
+    if as_json:
+        _print_json(done)
+    else:
+        _print_table(done, due=due)
+    failed = [s for s in done.stages if s.mode == "failed"]
+    if failed and not as_json:
+        _show(failed)
+    return 1 if failed else 0
+
+
+def _print_json(done: RefreshReport) -> None:
+    import json
+
+    click.echo(json.dumps(done.to_dict()))
+
+
+def _print_table(done: RefreshReport, *, due: bool) -> None:
+    """The stages; cron wants silence where there is nothing to tell."""
+    from counterbalance.shell import present
+
+    if not done.stages:
+        if not due or sys.stdout.isatty():
+            click.echo("nothing is due" if due else "nothing is declared")
+        return
+    present.facts([_planned(s) if done.dry_run else _row(s) for s in done.stages])
+
+
+def _planned(stage: Stage) -> dict[str, Any]:
+    rows = stage.rows if stage.kind != "view" and stage.mode != "failed" else None
+    return {"target": stage.target, "mode": stage.mode, "rows": rows, "reason": stage.reason or "fresh"}
+
+
+def _row(stage: Stage) -> dict[str, Any]:
+    message = f"error {stage.code}" if stage.mode == "failed" else stage.message
+    if stage.kind == "view" and stage.mode in {"rebuild", "incremental"}:
+        change = f"{stage.written:,} added, {stage.updated:,} changed, {stage.deleted:,} removed"
+        message = f"{change}; {message}" if message else change
+    return {
+        "target": stage.target,
+        "mode": stage.mode,
+        "rows": stage.rows,
+        "errors": stage.errors,
+        "took": f"{stage.seconds:.1f} s",
+        "message": message,
+    }
+
+
+def _show(failed: Sequence[Stage]) -> None:
+    """Every error once, with the stages that it ended."""
+    from counterbalance.engine.errors import CounterbalanceError
+    from counterbalance.shell import errors
+
+    targets: dict[tuple[str | None, str, str | None], list[str]] = {}
+    for stage in failed:
+        targets.setdefault((stage.code, stage.message, stage.hint), []).append(stage.target)
+    for (code, message, hint), names in targets.items():
+        where = "" if len(names) == 1 and message.startswith(names[0]) else f"{', '.join(names)}: "
+        errors.show(CounterbalanceError(where + message, code=code, hint=hint))

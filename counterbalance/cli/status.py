@@ -1,0 +1,84 @@
+"""``counterbalance status``: what is declared, and whether it is fresh."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from counterbalance.cli.base import declare
+from counterbalance.cli.options import connect, output_options, udfs_option
+
+if TYPE_CHECKING:
+    import datetime as dt
+
+    import pyarrow as pa
+
+    from counterbalance.shell.output import OutputOptions
+
+EXAMPLES = (
+    "counterbalance status coco.lake",
+    "counterbalance status coco.lake --check --json",
+    "counterbalance status coco.lake --udfs my_udfs.py",
+)
+STALE = 3
+"""Exit code of ``--check`` when something is not fresh."""
+
+
+@declare("status", examples=EXAMPLES, short_help="Tell what is declared in a lake, and what is stale.")
+@click.argument("lake", type=click.Path())
+@click.option("--check", is_flag=True, help="Exit with 3 when something is not fresh.")
+@udfs_option
+@output_options
+def command(lake: str, *, check: bool, udfs: tuple[str, ...], output: OutputOptions) -> int:
+    """List every generated column, materialized view and index of LAKE: fresh or stale, why, and what it holds.
+
+    Shown are the rows to be computed, rows whose function failed, the share of rows that an index covers, the size on
+    disk, the last refresh and when the next one is due. Nothing is computed.
+    """
+    from counterbalance.cli.options import load
+    from counterbalance.engine.refresh.status import FRESH, status
+    from counterbalance.shell import present
+
+    load(udfs)
+    found = status(connect(lake).location)
+    if output.format == "table" and output.path is None:
+        _print(found)
+    else:
+        present.rows(found.to_pylist(), found.schema, output)
+    return STALE if check and any(s != FRESH for s in found["state"].to_pylist()) else 0
+
+
+def _print(found: pa.Table) -> None:
+    """For eyes: sizes and times in few characters, and only columns that say something."""
+    from counterbalance.shell import present
+
+    if not len(found):
+        click.echo("nothing is declared")
+        return
+    rows = [_shown(row) for row in found.to_pylist()]
+    said = [n for n in rows[0] if any(r[n] is not None for r in rows)]
+    present.facts([{n: r[n] for n in said} for r in rows])
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    from counterbalance.shell.progress import amount
+
+    return {
+        "target": row["target"],
+        "kind": row["kind"],
+        "state": row["state"],
+        "stale": row["stale_rows"],
+        "errors": row["errors"],
+        "covered": None if row["coverage"] is None else f"{row['coverage']:.0%}",
+        "size": None if row["bytes"] is None else amount(row["bytes"], "bytes"),
+        "refreshed": moment(row["refreshed"]),
+        "took": None if row["seconds"] is None else f"{row['seconds']:.1f} s",
+        "next": moment(row["next_due"]),
+        "why": row["reason"] or None,
+    }
+
+
+def moment(at: dt.datetime | None) -> str | None:
+    """A moment to the minute, UTC."""
+    return None if at is None else f"{at:%Y-%m-%d %H:%M}"

@@ -1,0 +1,94 @@
+"""CREATE OR REPLACE: a view takes the place of one; what reads it must still find its columns, rows of another shape go."""
+
+from __future__ import annotations
+
+import pytest
+
+from counterbalance.engine.catalog import declare, definitions
+from counterbalance.engine.errors import RefusedError, SqlError
+from counterbalance.engine.sql.statements import AddColumn, CreateView, read
+from counterbalance.engine.store import tables
+
+DO = {AddColumn: declare.add_column, CreateView: declare.create_view}
+FIRST = "SELECT image_id, count(*) AS n, min(text) AS first FROM captions GROUP BY image_id"
+
+
+def run(lake, text):
+    statement = read(text)
+    return DO[type(statement)](lake.location, statement)
+
+
+@pytest.fixture
+def viewed(disk_lake, build):
+    disk_lake.ingest(
+        {
+            "images": build.images(image_id=[1, 2], key=["a", "b"]),
+            "captions": build.captions(caption_id=[11, 12, 13], image_id=[1, 1, 2], text=["one", "two", "three"]),
+        }
+    )
+    run(disk_lake, f"CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS {FIRST}")
+    disk_lake.refresh(executor="inline")
+    return disk_lake
+
+
+def replace(lake, select, key="image_id"):
+    return run(lake, f"CREATE OR REPLACE MATERIALIZED VIEW v WITH (key = '{key}') AS {select}")
+
+
+def test_a_view_that_is_not_there_is_made(viewed):
+    run(viewed, "CREATE OR REPLACE MATERIALIZED VIEW w WITH (key = 'a') AS SELECT 1 AS a")
+    assert set(definitions.load(viewed.location).views()) == {"v", "w"}
+
+
+def test_same_key_and_columns_keep_the_rows(viewed):
+    version = tables.latest_version(viewed.location, "v")
+    new = replace(viewed, FIRST.replace("min", "max"))
+    assert not declare.must_rebuild(viewed.location, new)
+    assert tables.latest_version(viewed.location, "v") == version
+    assert viewed.sql("SELECT image_id, first FROM v ORDER BY 1").fetchall() == [(1, "one"), (2, "three")]
+    viewed.refresh(executor="inline")
+    assert viewed.sql("SELECT image_id, first FROM v ORDER BY 1").fetchall() == [(1, "two"), (2, "three")]
+
+
+@pytest.mark.parametrize(
+    ("select", "key"),
+    [
+        ("SELECT image_id, count(*) AS n FROM captions GROUP BY image_id", "image_id"),
+        (FIRST.replace("count(*)", "count(*)::INTEGER"), "image_id"),
+        (FIRST, "first"),
+    ],
+)
+def test_rows_of_another_shape_stay_until_the_refresh(viewed, select, key):
+    new = replace(viewed, select, key)
+    assert declare.must_rebuild(viewed.location, new)
+    assert viewed.sql("SELECT image_id, n FROM v ORDER BY 1").fetchall() == [(1, 2), (2, 1)]
+    again = replace(viewed, select + " HAVING true", key)  # the rows are still those of the first shape
+    assert declare.must_rebuild(viewed.location, again)
+    viewed.refresh(executor="inline")
+    assert not declare.must_rebuild(viewed.location, again)
+    assert viewed.sql("SELECT image_id, n FROM v ORDER BY 1").fetchall() == [(1, 2), (2, 1)]
+
+
+def test_columns_that_others_read_must_stay(viewed):
+    run(viewed, "ALTER TABLE v ADD COLUMN twice AS (2 * n)")
+    before = definitions.load(viewed.location), tables.latest_version(viewed.location, "v")
+    with pytest.raises(RefusedError, match="n of view v is read by column v.twice"):
+        replace(viewed, "SELECT image_id, min(text) AS first FROM captions GROUP BY image_id")
+    with pytest.raises(RefusedError, match="n of view v is read by column v.twice"):
+        replace(viewed, FIRST.replace("count(*)", "min(text)"))
+    with pytest.raises(SqlError, match="v has a generated column 'twice' already"):
+        replace(viewed, FIRST.replace("min(text) AS first", "1 AS twice"))
+    assert before == (definitions.load(viewed.location), tables.latest_version(viewed.location, "v"))
+    replace(viewed, FIRST.replace("min(text) AS first", "1 AS other"))
+
+
+def test_a_view_cannot_come_to_read_itself(viewed):
+    run(viewed, "ALTER TABLE v ADD COLUMN twice AS (2 * n)")
+    run(viewed, "CREATE MATERIALIZED VIEW w WITH (key = 'image_id') AS SELECT image_id, twice FROM v")
+    run(viewed, "CREATE MATERIALIZED VIEW x WITH (key = 'image_id') AS SELECT image_id, twice + 1 AS n FROM w")
+    before = definitions.load(viewed.location)
+    with pytest.raises(SqlError, match="v would read itself: v -> x -> w -> v"):
+        replace(viewed, "SELECT image_id, n::BIGINT AS n, '' AS first FROM x")
+    with pytest.raises(SqlError, match="v would read itself: v -> v"):
+        replace(viewed, "SELECT image_id, n, first FROM v")
+    assert definitions.load(viewed.location) == before

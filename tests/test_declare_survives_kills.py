@@ -1,0 +1,87 @@
+"""Killed at any step of a declaration or a drop, the lake works: it can be read, the statement said again, and refreshed."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+import counterbalance as cb
+from counterbalance.engine.catalog import declare, definitions
+from counterbalance.engine.sql.statements import AddColumn, CreateView, read
+from counterbalance.engine.store import tables
+
+DO = {AddColumn: declare.add_column, CreateView: declare.create_view}
+ADD = "ALTER TABLE captions ADD COLUMN IF NOT EXISTS size AS (length(text))"
+VIEW = "CREATE MATERIALIZED VIEW IF NOT EXISTS v WITH (key = 'image_id') AS SELECT image_id, count(*) AS n FROM captions GROUP BY 1"
+
+
+@pytest.fixture
+def path(tmp_path, build):
+    lake = cb.connect(tmp_path / "test.lake")
+    lake.ingest(
+        {
+            "images": build.images(image_id=[1, 2], key=["a", "b"]),
+            "captions": build.captions(caption_id=[11, 12, 13], image_id=[1, 1, 2], text=["one", "two", "three"]),
+        }
+    )
+    return tmp_path / "test.lake"
+
+
+def killed(spawn, path, text, step):
+    process = spawn("declare_killed", path, text, step)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out) == (-signal.SIGKILL, ""), err
+
+
+def say(lake, text):
+    statement = read(text)
+    return DO[type(statement)](lake.location, statement)
+
+
+@pytest.mark.parametrize("step", ["definition", "column", "stored", "end"])
+def test_add_column(spawn, path, step):
+    killed(spawn, path, ADD, step)
+    lake = cb.connect(path)
+    assert lake.sql("SELECT text FROM captions ORDER BY caption_id").fetchall() == [("one",), ("two",), ("three",)]
+    is_declared = "captions.size" in definitions.load(lake.location).by_target
+    has_column = "size" in tables.open_table(lake.location, "captions").schema.names
+    assert is_declared or not has_column  # nothing is stored that nobody declared
+    assert is_declared is (step != "definition")
+    say(lake, ADD)
+    lake.refresh(executor="inline")
+    assert lake.sql("SELECT size FROM captions ORDER BY caption_id").fetchall() == [(3,), (3,), (5,)]
+
+
+@pytest.mark.parametrize("step", ["definition", "end"])
+def test_create_view(spawn, path, step):
+    killed(spawn, path, VIEW, step)
+    lake = cb.connect(path)
+    assert lake.sql("SELECT count(*) FROM captions").fetchall() == [(3,)]
+    assert ("v" in definitions.load(lake.location).by_target) is (step == "end")
+    say(lake, VIEW)
+    lake.refresh(executor="inline")
+    assert lake.sql("SELECT * FROM v ORDER BY 1").fetchall() == [(1, 2), (2, 1)]
+
+
+@pytest.mark.parametrize("step", ["column", "stored", "definition", "end"])
+@pytest.mark.parametrize("text", ["ALTER TABLE captions DROP COLUMN size", "DROP MATERIALIZED VIEW v"])
+def test_drop(spawn, path, step, text):
+    lake = cb.connect(path)
+    say(lake, ADD)
+    say(lake, VIEW)
+    lake.refresh(executor="inline")
+    killed(spawn, path, text, step)
+    target = "v" if "VIEW" in text else "captions.size"
+    lake = cb.connect(path)
+    assert lake.sql("SELECT text FROM captions ORDER BY caption_id").fetchall() == [("one",), ("two",), ("three",)]
+    is_declared = target in definitions.load(lake.location).by_target
+    assert is_declared is (step != "end")
+    if is_declared:  # it is computed again, as any column or view that is missing
+        lake.refresh(executor="inline")
+        assert lake.sql("SELECT size FROM captions ORDER BY caption_id").fetchall() == [(3,), (3,), (5,)]
+        assert lake.sql("SELECT * FROM v ORDER BY 1").fetchall() == [(1, 2), (2, 1)]
+    else:
+        assert tables.open_table(lake.location, "v") is None or "size" not in tables.open_table(lake.location, "captions").schema.names
+        say(lake, ADD)
+        say(lake, VIEW)

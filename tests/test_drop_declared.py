@@ -1,0 +1,154 @@
+"""Dropping: refused with the list of what stands on it, or all of it with CASCADE; stored things go with their definition."""
+
+from __future__ import annotations
+
+import pytest
+
+from counterbalance.engine.catalog import declare, definitions, snapshot
+from counterbalance.engine.errors import NotFoundError, RefusedError
+from counterbalance.engine.sql.statements import AddColumn, CreateIndex, CreateView, DropColumn, DropIndex, DropView, read
+from counterbalance.engine.store import tables
+
+DO = {
+    AddColumn: declare.add_column,
+    CreateView: declare.create_view,
+    CreateIndex: declare.create_index,
+    DropColumn: declare.drop_column,
+    DropView: declare.drop_view,
+    DropIndex: declare.drop_index,
+}
+
+
+def run(lake, text):
+    statement = read(text)
+    return DO[type(statement)](lake.location, statement)
+
+
+def dropped(lake, text):
+    return {d.target for d in run(lake, text)}
+
+
+def state(lake):
+    names = [*snapshot.known_tables(lake.location), "meta/definitions", "meta/runs"]
+    return {n: tables.latest_version(lake.location, n) for n in names}, definitions.load(lake.location)
+
+
+@pytest.fixture
+def chained(disk_lake, build):
+    """captions.size -> v -> v.twice -> w, with an index on v and one on captions; other things beside."""
+    disk_lake.ingest(
+        {
+            "images": build.images(image_id=[1, 2], key=["a", "b"]),
+            "captions": build.captions(caption_id=[11, 12, 13], image_id=[1, 1, 2], text=["one", "two", "three"]),
+        }
+    )
+    for text in (
+        "ALTER TABLE captions ADD COLUMN size AS (length(text))",
+        "ALTER TABLE captions ADD COLUMN other AS (upper(text))",
+        "CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS SELECT image_id, max(size) AS n FROM captions GROUP BY 1",
+        "ALTER TABLE v ADD COLUMN twice AS (2 * n)",
+        "CREATE MATERIALIZED VIEW w WITH (key = 'image_id') AS SELECT image_id, twice FROM v",
+        "CREATE MATERIALIZED VIEW x WITH (key = 'caption_id') AS SELECT caption_id FROM captions",
+        "CREATE INDEX by_twice ON v (twice)",
+        "CREATE INDEX by_text ON captions (text)",
+    ):
+        run(disk_lake, text)
+    for target in ("v.twice", "w", "x", "by_twice", "by_text", "captions.other"):
+        disk_lake.refresh(target, executor="inline")
+    return disk_lake
+
+
+@pytest.mark.parametrize(
+    ("text", "readers"),
+    [
+        (
+            "ALTER TABLE captions DROP COLUMN size",
+            "captions.size is read by column v.twice, index by_twice, view v, view w",
+        ),
+        ("DROP MATERIALIZED VIEW v", "view v is read by column v.twice, index by_twice, view w"),
+        ("ALTER TABLE v DROP COLUMN twice", "v.twice is read by index by_twice, view w"),
+    ],
+)
+def test_refused_with_the_list(chained, text, readers):
+    before = state(chained)
+    with pytest.raises(RefusedError) as caught:
+        run(chained, text)
+    assert caught.value.message == readers
+    assert "CASCADE" in caught.value.hint
+    assert state(chained) == before
+
+
+def test_cascade_drops_all_that_stands_on_it_and_nothing_else(chained):
+    everything = {"captions.size", "v", "v.twice", "w", "by_twice"}
+    assert dropped(chained, "ALTER TABLE captions DROP COLUMN size CASCADE") == everything
+    assert set(definitions.load(chained.location).by_target) == {"captions.other", "x", "by_text"}
+    assert tables.open_table(chained.location, "v") is None
+    assert tables.open_table(chained.location, "w") is None
+    assert chained.sql("SELECT * FROM captions").columns == ["caption_id", "image_id", "text", "origin", "similarity", "other"]
+    assert chained.sql("SELECT other FROM captions ORDER BY caption_id").fetchall() == [("ONE",), ("TWO",), ("THREE",)]
+    assert len(chained.sql("FROM x")) == 3
+
+
+def test_dependents_are_dropped_first(chained):
+    order = [d.target for d in run(chained, "DROP MATERIALIZED VIEW v CASCADE")]
+    assert order[-1] == "v"
+    assert order.index("w") < order.index("v.twice")
+    assert order.index("by_twice") < order.index("v.twice")
+
+
+def test_a_dropped_column_is_gone_with_its_stamp(chained):
+    assert dropped(chained, "ALTER TABLE captions DROP COLUMN other") == {"captions.other"}
+    assert not {n for n in tables.open_table(chained.location, "captions").schema.names if n.startswith("other")}
+    run(chained, "ALTER TABLE captions ADD COLUMN other AS (length(text))")
+    assert chained.sql("SELECT count(other) FROM captions").fetchall() == [(0,)]
+
+
+def test_a_dropped_index_is_gone_from_its_table(chained):
+    assert [i.name for i in tables.open_table(chained.location, "captions").describe_indices()] == ["by_text"]
+    assert dropped(chained, "DROP INDEX by_text") == {"by_text"}
+    assert tables.open_table(chained.location, "captions").describe_indices() == []
+
+
+def test_a_dropped_view_may_be_declared_anew(chained):
+    assert dropped(chained, "DROP MATERIALIZED VIEW x") == {"x"}
+    run(chained, "CREATE MATERIALIZED VIEW x WITH (key = 'image_id') AS SELECT image_id FROM images")
+    chained.refresh("x", executor="inline")
+    assert chained.sql("SELECT * FROM x ORDER BY 1").fetchall() == [(1,), (2,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER TABLE captions DROP COLUMN IF EXISTS nothing",
+        "ALTER TABLE nothing DROP COLUMN IF EXISTS nothing",
+        "DROP MATERIALIZED VIEW IF EXISTS nothing",
+        "DROP INDEX IF EXISTS nothing",
+    ],
+)
+def test_if_exists_is_content_without(chained, text):
+    before = state(chained)
+    assert run(chained, text) == []
+    assert state(chained) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ALTER TABLE captions DROP COLUMN siz", "no generated column 'siz' of captions; did you mean 'size'?"),
+        ("ALTER TABLE captons DROP COLUMN size", "no table 'captons'; did you mean 'captions'?"),
+        ("DROP MATERIALIZED VIEW y", "no materialized view 'y'"),
+        ("DROP MATERIALIZED VIEW captions", "no materialized view 'captions'"),
+        ("DROP INDEX by_txt", "no index 'by_txt'; did you mean 'by_text'?"),
+    ],
+)
+def test_missing(chained, text, message):
+    before = state(chained)
+    with pytest.raises(NotFoundError) as caught:
+        run(chained, text)
+    assert caught.value.message == message
+    assert state(chained) == before
+
+
+def test_columns_that_were_ingested_stay(chained):
+    with pytest.raises(RefusedError, match="captions.text is no generated column"):
+        run(chained, "ALTER TABLE captions DROP COLUMN text CASCADE")

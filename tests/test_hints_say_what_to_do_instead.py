@@ -1,0 +1,92 @@
+"""A refused statement names the option that does its work; quotes that went wrong are explained."""
+
+from __future__ import annotations
+
+import pytest
+
+from counterbalance.__main__ import main
+from counterbalance.engine.errors import RefusedError, SqlError
+
+
+def fails(lake, text):
+    with pytest.raises((SqlError, RefusedError)) as caught:
+        lake.sql(text).fetchall()
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("SET memory_limit = '1GB'", "--memory"),
+        ("set max_memory='1GB'", "--memory"),
+        ("PRAGMA memory_limit='1GB'", "--memory"),
+        ("SET threads = 4", "--threads"),
+        ("-- faster\nSET threads TO 4;", "--threads"),
+        ("RESET threads", "--threads"),
+        ("SET timezone = 'UTC'", "settings are locked"),
+        ("SET VARIABLE x = 1", "-p NAME=VALUE"),
+        ("PRAGMA show_tables", "SHOW TABLES"),
+        ("ATTACH 'other.db' AS o", "--attach NAME=LAKE"),
+        ("DETACH o", "--attach NAME=LAKE"),
+        ("USE o", "--attach NAME=LAKE"),
+        ("COPY images TO 'x.csv'", "--output"),
+        ("INSTALL httpfs", "counterbalance ingest"),
+        ("LOAD httpfs", "counterbalance ingest"),
+        ("SELECT * FROM read_csv('x.csv')", "counterbalance ingest"),
+        ("DELETE FROM images", "counterbalance ingest"),
+        ("PIVOT images ON split USING count(*)", "SELECT * FROM t PIVOT"),
+        ("PIVOT images ON split", "SELECT * FROM t PIVOT"),
+    ],
+)
+def test_what_to_do_instead(lake, text, hint):
+    error = fails(lake, text)
+    assert error.code == "E3202"
+    assert hint in error.hint
+
+
+def test_the_hint_on_pivot_works(lake):
+    rows = lake.sql("SELECT * FROM (SELECT split FROM images) PIVOT (count(*) FOR split IN ('train', 'val'))")
+    assert rows.fetchall() == [(3, 2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('SELECT * FROM images WHERE split = "train"', "'train'"),
+        ('SELECT * FROM images AS i WHERE i.split = "Train"', "'Train'"),
+        ("SELECT count(*) FROM images WHERE split IN (\"it's\", 'val')", "'it''s'"),
+        ('SELECT * FROM caption_gender WHERE label = "male"', "'male'"),
+    ],
+)
+def test_a_text_in_double_quotes(lake, text, hint):
+    error = fails(lake, text)
+    assert error.code == "E3103"
+    assert error.hint == f"double quotes are for names; a text is written {hint}"
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT trian FROM images", 'SELECT trian FROM images WHERE split = \'a "trian" b\' -- "trian"']
+)
+def test_other_names_get_no_hint_on_quotes(lake, text):
+    assert "double quotes" not in str(fails(lake, text).hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "line", "column"),
+    [
+        ("SELECT * FROM images WHERE key = 'one", "a text begins with ' and does not end", 1, 34),
+        ('SELECT "key FROM images', 'a name begins with " and does not end', 1, 8),
+        ("SELECT 'a' -- it's\n, 'b", "a text begins with ' and does not end", 2, 3),
+    ],
+)
+def test_a_quote_that_does_not_end(lake, text, message, line, column):
+    error = fails(lake, text)
+    assert (error.message, error.code, error.line, error.column) == (message, "E3102", line, column)
+
+
+def test_threads_are_an_option(disk_lake, build, capsys):
+    disk_lake.ingest({"images": build.images(image_id=[1], key=["a"])})
+    assert main(["sql", disk_lake.uri, "SELECT count(*) AS n FROM images", "--threads", "1", "--csv"]) == 0
+    assert capsys.readouterr().out.split() == ["n", "1"]
+    assert main(["sql", disk_lake.uri, "SELECT 1", "--threads", "0"]) == 2
+    assert "--threads" in capsys.readouterr().err

@@ -1,0 +1,84 @@
+"""Rows without the columns that a relation parameter needs: the error names the parameter, the column and the shape."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from counterbalance.engine.errors import SqlError
+from counterbalance.engine.sql import queries
+
+
+def fails(run):
+    with pytest.raises(SqlError) as caught:
+        run().fetchall()
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("call", "start"),
+    [
+        ("demographics(groups := images)", "'groups' of demographics() needs a column 'label', which images has not"),
+        ("demographics(captions)", "'groups' of demographics() needs a column 'label', which captions has not"),
+        ("geography(texts := images)", "'texts' of geography() needs a column 'text', which images has not"),
+        (
+            "retrieval_bias(groups := images)",
+            "'groups' of retrieval_bias() needs a column 'label', which images has not",
+        ),
+        (
+            "over_representation(concepts := (SELECT image_id, key AS concpt FROM images))",
+            "'concepts' of over_representation() needs a column 'concept', which (SELECT",
+        ),
+        ("cooccurrence(concepts := caption_gender)", "'concepts' of cooccurrence() needs a column 'concept', which"),
+        ("crime_words(terms := (SELECT 'x' AS word))", "'terms' of crime_words() needs a column 'term', which"),
+    ],
+)
+def test_a_column_that_is_not_there(lake, call, start):
+    error = fails(lambda: lake.sql(f"SELECT * FROM {call}"))
+    assert error.code == "E3131"
+    assert error.message.startswith(start)
+
+
+def test_the_hint_says_the_shape_and_what_was_given(lake):
+    error = fails(lambda: lake.sql("SELECT * FROM demographics(groups := images)"))
+    assert error.hint.startswith("it takes (image_id BIGINT, label VARCHAR); images has image_id, key, ")
+    error = fails(lambda: lake.audit("demographics", groups="(SELECT image_id, key AS lable FROM images)"))
+    assert error.message.endswith("; did you mean 'lable'?")
+
+
+def test_rows_of_the_caller(lake):
+    error = fails(lambda: lake.audit("demographics", groups=pa.table({"image_id": [1], "gender": ["x"]})))
+    assert (
+        error.message == "'groups' of demographics() needs a column 'label', which <table of 2 columns, 1 rows> has not"
+    )
+
+
+def test_a_column_of_another_type(lake):
+    rows = pa.table({"image_id": [1, 2], "label": [0, 1]})
+    error = fails(lambda: lake.audit("demographics", groups=rows))
+    assert error.message == "'groups' of demographics() needs VARCHAR in column 'label', not int64"
+
+
+def test_an_expression_of_the_user(lake):
+    text = "WITH mine AS (SELECT image_id, key FROM images) SELECT * FROM demographics(mine)"
+    assert (
+        fails(lambda: lake.sql(text)).message == "'groups' of demographics() needs a column 'label', which mine has not"
+    )
+
+
+def test_other_errors_stay_what_they_are(lake):
+    """The argument lacks nothing that the error is about."""
+    error = fails(lambda: lake.sql("SELECT lable FROM demographics(caption_gender)"))
+    assert (error.code, "lable" in error.message) == ("E3103", True)
+    extra = "(SELECT image_id, label, 1 AS more FROM caption_gender)"
+    assert fails(lambda: lake.sql(f"SELECT nothing FROM demographics({extra})")).code == "E3103"
+
+
+def test_columns_are_read_from_the_header():
+    known = queries.queries()
+    columns = {(n, p.name): p.columns for n, q in known.items() for p in q.parameters if p.is_relation}
+    assert columns["demographics", "groups"] == ("image_id", "label")
+    assert columns["crime_words", "terms"] == ("term", "class")
+    assert columns["term_concepts", "terms"] == ("term",)
+    assert columns["retrieval_bias", "hits"] == ("query_id", "item_id", "rank", "score")
+    assert columns["retrieval_bias", "queries"] == ()
