@@ -97,7 +97,9 @@ def main() -> None:
     items, queries = items[:-QUERIES], items[-QUERIES:]
     truth = nearest(queries, items, K, metric="cosine").columns.reshape(QUERIES, K).tolist()
     with tempfile.TemporaryDirectory(prefix="counterbalance-bench-") as folder:
-        print(harness.table(ours(Path(folder), items, queries, truth, options.without) + faiss_ivf(items, queries, truth)))
+        print(
+            harness.table(ours(Path(folder), items, queries, truth, options.without) + faiss_ivf(items, queries, truth))
+        )
 
 
 if __name__ == "__main__":

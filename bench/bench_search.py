@@ -6,14 +6,19 @@ All answer with the mean score of the last neighbour. At scale ``small`` there a
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from counterbalance.engine.search.nearest import nearest
 
-SIZES = {"50 nearest, 10 k x 100 k x 512, L2": (10_000, 100_000, 50, "l2"), "top 100, 25 k x 5 k x 512, cosine": (25_000, 5_000, 100, "cosine")}
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SIZES = {
+    "50 nearest, 10 k x 100 k x 512, L2": (10_000, 100_000, 50, "l2"),
+    "top 100, 25 k x 5 k x 512, cosine": (25_000, 5_000, 100, "cosine"),
+}
 BLOCK = 500
 
 

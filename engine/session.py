@@ -449,22 +449,61 @@ class Session:
         self._stored[shown] = (pinned, stored, dataset)
         trusted_codes = stored in pinned.snapshot.coded
         codes = {c: v for (t, c), v in pinned.codes.items() if t == stored and None not in v} if trusted_codes else {}
-        self._sources[shown] = lambda connection: register(connection, shown, dataset, codes=codes, hidden=hidden)
-        if bytes_of(dataset):
-            self._sources[shown + pictures.SUFFIX] = lambda connection: register(
-                connection, shown + pictures.SUFFIX, dataset, codes=codes, hidden=hidden, with_bytes=True
-            )
-        if hasattr(self._connection, "_register_arrow_source"):
-            self._sources[shown + COUNTED] = lambda connection: register(
-                connection, shown + COUNTED, dataset, codes=codes, hidden=hidden, to_count=True
-            )
-        if codes and hasattr(self._connection, "_register_arrow_source"):
-            self._codes[shown] = codes
-            name = f"{shown}__codes"
-            self._sources[name] = lambda connection: register(
-                connection, name, dataset, codes=codes, hidden=hidden, show_codes=True
-            )
+        self._register_ways(shown, dataset, codes, hidden)
         return shown
+
+    def _register_ways(
+        self,
+        shown: str,
+        dataset: lance.LanceDataset,
+        codes: Mapping[str, list[str | None]],
+        hidden: frozenset[str],
+        condition: str | None = None,
+    ) -> None:
+        """A stored table under the names that the rewrites of a query ask for."""
+
+        def way(suffix: str, **how: bool) -> None:
+            name = shown + suffix
+            self._sources[name] = lambda connection: register(
+                connection, name, dataset, codes=codes, hidden=hidden, condition=condition, **how
+            )
+
+        way("")
+        if bytes_of(dataset):
+            way(pictures.SUFFIX, with_bytes=True)
+        if hasattr(self._connection, "_register_arrow_source"):
+            way(COUNTED, to_count=True)
+            if codes:
+                self._codes[shown] = codes
+                way("__codes", show_codes=True)
+
+    def failed(self, name: str, column: str) -> bool:
+        """Whether a generated column of a registered relation has rows whose function failed."""
+        from counterbalance.engine.refresh import failures as recorded
+
+        pinned, stored, _ = self._stored[name]
+        return len(recorded.of_column(pinned.location, stored, column)) > 0
+
+    def narrowed(self, name: str, condition: str) -> str | None:
+        """Registered name of the rows of a stored relation that a Lance filter keeps, or ``None``."""
+        if name not in self._stored or not hasattr(self._connection, "_register_arrow_source"):
+            return None
+        pinned, stored, dataset = self._stored[name]
+        key = f"{name} {condition}"
+        if key not in self._computed:
+            hidden = frozenset() if self.sensitive else fresh.hidden_columns(pinned.declared, stored)
+            shown = f"{name}__only_{len(self._sources)}"
+            self._register_ways(shown, dataset, dict(self._codes.get(name, {})), hidden, condition)
+            self._computed[key] = shown
+        return self._computed[key]
+
+    def found(self, key: str, make: Callable[[], pa.Table]) -> str:
+        """Registered name of rows that are made once a session."""
+        if key not in self._computed:
+            rows, shown = make(), f"found__{len(self._sources)}_{self._token}"
+            self._sources[shown] = lambda connection: connection.register(shown, rows)
+            self._computed[key] = shown
+        return self._computed[key]
 
     def _register_all_labels(self, pinned: _Pinned, shown: str) -> str:
         """Open and sensitive labels together, under a name that no text can know."""

@@ -92,16 +92,27 @@ def test_a_table_without_rows_may_have_columns(empty_lake, build):
 
 def test_if_not_exists_takes_the_same_expression_only(lake):
     first = add(lake, "ALTER TABLE captions ADD COLUMN c AS (vader(text))")
-    versions = tables.latest_version(lake.location, "meta/definitions"), tables.latest_version(lake.location, "captions")
+    versions = (
+        tables.latest_version(lake.location, "meta/definitions"),
+        tables.latest_version(lake.location, "captions"),
+    )
     assert add(lake, "ALTER TABLE captions ADD COLUMN IF NOT EXISTS c AS (VADER( TEXT ) -- same\n)") == first
     with pytest.raises(SqlError, match="another expression: vader"):
         add(lake, "ALTER TABLE captions ADD COLUMN IF NOT EXISTS c AS (vader(text) + 1)")
     with pytest.raises(SqlError, match="another expression"):
         add(lake, "ALTER TABLE captions ADD COLUMN IF NOT EXISTS c FLOAT AS (vader(text))")
-    assert versions == (tables.latest_version(lake.location, "meta/definitions"), tables.latest_version(lake.location, "captions"))
+    assert versions == (
+        tables.latest_version(lake.location, "meta/definitions"),
+        tables.latest_version(lake.location, "captions"),
+    )
 
 
 def test_the_journal_says_what_was_declared(lake):
     add(lake, "ALTER TABLE captions ADD COLUMN c AS (1)")
     last = system.relation(lake.location, "runs", {}).to_pylist()[-1]
-    assert (last["kind"], last["target"], last["mode"], last["state"]) == ("declare", "captions.c", "declared", "finished")
+    assert (last["kind"], last["target"], last["mode"], last["state"]) == (
+        "declare",
+        "captions.c",
+        "declared",
+        "finished",
+    )

@@ -144,9 +144,9 @@ def test_table_of_another_tool_has_no_key_that_is_known(declared):
     with pytest.raises(CounterbalanceError, match="of_others was made by another tool") as caught:
         declare.add_column(declared.location, read("ALTER TABLE of_others ADD COLUMN c AS (a)"))
     assert "CREATE MATERIALIZED VIEW" in caught.value.hint
-    assert declare.create_view(declared.location, read("CREATE MATERIALIZED VIEW own WITH (key = 'a') AS FROM of_others")).reads == (
-        ("of_others", "a"),
-    )
+    assert declare.create_view(
+        declared.location, read("CREATE MATERIALIZED VIEW own WITH (key = 'a') AS FROM of_others")
+    ).reads == (("of_others", "a"),)
 
 
 def test_no_lake(tmp_path):

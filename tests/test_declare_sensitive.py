@@ -64,7 +64,10 @@ def test_a_star_shows_sensitive_columns_with_a_purpose_only(lake):
 
 
 def test_a_sensitive_view_is_closed_to_other_views(lake):
-    run(lake, "CREATE MATERIALIZED VIEW v WITH (key = 'caption_id', sensitive = true) AS SELECT caption_id FROM captions")
+    run(
+        lake,
+        "CREATE MATERIALIZED VIEW v WITH (key = 'caption_id', sensitive = true) AS SELECT caption_id FROM captions",
+    )
     with pytest.raises(SensitiveError):
         view(lake, "SELECT caption_id FROM v", "w")
     assert view(lake, "SELECT caption_id FROM v", "w", purpose=PURPOSE).sensitive
@@ -73,7 +76,15 @@ def test_a_sensitive_view_is_closed_to_other_views(lake):
 
 def test_perceived_labels_are_rows_for_a_purpose(lake, build):
     lake.ingest(
-        {"labels": build.labels(label_id=[91, 92], image_id=[1, 2], attribute=["perceived_gender"] * 2, value=["a", "b"], annotator=["x"] * 2)}
+        {
+            "labels": build.labels(
+                label_id=[91, 92],
+                image_id=[1, 2],
+                attribute=["perceived_gender"] * 2,
+                value=["a", "b"],
+                annotator=["x"] * 2,
+            )
+        }
     )
     open_ = view(lake, "SELECT label_id, value FROM labels", "open", "label_id")
     closed = view(lake, "SELECT label_id, value FROM labels", "closed", "label_id", purpose=PURPOSE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 
 import pytest
@@ -17,15 +18,29 @@ VIEW = "CREATE MATERIALIZED VIEW IF NOT EXISTS v WITH (key = 'image_id') AS SELE
 
 
 @pytest.fixture
-def path(tmp_path, build):
-    lake = cb.connect(tmp_path / "test.lake")
+def path(disk_lake, build):
+    disk_lake.ingest(
+        {
+            "images": build.images(image_id=[1, 2], key=["a", "b"]),
+            "captions": build.captions(caption_id=[11, 12, 13], image_id=[1, 1, 2], text=["one", "two", "three"]),
+        }
+    )
+    return disk_lake.uri
+
+
+@pytest.fixture(scope="module")
+def refreshed(tmp_path_factory, build):
+    lake = cb.connect(tmp_path_factory.mktemp("kills") / "test.lake")
     lake.ingest(
         {
             "images": build.images(image_id=[1, 2], key=["a", "b"]),
             "captions": build.captions(caption_id=[11, 12, 13], image_id=[1, 1, 2], text=["one", "two", "three"]),
         }
     )
-    return tmp_path / "test.lake"
+    say(lake, ADD)
+    say(lake, VIEW)
+    lake.refresh(executor="inline")
+    return lake.uri
 
 
 def killed(spawn, path, text, step):
@@ -64,13 +79,10 @@ def test_create_view(spawn, path, step):
     assert lake.sql("SELECT * FROM v ORDER BY 1").fetchall() == [(1, 2), (2, 1)]
 
 
-@pytest.mark.parametrize("step", ["column", "stored", "definition", "end"])
+@pytest.mark.parametrize("step", ["stored", "end"])
 @pytest.mark.parametrize("text", ["ALTER TABLE captions DROP COLUMN size", "DROP MATERIALIZED VIEW v"])
-def test_drop(spawn, path, step, text):
-    lake = cb.connect(path)
-    say(lake, ADD)
-    say(lake, VIEW)
-    lake.refresh(executor="inline")
+def test_drop(spawn, refreshed, tmp_path, step, text):
+    path = shutil.copytree(refreshed, tmp_path / "test.lake")
     killed(spawn, path, text, step)
     target = "v" if "VIEW" in text else "captions.size"
     lake = cb.connect(path)
@@ -82,6 +94,7 @@ def test_drop(spawn, path, step, text):
         assert lake.sql("SELECT size FROM captions ORDER BY caption_id").fetchall() == [(3,), (3,), (5,)]
         assert lake.sql("SELECT * FROM v ORDER BY 1").fetchall() == [(1, 2), (2, 1)]
     else:
-        assert tables.open_table(lake.location, "v") is None or "size" not in tables.open_table(lake.location, "captions").schema.names
+        view, captions = (tables.open_table(lake.location, name) for name in ("v", "captions"))
+        assert (view is None, "size" not in captions.schema.names) == ("VIEW" in text, "COLUMN" in text)
         say(lake, ADD)
         say(lake, VIEW)

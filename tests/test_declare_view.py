@@ -36,12 +36,25 @@ def test_a_chain_may_be_declared_before_anything_is_refreshed(disk_lake, build):
     )
     notes: list[str] = []
     run(disk_lake, "ALTER TABLE captions ADD COLUMN size AS (length(text))")
-    run(disk_lake, "CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS SELECT image_id, sum(size)::BIGINT AS n FROM captions GROUP BY 1")
+    run(
+        disk_lake,
+        "CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS SELECT image_id, sum(size)::BIGINT AS n FROM captions GROUP BY 1",
+    )
     run(disk_lake, "ALTER TABLE v ADD COLUMN twice AS (2 * n)")
-    run(disk_lake, "CREATE MATERIALIZED VIEW w WITH (key = 'twice') AS SELECT twice, list(image_id) AS ids FROM v GROUP BY 1", notes=notes)
+    run(
+        disk_lake,
+        "CREATE MATERIALIZED VIEW w WITH (key = 'twice') AS SELECT twice, list(image_id) AS ids FROM v GROUP BY 1",
+        notes=notes,
+    )
     run(disk_lake, "CREATE INDEX ON w USING label_list (ids)")
     assert notes == ["the key is checked by the first refresh: the view reads what was not refreshed yet"]
-    assert [d.target for d in definitions.load(disk_lake.location).order()] == ["captions.size", "v", "v.twice", "w", "w_ids_label_list"]
+    assert [d.target for d in definitions.load(disk_lake.location).order()] == [
+        "captions.size",
+        "v",
+        "v.twice",
+        "w",
+        "w_ids_label_list",
+    ]
     for target in ("v.twice", "w"):
         disk_lake.refresh(target, executor="inline")
     assert disk_lake.sql("SELECT * FROM v ORDER BY image_id").fetchall() == [(1, 6, 12), (2, 5, 10)]
@@ -49,7 +62,10 @@ def test_a_chain_may_be_declared_before_anything_is_refreshed(disk_lake, build):
 
 
 def test_types_of_what_is_only_declared(lake):
-    run(lake, "CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS SELECT image_id, avg(similarity) AS s FROM captions GROUP BY 1")
+    run(
+        lake,
+        "CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS SELECT image_id, avg(similarity) AS s FROM captions GROUP BY 1",
+    )
     run(lake, "ALTER TABLE v ADD COLUMN low AS (s < 0.5)")
     types = planning.Catalog(lake.location).types("v")
     assert types == {"image_id": pa.int64(), "s": pa.float64(), "low": pa.bool_()}
@@ -102,13 +118,19 @@ def test_reads_of_a_star_are_the_columns_it_stands_for(lake):
 
 def test_if_not_exists_takes_the_same_query_only(lake):
     first = run(lake, "CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS SELECT image_id, width FROM images")
-    again = run(lake, "CREATE MATERIALIZED VIEW IF NOT EXISTS v WITH (key = 'image_id') AS select image_id,\n width FROM images -- same")
+    again = run(
+        lake,
+        "CREATE MATERIALIZED VIEW IF NOT EXISTS v WITH (key = 'image_id') AS select image_id,\n width FROM images -- same",
+    )
     assert again == first
 
 
 def test_a_sample_with_a_seed_and_a_key_of_two_columns(lake):
     text = "SELECT caption_id, image_id FROM captions USING SAMPLE reservoir(5 ROWS) REPEATABLE (7)"
-    assert run(lake, f"CREATE MATERIALIZED VIEW v WITH (key = 'image_id, caption_id') AS {text}").key == ("image_id", "caption_id")
+    assert run(lake, f"CREATE MATERIALIZED VIEW v WITH (key = 'image_id, caption_id') AS {text}").key == (
+        "image_id",
+        "caption_id",
+    )
 
 
 def test_a_key_column_called_like_anything(lake):

@@ -155,6 +155,16 @@ def test_workers_end_when_their_parent_is_killed(jobs, disk_lake, build, tmp_pat
         os.kill(int(file.read_text()), 9)
 
 
+def test_closed_streams_of_the_parent_do_no_harm(jobs, disk_lake, build, project_root):
+    jobs.captions(disk_lake, build, [f"text {i}" for i in range(200)])
+    job = jobs.job(disk_lake, "x_environment(text)")
+    program = project_root / "tests" / "programs" / "run_job.py"
+    command = [sys.executable, str(program), "local", job.to_json(), "2", "0", "99", "100", "199"]
+    done = subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command], check=False, cwd="/")
+    assert done.returncode == 0
+    assert len(jobs.spooled(disk_lake, job)) == 200
+
+
 def test_a_worker_is_ready_soon(run):
     began = time.perf_counter()
     _, events = run("x_vowels(text)", Local(workers=1))

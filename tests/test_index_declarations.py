@@ -31,7 +31,7 @@ TAKES = {
     "label_list": {"tags"},
     "fts": {"split"},
     "ivf_rq": VECTORS["ivf_rq"],
-    **{kind: VECTORS["ivf_flat"] for kind in ("ivf_flat", "ivf_sq", "ivf_pq", "ivf_hnsw_sq")},
+    **dict.fromkeys(("ivf_flat", "ivf_sq", "ivf_pq", "ivf_hnsw_sq"), VECTORS["ivf_flat"]),
 }
 
 
@@ -58,7 +58,10 @@ def test_the_kind_that_is_taken_when_none_is_named(column, kind):
 @pytest.mark.parametrize(
     ("spec", "options"),
     [
-        (IndexSpec("x", "INVERTED", "split", {"STEM": "no", "language": "german"}), {"stem": False, "language": "German"}),
+        (
+            IndexSpec("x", "INVERTED", "split", {"STEM": "no", "language": "german"}),
+            {"stem": False, "language": "German"},
+        ),
         (IndexSpec("x", "ivf_rq", "embedding", {"metric": "L2", "nbits": "4"}), {"metric": "l2", "nbits": 4}),
         (IndexSpec("x", "ivf_pq", "embedding", {"num_sub_vectors": 16}), {"num_sub_vectors": 16}),
         (IndexSpec("x", "IVF_FLAT", "odd", {"num_partitions": 7}), {"num_partitions": 7}),
@@ -96,7 +99,9 @@ def test_what_is_refused(kind, column, options, code, words):
 def test_a_declaration_survives_json():
     spec = IndexSpec("nach_aussehen", "ivf_rq", "embedding", {"nbits": 4, "metric": "dot"})
     assert IndexSpec.from_json(spec.to_json()) == spec
-    assert spec.to_json() == IndexSpec(spec.name, spec.kind, spec.column, dict(reversed(spec.options.items()))).to_json()
+    assert (
+        spec.to_json() == IndexSpec(spec.name, spec.kind, spec.column, dict(reversed(spec.options.items()))).to_json()
+    )
 
 
 def test_defaults_hold_where_nothing_is_given():

@@ -14,13 +14,13 @@ from counterbalance.engine.search.recall import recall
 from counterbalance.engine.search.scan import exact
 from counterbalance.engine.search.stored import candidates
 
-D = 32
+D, FLOAT = 32, pa.float32()
 CENTRES = np.random.default_rng(0).normal(size=(40, D))
 SCALAR = [("btree", "id"), ("bitmap", "g"), ("label_list", "tags"), ("fts", "text")]
 VECTOR = ["ivf_rq", "ivf_flat", "ivf_sq", "ivf_pq", "ivf_hnsw_sq"]
 
 
-def rows(start, count, kind=pa.float32(), *, nulls=False):
+def rows(start, count, kind=FLOAT, *, nulls=False):
     rng = np.random.default_rng(start + 1)
     vectors = CENTRES[rng.integers(0, len(CENTRES), count)] + 0.4 * rng.normal(size=(count, D))
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.astype(kind.to_pandas_dtype()).ravel(), kind), D)
@@ -227,7 +227,9 @@ def test_building_again_gives_the_same_answers(write):
         query = CENTRES[5].astype(np.float32)
         answers.append(candidates(dataset, coverage(dataset, "it"), "id", query, 10, probes=2)["id"].to_pylist())
     assert set(answers[0]) & set(answers[1])
-    first, second = (recall(dataset, spec, queries=25, seed=4).drop_columns(["milliseconds", "exact_milliseconds"]) for _ in range(2))
+    first, second = (
+        recall(dataset, spec, queries=25, seed=4).drop_columns(["milliseconds", "exact_milliseconds"]) for _ in range(2)
+    )
     assert first.equals(second)
 
 

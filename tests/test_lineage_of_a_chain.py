@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import counterbalance as cb
 from counterbalance.engine.catalog import declare
 from counterbalance.engine.catalog.lineage import SCHEMA, lineage
 from counterbalance.engine.errors import NotFoundError
@@ -13,8 +14,10 @@ DO = {AddColumn: declare.add_column, CreateView: declare.create_view, CreateInde
 SELECT = "SELECT c.image_id, max(c.size) AS longest, count(*) AS n FROM captions AS c JOIN images AS i USING (image_id) WHERE i.width > 1 GROUP BY 1"
 
 
-@pytest.fixture
-def chained(lake):
+@pytest.fixture(scope="module")
+def chained(tmp_path_factory, build):
+    lake = cb.connect(tmp_path_factory.mktemp("lineage") / "test.lake")
+    lake.ingest({"images": build.images(image_id=[1], key=["a"])})
     for text in (
         "ALTER TABLE captions ADD COLUMN size AS (length(text))",
         f"CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS {SELECT}",
@@ -74,20 +77,27 @@ def test_a_column_of_a_view_is_made_of_the_columns_in_its_value(chained):
 
 def test_a_table_as_a_whole(chained):
     names = [n for _, n, _ in steps(chained, "images", "downstream")]
-    assert names == ["v", "v.image_id", "by_twice", "v.twice"] or names == ["v", "by_twice", "v.twice"]
+    assert names == ["v", "by_twice", "v.twice"]
     assert steps(chained, "images", "upstream") == []
 
 
 def test_how_is_the_sql_of_the_step(chained):
     how = {r["name"]: r["how"] for r in lineage(chained.location, "by_twice").to_pylist()}
-    assert how == {"v.twice": "btree (twice)", "v.longest": "2 * longest", "captions.size": SELECT, "captions.text": "length(text)"}
+    assert how == {
+        "v.twice": "btree (twice)",
+        "v.longest": "2 * longest",
+        "captions.size": SELECT,
+        "captions.text": "length(text)",
+    }
 
 
 def test_a_thing_without_relations_has_no_rows(chained):
     assert len(lineage(chained.location, "detections.score")) == 0
 
 
-@pytest.mark.parametrize(("name", "near"), [("captions.sise", "captions.size"), ("by_twyce", "by_twice"), ("captons", "captions")])
+@pytest.mark.parametrize(
+    ("name", "near"), [("captions.sise", "captions.size"), ("by_twyce", "by_twice"), ("captons", "captions")]
+)
 def test_unknown_name(chained, name, near):
     with pytest.raises(NotFoundError, match=f"did you mean '{near}'"):
         lineage(chained.location, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 
 import pytest
@@ -63,7 +64,9 @@ def test_seconds_count_as_past():
     assert last_due("30 6 * * *", at(2026, 3, 1, 6, 29, 59, 999_999)) == at(2026, 2, 28, 6, 30)
 
 
-@pytest.mark.parametrize("text", ["", "daily", "@dayly", "* * * *", "* * * * * *", "60 * * * *", "0 0 31 2 *", "0 0 30 2 *", "a b c d e"])
+@pytest.mark.parametrize(
+    "text", ["", "daily", "@dayly", "* * * *", "* * * * * *", "60 * * * *", "0 0 31 2 *", "0 0 30 2 *", "a b c d e"]
+)
 def test_no_schedule(text):
     with pytest.raises(RequestError) as caught:
         validate(text)
@@ -71,12 +74,14 @@ def test_no_schedule(text):
     assert "@daily" in caught.value.hint
 
 
-@given(st.text(max_size=30) | st.lists(st.sampled_from(["*", "1", "/", "-", ",", "#", "L", "W", "5", " ", "99"]), max_size=14).map("".join))
+@given(
+    st.text(max_size=30)
+    | st.lists(st.sampled_from(["*", "1", "/", "-", ",", "#", "L", "W", "5", " ", "99"]), max_size=14).map("".join)
+)
 def test_any_text_is_a_schedule_or_refused(text):
-    try:
+    with contextlib.suppress(RequestError):
         validate(text)
-    except RequestError as error:
-        assert error.code == "E3080"
+        assert next_time(text, at(2026, 1, 1)) > at(2026, 1, 1)
 
 
 def test_names_are_what_cron_says():

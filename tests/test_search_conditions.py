@@ -90,7 +90,9 @@ def test_as_duckdb_has_it(lake):
     with lake.session() as session:
         for text in GOOD:
             expected = session.sql(f"SELECT id FROM rows WHERE {text}\n ORDER BY id").fetchall()
-            got = session.sql("SELECT id FROM vector_search(rows, 'embedding', [1, 1], k := 99, where := $w) ORDER BY id", w=text)
+            got = session.sql(
+                "SELECT id FROM vector_search(rows, 'embedding', [1, 1], k := 99, where := $w) ORDER BY id", w=text
+            )
             assert got.fetchall() == expected, text
             assert expected, text
 
@@ -141,7 +143,9 @@ def test_more_than_a_condition_is_refused(text):
     assert caught.value.code in {"E3250", "E3452"}
 
 
-@pytest.mark.parametrize("text", ["", "  ", "id =", "id = 1)", "id = 1) OR (1 = 1", "'", "id = 'x", "(" * 5000 + "1" + ")" * 5000])
+@pytest.mark.parametrize(
+    "text", ["", "  ", "id =", "id = 1)", "id = 1) OR (1 = 1", "'", "id = 'x", "(" * 5000 + "1" + ")" * 5000]
+)
 def test_what_cannot_be_read(text):
     with pytest.raises(CounterbalanceError) as caught:
         lance_filter(text, SCHEMA, "rows")

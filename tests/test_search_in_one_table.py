@@ -154,7 +154,7 @@ def test_every_parameter_by_place_and_by_name(lake, lookup):
     where = "'split = ''val'''"
     places = f"pictures, 'embedding', '21', 3, {where}, 'l2', 4, 20, '{lookup}'"
     names = (
-        f"\"table\" := pictures, \"column\" := 'embedding', query := $text, k := 3, \"where\" := {where}, "
+        f'"table" := pictures, "column" := \'embedding\', query := $text, k := 3, "where" := {where}, '
         f"metric := 'l2', nprobes := 4, refine := 20, embed := '{lookup}'"
     )
     for call in (places, names, names.replace('"', "")):

@@ -111,7 +111,7 @@ def test_a_bar_goes_to_stderr(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert "reading" in err
-    assert "1,000 rows of 1,000 rows" in err
+    assert "1,000 of 1,000 rows" in err
 
 
 def test_nothing(capsys):

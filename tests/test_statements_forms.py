@@ -24,14 +24,18 @@ FORMS = {
     "ALTER TABLE t ADD COLUMN c STRUCT(a INTEGER, b DECIMAL(10, 2)) AS (f(x))": AddColumn(
         "t", "c", "STRUCT(a INTEGER, b DECIMAL(10, 2))", "f(x)"
     ),
-    "ALTER TABLE t ADD COLUMN c INTEGER GENERATED ALWAYS AS (a + (b)) STORED": AddColumn("t", "c", "INTEGER", "a + (b)"),
+    "ALTER TABLE t ADD COLUMN c INTEGER GENERATED ALWAYS AS (a + (b)) STORED": AddColumn(
+        "t", "c", "INTEGER", "a + (b)"
+    ),
     "ALTER TABLE t ADD COLUMN date AS (1)": AddColumn("t", "date", None, "1"),
     "ALTER TABLE t ADD COLUMN c AS (replace(x, ')', '(''') || \"a)b\")": AddColumn(
         "t", "c", None, "replace(x, ')', '(''') || \"a)b\""
     ),
     "ALTER TABLE t DROP COLUMN c": DropColumn("t", "c"),
     "ALTER TABLE t DROP COLUMN IF EXISTS c CASCADE;": DropColumn("t", "c", if_exists=True, cascade=True),
-    "CREATE MATERIALIZED VIEW v WITH (key = 'a, b') AS SELECT a, b FROM t": CreateView("v", "SELECT a, b FROM t", ("a", "b")),
+    "CREATE MATERIALIZED VIEW v WITH (key = 'a, b') AS SELECT a, b FROM t": CreateView(
+        "v", "SELECT a, b FROM t", ("a", "b")
+    ),
     "CREATE OR REPLACE MATERIALIZED VIEW v WITH (key = 'a', schedule = '0 6 * * *') AS FROM t;": CreateView(
         "v", "FROM t", ("a",), {"schedule": "0 6 * * *"}, replace=True
     ),

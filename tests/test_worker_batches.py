@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -190,3 +191,34 @@ def test_a_fragment_that_is_gone_is_done(jobs, disk_lake, build):
     jobs.captions(disk_lake, build, TEXTS)
     job = jobs.job(disk_lake, "x_vowels(text)")
     assert [e.done for e in Worker(job).run(Task(0, 99, 0, 10))] == [True]
+
+
+def test_a_batch_is_appended_while_the_guard_is_held_and_at_no_other_time(jobs, disk_lake, build):
+    """The guard is what keeps a worker from ending itself in the middle of an append."""
+    jobs.captions(disk_lake, build, TEXTS)
+    job = jobs.job(disk_lake, "x_vowels(text)")
+    sizes = []
+
+    def size():
+        return sum(f.stat().st_size for f in (Path(disk_lake.uri) / job.spool).glob("*"))
+
+    @contextmanager
+    def guard():
+        sizes.append(size())
+        yield
+        sizes.append(size())
+
+    class Again:
+        def __enter__(self):
+            self.one = guard()
+            return self.one.__enter__()
+
+        def __exit__(self, *error):
+            return self.one.__exit__(*error)
+
+    list(Worker(job, Again()).run(jobs.tasks(disk_lake, job)[0]))
+    assert len(sizes) == 2 * 5
+    assert sizes[0] == 0
+    assert sizes[1:-1:2] == sizes[2::2]
+    assert sizes[-1] == size()
+    assert sizes == sorted(sizes)

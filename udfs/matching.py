@@ -13,6 +13,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.udfs.lemma import lemmas_of, lemmatized
@@ -25,6 +27,16 @@ if TYPE_CHECKING:
     Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 _HYPHEN: Final = re.compile("(?<=\\w)[-\u00ad\u2010\u2011](?=\\w)")
+
+
+def forms_of(term: str) -> list[frozenset[str]]:
+    """What stands for a term: sets of lemmas, all of which a text must have.
+
+    Example:
+        >>> [sorted(form) for form in forms_of("money-laundering")]
+        [['launder', 'money'], ['moneylaundering']]
+    """
+    return [frozenset(lemmas_of(form)) for form in _forms(term)]
 
 
 class Matcher:
@@ -63,7 +75,21 @@ class Matcher:
         """Row numbers and labels of all finds, by row, then label; each pair once."""
         if not len(self._labels):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        at, lemmas = self._lemmas(rows)
+        return self._whole(*self._lemmas(rows))
+
+    def find_in(self, lists: pa.Array) -> tuple[Integers, Integers]:
+        """The same for texts of which the lemmas are given, as lists of strings."""
+        if not len(self._labels):
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        ids = pc.index_in(pc.list_flatten(lists), value_set=pa.array(list(self._ids), pa.string()))
+        known = np.asarray(ids.is_valid())
+        at = pc.list_parent_indices(lists).to_numpy()[known].astype(np.int64)
+        lemmas = ids.drop_null().to_numpy().astype(np.int64)
+        at, lemmas, _ = _pairs(at, lemmas)
+        return self._whole(at, lemmas)
+
+    def _whole(self, at: Integers, lemmas: Integers) -> tuple[Integers, Integers]:
+        """Rows and labels from distinct pairs of a row and a lemma."""
         repeats = self._starts[lemmas + 1] - self._starts[lemmas]
         places = self._places[_ranges(self._starts[lemmas], repeats)]
         at, places, counts = _pairs(np.repeat(at, repeats), places)

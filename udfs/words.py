@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from counterbalance.engine import lists
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
-from counterbalance.engine.functions import Parameter, udf
+from counterbalance.engine.functions import Function, Parameter, udf
+from counterbalance.engine.sql.through import Through, answered_from
 from counterbalance.udfs import countries, wordlists
 from counterbalance.udfs.lemma import lemmatized
-from counterbalance.udfs.matching import matcher
+from counterbalance.udfs.matching import forms_of, matcher
 from counterbalance.udfs.rows import Rows, apply
 
 if TYPE_CHECKING:
@@ -159,6 +160,34 @@ def country_mentions(text: pa.Array | pa.ChunkedArray, matching: str = "lemmas",
     return apply(text, lambda rows: _named(rows, *find(rows), names), _STRINGS)
 
 
+def _matches_in(words: pa.Array, terms: Sequence[str | None] | str | None) -> pa.Array:
+    """``matches`` of texts whose lemmas are given."""
+    found = np.zeros(len(words), np.bool_)
+    found[matcher(_terms(terms) or ()).find_in(words)[0]] = True
+    return pa.array(found, mask=words.is_null().to_numpy(zero_copy_only=False))
+
+
+def _match_terms_in(words: pa.Array, terms: Sequence[str | None] | str | None) -> pa.Array:
+    """``match_terms`` of texts whose lemmas are given."""
+    known = _terms(terms) or ()
+    at, places = matcher(known).find_in(words)
+    return _lists(len(words), at, places, pa.array(known, pa.string()), words.is_null() if words.null_count else None)
+
+
+def _forms(terms: Sequence[str | None] | str | None) -> list[tuple[str, frozenset[str]]] | None:
+    """What is looked for in lemmas; ``None`` when a term can never occur, which the function itself shall say."""
+    found = [(term, form) for term in _terms(terms) or () for form in forms_of(term)]
+    return found if all(form for _, form in found) else None
+
+
+_WORDS: Final = [Parameter("words", _STRINGS), _TERMS]
+answered_from("matches", Through("lemmas", Function("matches_in", _matches_in, tuple(_WORDS), pa.bool_(), "1"), _forms))
+answered_from(
+    "match_terms",
+    Through("lemmas", Function("match_terms_in", _match_terms_in, tuple(_WORDS), _STRINGS, "1"), _forms),
+)
+
+
 def _terms(terms: Sequence[str | None] | str | None) -> tuple[str, ...] | None:
     """The terms, each once; a list's where a name is given."""
     if isinstance(terms, str):
@@ -179,5 +208,9 @@ def _listed(name: str) -> pa.Table:
 
 def _named(rows: Rows, at: Integers, places: Integers, names: pa.StringArray) -> pa.Array:
     """A list for each row of the names at its places."""
-    offsets = pa.array(np.searchsorted(at, np.arange(len(rows) + 1)), pa.int32())
-    return pa.ListArray.from_arrays(offsets, names.take(pa.array(places)), type=_STRINGS, mask=rows.mask())
+    return _lists(len(rows), at, places, names, rows.mask())
+
+
+def _lists(count: int, at: Integers, places: Integers, names: pa.StringArray, mask: pa.Array | None) -> pa.Array:
+    offsets = pa.array(np.searchsorted(at, np.arange(count + 1)), pa.int32())
+    return pa.ListArray.from_arrays(offsets, names.take(pa.array(places)), type=_STRINGS, mask=mask)

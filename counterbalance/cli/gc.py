@@ -29,7 +29,7 @@ def _age(_context: click.Context, _option: click.Parameter, value: str) -> dt.ti
         raise click.BadParameter(f"{value!r} is no age; write 7d, 12h, 2w, 0 …") from None
 
 
-@declare("gc", examples=EXAMPLES, short_help="Give back what nobody needs: old versions, leftovers, deleted rows.")
+@declare("gc", examples=EXAMPLES, short_help="Give back old versions, leftovers and deleted rows.")
 @click.argument("lake", type=click.Path())
 @click.option(
     "--older-than", default="7d", show_default=True, callback=_age, metavar="AGE", help="Keep what is younger."

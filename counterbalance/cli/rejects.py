@@ -31,7 +31,7 @@ ORDER BY try_cast(key AS BIGINT), key, error_id
 """
 
 
-@declare("errors", examples=EXAMPLES, short_help="List what an ingest refused or a function failed for, and why.")
+@declare("errors", examples=EXAMPLES, short_help="List what was refused or failed, and why.")
 @click.argument("lake", type=click.Path())
 @click.argument("target", required=False)
 @click.option("--code", metavar="CODE", help="Only those with this code.")

@@ -166,7 +166,10 @@ class BarReporter(NullReporter):
             self._task = self._bar.add_task(event.stage, total=event.total, share="", rows="")
         spent = time.monotonic() - self._began
         rate = f" {(event.rows - self._rows) / spent:,.0f}/s" if spent > _MEANINGFUL else ""
-        share = amount(event.done, event.unit) + (f" of {amount(event.total, event.unit)}" if event.total else "")
+        share = amount(event.done, event.unit)
+        if event.total:
+            done = share if event.unit == "bytes" else f"{event.done:,}"
+            share = f"{done} of {amount(event.total, event.unit)}"
         self._bar.update(
             self._task,
             completed=event.done,

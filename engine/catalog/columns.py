@@ -102,7 +102,9 @@ def _unknown_function(error: SqlError) -> SqlError | NotFoundError:
         message = re.split(r"\s+Candidate functions", error.message)[0]
         return SqlError(message, code=error.code, hint=error.hint)
     near = did_you_mean(missing[1], functions())
-    return NotFoundError(f"no function {missing[1]!r}{near}", code="E1041", hint="SELECT * FROM meta.functions lists them")
+    return NotFoundError(
+        f"no function {missing[1]!r}{near}", code="E1041", hint="SELECT * FROM meta.functions lists them"
+    )
 
 
 def _is_sensitive(catalog: Catalog, statement: AddColumn, expression: Expression) -> bool:

@@ -42,7 +42,9 @@ def drop_column(location: Location, statement: DropColumn) -> list[Definition]:
     catalog.require(table)
     if name in catalog.types(table):
         raise RefusedError(
-            f"{table}.{name} is no generated column, and stays", code="E3216", hint=f"generated: {', '.join(known) or 'none'}"
+            f"{table}.{name} is no generated column, and stays",
+            code="E3216",
+            hint=f"generated: {', '.join(known) or 'none'}",
         )
     raise _missing(f"generated column {name!r} of {table}", name, known)
 

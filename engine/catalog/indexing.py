@@ -49,7 +49,9 @@ def create_index(location: Location, statement: CreateIndex) -> Definition:
     if known is not None and statement.if_not_exists:
         if (known.table, known.sql, dict(known.options)) == (new.table, new.sql, dict(new.options)):
             return known
-        raise is_another(f"index {name}", f"column, kind or options, on {known.table} ({known.sql})", "take another name")
+        raise is_another(
+            f"index {name}", f"column, kind or options, on {known.table} ({known.sql})", "take another name"
+        )
     names.check_relation(catalog, name, "an index")
     with journaled(catalog, new.target, "declared"):
         definitions.declare(location, new)

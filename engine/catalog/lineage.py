@@ -107,7 +107,13 @@ def mermaid(location: Location, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-_SHAPES: Final = {"table": ("[(", ")]"), "view": ("[[", "]]"), "column": ("[", "]"), "index": ("{{", "}}"), "list": ("(", ")")}
+_SHAPES: Final = {
+    "table": ("[(", ")]"),
+    "view": ("[[", "]]"),
+    "column": ("[", "]"),
+    "index": ("{{", "}}"),
+    "list": ("(", ")"),
+}
 
 
 def _escaped(name: str) -> str:
@@ -151,7 +157,9 @@ class Graph:
         known = {t.name.lower(): t for t in self._known()}
         found = known.get(name.strip().lower())
         if found is None:
-            raise NotFoundError(f"nothing is named {name!r}{did_you_mean(name, known)}", code="E1044", hint="such as captions.text")
+            raise NotFoundError(
+                f"nothing is named {name!r}{did_you_mean(name, known)}", code="E1044", hint="such as captions.text"
+            )
         return found
 
     def _known(self) -> Iterator[Thing]:
@@ -216,7 +224,9 @@ class Graph:
                     found = reads.origins(reading.tree, reads.schema_of(session, session.relations_read.values()))
             except CounterbalanceError:  # it does not bind any more; what was declared is still known
                 found = {}
-            self._outputs[view.name] = {c: tuple((r, o) for r, o in p if r != SENSITIVE_LABELS) for c, p in found.items()}
+            self._outputs[view.name] = {
+                c: tuple((r, o) for r, o in p if r != SENSITIVE_LABELS) for c, p in found.items()
+            }
         return self._outputs[view.name]
 
     def children(self, thing: Thing) -> list[tuple[Thing, str]]:
@@ -232,6 +242,9 @@ class Graph:
 
     @cached_property
     def _all_parents(self) -> dict[Thing, list[tuple[Thing, str]]]:
-        things = {Thing(d.table, d.name) if d.kind == "column" else Thing(d.name) for d in self._definitions.by_target.values()}
+        things = {
+            Thing(d.table, d.name) if d.kind == "column" else Thing(d.name)
+            for d in self._definitions.by_target.values()
+        }
         things |= {Thing(v, column) for v, view in self._views.items() for column in self._origins(view)}
         return {thing: self.parents(thing) for thing in sorted(things)}

@@ -34,7 +34,9 @@ def check(name: str, what: str) -> None:
     if not _WORD.fullmatch(name):
         raise SqlError(f"{name!r} is no name for {what}", code="E3170", hint=hint)
     if name.lower().endswith(_HIDDEN):
-        raise SqlError(f"{name!r} is no name for {what}: such names are hidden columns of the engine", code="E3170", hint=hint)
+        raise SqlError(
+            f"{name!r} is no name for {what}: such names are hidden columns of the engine", code="E3170", hint=hint
+        )
     if name.lower() in reserved():
         raise SqlError(f"{name!r} is a word of SQL, and no name for {what}", code="E3170", hint="take another name")
 
@@ -45,7 +47,9 @@ def reserved() -> frozenset[str]:
     import duckdb
 
     with duckdb.connect(":memory:") as connection:
-        words = connection.sql("SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'").fetchall()
+        words = connection.sql(
+            "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
+        ).fetchall()
     return frozenset(word for (word,) in words)
 
 
@@ -69,7 +73,9 @@ def check_relation(catalog: Catalog, name: str, what: str) -> None:
     """
     check(name, what)
     if name != name.lower():
-        raise SqlError(f"{name!r} is no name for {what}", code="E3170", hint=f"such names are in lower case: {name.lower()}")
+        raise SqlError(
+            f"{name!r} is no name for {what}", code="E3170", hint=f"such names are in lower case: {name.lower()}"
+        )
     user = _user_of(catalog, name)
     if user is not None:
         raise in_use(f"{name!r} is {user}")

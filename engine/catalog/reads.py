@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,7 @@ from sqlglot.optimizer.scope import Scope, build_scope
 from counterbalance.engine import lists
 from counterbalance.engine.catalog.snapshot import SENSITIVE_LABELS
 from counterbalance.engine.schema import BASE_TABLES
+from counterbalance.engine.search import SIGNATURES
 from counterbalance.engine.sql.expand import Expander
 from counterbalance.engine.sql.parse import DIALECT, parse
 
@@ -123,16 +125,33 @@ def columns_read(tree: exp.Query, schema: Mapping[str, list[str]]) -> Iterator[P
         >>> sorted(columns_read(query, {"captions": ["caption_id", "text", "origin"]}))
         [('captions', 'origin'), ('captions', 'text')]
     """
-    try:
-        root = build_scope(_qualified(tree, schema))
-        scopes = [] if root is None else list(root.traverse())
-    except _SLIPS:
-        scopes = []
+    scopes: list[Scope] = []
+    if not _is_opaque(tree):
+        with contextlib.suppress(*_SLIPS):
+            root = build_scope(_qualified(tree, schema))
+            scopes = [] if root is None else list(root.traverse())
     if not scopes:
         yield from ((t.name, "*") for t in tree.find_all(exp.Table) if t.name in schema)
         return
     for scope in scopes:
         yield from _of_scope(scope, schema)
+
+
+def _is_opaque(tree: exp.Query) -> bool:
+    """Whether it reads columns that it does not name: what a table function or PIVOT takes, what NATURAL joins by."""
+    for node in tree.find_all(exp.Columns, exp.Pivot, exp.Join, exp.Table):
+        if isinstance(node, exp.Columns | exp.Pivot):
+            return True
+        if isinstance(node, exp.Join) and str(node.args.get("method") or "").upper() in {"NATURAL", "POSITIONAL"}:
+            return True
+        if isinstance(node, exp.Table) and (node.name.removesuffix("__bound") in SIGNATURES or _renames(node)):
+            return True
+    return False
+
+
+def _renames(table: exp.Table) -> bool:
+    alias = table.args.get("alias")
+    return isinstance(alias, exp.TableAlias) and bool(alias.columns) and not isinstance(table.this, exp.Func)
 
 
 def _of_scope(scope: Scope, schema: Mapping[str, list[str]]) -> Iterator[Pair]:
@@ -143,13 +162,16 @@ def _of_scope(scope: Scope, schema: Mapping[str, list[str]]) -> Iterator[Pair]:
             relation = sources[column.table]
             name = _known(column.name, schema[relation])
             unread.discard(column.table)
-            yield relation, "*" if isinstance(column.this, exp.Star) else name or column.name
+            yield relation, name or "*"
             continue
         for alias, relation in sources.items() if column.table not in scope.sources else ():
             name = _known(column.parts[0].name, schema[relation])
             if name is not None:
                 unread.discard(alias)
                 yield relation, name
+    for row in scope.find_all(exp.TableColumn):  # the whole row as one value
+        if row.name in sources:
+            yield sources[row.name], "*"
     stars = scope.expression.expressions if isinstance(scope.expression, exp.Select) else ()
     whole = any(isinstance(s, exp.Star) for s in stars)
     for alias in sources if whole else unread:

@@ -10,7 +10,13 @@ import pyarrow as pa
 from sqlglot import exp
 
 from counterbalance.engine.catalog import definitions, meta, names, reads
-from counterbalance.engine.catalog.declaring import check_schedule, is_another, journaled, refuse_cycle, refuse_dependents
+from counterbalance.engine.catalog.declaring import (
+    check_schedule,
+    is_another,
+    journaled,
+    refuse_cycle,
+    refuse_dependents,
+)
 from counterbalance.engine.catalog.definitions import Definition
 from counterbalance.engine.catalog.planning import Catalog, Planning, closed_to_all
 from counterbalance.engine.errors import LimitError, NotFoundError, RefusedError, SqlError, did_you_mean
@@ -104,7 +110,9 @@ def _refuse_odd(select: str) -> None:
         raise RefusedError("a view is a SELECT", code="E3213")
     place = statement.tree.find(exp.Placeholder, exp.Parameter)
     if place is not None:
-        raise RefusedError(f"a view has no parameters, such as ${place.name}", code="E3213", hint="write the value itself")
+        raise RefusedError(
+            f"a view has no parameters, such as ${place.name}", code="E3213", hint="write the value itself"
+        )
     _refuse_unsteady(statement.tree)
 
 
@@ -113,13 +121,17 @@ def _refuse_unsteady(tree: exp.Expr) -> None:
     for node in tree.find_all(exp.Func, exp.TableSample):
         if isinstance(node, exp.TableSample):
             if node.args.get("seed") is None:
-                raise RefusedError("a sample without a seed differs from run to run", code="E3214", hint="add REPEATABLE (1)")
+                raise RefusedError(
+                    "a sample without a seed differs from run to run", code="E3214", hint="add REPEATABLE (1)"
+                )
             continue
         name = str(node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
         if name in VOLATILE:
             shown = to_sql(node).lower()
             hint = "write the value itself; hash(key) orders rows at random, the same way every time"
-            raise RefusedError(f"{shown} changes from call to call, and cannot stand in a view", code="E3214", hint=hint)
+            raise RefusedError(
+                f"{shown} changes from call to call, and cannot stand in a view", code="E3214", hint=hint
+            )
 
 
 def _refuse_sensitive(session: Planning, reading: Reading) -> None:
@@ -185,7 +197,11 @@ def _refuse_repeated_keys(session: Planning, select: str, key: Sequence[str], no
         shown = ", ".join(f"{k} = {row[k]!r}" if row[k] is not None else f"{k} = NULL" for k in key)
         if any(row[k] is None for k in key):
             raise SqlError(f"the key is NULL in a row: {shown}", code="E3177", hint=f"add WHERE {key[0]} IS NOT NULL")
-        raise SqlError(f"the key is not unique: {row[_COUNT]} rows have {shown}", code="E3177", hint="add columns to the key, or group")
+        raise SqlError(
+            f"the key is not unique: {row[_COUNT]} rows have {shown}",
+            code="E3177",
+            hint="add columns to the key, or group",
+        )
 
 
 def _in_place_of(catalog: Catalog, known: Definition, new: Definition, schema: dict[str, pa.DataType]) -> Definition:
@@ -193,10 +209,12 @@ def _in_place_of(catalog: Catalog, known: Definition, new: Definition, schema: d
     old = {n: t for n, t in catalog.types(known.name).items() if n not in catalog.definitions.columns(known.name)}
     gone = {n for n, t in old.items() if schema.get(n) != t}
     broken = list(_broken(catalog, known, gone))
-    refuse_dependents(f"{', '.join(sorted(gone))} of view {known.name}", broken, "keep these columns, or drop what reads them first")
+    refuse_dependents(
+        f"{', '.join(sorted(gone))} of view {known.name}", broken, "keep these columns, or drop what reads them first"
+    )
     clash = {n.lower() for n in schema} & {n.lower() for n in catalog.definitions.columns(known.name)}
     if clash:
-        raise names.in_use(f"{known.name} has a generated column {sorted(clash)[0]!r}")
+        raise names.in_use(f"{known.name} has a generated column {min(clash)!r}")
     same = known.key == new.key and old == schema
     options: dict[str, Any] = {k: v for k, v in known.options.items() if k == REPLACED}
     if not same and tables.open_table(catalog.location, known.name) is not None:

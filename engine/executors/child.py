@@ -114,7 +114,7 @@ class _Telling:
 def main() -> None:
     """Serve one parent."""
     asked, told = _own_streams()
-    faulthandler.enable()
+    faulthandler.enable(2)
     with contextlib.suppress(OSError):  # when memory runs out, the system shall end this process and not its parent
         Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
     append = threading.Lock()
@@ -132,10 +132,9 @@ def _own_streams() -> tuple[BinaryIO, int]:
 
     The way out is a bare descriptor, so that it is closed by the end of the process and by nothing before.
     """
+    nothing = os.open(os.devnull, os.O_RDWR)  # takes the place of stderr where that is closed
     asked, told = os.fdopen(os.dup(0), "rb"), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    os.close(nothing)
     os.dup2(2, 1)
     return asked, told
 

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 _STORE_BYTES: Final = 100 << 20
 _PATIENCE: Final = 10.0
 """Seconds that actors without tasks have for closing their models."""
+# Ray tells of lost workers on the driver's stdout, which belongs to results; the executor tells of them itself.
 _QUIET: Final = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_DEDUP_LOGS": "0",
+    "RAY_DEDUP_LOGS_SKIP_REGEX": "(?s).",
 }
 
 

@@ -65,6 +65,7 @@ class Computing:
         """Run the tasks; returns the failure that nothing succeeded after, if it came to that."""
         target, options = self._column.definition.target, self._context.options
         runner = executor(options.executor, workers=options.workers, device=options.device)
+        self._context.tell(target, 0, total)
         events = runner.run(self._job(self._spool.folder, self._where), tasks)
         try:
             for event in events:

@@ -18,6 +18,7 @@ from sqlglot import exp
 from counterbalance.engine import lists
 from counterbalance.engine.errors import NotFoundError, did_you_mean
 from counterbalance.engine.functions import functions
+from counterbalance.engine.sql import arguments
 from counterbalance.engine.sql.expression import analyse
 from counterbalance.engine.sql.parse import DIALECT, to_sql
 from counterbalance.engine.store import tables
@@ -71,9 +72,8 @@ class Fingerprints:
         dataset = tables.open_table(self._location, definition.table)
         known = [c for _, c in definition.reads] if dataset is None else dataset.schema.names
         expression = analyse(definition.sql, definition.table, [*known, *(c for _, c in definition.reads)], definition.type)
-        used = [
-            _function(functions()[c.function], dict(c.constants)) for c in sorted(expression.calls, key=lambda c: c.output)
-        ]
+        calls = sorted(expression.calls, key=lambda c: c.output)
+        used = [{"arguments": list(c.arguments), **_function(functions()[c.function], dict(c.constants))} for c in calls]
         return {"sql": _lower(expression.sql), "functions": used}
 
     def _view(self, definition: Definition) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class Fingerprints:
             "sql": _lower(definition.sql),
             "plain": to_sql(expanded),
             "key": list(definition.key),
-            "functions": [_function(f, {}) for f in _called(expanded)],
+            "functions": [_function(f, constants) for f, constants in _called(expanded)],
             "lists": {name: _words(name) for name in _lists(expanded)},
         }
 
@@ -134,10 +134,24 @@ def _is_unknown(name: str) -> bool:
     return False
 
 
-def _called(tree: exp.Expr) -> list[Function]:
+def _called(tree: exp.Expr) -> list[tuple[Function, Mapping[str, Any]]]:
+    """Calls of Python functions with their constants, in order of their text."""
     known = functions()
-    names = {str(n.name).lower() for n in tree.find_all(exp.Anonymous)}
-    return [known[n] for n in sorted(names & known.keys())]
+    found: dict[str, tuple[Function, Mapping[str, Any]]] = {}
+    for node in tree.find_all(exp.Anonymous):
+        function = known.get(str(node.name).lower())
+        if function is not None:
+            found[to_sql(node)] = (function, _constants(function, node))
+    return [found[text] for text in sorted(found)]
+
+
+def _constants(function: Function, node: exp.Anonymous) -> Mapping[str, Any]:
+    bound = arguments.bind(function.name, [p.name for p in function.parameters], node.expressions)
+    return {
+        p.name: arguments.constant(bound[p.name], f"{p.name!r} of {function.name}()") if p.name in bound else p.default
+        for p in function.parameters
+        if p.constant
+    }
 
 
 def _lists(tree: exp.Expr) -> Iterable[str]:

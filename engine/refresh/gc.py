@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.catalog import access, definitions, meta, snapshot
+from counterbalance.engine.catalog.planning import Catalog, Planning
 from counterbalance.engine.errors import CounterbalanceError, RequestError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.schema import BASE_TABLES
-from counterbalance.engine.session import Session
 from counterbalance.engine.store import cleaning, lock, pins, tables
 from counterbalance.engine.write.journal import require_lake, writing
 
@@ -162,7 +162,7 @@ class _Collection:
     def _fingerprints(self) -> dict[str, str | None]:
         """Fingerprint of every declared column; ``None`` where a function is missing here."""
         found: dict[str, str | None] = {}
-        with Session(self._location) as session:
+        with Planning(Catalog(self._location), knows_all=True) as session:
             known = Fingerprints(self._location, self._declared, session)
             for target, definition in self._declared.by_target.items():
                 try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -90,7 +91,11 @@ def _context(
     location: Location, session: Session, options: Options, progress: Callable[[Progress], None] | None
 ) -> Context:
     declared = catalog.load(location)
-    return Context(location, declared, Fingerprints(location, declared, session), options, progress)
+    fingerprints = Fingerprints(location, declared, session)
+    for definition in declared.order():  # now, on what the session has pinned; what cannot be made is told by its stage
+        with contextlib.suppress(CounterbalanceError):
+            fingerprints.of(definition)
+    return Context(location, declared, fingerprints, options, progress)
 
 
 def _run(context: Context, wanted: Sequence[Definition], done: Callable[[Stage], None] | None) -> list[Stage]:

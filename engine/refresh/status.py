@@ -10,13 +10,13 @@ import pyarrow as pa
 from counterbalance.engine.catalog import definitions as catalog
 from counterbalance.engine.catalog import meta
 from counterbalance.engine.catalog.definitions import STAMP_SUFFIX
+from counterbalance.engine.catalog.planning import Catalog, Planning
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.refresh import due, plan
 from counterbalance.engine.refresh.context import Context
 from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.refresh.model import Options
 from counterbalance.engine.schedule import last_due, next_time
-from counterbalance.engine.session import Session
 from counterbalance.engine.store import cleaning, tables
 from counterbalance.engine.write.journal import require_lake
 
@@ -63,7 +63,7 @@ def status(location: Location) -> pa.Table:
         NotFoundError: No lake is there.
     """
     require_lake(location)
-    with Session(location) as session:
+    with Planning(Catalog(location), knows_all=True) as session:
         declared = catalog.load(location)
         context = Context(location, declared, Fingerprints(location, declared, session), Options())
         looked = plan.stages(context, declared.order())

@@ -110,7 +110,9 @@ class _Renderer:
         if depth > _DEEPEST:
             raise SqlError("the condition is nested too deeply", code="E3452")
         if type(node) in _BINARY:
-            return f"({self.render(node.this, depth + 1)} {_BINARY[type(node)]} {self.render(node.expression, depth + 1)})"
+            return (
+                f"({self.render(node.this, depth + 1)} {_BINARY[type(node)]} {self.render(node.expression, depth + 1)})"
+            )
         if isinstance(node, exp.Paren):
             return self.render(node.this, depth + 1)
         if isinstance(node, exp.Not):
@@ -154,7 +156,7 @@ class _Renderer:
             raise _refused(to_sql(node))
         return f"{name}({', '.join(self.render(p, depth + 1) for p in parts)})"
 
-    def _column(self, node: exp.Expr) -> str:
+    def _column(self, node: exp.Column | exp.Dot) -> str:
         if any(not isinstance(part, exp.Identifier) for part in node.parts):
             raise _refused(to_sql(node))
         names = [str(part.name) for part in node.parts]

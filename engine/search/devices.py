@@ -73,7 +73,9 @@ def device(name: str = "auto") -> Device:
         return Cpu()
     if name not in {"auto", "cuda", *(f"cuda:{i}" for i in range(count))} or not count:
         raise RequestError(
-            f"no device {name!r}: torch sees {count} of them here" if count else f"no device {name!r} without torch and a GPU",
+            f"no device {name!r}: torch sees {count} of them here"
+            if count
+            else f"no device {name!r} without torch and a GPU",
             code="E3451",
             hint="leave it out, or say cpu",
         )
@@ -146,9 +148,7 @@ class Cpu:
             out += bias
         return out
 
-    def leave_out(
-        self, products: NDArray[np.float32], rows: NDArray[np.intp], columns: NDArray[np.intp]
-    ) -> None:
+    def leave_out(self, products: NDArray[np.float32], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> None:
         """In place."""
         products[rows, columns] = -np.inf
 

@@ -172,7 +172,8 @@ def build(
     else:
         say(f"indexing {spec.column}")
         options = {o.stored or o.name: spec.option(o.name) for o in kind.options}
-        dataset.create_scalar_index(spec.column, kind.stored, name=spec.name, replace=True, **options)
+        stored: Any = kind.stored
+        dataset.create_scalar_index(spec.column, stored, name=spec.name, replace=True, **options)
     return coverage(dataset, spec.name)
 
 

@@ -101,7 +101,8 @@ def _is_few_valued(kind: pa.DataType) -> bool:
 
 
 def _is_label_list(kind: pa.DataType) -> bool:
-    return pa.types.is_list(kind) and (pa.types.is_string(kind.value_type) or pa.types.is_integer(kind.value_type))
+    t = pa.types
+    return bool(t.is_list(kind) and (t.is_string(kind.value_type) or t.is_integer(kind.value_type)))
 
 
 def is_vector(kind: pa.DataType) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 METRICS: Final = ("cosine", "dot", "l2")
 _ROUNDING: Final = 2.0**-24
 _UNDERFLOW: Final = 2.0**-100
+_UNIT: Final = 2.0**-18
+"""Squared lengths that are so near 1 are taken for 1; the bound of the error has room for it."""
+_ROWS: Final = 256
+"""Rows converted at once: they stay in the cache."""
 _RESCORED: Final = 500_000
 """Numbers gathered at once for the precise scores: 4 MB."""
-_KEPT_WIDE: Final = 1 << 25
-"""Items with up to so many numbers are held in float64 too."""
 _LONG: Final = 8192
 """Vectors longer than this are summed without BLAS, which would cut them by the number of threads."""
 
@@ -49,12 +51,11 @@ class _Task:
     """Both sides as they are multiplied (``left``, ``right``, ``bias``), and as they are scored (``a``, ``b``)."""
 
     a: NDArray[np.float64]
-    b: NDArray[Any]
+    b: NDArray[np.float32]
     left: Any
     right: Any
     bias: Any
-    left_norms: NDArray[np.float64]
-    right_norms: NDArray[np.float64]
+    norms: tuple[NDArray[np.float64], NDArray[np.float64]]
     squares: tuple[NDArray[np.float64], NDArray[np.float64]]
     metric: str
     k: int
@@ -111,9 +112,7 @@ def _only(matrix: NDArray[np.float32], rows: NDArray[np.intp]) -> NDArray[np.flo
     return matrix if len(rows) == len(matrix) else matrix[rows]
 
 
-def _not_too_equal(
-    items: NDArray[np.float32], squares: NDArray[np.float64], most: int
-) -> NDArray[np.intp]:
+def _not_too_equal(items: NDArray[np.float32], squares: NDArray[np.float64], most: int) -> NDArray[np.intp]:
     """All items but those that stand behind ``most`` equal ones and so can never be among the best.
 
     A placeholder picture that stands in a dataset a thousand times would otherwise be a candidate a thousand times.
@@ -139,57 +138,92 @@ def _task(
     own: _Own | None,
     on: Device,
 ) -> _Task:
-    left, right, bias = _for_products(a, b, metric)
-    norms = np.sqrt(_squares(left)), np.sqrt(_squares(right))
-    wide = b.astype(np.float64) if b.size <= _KEPT_WIDE else b
-    placed = None if bias is None else on.put(bias)
+    made = _for_products(a, b, squares, metric)
     return _Task(
-        a.astype(np.float64), wide, on.put(left), on.put(right), placed, *norms, squares, metric, k, own, on
-    )  # fmt: skip
+        a=a.astype(np.float64),
+        b=b,
+        left=on.put(made.left),
+        right=on.put(made.right),
+        bias=None if made.bias is None else on.put(made.bias),
+        norms=made.norms,
+        squares=squares,
+        metric=metric,
+        k=k,
+        own=own,
+        on=on,
+    )
+
+
+class _Sides(NamedTuple):
+    """Both sides changed so that products rank as the metric does, with their lengths."""
+
+    left: NDArray[np.float32]
+    right: NDArray[np.float32]
+    bias: NDArray[np.float32] | None
+    norms: tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def _for_products(
-    a: NDArray[np.float32], b: NDArray[np.float32], metric: str
-) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32] | None]:
-    """Both sides changed so that products rank as the metric does, and can neither overflow nor lose small ones."""
+    a: NDArray[np.float32],
+    b: NDArray[np.float32],
+    squares: tuple[NDArray[np.float64], NDArray[np.float64]],
+    metric: str,
+) -> _Sides:
+    """Sides whose products neither overflow nor lose small numbers."""
     if metric == "cosine":
-        return unit(a), unit(b), None
+        ones = np.ones(len(a)), np.ones(len(b))
+        return _Sides(unit(a, squares[0]), unit(b, squares[1]), None, ones)
     if metric == "dot":
-        return unit(a), _scaled(b, _exponent(b)), None
+        right, lengths = _scaled(b, squares[1], _exponent(squares[1]))
+        return _Sides(unit(a, squares[0]), right, None, (np.ones(len(a)), np.sqrt(lengths)))
     centre = b.mean(axis=0, dtype=np.float64)
-    moved = [x - centre for x in (a, b)]
-    exponent = max(_exponent(x) for x in moved)
-    left, right = (_scaled(x, exponent) for x in moved)
-    return left, right, (-0.5 * _squares(right)).astype(np.float32)
+    if 4 * float((centre * centre).sum()) > squares[1].mean():  # far from the origin digits would be lost
+        a, b = a - centre, b - centre
+        squares = _squares(a), _squares(b)
+    exponent = max(_exponent(x) for x in squares)
+    (left, near), (right, far) = (_scaled(x, y, exponent) for x, y in zip((a, b), squares, strict=True))
+    return _Sides(left, right, (-0.5 * far).astype(np.float32), (np.sqrt(near), np.sqrt(far)))
 
 
-def _exponent(matrix: NDArray[Any]) -> int:
-    return int(np.frexp(np.abs(matrix).max(initial=0.0))[1])
+def _exponent(squares: NDArray[np.float64]) -> int:
+    """Of the longest vector."""
+    return int(np.frexp(np.sqrt(squares.max(initial=0.0)))[1])
 
 
-def _scaled(matrix: NDArray[Any], exponent: int) -> NDArray[np.float32]:
-    """Times a power of two, which changes no digit; only where floats of 32 bits would not reach."""
-    scaled: NDArray[Any] = matrix if abs(exponent) < 30 else np.ldexp(matrix, -exponent)
-    return np.ascontiguousarray(scaled, np.float32)
+def _scaled(
+    matrix: NDArray[Any], squares: NDArray[np.float64], exponent: int
+) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """Times a power of two, which changes no digit; only where floats of 32 bits would not reach. With the squares then."""
+    if abs(exponent) < 30:
+        return np.ascontiguousarray(matrix, np.float32), squares
+    return np.ldexp(matrix, -exponent).astype(np.float32), np.ldexp(squares, -2 * exponent)
 
 
-def unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows of length 1; zero rows stay."""
-    norms = np.sqrt(_squares(matrix))
+def unit(matrix: NDArray[np.float32], squares: NDArray[np.float64] | None = None) -> NDArray[np.float32]:
+    """Rows of length 1, up to ``_UNIT``; zero rows stay.
+
+    Args:
+        matrix: Finite rows.
+        squares: Their squared lengths, if they are known.
+    """
+    squares = _squares(matrix) if squares is None else squares
+    if (np.abs(squares - 1) < _UNIT).all():
+        return np.ascontiguousarray(matrix)
+    norms = np.sqrt(squares)
     norms[norms == 0] = 1.0
     result = np.empty(matrix.shape, np.float32)
-    for start in range(0, len(matrix), 4096):
-        block = slice(start, start + 4096)
-        result[block] = matrix[block] / norms[block, None]
+    for start in range(0, len(matrix), _ROWS):
+        block = slice(start, start + _ROWS)
+        np.divide(matrix[block], norms[block, None], out=result[block], casting="same_kind")
     return result
 
 
 def _squares(matrix: NDArray[Any]) -> NDArray[np.float64]:
     """Squared length of every row, in float64."""
     result = np.empty(len(matrix))
-    for start in range(0, len(matrix), 4096):
-        wide = matrix[start : start + 4096].astype(np.float64)
-        result[start : start + 4096] = _dot(wide, wide)
+    for start in range(0, len(matrix), _ROWS):
+        wide = matrix[start : start + _ROWS].astype(np.float64)
+        result[start : start + _ROWS] = _dot(wide, wide)
     return result
 
 
@@ -232,7 +266,9 @@ class _Candidates:
         """In order of row, then column."""
         rows = np.concatenate([p.rows for p in parts])
         order = np.argsort(rows.astype(np.uint16), kind="stable")  # at most 65,536 queries a block: a radix sort
-        return cls(rows[order], *(np.concatenate([getattr(p, n) for p in parts])[order] for n in ("columns", "low", "high")))
+        return cls(
+            rows[order], *(np.concatenate([getattr(p, n) for p in parts])[order] for n in ("columns", "low", "high"))
+        )
 
     def kth(self, k: int, count: int) -> NDArray[np.float64]:
         """The k-th largest lower bound of every row."""
@@ -252,7 +288,7 @@ class _Candidates:
 def _block(task: _Task, start: int) -> tuple[NDArray[Any], ...]:
     """Rows, columns, ranks and scores of one block of queries."""
     block = slice(start, start + task.on.query_rows)
-    left, norms = task.left[block], task.left_norms[block]
+    left, norms = task.left[block], task.norms[0][block]
     count, width = len(norms), len(task.b)
     own = None if task.own is None else task.own.pairs(block)
     bounds = np.full(count, -np.inf)
@@ -265,7 +301,7 @@ def _block(task: _Task, start: int) -> tuple[NDArray[Any], ...]:
         if own is not None:
             here = (own[1] >= first) & (own[1] < last)
             task.on.leave_out(products, own[0][here], own[1][here] - first)
-        error = _error(task, norms, task.right_norms[first:last].max())
+        error = _error(task, norms, task.norms[1][first:last].max())
         if first == 0 and last >= task.k:
             bounds = task.on.kth(products, task.k) - error
         rows, columns, values = task.on.above(products, _below(bounds - error))
@@ -281,9 +317,10 @@ def _block(task: _Task, start: int) -> tuple[NDArray[Any], ...]:
 
 def _error(task: _Task, left: NDArray[np.float64], right: float) -> NDArray[np.float64]:
     """How far a product can be from the true one: rounding of d products and sums, of both sides and of the bias."""
-    rounding = (task.a.shape[1] + 16) * _ROUNDING * 1.01
+    rounding = (task.a.shape[1] + 16) * _ROUNDING * 1.01 + (2 * _UNIT if task.metric != "l2" else 0.0)
     bias = 0.0 if task.bias is None else right * right
-    return rounding * (left * right + bias) + _UNDERFLOW
+    error: NDArray[np.float64] = rounding * (left * right + bias) + _UNDERFLOW
+    return error
 
 
 def _below(bounds: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -292,7 +329,7 @@ def _below(bounds: NDArray[np.float64]) -> NDArray[np.float32]:
 
 def _ranked(task: _Task, block: slice, found: _Candidates) -> tuple[NDArray[Any], ...]:
     """The candidates with their precise scores, cut at k."""
-    count = len(task.left_norms[block])
+    count = len(task.norms[0][block])
     starts = np.searchsorted(found.rows, np.arange(count + 1))
     parts = []
     row = 0
@@ -320,18 +357,18 @@ def _ranked_rows(
     return rows + chunk.start, items[rows, chosen], ranks + 1, scores[rows, chosen]
 
 
-def _gathered(vectors: NDArray[Any], places: NDArray[np.intp]) -> NDArray[np.float64]:
+def _gathered(vectors: NDArray[np.float32], places: NDArray[np.intp]) -> NDArray[np.float64]:
     """The vectors at these places, in memory that this thread uses again: fresh pages cost more than the products."""
     shape = (*places.shape, vectors.shape[1])
     size = shape[0] * shape[1] * shape[2]
-    held: NDArray[np.float64] | None = getattr(_scratch, "held", None)
-    if held is None or held.size < size:
-        held = _scratch.held = np.empty(max(size, _RESCORED))
-    result: NDArray[np.float64] = held[:size].reshape(shape)
-    if vectors.dtype == result.dtype:
-        return np.take(vectors, places, axis=0, out=result, mode="clip")
-    result[...] = vectors[places]
-    return result
+    held: tuple[NDArray[np.float32], NDArray[np.float64]] | None = getattr(_scratch, "held", None)
+    if held is None or held[0].size < size:
+        room = max(size, _RESCORED)
+        held = _scratch.held = (np.empty(room, np.float32), np.empty(room))
+    narrow, wide = (x[:size].reshape(shape) for x in held)
+    np.take(vectors, places, axis=0, out=narrow, mode="clip")
+    np.copyto(wide, narrow)
+    return wide
 
 
 def _scores(task: _Task, queries: slice, items: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -26,6 +26,7 @@ HITS: Final = pa.schema(
     ]
 )
 
+
 @dataclass(frozen=True)
 class Side:
     """Queries or items: ids in ascending order, the images they belong to, and what is compared."""

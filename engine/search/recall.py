@@ -102,9 +102,7 @@ def _queries(
     return taken[_KEY].to_numpy()[usable], vectors[usable]
 
 
-def _neighbours(
-    query: NDArray[np.int32], keys: NDArray[np.uint64], own: NDArray[np.uint64], k: int
-) -> list[set[int]]:
+def _neighbours(query: NDArray[np.int32], keys: NDArray[np.uint64], own: NDArray[np.uint64], k: int) -> list[set[int]]:
     """The first k keys of every query, without its own."""
     result = []
     for number, mine in enumerate(own):

@@ -56,7 +56,8 @@ def matrix(column: pa.ChunkedArray | pa.Array) -> NDArray[np.float32]:
             values = values.copy()
             values[chunk.is_null().to_numpy(zero_copy_only=False)] = np.nan
         parts.append(values)
-    return np.concatenate(parts) if len(parts) != 2 else parts[1]
+    whole: NDArray[np.float32] = np.concatenate(parts) if len(parts) != 2 else parts[1]
+    return whole
 
 
 def usable(vectors: NDArray[np.float32], *, any_length: bool) -> NDArray[np.float32]:

@@ -123,9 +123,7 @@ def vector_search(
         if index is None or (condition is not None and table.dataset.count_rows(filter=condition) <= _FEW):
             return exact(table.dataset, name, table.key, vector, wanted, measure, where=condition)
         probes, factor = _at_least_one(nprobes or PROBES, "nprobes"), _at_least_one(refine or _refine(index), "refine")
-        found = candidates(
-            table.dataset, index, table.key, vector[0], wanted * factor, probes=probes, where=condition
-        )
+        found = candidates(table.dataset, index, table.key, vector[0], wanted * factor, probes=probes, where=condition)
         return among(found[table.key].combine_chunks(), found[name], vector, wanted, measure)
 
     return _named(table, _guarded(search, where))
@@ -324,7 +322,11 @@ def _opened(name: str) -> Opened:
 
     found = function(name)
     variable = [p for p in found.parameters if not p.constant]
-    if len(variable) != 1 or variable[0].type != pa.string() or any(p.constant and p.required for p in found.parameters):
+    if (
+        len(variable) != 1
+        or variable[0].type != pa.string()
+        or any(p.constant and p.required for p in found.parameters)
+    ):
         raise SqlError(
             f"{found.signature} cannot embed a query: it must take one text", code="E3459", hint="text -> vector"
         )

@@ -23,6 +23,7 @@ from counterbalance.engine.sql.calls import arguments_of, call_name, is_inside_c
 from counterbalance.engine.sql.hoisting import own_names
 from counterbalance.engine.sql.parse import DIALECT, TABLE_FUNCTIONS, to_sql, visible_ctes
 from counterbalance.engine.sql.sensitive import refuse_carving, refuse_rows, refuse_small_cells
+from counterbalance.engine.sql.through import answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -57,6 +58,15 @@ class Host(Protocol):
 
     def stored_table(self, name: str) -> Any:
         """The stored table that is registered under a name, for a search in it, or ``None``."""
+
+    def failed(self, name: str, column: str) -> bool:
+        """Whether a generated column of a registered relation has rows whose function failed."""
+
+    def narrowed(self, name: str, condition: str) -> str | None:
+        """Registered name of the rows of a stored relation that a Lance filter keeps, or ``None``."""
+
+    def found(self, key: str, make: Callable[[], pa.Table]) -> str:
+        """Registered name of rows that are made once a session."""
 
     def kernel(self, name: str, relations: set[str], scalars: Mapping[str, exp.Expr]) -> str | None:
         """Registered name of what a kernel computes from registered relations, or ``None`` when it does not fit."""
@@ -341,7 +351,7 @@ class Expander:
     def _by_kernel(self, kernel: str, body: exp.Query, bound: Env) -> exp.Query:
         """A read of what the kernel computes, or the body itself."""
         found = self._host.kernel(kernel, {t.name for t in body.find_all(exp.Table)}, bound.scalars)
-        return body if found is None else exp.select("*").from_(exp.to_identifier(found, quoted=True))
+        return body if found is None else exp.select("*").from_(exp.Table(this=exp.to_identifier(found, quoted=True)))
 
     def _hoist(self, name: str, body: exp.Query) -> str:
         """Keep a body as an expression of its own; returns its name."""
@@ -555,6 +565,9 @@ class Expander:
             else:
                 rest.append(exp.convert(parameter.default) if node is None else node.copy())
         if not self._bind:
+            return
+        if answer(call, function, constants, self._host):
+            self.changed = True
             return
         name = self._host.function(function, constants)
         self.changed |= bool(constants) or len(rest) != len(call.expressions)

@@ -31,7 +31,8 @@ FORMS: Final = {
 }
 """The form of every statement, for hints."""
 _FIRST_WORDS: Final = re.compile(
-    r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*(ALTER|CREATE|DROP|REFRESH)\b(?:\s|--[^\n]*\n|/\*.*?\*/)*(\w*)", re.IGNORECASE | re.DOTALL
+    r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*(ALTER|CREATE|DROP|REFRESH)\b(?:\s|--[^\n]*\n|/\*.*?\*/)*(\w*)",
+    re.IGNORECASE | re.DOTALL,
 )
 
 

@@ -63,7 +63,9 @@ class Tokens:
         start = self._tokens[at].start if at < len(self._tokens) else len(self.text.rstrip())
         before = self.text[:start]
         line, column = before.count("\n") + 1, start - (before.rfind("\n") + 1) + 1
-        return SqlError(error.message, code=error.code, hint=error.hint or self.form, sql=self.text, line=line, column=column)
+        return SqlError(
+            error.message, code=error.code, hint=error.hint or self.form, sql=self.text, line=line, column=column
+        )
 
     def is_word(self, *words: str) -> bool:
         """Whether these words or signs come next."""

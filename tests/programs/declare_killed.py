@@ -1,7 +1,7 @@
 """Run a statement and be killed on the way. Arguments: lake, statement, the step at which the process ends itself.
 
-Steps: ``definition`` ends it when the definition is about to be kept (or forgotten), ``column`` when the stored column is
-about to be made or dropped, ``stored`` when it has just been made or dropped, ``end`` when the journal is about to be closed.
+Steps: ``definition`` ends it when the definition is about to be kept, ``column`` when the stored column is about to be made,
+``stored`` when the stored column or view has just been made or dropped, ``end`` when the journal is about to be closed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def after(function):
 
 def arm(step):
     if step == "definition":
-        definitions.declare = definitions.drop = die
+        definitions.declare = die
     elif step == "column":
-        columns.declare = columns.drop = tables.drop = die
+        columns.declare = die
     elif step == "stored":
         columns.declare, columns.drop, tables.drop = after(columns.declare), after(columns.drop), after(tables.drop)
     elif step == "end":

@@ -1,0 +1,231 @@
+"""Functions of texts that are answered from stored tokens, and by an index on these.
+
+``matches(text, terms)`` needs no more of a text than its lemmas. Where a table holds ``lemmas(text)`` as a fresh generated
+column, the call reads that column; where a ``label_list`` index stands on it and few rows match, only these are read:
+
+* ``WHERE matches(text, …)`` becomes a scan of the rows that the index finds (a count does not even scan them);
+* ``SELECT …, unnest(match_terms(text, …)) FROM …`` reads the rows of every term from the index.
+
+Results are the same as without. A package says so of its functions with ``answered_from``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from counterbalance.engine.sql.answers import stored_column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import lance
+    from numpy.typing import NDArray
+
+    from counterbalance.engine.functions import Function
+    from counterbalance.engine.search.stored import Stored
+
+    Forms = Sequence[tuple[str, frozenset[str]]]
+
+_FEW: Final = 50
+"""The index is used when it finds less than a fiftieth of the rows; scattered rows are slow to fetch."""
+_MOST_FORMS: Final = 500
+FOUND: Final = "found__"
+
+
+@dataclass(frozen=True, slots=True)
+class Through:
+    """How a function is answered from stored tokens.
+
+    Args:
+        stored: Name of the function that makes the tokens, of the same text and without constants.
+        call: The function over tokens instead of a text, with the same constants.
+        forms: From the constants, what is looked for: (label, tokens), a label occurs where all tokens of any of its
+            forms do. ``None`` when they cannot say.
+    """
+
+    stored: str
+    call: Function
+    forms: Callable[..., Forms | None]
+
+
+class Host(Protocol):
+    """What is needed of a session."""
+
+    def function(self, function: Function, constants: Mapping[str, Any]) -> str:
+        """Registered name of a function with its constants fixed."""
+
+    def stored_calls(self, name: str) -> Mapping[str, str]:
+        """Expressions that a registered relation holds the values of, each with its column."""
+
+    def stored_table(self, name: str) -> Stored | None:
+        """The stored table that is registered under a name."""
+
+    def failed(self, name: str, column: str) -> bool:
+        """Whether a generated column has rows whose function failed."""
+
+    def narrowed(self, name: str, condition: str) -> str | None:
+        """Registered name of the rows of a relation that a Lance filter keeps."""
+
+    def found(self, key: str, make: Callable[[], pa.Table]) -> str:
+        """Registered name of rows that are made once."""
+
+
+_known: dict[str, Through] = {}
+
+
+def answered_from(function: str, through: Through) -> None:
+    """Say that a function can be answered from stored tokens."""
+    _known[function] = through
+
+
+def answer(call: exp.Anonymous, function: Function, constants: Mapping[str, Any], host: Host) -> bool:
+    """Put stored tokens, or what an index says, in the place of a call; whether it could be done.
+
+    Args:
+        call: The call, in a tree whose relations have their registered names.
+        function: What it calls.
+        constants: Values of its constant parameters.
+        host: The session.
+    """
+    through = _known.get(function.name)
+    text = call.expressions[0] if call.expressions else None
+    if through is None or not isinstance(text, exp.Column) or any(v is None for v in constants.values()):
+        return False
+    wanted = exp.Anonymous(this=through.stored, expressions=[text.copy()])
+    wanted.parent = call.parent
+    column = stored_column(wanted, host.stored_calls)
+    select = call.find_ancestor(exp.Select)
+    if column is None or select is None:
+        return False
+    table = next(t for t in select.find_all(exp.Table) if t.alias_or_name == column.table and t.parent_select is select)
+    if host.failed(table.name, column.name):
+        return False
+    forms = through.forms(**constants)
+    found = _Index.of(host.stored_table(table.name), column.name, forms) if forms else None
+    if found is None or not (_narrow(call, select, table, found, host) or _list(call, select, table, found, host)):
+        call.set("this", host.function(through.call, constants))
+        call.set("expressions", [column])
+    return True
+
+
+def _narrow(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _Index, host: Host) -> bool:
+    """``WHERE call AND …``: only the rows that the index finds are there."""
+    where = select.args.get("where")
+    node: exp.Expr = call
+    while isinstance(node.parent, exp.And | exp.Paren):
+        node = node.parent
+    if node.parent is not where or where is None or not all(_is_inner(j) for j in select.args.get("joins") or []):
+        return False
+    name = host.narrowed(table.name, index.condition)
+    if name is None:
+        return False
+    _put(table, name)
+    call.replace(exp.true())
+    return True
+
+
+def _is_inner(join: exp.Join) -> bool:
+    return not (join.side or join.method) and join.kind.upper() in {"", "INNER", "CROSS"}
+
+
+def _list(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _Index, host: Host) -> bool:
+    """``SELECT …, unnest(call) FROM table``: rows without any label give none, and the others are in the index."""
+    unnests = [n for e in select.expressions for n in e.find_all(exp.Unnest, exp.Explode)]
+    parts = ("joins", "laterals", "group", "having", "windows", "qualify", "pivots", "sample")
+    if len(unnests) != 1 or call.parent is not unnests[0] or any(select.args.get(p) for p in parts):
+        return False
+    if select.find(exp.Star, exp.AggFunc, exp.Window, exp.Columns) or any(
+        table.args.get(a) for a in ("pivots", "sample")
+    ):
+        return False
+    if len(list(select.find_all(exp.Select))) > 1 or len(index.forms) > _MOST_FORMS:
+        return False
+    shown = {n.lower(): n for n in index.table.schema.names}
+    read = {c.name.lower() for c in select.find_all(exp.Column) if not c.find_ancestor(exp.Unnest, exp.Explode)}
+    if not read or not read <= shown.keys():
+        return False
+    columns = sorted(shown[c] for c in read)
+    key = f"{table.name} {columns} {index.key}"
+    _put(table, host.found(key, lambda: index.listed(columns)))
+    call.replace(exp.column(FOUND, table=table.alias_or_name))
+    return True
+
+
+def _put(table: exp.Table, name: str) -> None:
+    if table.args.get("alias") is None:
+        table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
+    table.set("this", exp.to_identifier(name, quoted=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """A ``label_list`` index that finds few rows for some forms."""
+
+    table: Stored
+    column: str
+    forms: Forms
+    condition: str
+
+    @classmethod
+    def of(cls, table: Stored | None, column: str, forms: Forms) -> _Index | None:
+        """The index, if it is there, would be used, and finds few rows."""
+        if table is None:
+            return None
+        dataset = table.dataset
+        if not any(
+            i.field_names == [column] and i.index_type.lower() == "labellist" for i in dataset.describe_indices()
+        ):
+            return None
+        condition = _condition(column, [tokens for _, tokens in forms])
+        # an index on a list whose items have another name than "item" is passed over, and the scan is very slow
+        if "ScalarIndexQuery" not in dataset.scanner(columns=[], with_row_id=True, filter=condition).explain_plan():
+            return None
+        if dataset.count_rows(filter=condition) * _FEW >= dataset.count_rows():
+            return None
+        return cls(table, column, forms, condition)
+
+    @property
+    def key(self) -> str:
+        """Text that is equal for equal searches."""
+        return f"{self.column} {[(label, sorted(tokens)) for label, tokens in self.forms]}"
+
+    def listed(self, columns: Sequence[str]) -> pa.Table:
+        """Columns of the rows that match, with their labels as ``FOUND``, each once, in the order of the forms."""
+        dataset = self.table.dataset
+        rows = dataset.scanner(columns=list(columns), with_row_id=True, filter=self.condition).to_table()
+        ids = rows["_rowid"].to_numpy()
+        order = np.argsort(ids, kind="stable")
+        names = list(dict.fromkeys(label for label, _ in self.forms))
+        places = {name: place for place, name in enumerate(names)}
+        hits = [(_found(dataset, self.column, tokens), places[label]) for label, tokens in self.forms]
+        at = order[np.searchsorted(ids, np.concatenate([found for found, _ in hits]), sorter=order)]
+        label = np.repeat([place for _, place in hits], [len(found) for found, _ in hits])
+        pairs = np.unique(at * len(names) + label)
+        offsets = np.searchsorted(pairs, np.arange(len(ids) + 1) * len(names)).astype(np.int32)
+        labels = pa.array(names, pa.string()).take(pa.array(pairs % len(names)))
+        lists = pa.ListArray.from_arrays(pa.array(offsets), labels)
+        return rows.select(list(columns)).append_column(FOUND, lists)
+
+
+def _found(dataset: lance.LanceDataset, column: str, tokens: frozenset[str]) -> NDArray[np.uint64]:
+    scanner = dataset.scanner(columns=[], with_row_id=True, filter=_condition(column, [tokens]))
+    return np.asarray(scanner.to_table()["_rowid"].to_numpy())
+
+
+def _condition(column: str, forms: Iterable[frozenset[str]]) -> str:
+    """Lance filter of the rows that hold all tokens of any form."""
+    single = sorted({token for form in forms if len(form) == 1 for token in form})
+    several = sorted({tuple(sorted(form)) for form in forms if len(form) > 1})
+    name = "`" + column.replace("`", "``") + "`"
+    parts = [f"array_has_any({name}, {_texts(single)})"] if single else []
+    parts += [f"array_has_all({name}, {_texts(form)})" for form in several]
+    return " OR ".join(parts)
+
+
+def _texts(tokens: Iterable[str]) -> str:
+    return "[" + ", ".join("'" + t.replace("'", "''") + "'" for t in tokens) + "]"

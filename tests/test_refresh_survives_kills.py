@@ -1,0 +1,91 @@
+"""Refreshes that are killed at any moment, with changes in between: nothing is lost, resurrected, mixed or doubled."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import lance
+import pytest
+
+import counterbalance as cb
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Spawn = Callable[..., subprocess.Popen[str]]
+
+KILLS = int(os.environ.get("COUNTERBALANCE_KILLS", "20"))
+BATCH = 64
+
+
+def _live(spawn: Spawn, *arguments: object) -> str:
+    """One life of the program; returns what it said."""
+    process = spawn("refresh_until_killed", *arguments)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode in {0, -signal.SIGKILL}, err
+    return out
+
+
+def _check_what_is_seen(uri: Path) -> None:
+    """Readers never see a mixture: every mark is of one version, every key is there once."""
+    lake = cb.connect(uri)
+    seen = lake.sql("SELECT caption_id, mark FROM captions").fetchall()
+    assert len({key for key, _ in seen}) == len(seen)
+    assert len({mark.split(":")[0] for _, mark in seen if mark is not None}) <= 1
+    lake.close()
+
+
+def _check_at_the_end(uri: Path, version: str) -> None:
+    rows = {int(k): text for k, text in json.loads(uri.with_suffix(".model").read_text())["rows"].items()}
+    lake = cb.connect(uri)
+    marks = {k: None if "bad" in text else f"{version}:{text}" for k, text in rows.items()}
+    found = lake.sql("SELECT caption_id, text, mark, size FROM captions ORDER BY 1").fetchall()
+    assert found == [(k, rows[k], marks[k], None if marks[k] is None else len(marks[k])) for k in sorted(rows)]
+    errors = lake.sql("SELECT key FROM meta.errors WHERE column_name = 'mark'").fetchall()
+    assert Counter(key for (key,) in errors) == Counter(str(k) for k, text in rows.items() if "bad" in text)
+    groups = Counter(k % 40 for k in rows)
+    known = Counter(k % 40 for k in rows if marks[k] is not None)
+    view = lake.sql("SELECT image_id, n, m, double FROM v ORDER BY 1").fetchall()
+    assert view == [(image, n, known[image], 2 * n) for image, n in sorted(groups.items())]
+    raw = lance.dataset(lake.location.table("captions")).to_table(columns=["caption_id"])["caption_id"].to_pylist()
+    assert sorted(raw) == sorted(rows)
+    lake.close()
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_kills_between_changes(tmp_path: Path, spawn: Spawn, seed: int) -> None:
+    dice = random.Random(seed)
+    uri, version = tmp_path / "k.lake", 1
+    for life in range(KILLS):
+        if dice.random() < 0.15:
+            version += 1
+        (tmp_path / "version").write_text(str(version))
+        _live(spawn, uri, tmp_path / "log", seed * 1000 + life, 0.0, dice.choice([0.1, 0.6, 2.0]))
+        if (uri / "captions.lance").exists() and life % 5 == 4:
+            _check_what_is_seen(uri)
+    (tmp_path / "version").write_text(str(version))
+    reports = [json.loads(line) for line in _live(spawn, uri, tmp_path / "log", 0, 0, -1).splitlines()]
+    assert [s["mode"] for s in reports[1]["stages"]] == ["no_op"] * len(reports[1]["stages"])
+    _check_at_the_end(uri, str(version))
+
+
+def test_a_killed_refresh_loses_one_batch(tmp_path: Path, spawn: Spawn) -> None:
+    """The function is given no row twice, but for the batch that it was in when it was killed."""
+    uri, log = tmp_path / "k.lake", tmp_path / "log"
+    kills = 0
+    for life in range(4 + KILLS // 10):
+        _live(spawn, uri, log, life, 0.02, 0.12, "steady")
+        kills += 1
+    _live(spawn, uri, log, 0, 100, 100, "steady")
+    computed = Counter(int(line.split()[3]) for line in log.read_text().splitlines() if line.startswith("mark "))
+    assert set(computed) == set(range(3000))
+    assert 3000 <= computed.total() <= 3000 + kills * BATCH
+    _live(spawn, uri, tmp_path / "log", 0, 0, -1)
+    _check_at_the_end(uri, "1")
