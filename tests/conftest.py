@@ -182,6 +182,19 @@ def spawn(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
                 stream.close()
 
 
+@pytest.fixture
+def spawn_cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command line with these words in a process of its own, to its end."""
+
+    def run(*words: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "counterbalance", *map(str, words)]
+        return subprocess.run(
+            command, cwd=tmp_path, env=_environment(), capture_output=True, text=True, timeout=300, check=False
+        )
+
+    return run
+
+
 @pytest.fixture(scope="session")
 def s3_endpoint() -> Iterator[str]:
     """A local S3-compatible server; skips where moto is not installed."""

@@ -377,11 +377,11 @@ def test_what_duckdb_alone_would_do(tmp_path):
     """The walls behind the gate hold by themselves: no files, no settings, whatever text reaches DuckDB."""
     import duckdb
 
-    from counterbalance.engine.session import _connect
+    from counterbalance.engine.sql.connection import connect
 
     (tmp_path / "spill").mkdir()
     (tmp_path / "canary.csv").write_text(MARKER)
-    connection = _connect(str(tmp_path / "spill"), "1GB", 1)
+    connection = connect(str(tmp_path / "spill"), "1GB", 1)
     outside = [
         f"SELECT * FROM read_text('{tmp_path}/canary.csv')",
         f"SELECT * FROM '{tmp_path}/canary.csv'",

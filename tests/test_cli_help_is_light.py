@@ -30,6 +30,7 @@ MUST_STAY_LAZY = (
     "fsspec",
     "orjson",
     "torch",
+    "ray",
 )
 PROGRAM = """
 import contextlib, io, json, sys

@@ -61,6 +61,14 @@ def test_a_chain_may_be_declared_before_anything_is_refreshed(disk_lake, build):
     assert disk_lake.sql("SELECT * FROM w ORDER BY twice").fetchall() == [(10, [2]), (12, [1])]
 
 
+def test_a_table_function_is_tried_on_few_rows_and_the_key_checked_later(lake):
+    notes: list[str] = []
+    select = "SELECT query_id, item_id, rank FROM top_k(queries := (SELECT caption_id, text FROM captions), items := 'captions', k := 2)"
+    new = run(lake, f"CREATE MATERIALIZED VIEW v WITH (key = 'query_id, rank') AS {select}", notes=notes)
+    assert new.reads == (("captions", "*"),)
+    assert notes == ["the key is checked by the first refresh: the view calls a table function"]
+
+
 def test_types_of_what_is_only_declared(lake):
     run(
         lake,

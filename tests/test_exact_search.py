@@ -153,6 +153,14 @@ def test_a_vector_that_stands_there_a_thousand_times_costs_no_more_than_others()
     assert one.columns[one.rows == 499].tolist() == [500, 501, 502, 503, 504]
 
 
+@pytest.mark.parametrize("make", DEVICES)
+def test_queries_that_may_have_no_item_at_all(make):
+    a = np.ones((9, 3), np.float32)
+    keys = (np.array([5, 5, 5, 5, 5, 5, 5, 5, 6]), np.array([5, 5]))
+    found = nearest(a, a[:2], 4, metric="dot", keys=keys, device=with_blocks(make, 3, 8))
+    assert as_rows(found) == [(8, 0, 1, 3.0), (8, 1, 2, 3.0)]
+
+
 def test_nothing_near_nothing():
     empty, one = np.empty((0, 3), np.float32), np.ones((1, 3), np.float32)
     for a, b in ((empty, one), (one, empty), (one * np.nan, one), (one, one * np.nan)):

@@ -80,7 +80,7 @@ def test_command_runs(words, disk_lake, build, tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    refreshed = [r for r in disk_lake.sql("SELECT target FROM meta.runs WHERE kind = 'refresh'").fetchall()]
+    refreshed = disk_lake.sql("SELECT target FROM meta.runs WHERE kind = 'refresh'").fetchall()
     assert refreshed == ([("images.half",)] if "refresh" in words else [])
 
 
@@ -107,7 +107,9 @@ def test_systemd_takes_the_units(tmp_path):
     for name in ("counterbalance-refresh.service", "counterbalance-refresh.timer"):
         (tmp_path / name).write_text((FOLDER / name).read_text().replace(program, "/bin/true"))
     units = sorted(map(str, tmp_path.iterdir()))
-    done = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", *units], capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 

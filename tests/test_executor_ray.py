@@ -35,7 +35,7 @@ def name(process):
         return []
 
 
-def none_left(seconds=10.0):
+def none_left(seconds=20.0):
     end = time.monotonic() + seconds
     while actors() and time.monotonic() < end:
         time.sleep(0.05)
@@ -59,6 +59,15 @@ def test_a_task_that_kills_every_worker_is_an_error(started, tmp_path):
     ) as caught:
         list(events)
     assert caught.value.code == "E8010"
+    assert none_left()
+
+
+def test_models_are_opened_and_closed_in_every_worker(started, jobs, disk_lake, tmp_path):
+    job, events = started(f"x_device(text, folder := '{tmp_path}', devices := 1)", device="cpu")
+    assert sum(e.done for e in events) == 4
+    assert set(jobs.spooled(disk_lake, job)["value"].to_pylist()) == {"cpu"}
+    opened, closed = (sorted((tmp_path / f"{what}-cpu").read_text().split()) for what in ("open", "close"))
+    assert opened == closed
     assert none_left()
 
 

@@ -29,7 +29,9 @@ def filled(disk_lake, build):
     disk_lake.ingest(
         {
             "images": build.images(image_id=ids, key=[str(i) for i in ids]),
-            "captions": build.captions(caption_id=ids, image_id=ids, text=[f"{draw.getrandbits(128):032x}" for _ in ids]),
+            "captions": build.captions(
+                caption_id=ids, image_id=ids, text=[f"{draw.getrandbits(128):032x}" for _ in ids]
+            ),
         }
     )
     return disk_lake
@@ -41,7 +43,9 @@ def text_of(lake, caption):
 
 def files_with(lake, marker):
     folder = lake.location.path
-    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and marker.encode() in p.read_bytes())
+    return sorted(
+        str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and marker.encode() in p.read_bytes()
+    )
 
 
 def count(lake, **settings):
@@ -137,7 +141,9 @@ def test_a_reader_goes_on_reading(filled):
         gc(filled.location, older_than=NOW, apply=True)
         assert reader.sql("SELECT count(text) FROM captions").fetchall() == [(ROWS,)]
         assert reader.sql("SELECT min(caption_id), max(caption_id) FROM captions").fetchall() == [(0, ROWS - 1)]
-    assert [f.name for f in gc(filled.location, older_than=NOW, apply=True).findings if f.name == "captions"] == ["captions"]
+    assert [f.name for f in gc(filled.location, older_than=NOW, apply=True).findings if f.name == "captions"] == [
+        "captions"
+    ]
     assert len(tables.open_table(filled.location, "captions").versions()) == 1
 
 
@@ -201,7 +207,10 @@ def test_results_of_long_ago_go_too(filled):
 def test_results_whose_function_is_missing_here_stay(filled, tmp_path):
     filled.add_column("captions", "shout", "upper(text)")
     declared = definitions.load(filled.location).by_target["captions.shout"]
-    definitions.declare(filled.location, type(declared)(**{f: getattr(declared, f) for f in declared.__slots__} | {"sql": "not_here(text)"}))
+    definitions.declare(
+        filled.location,
+        type(declared)(**{f: getattr(declared, f) for f in declared.__slots__} | {"sql": "not_here(text)"}),
+    )
     kept = spool(filled, "captions.shout", "0123456789abcdef")
     gc(filled.location, apply=True)
     assert kept.files()
@@ -287,3 +296,30 @@ def test_a_lake_in_an_object_store(s3_lake, build):
     gc(s3_lake.location, older_than=NOW, apply=True)
     assert gc(s3_lake.location, older_than=NOW).findings == ()
     assert count(s3_lake) == 15
+
+
+def test_pictures_leave_with_their_rows(disk_lake, build):
+    """In the data file, in a packed file beside it, and in one of their own; and the rest can be read."""
+    draw = random.Random(2)
+    pictures = [draw.randbytes(n) for n in (1_000, 100_000, 5_000_000, 1_000, 100_000, 5_000_000)]
+    ids = list(range(6))
+    disk_lake.ingest({"images": build.images(image_id=ids, key=[str(i) for i in ids], image=pictures)})
+    tables.delete(disk_lake.location, "images", "image_id < 3")
+    whole = disk_lake.location.path / "images.lance"
+
+    def holding():
+        files = [p.read_bytes() for p in whole.rglob("*") if p.is_file()]
+        return [any(picture[:200] in file for file in files) for picture in pictures]
+
+    def size():
+        return sum(p.stat().st_size for p in whole.rglob("*") if p.is_file())
+
+    assert holding() == [True] * 6
+    before = size()
+    told = {f.name: f.bytes for f in gc(disk_lake.location, older_than=NOW).findings}
+    done = {f.name: f.bytes for f in gc(disk_lake.location, older_than=NOW, apply=True).findings}
+    assert holding() == [False] * 3 + [True] * 3
+    assert done["images"] == pytest.approx(before - size(), rel=0.01)
+    assert told["images"] == pytest.approx(done["images"], rel=0.1)
+    rows = tables.open_table(disk_lake.location, "images").scanner(columns=["image"], blob_handling="all_binary")
+    assert rows.to_table()["image"].to_pylist() == pictures[3:]

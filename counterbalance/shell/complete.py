@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.document import Document
 
-    from counterbalance.engine.session import Relation
+    from counterbalance.engine.discovery import Relation
 
 Offer = tuple[str, str]
 """A word and what it is."""

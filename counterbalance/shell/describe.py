@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from counterbalance.engine.functions import Function
-    from counterbalance.engine.session import Relation
+    from counterbalance.engine.discovery import Relation
     from counterbalance.engine.sql.queries import Query, QueryParameter
 
 _KINDS: Final = {

@@ -98,7 +98,19 @@ def _drop(catalog: Catalog, definition: Definition, what: str, *, cascade: bool)
             if one.kind == "view" or one.table not in views:
                 _drop_stored(catalog.location, one, work)
             definitions.drop(catalog.location, one)
+            if one.kind == "column":
+                _forget(catalog.location, one)
     return gone
+
+
+def _forget(location: Location, column: Definition) -> None:
+    """Its failed rows, and results that were not published."""
+    from counterbalance.engine.executors import spool
+    from counterbalance.engine.refresh import failures
+
+    failures.forget_column(location, column.table, column.name)
+    for old in spool.rounds(location, column.target):
+        old.remove()
 
 
 def _drop_stored(location: Location, definition: Definition, work: Writing) -> None:

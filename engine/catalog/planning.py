@@ -6,14 +6,16 @@ chain first and refresh it in the end.
 
 from __future__ import annotations
 
+import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from counterbalance.engine.catalog import definitions, snapshot
-from counterbalance.engine.errors import NotFoundError, RefusedError, SensitiveError
+from counterbalance.engine.errors import LimitError, NotFoundError, RefusedError, SensitiveError
 from counterbalance.engine.executors.work import input_type
+from counterbalance.engine.relations import LABELS, Relations
 from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, STAMP_SUFFIX
 from counterbalance.engine.session import Session
 from counterbalance.engine.sql.expression import Evaluator, analyse
@@ -127,7 +129,7 @@ def _is_hidden(name: str, names: set[str]) -> bool:
 
 
 class Planning(Session):
-    """A session that also knows what is declared and not refreshed, and that remembers what was read.
+    """A session that also knows what is declared and not refreshed.
 
     Args:
         catalog: The lake.
@@ -139,10 +141,39 @@ class Planning(Session):
         super().__init__(catalog.location, sensitive=purpose, timeout=CHECK_SECONDS)
         self.catalog = catalog
         self.sensitive |= knows_all
-        self.relations_read: dict[str, str] = {}
-        self.has_missing = False
+        main = self._relations.main
+        self.planned = Planned(
+            self._connection, main, {}, sensitive=self.sensitive, session=weakref.proxy(self), catalog=catalog
+        )
+        self._relations = self.planned
+
+    @property
+    def read(self) -> dict[str, str]:
+        """Name in the lake of every relation that was read so far, by registered name."""
+        return self.planned.read
+
+    @property
+    def partial(self) -> str | None:
+        """Why rows read here are not those of the view, if they are not."""
+        return self.planned.partial
+
+
+class Planned(Relations):
+    """The relations of such a session; remembers what was read.
+
+    Attributes:
+        read: Name in the lake of every relation that was read, by registered name.
+        partial: Why the rows are not all there, if they are not.
+        reads_closed_labels: Whether a shipped query, or a purpose, reads perceived labels.
+    """
+
+    def __init__(self, *given: Any, catalog: Catalog, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self._catalog = catalog
+        self.read: dict[str, str] = {}
+        self.partial: str | None = None
         self.reads_closed_labels = False
-        self._empty: dict[str, str] = {}
+        self.empty: dict[str, str] = {}
 
     def table(self, schema: str | None, name: str, *, trusted: bool) -> str | None:
         """As in any session; a relation without a stored form is there without rows.
@@ -155,31 +186,36 @@ class Planning(Session):
         if schema == "meta":
             hint = "what is stored is made of tables, views and word lists"
             raise RefusedError(f"meta.{name} cannot be read by a view", code="E3211", hint=hint)
-        if own and self.catalog.missing(name):
+        if own and self._catalog.missing(name):
             found: str | None = self._declared(name)
         else:
             found = super().table(schema, name, trusted=trusted)
         if found is not None:
-            self.relations_read[found] = name if own else f"{schema}.{name}"
-            self.reads_closed_labels |= own and trusted and name == "labels"
+            self.read[found] = name if own else f"{schema}.{name}"
+            self.reads_closed_labels |= own and trusted and name == LABELS
         return found
 
     def _declared(self, name: str) -> str:
-        if name not in self._empty:
-            view = self.catalog.definitions.views().get(name)
+        if name not in self.empty:
+            view = self._catalog.definitions.views().get(name)
             if view is not None and view.sensitive and not self.sensitive:
                 raise closed_to_all(f"view {name}")
-            hidden = set() if self.sensitive else self.catalog.sensitive_columns(name)
+            hidden = set() if self.sensitive else self._catalog.sensitive_columns(name)
             blobs = BASE_TABLES[name].blobs if name in BASE_TABLES else ()
-            kinds = self.catalog.types(name).items()
+            kinds = self._catalog.types(name).items()
             shown = pa.schema([(n, t) for n, t in kinds if n not in hidden and n not in blobs])
-            self._empty[name] = self.bind(name, shown.empty_table())
-        self.has_missing = True
-        return self._empty[name]
+            self.empty[name] = self.bind(name, shown.empty_table())
+        self.partial = "the view reads what was not refreshed yet"
+        return self.empty[name]
 
     def evaluate(self, query: exp.Query) -> pa.Table:
         """A few rows of a query, for the types that a table function makes of them."""
         from sqlglot import exp
 
         inner: Any = query.copy()
-        return super().evaluate(exp.select("*").from_(inner.subquery("q")).limit(_TRIED_ROWS))
+        rows = exp.select("*").from_(inner.subquery("q"))
+        self.partial = "the view calls a table function"
+        try:
+            return super().evaluate(rows.limit(_TRIED_ROWS))
+        except LimitError:
+            return super().evaluate(rows.limit(0))

@@ -60,14 +60,14 @@ def read(session: Planning, select: str) -> Reading:
     Raises:
         NotFoundError: A relation is not there.
     """
-    expander = Expander(session, bind_functions=False)
+    expander = Expander(session.planned, bind_functions=False)
     tree = expander.run(parse(select).tree)
-    _plain_names(tree, session.relations_read)
-    schema = schema_of(session, session.relations_read.values())
+    _plain_names(tree, session.read)
+    schema = schema_of(session, session.read.values())
     pairs = set(columns_read(tree, schema))
     seen = {relation for relation, _ in pairs}
-    pairs |= {(relation, "*") for relation in session.relations_read.values() if relation not in seen}
-    if session.reads_closed_labels:
+    pairs |= {(relation, "*") for relation in session.read.values() if relation not in seen}
+    if session.planned.reads_closed_labels:
         pairs.add((SENSITIVE_LABELS, "*"))
     return Reading(tree, tuple(sorted(pairs)), _names(tree, schema), expander.reads_sensitive)
 

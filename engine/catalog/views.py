@@ -178,8 +178,8 @@ def _key(statement: CreateView, schema: dict[str, pa.DataType]) -> tuple[str, ..
 
 
 def _refuse_repeated_keys(session: Planning, select: str, key: Sequence[str], notes: list[str]) -> None:
-    if session.has_missing:
-        notes.append("the key is checked by the first refresh: the view reads what was not refreshed yet")
+    if session.partial is not None:
+        notes.append(f"the key is checked by the first refresh: {session.partial}")
         return
     columns = ", ".join(f'"{k}"' for k in key)
     missing = " OR ".join(f'"{k}" IS NULL' for k in key)

@@ -120,8 +120,8 @@ class _Actors:
         self._make = ray.remote(Slot).options(num_cpus=1, num_gpus=1 if gpu else 0, max_restarts=0)
         self._lost_as = (ray.exceptions.RayActorError, ray.exceptions.NodeDiedError)
         self._lost = Lost(told.job)
-        self._closing: list[Any] = []
         self._actors: list[_Actor] = []
+        self._closing: list[_Actor] = []
         self._left = len(tasks)
 
     def run(self, count: int) -> Iterator[Event]:
@@ -136,9 +136,10 @@ class _Actors:
                 for actor in [a for a in self._actors if any(a.waits is r for r in ready)]:
                     yield from self._heard(actor)
             if self._closing:
-                self._ray.wait(self._closing, num_returns=len(self._closing), timeout=_PATIENCE)
+                closed = [a.waits for a in self._closing]
+                self._ray.wait(closed, num_returns=len(closed), timeout=_PATIENCE, fetch_local=False)
         finally:
-            for actor in self._actors:
+            for actor in (*self._actors, *self._closing):
                 self._ray.kill(actor.handle)
 
     def _start(self) -> None:
@@ -177,7 +178,9 @@ class _Actors:
             actor.give(self._pending.popleft())
         else:
             self._actors.remove(actor)
-            self._closing.append(actor.handle.close.remote())  # it ends with that, for nobody holds it any more
+            actor.waits = actor.handle.close.remote()
+            actor.handle.__ray_terminate__.remote()  # after that, so that its slot is free for others
+            self._closing.append(actor)
 
     def _gone(self, actor: _Actor, error: Exception) -> None:
         self._actors.remove(actor)

@@ -19,10 +19,11 @@ from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.store import cleaning, lock, pins, tables
+from counterbalance.engine.store.location import SUFFIX
 from counterbalance.engine.write.journal import require_lake, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from counterbalance.engine.store.location import Location
 
@@ -235,8 +236,11 @@ class _Collection:
         if freed and not old:
             said.append("files of writes that failed")
         if rows:
-            freed += cleaning.size(dataset) * rows // max(rows + dataset.count_rows(), 1)
+            freed += self._size(name, dataset) * rows // max(rows + dataset.count_rows(), 1)
         return Finding("table", name, ", ".join(said), freed) if said else None
+
+    def _size(self, name: str, dataset: Any) -> int:
+        return sum(cleaning.sizes(self._location, name, dataset).values())
 
     def _compacts(self, name: str, dataset: Any) -> bool:
         return name not in _LOG and self._ours(name) and cleaning.wants_compaction(dataset, small=name in _META)
@@ -288,10 +292,10 @@ class _Collection:
         return tables.open_table(self._location, name)
 
     def _compact_one(self, name: str, written: dict[str, int]) -> int:
-        before = {f.path for fragment in self._open(name).get_fragments() for f in fragment.data_files()}
+        before = cleaning.sizes(self._location, name, self._open(name))
         commits = cleaning.compact(self._location, name, small=name in _META)
-        after = (f for fragment in self._open(name).get_fragments() for f in fragment.data_files())
-        written[name] = sum(int(f.file_size_bytes or 0) for f in after if f.path not in before)
+        after = cleaning.sizes(self._location, name, self._open(name))
+        written[name] = sum(size for path, size in after.items() if path not in before)
         return commits
 
     def _readers_have_chosen(self) -> bool:
@@ -323,7 +327,6 @@ def _all_bytes(location: Location, name: str) -> int:
     """Bytes of a table with all its versions."""
     if location.is_memory:
         dataset = tables.open_table(location, name)
-        return 0 if dataset is None else cleaning.size(dataset)
-    system, _ = location.filesystem()
-    find: Callable[[str], Any] = system.find
-    return sum(int(system.size(f) or 0) for f in find(system._strip_protocol(location.table(name))))  # noqa: SLF001 - fsspec's way from a URI to its path
+        return 0 if dataset is None else sum(cleaning.sizes(location, name, dataset).values())
+    system, root = location.filesystem()
+    return int(sum(about["size"] for about in system.find(f"{root}/{name}{SUFFIX}", detail=True).values()))

@@ -161,7 +161,7 @@ def _disk(location: Location, definition: Definition) -> tuple[int | None, float
     if dataset is None:
         return None, None
     if definition.kind == "view":
-        return cleaning.size(dataset), None
+        return sum(cleaning.sizes(location, definition.table, dataset).values()), None
     if definition.kind == "column":
         return _column_bytes(dataset, {definition.name, definition.name + STAMP_SUFFIX}), None
     from counterbalance.engine.search import indexes

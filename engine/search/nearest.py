@@ -347,7 +347,7 @@ def _ranked_rows(
 ) -> tuple[NDArray[Any], ...]:
     first, counts = starts[chunk], np.diff(starts[chunk.start : chunk.stop + 1])
     places = np.arange(counts.max(initial=0))
-    items = columns[np.minimum(first[:, None] + places, max(0, len(columns) - 1))] if len(columns) else places[None, :0]
+    items = columns[np.minimum(first[:, None] + places, len(columns) - 1)]
     queries = slice(offset + chunk.start, offset + chunk.stop)
     scores = _scores(task, queries, items)
     scores[places >= counts[:, None]] = -np.inf

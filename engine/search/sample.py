@@ -64,7 +64,8 @@ def usable(vectors: NDArray[np.float32], *, any_length: bool) -> NDArray[np.floa
     """Those without NaN and infinity, and of some length unless any will do."""
     squares = np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)
     keep = np.isfinite(squares)
-    return vectors[keep if any_length else keep & (squares > 0)]
+    kept: NDArray[np.float32] = vectors[keep if any_length else keep & (squares > 0)]
+    return kept
 
 
 def draw(dataset: lance.LanceDataset, column: str, wanted: int, seed: int, *, any_length: bool) -> Sample:

@@ -124,7 +124,7 @@ class Refresh:
     Args:
         targets: Columns as ``table.column``, views, indexes, tables; empty for all.
         all: Whether it is about everything.
-        options: ``full``, ``retry_errors``, ``workers``, ``executor``, ``device``, ``batch_size``.
+        options: ``full``, ``retry_errors``, ``due``, ``workers``, ``executor``, ``device``, ``batch_size``.
     """
 
     targets: tuple[str, ...]
@@ -138,6 +138,7 @@ VIEW_OPTIONS: Final[dict[str, type]] = {"key": str, **COLUMN_OPTIONS}
 _REFRESH_OPTIONS: Final[dict[str, type]] = {
     "full": bool,
     "retry_errors": bool,
+    "due": bool,
     "workers": int,
     "executor": str,
     "device": str,

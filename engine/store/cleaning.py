@@ -6,6 +6,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.store import tables
+from counterbalance.engine.store.location import SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -70,9 +71,23 @@ def deleted_rows(dataset: lance.LanceDataset) -> int:
     return int(dataset.stats.dataset_stats()["num_deleted_rows"])
 
 
-def size(dataset: lance.LanceDataset) -> int:
-    """Bytes of the data files of a version."""
-    return sum(int(f.file_size_bytes or 0) for fragment in dataset.get_fragments() for f in fragment.data_files())
+def sizes(location: Location, name: str, dataset: lance.LanceDataset) -> dict[str, int]:
+    """Bytes of every data file of a version, by its path in the table; those of its pictures, which lie beside it, too."""
+    found = {f.path: int(f.file_size_bytes or 0) for fragment in dataset.get_fragments() for f in fragment.data_files()}
+    if not any(_is_blob(field) for field in dataset.schema) or location.is_memory:
+        return found
+    system, root = location.filesystem()
+    folder = f"{root}/{name}{SUFFIX}/data"
+    stems = {path.removesuffix(".lance"): path for path in found}
+    for file, about in system.find(folder, detail=True).items():
+        stem = file[len(folder) :].strip("/").partition("/")[0]
+        if stem in stems and file.endswith(".blob"):
+            found[stems[stem]] += int(about["size"])
+    return found
+
+
+def _is_blob(field: Any) -> bool:
+    return str(getattr(field.type, "extension_name", "")).startswith("lance.blob")
 
 
 def wants_compaction(dataset: lance.LanceDataset, *, small: bool) -> bool:

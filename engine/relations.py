@@ -1,0 +1,337 @@
+"""What a session's queries can name: stored relations pinned at one snapshot, rows that were handed in, functions.
+
+A query runs on a cursor of its own that knows the relations it needs and no others (``connect``).
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import TYPE_CHECKING, Any, Final
+
+from counterbalance.engine import lists
+from counterbalance.engine.catalog import fresh, snapshot, system
+from counterbalance.engine.errors import NotFoundError, SensitiveError
+from counterbalance.engine.schema import BASE_TABLES
+from counterbalance.engine.search import SIGNATURES, table_functions
+from counterbalance.engine.sql import kernels, parse, pictures, queries
+from counterbalance.engine.sql.binding import register_function
+from counterbalance.engine.sql.sources import COUNTED, bytes_of, register, visible_schema
+from counterbalance.engine.store import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import duckdb
+    import lance
+    import pyarrow as pa
+    from sqlglot import exp
+
+    from counterbalance.engine.catalog.pinned import Pinned
+    from counterbalance.engine.errors import CounterbalanceError
+    from counterbalance.engine.functions import Function, Opened
+    from counterbalance.engine.search.stored import Stored
+
+LABELS: Final = "labels"
+
+
+class Relations:
+    """The relations of a session, as ``sql/expand.py`` asks for them (its ``Host``).
+
+    Args:
+        connection: The session's connection; functions are registered there.
+        main: The lake.
+        attached: Other lakes by name.
+        sensitive: Whether sensitive labels are read.
+        session: Runs expanded queries.
+    """
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        main: Pinned,
+        attached: Mapping[str, Pinned],
+        *,
+        sensitive: bool,
+        session: Any,
+    ) -> None:
+        self.main, self.attached, self.sensitive = main, attached, sensitive
+        self._connection, self._session = connection, session
+        self._registered: dict[tuple[str | None, str, bool], str] = {}
+        self.sources: dict[str, Callable[[duckdb.DuckDBPyConnection], object]] = {}
+        self.codes: dict[str, Mapping[str, list[str | None]]] = {}
+        self._bound: dict[str, str] = {}
+        self._functions: dict[str, Opened] = {}
+        self._stored: dict[str, tuple[Pinned, str, lance.LanceDataset]] = {}
+        self._fresh: dict[str, Mapping[str, str]] = {}
+        self._parts: dict[str, list[str]] = {}
+        self._computed: dict[str, str] = {}
+        self.raised: list[CounterbalanceError] = []
+        self._bound_rows: dict[str, str] = {}
+        self.token = secrets.token_hex(6)
+
+    def close(self) -> None:
+        """Let models go."""
+        for opened in self._functions.values():
+            opened.close()
+
+    def renew(self, main: Pinned) -> None:
+        """Read the lake at other versions from here on."""
+        self.main = main
+        for known in (self._registered, self.codes, self._stored, self._fresh, self._computed):
+            known.clear()
+
+    @property
+    def versions(self) -> Mapping[str, int]:
+        """Pinned version of every table of the lake."""
+        return self.main.snapshot.versions
+
+    def table(self, schema: str | None, name: str, *, trusted: bool) -> str | None:
+        """Registered name of a stored relation, or ``None``."""
+        if schema == "main":
+            schema = None
+        if schema is None and name in self._bound:
+            return self._bound[name]
+        trusted = trusted and name == LABELS
+        key = (schema, name, trusted)
+        if key not in self._registered:
+            found = self._register(schema, name, trusted=trusted)
+            if found is None:
+                return None
+            self._registered[key] = found
+        return self._registered[key]
+
+    def _register(self, schema: str | None, name: str, *, trusted: bool) -> str | None:
+        if schema == "meta":
+            return self._register_rows(f"meta.{name}", self._system(name))
+        if schema == "lists":
+            return self._register_rows(f"lists.{name}", lists.wordlist(name) if name in lists.names() else None)
+        pinned = self.main if schema is None else self.attached.get(schema)
+        if pinned is None or "/" in name:  # folders of a lake are closed: they hold the journal and sensitive labels
+            return None
+        shown = name if schema is None else f"{schema}.{name}"
+        if trusted and snapshot.SENSITIVE_LABELS in pinned.snapshot.versions:
+            return self._register_all_labels(pinned, shown)
+        return self._register_stored(pinned, name, shown)
+
+    def _register_stored(self, pinned: Pinned, stored: str, shown: str) -> str | None:
+        version = pinned.snapshot.versions.get(stored)
+        if version is None:
+            if stored in pinned.declared.views():
+                raise NotFoundError(
+                    f"the materialized view {shown} was not computed yet", code="E1035", hint=f"REFRESH {shown}"
+                )
+            base = BASE_TABLES.get(stored)
+            return None if base is None else self._register_rows(shown, base.schema().empty_table())
+        dataset = tables.open_table(pinned.location, stored, version)
+        if dataset is None:
+            return None
+        view = pinned.declared.views().get(stored)
+        if view is not None and view.sensitive and not self.sensitive:
+            raise SensitiveError(
+                f"{shown} holds perceived-demographic labels", code="E3308", hint='state a purpose: --sensitive "why"'
+            )
+        hidden = frozenset() if self.sensitive else fresh.hidden_columns(pinned.declared, stored)
+        self._stored[shown] = (pinned, stored, dataset)
+        trusted_codes = stored in pinned.snapshot.coded
+        codes = {c: v for (t, c), v in pinned.codes.items() if t == stored and None not in v} if trusted_codes else {}
+        self._register_ways(shown, dataset, codes, hidden)
+        return shown
+
+    def _register_ways(
+        self,
+        shown: str,
+        dataset: lance.LanceDataset,
+        codes: Mapping[str, list[str | None]],
+        hidden: frozenset[str],
+        condition: str | None = None,
+    ) -> None:
+        """A stored table under the names that the rewrites of a query ask for."""
+
+        def way(suffix: str, **how: bool) -> None:
+            name = shown + suffix
+            self.sources[name] = lambda connection: register(
+                connection, name, dataset, codes=codes, hidden=hidden, condition=condition, **how
+            )
+
+        way("")
+        if bytes_of(dataset):
+            way(pictures.SUFFIX, with_bytes=True)
+        if hasattr(self._connection, "_register_arrow_source"):
+            way(COUNTED, to_count=True)
+            if codes:
+                self.codes[shown] = codes
+                way("__codes", show_codes=True)
+
+    def failed(self, name: str, column: str) -> bool:
+        """Whether a generated column of a registered relation has rows whose function failed."""
+        from counterbalance.engine.refresh import failures as recorded
+
+        pinned, stored, _ = self._stored[name]
+        return len(recorded.of_column(pinned.location, stored, column)) > 0
+
+    def narrowed(self, name: str, condition: str) -> str | None:
+        """Registered name of the rows of a stored relation that a Lance filter keeps, or ``None``."""
+        if name not in self._stored or not hasattr(self._connection, "_register_arrow_source"):
+            return None
+        pinned, stored, dataset = self._stored[name]
+        key = f"{name} {condition}"
+        if key not in self._computed:
+            hidden = frozenset() if self.sensitive else fresh.hidden_columns(pinned.declared, stored)
+            shown = f"{name}__only_{len(self.sources)}"
+            self._register_ways(shown, dataset, dict(self.codes.get(name, {})), hidden, condition)
+            self._computed[key] = shown
+        return self._computed[key]
+
+    def found(self, key: str, make: Callable[[], pa.Table]) -> str:
+        """Registered name of rows that are made once a session."""
+        if key not in self._computed:
+            rows, shown = make(), f"found__{len(self.sources)}_{self.token}"
+            self.sources[shown] = lambda connection: connection.register(shown, rows)
+            self._computed[key] = shown
+        return self._computed[key]
+
+    def _register_all_labels(self, pinned: Pinned, shown: str) -> str:
+        """Open and sensitive labels together, under a name that no text can know."""
+        parts = []
+        for stored in (LABELS, snapshot.SENSITIVE_LABELS):
+            part = (
+                self._register_stored(pinned, stored, f"{shown}/{stored}_part_{self.token}")
+                if stored in pinned.snapshot.versions
+                else None
+            )
+            parts += [part] if part is not None else []
+        name = f"{shown}_{self.token}"
+        union = " UNION ALL ".join(f'SELECT * FROM "{p}"' for p in parts)
+
+        def make(connection: duckdb.DuckDBPyConnection) -> None:
+            for part in parts:
+                self.sources[part](connection)
+            connection.execute(f'CREATE TEMP VIEW "{name}" AS {union}')
+
+        self.sources[name] = make
+        self._parts[name] = parts
+        return name
+
+    def kernel(self, name: str, relations: set[str], scalars: Mapping[str, exp.Expr]) -> str | None:
+        """Registered name of the rows of a view that are computed without its SQL, or ``None``."""
+        parts = {r: [p for p in self._parts.get(r, [r]) if p in self._stored] for r in relations}
+        stored = {
+            self._stored[own[0]][1].removeprefix("sensitive/"): [
+                kernels.Stored(self._stored[p][2], self.codes.get(p, {})) for p in own
+            ]
+            for own in parts.values()
+            if own
+        }
+        if name != "roll_up" or stored.keys() != {LABELS, "detections"}:
+            return None
+        work = kernels.roll_up(stored[LABELS], stored["detections"], scalars)
+        if work is None:
+            return None
+        key = " ".join([name, *sorted(relations), *(parse.to_sql(s) for s in scalars.values())])
+        if key not in self._computed:
+            shown = f"{name}__{len(self.sources) + 1}_{self.token}"
+            later = kernels.Later(work.schema, work.run)
+            self.sources[shown] = lambda connection: connection.register(shown, later)
+            self._computed[key] = shown
+        return self._computed[key]
+
+    def _register_rows(self, name: str, rows: pa.Table | None) -> str | None:
+        if rows is None:
+            return None
+        self.sources[name] = lambda connection: connection.register(name, rows)
+        return name
+
+    def _system(self, name: str) -> pa.Table | None:
+        if name == "access" and not self.sensitive:
+            raise SensitiveError(
+                "the access log is read in a session with a purpose", code="E3305", hint='--sensitive "why"'
+            )
+        return system.relation(self.main.location, name, dict(self.versions))
+
+    def coded_source(self, name: str) -> str:
+        """Registered name under which a relation shows its codes."""
+        return f"{name}__codes"
+
+    def evaluate(self, query: exp.Query) -> pa.Table:
+        """Run an expanded query now."""
+        rows: pa.Table = self._session.evaluate(query)
+        return rows
+
+    def bind(self, name: str, rows: pa.Table) -> str:
+        """Register rows under a fresh name, and make that name known to queries."""
+        fresh = f"{name}__bound_{len(self._bound) + 1}"
+        self.sources[fresh] = lambda connection: connection.register(fresh, rows)
+        self._bound[fresh] = fresh
+        self._bound_rows[fresh] = f"<table of {rows.num_columns} columns, {rows.num_rows} rows>"
+        return fresh
+
+    def function(self, function: Function, constants: Mapping[str, Any]) -> str:
+        """Registered name of a Python function with its constants fixed."""
+        return register_function(self._connection, function, constants, self._functions, self.raised)
+
+    def stored_calls(self, name: str) -> Mapping[str, str]:
+        """Expressions that a registered relation holds the values of, fresh in every row, each with its column."""
+        if name not in self._fresh:
+            found: Mapping[str, str] = {}
+            if name in self._stored:
+                pinned, stored, dataset = self._stored[name]
+                hidden = frozenset() if self.sensitive else fresh.hidden_columns(pinned.declared, stored)
+                from counterbalance.engine.refresh.fingerprint import Fingerprints
+
+                known = Fingerprints(pinned.location, pinned.declared, self._session)
+                found = fresh.fresh_calls(dataset, pinned.declared, stored, known.of, hidden)
+            self._fresh[name] = found
+        return self._fresh[name]
+
+    def counted(self, name: str) -> str | None:
+        """Registered name under which a relation can be counted without its values, if there is one."""
+        return name + COUNTED if name + COUNTED in self.sources else None
+
+    def bytes_of(self, name: str) -> list[str]:
+        """Columns of bytes of a registered relation."""
+        return bytes_of(self._stored[name][2]) if name in self._stored else []
+
+    def table_function(self, name: str) -> Callable[..., pa.Table] | None:
+        """The function that returns rows (``top_k``, ``knn``), or ``None``."""
+        return table_functions()[name] if name in SIGNATURES else None
+
+    def stored_table(self, name: str) -> Stored | None:
+        """The stored table that is registered under a name, with the columns that this session shows."""
+        from counterbalance.engine.search.stored import Stored
+
+        if name not in self._stored:
+            return None
+        pinned, stored, dataset = self._stored[name]
+        hidden = frozenset() if self.sensitive else fresh.hidden_columns(pinned.declared, stored)
+        return Stored(name, visible_schema(dataset, hidden), dataset)
+
+    def lakes(self) -> frozenset[str]:
+        """Names of the attached lakes."""
+        return frozenset(self.attached)
+
+    def shown(self, text: str) -> str:
+        """A relation argument as a reader understands it: rows that were bound are described, not named."""
+        for name, rows in self._bound_rows.items():
+            text = re.sub(rf'"{re.escape(name)}"|(?<!\w){re.escape(name)}(?!\w)', rows, text)
+        return text
+
+    def sensitive_attributes(self) -> frozenset[str]:
+        """Attributes of this lake whose labels need a purpose."""
+        lakes = (self.main, *self.attached.values())
+        return frozenset().union(*(system.sensitive_attributes(lake.codes) for lake in lakes))
+
+    def names(self) -> list[str]:
+        """Names of all relations that can be written in FROM."""
+        stored = {v for v in self.versions if "/" not in v} | set(BASE_TABLES)
+        attached = {
+            f"{a}.{t}" for a, p in self.attached.items() for t in (*p.snapshot.versions, *BASE_TABLES) if "/" not in t
+        }
+        attached |= {f"{a}.{q.name}" for a in self.attached for q in queries.queries().values() if q.kind == "view"}
+        own = {
+            *queries.queries(),
+            *SIGNATURES,
+            *(f"meta.{n}" for n in system.DOCS),
+            *(f"lists.{n}" for n in lists.names()),
+        }
+        return sorted(stored | attached | own)
