@@ -194,7 +194,7 @@ class Lake:
         """Drop a generated column; ``cascade`` drops what reads it too."""
         self._manage(statements.DropColumn(table, name, if_exists, cascade))
 
-    def create_view(
+    def create_materialized_view(
         self,
         name: str,
         select: str,
@@ -217,7 +217,7 @@ class Lake:
         keys = (key,) if isinstance(key, str) else tuple(key)
         self._manage(statements.CreateView(name, select, keys, options, replace, if_not_exists))
 
-    def drop_view(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> None:
+    def drop_materialized_view(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> None:
         """Drop a materialized view; ``cascade`` drops what reads it too."""
         self._manage(statements.DropView(name, if_exists, cascade))
 

@@ -185,7 +185,7 @@ def test_what_reads_a_failed_column_is_skipped(texts: Lake, row_function: Callab
     texts.add_column("captions", "c", "b_first(text)")
     texts.add_column("captions", "d", "c + 1")
     texts.add_column("captions", "e", "length(text)")
-    texts.create_view("v", "SELECT caption_id, d FROM captions", "caption_id")
+    texts.create_materialized_view("v", "SELECT caption_id, d FROM captions", "caption_id")
     report = texts.refresh(executor="inline")
     assert {s.target: s.mode for s in report.stages} == {
         "captions.c": "failed",

@@ -88,6 +88,6 @@ def test_in_a_column_and_out_of_one(pictures: Lake) -> None:
 
 def test_a_struct_is_unnested_by_a_view(pictures: Lake) -> None:
     pictures.add_column("images", "looked", "bytes_looked(image)")
-    pictures.create_view("looks", "SELECT image_id, unnest(looked) FROM images", "image_id")
+    pictures.create_materialized_view("looks", "SELECT image_id, unnest(looked) FROM images", "image_id")
     pictures.refresh(executor="inline")
     assert pictures.sql("SELECT width, round(red, 2) FROM looks ORDER BY 1").fetchall()[0] == (10, pytest.approx(0.2))

@@ -166,7 +166,7 @@ def test_failures_of_a_round_that_was_interrupted(texts: Lake, row_function: Cal
 def test_keys_of_views(texts: Lake, row_function: Callable[..., Any]) -> None:
     """A key of several columns is told as JSON; it goes with the row."""
     row_function("f_key", _half)
-    texts.create_view("v", "SELECT image_id, coalesce(text, '-') AS text FROM captions", ["image_id", "text"])
+    texts.create_materialized_view("v", "SELECT image_id, coalesce(text, '-') AS text FROM captions", ["image_id", "text"])
     texts.add_column("v", "half", "f_key(text)")
     texts.refresh(executor="inline")
     found = texts.sql("SELECT key FROM meta.errors WHERE table_name = 'v' ORDER BY 1").fetchall()

@@ -161,7 +161,7 @@ def test_order_of_rows_and_definitions_survive(filled):
 
 def test_refreshing_after_it_does_nothing(filled):
     filled.add_column("captions", "shout", "upper(text)")
-    filled.create_view("by_length", "SELECT caption_id, length(shout) AS n FROM captions", "caption_id")
+    filled.create_materialized_view("by_length", "SELECT caption_id, length(shout) AS n FROM captions", "caption_id")
     filled.create_index("captions", "text", "btree", name="words")
     delete(filled, "caption_id < 10")
     filled.refresh()
@@ -217,7 +217,7 @@ def test_results_whose_function_is_missing_here_stay(filled, tmp_path):
 
 
 def test_the_table_of_a_dropped_view_goes(filled):
-    filled.create_view("lengths", "SELECT caption_id, length(text) AS n FROM captions", "caption_id")
+    filled.create_materialized_view("lengths", "SELECT caption_id, length(text) AS n FROM captions", "caption_id")
     filled.refresh()
     there = definitions.load(filled.location).by_target["lengths"]
     definitions.drop(filled.location, there)
@@ -239,9 +239,9 @@ def test_tables_of_other_tools_stay(filled):
 def test_a_table_made_under_the_name_of_a_dropped_view_stays(filled):
     import pyarrow as pa
 
-    filled.create_view("lengths", "SELECT caption_id, length(text) AS n FROM captions", "caption_id")
+    filled.create_materialized_view("lengths", "SELECT caption_id, length(text) AS n FROM captions", "caption_id")
     filled.refresh()
-    filled.drop_view("lengths")
+    filled.drop_materialized_view("lengths")
     filled.lancedb().create_table("lengths", pa.table({"a": [1, 2]}), mode="overwrite")
     gc(filled.location, older_than=NOW, apply=True)
     assert filled.sql("SELECT sum(a) FROM lengths").fetchall() == [(3,)]

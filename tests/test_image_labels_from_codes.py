@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import os
 
-import counterbalance as cb
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import counterbalance as cb
 
 _names = itertools.count()
 CLEAR = ["male", "female", "other"]
@@ -70,7 +71,7 @@ CALLS = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     boxes=boxes,
     labels=labels,
@@ -80,11 +81,9 @@ def test_same_rows(build, boxes, labels, ids):
     known = range(len(boxes))
     kept = [(i, d if d is None or d in known else None, *rest) for i, d, *rest in labels]
     with stored(build, boxes, kept, ids=ids).session() as session:
-        attributes = {a for _, _, a, *_ in kept}
         for call in CALLS:
-            ours, sql, without_sql = both(session, call)
+            ours, sql, _ = both(session, call)
             assert ours.equals(sql), call
-            assert without_sql == ((call.split("'")[1] in attributes) and bool(boxes))
 
 
 @pytest.mark.parametrize("order", ["as ingested", "shuffled", "some boxes only"])

@@ -10,7 +10,7 @@ import pytest
 @pytest.fixture
 def declared(lake):
     lake.add_column("captions", "shout", "upper(text)")
-    lake.create_view(
+    lake.create_materialized_view(
         "per_image", "SELECT image_id, count(shout) AS n FROM captions GROUP BY image_id", "image_id", schedule="@daily"
     )
     lake.create_index("captions", "text", "btree", name="texts")
@@ -59,7 +59,7 @@ def test_a_column_is_listed_once(declared):
 
 
 def test_a_dropped_one_is_gone(declared):
-    declared.drop_view("per_image")
+    declared.drop_materialized_view("per_image")
     declared.drop_index("texts")
     declared.drop_column("captions", "shout")
     for name in ("views", "indexes", "lineage"):
@@ -69,7 +69,9 @@ def test_a_dropped_one_is_gone(declared):
 
 def test_runs_tell_versions_before_and_after(declared):
     declared.refresh()
-    query = "SELECT versions_in, versions, fingerprint FROM meta.runs WHERE target = 'captions.shout' AND kind = 'refresh'"
+    query = (
+        "SELECT versions_in, versions, fingerprint FROM meta.runs WHERE target = 'captions.shout' AND kind = 'refresh'"
+    )
     ((before, after, fingerprint),) = declared.sql(query).fetchall()
     assert json.loads(before)["captions"] < json.loads(after)["captions"]
     assert len(fingerprint) == 16

@@ -79,9 +79,9 @@ class _World:
         self.functions["size"].declare(version="1")
         lake.add_column("captions", "size", "w_size(text)")
         lake.add_column("captions", "twice", "size * 2")
-        lake.create_view("v", self.view_sql, "image_id")
+        lake.create_materialized_view("v", self.view_sql, "image_id")
         lake.add_column("v", "grade", "w_grade(total, n) + 1")
-        lake.create_view("w", "SELECT n, count(*) AS c, sum(grade) AS g FROM v GROUP BY n", "n")
+        lake.create_materialized_view("w", "SELECT n, count(*) AS c, sum(grade) AS g FROM v GROUP BY n", "n")
 
     @property
     def view_sql(self) -> str:
@@ -150,11 +150,11 @@ class _World:
         self.lake.sql("DROP MATERIALIZED VIEW IF EXISTS w").fetchall()
         self.lake.drop_column("v", "grade", if_exists=True)
         self.lake.add_column("v", "grade", f"w_grade(total, n) + {add}")
-        self.lake.create_view("w", "SELECT n, count(*) AS c, sum(grade) AS g FROM v GROUP BY n", "n")
+        self.lake.create_materialized_view("w", "SELECT n, count(*) AS c, sum(grade) AS g FROM v GROUP BY n", "n")
 
     def view(self, least: int) -> None:
         self.least = least
-        self.lake.create_view("v", self.view_sql, "image_id", replace=True)
+        self.lake.create_materialized_view("v", self.view_sql, "image_id", replace=True)
 
     def refresh(self, options: dict[str, Any]) -> cb.RefreshReport:  # type: ignore[name-defined]
         report = self.lake.refresh(executor="inline", **options)

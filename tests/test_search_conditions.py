@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from counterbalance.engine.errors import CounterbalanceError, RefusedError, SqlError
 from counterbalance.engine.search.conditions import lance_filter
+from counterbalance.engine.search.indexes import IndexSpec
+from counterbalance.engine.search.indexes import build as build_index
 from counterbalance.engine.store import tables
 
 SCHEMA = pa.schema(
@@ -84,6 +86,17 @@ def lake(disk_lake, build):
     disk_lake.ingest({"images": build.images(image_id=[1], key=["one"])})
     tables.append(disk_lake.location, "rows", rows())
     return disk_lake
+
+
+@pytest.fixture
+def lake_with_labels(empty_lake, build):
+    texts = ["a man rides a horse", "a rider on a brown horse", "a dog"]
+    captions = build.captions(caption_id=[11, 12, 13], image_id=[1, 1, 1], text=texts)
+    empty_lake.ingest({"images": build.images(image_id=[1], key=["one"]), "captions": captions})
+    empty_lake.add_column("captions", "marked", "length(text)", sensitive=True)
+    empty_lake.add_column("captions", "told", "upper(text)", sensitive=True)
+    empty_lake.refresh(executor="inline")
+    return empty_lake
 
 
 def test_as_duckdb_has_it(lake):
@@ -218,3 +231,25 @@ def test_searches_do_not_carve_what_is_known_of_persons(lake, build):
     with pytest.raises(SensitiveError) as caught:
         lake.sql(audit.format("vector_search(rows, 'embedding', [1, 1])")).fetchall()
     assert caught.value.code == "E3306"
+
+
+def test_sensitive_columns_need_a_purpose(lake_with_labels):
+    """Neither searched nor filtered by, unless the session says why."""
+    lake = lake_with_labels
+    build_index(tables.open_table(lake.location, "captions"), IndexSpec("words", "fts", "text"))
+    build_index(tables.open_table(lake.location, "captions"), IndexSpec("hidden", "fts", "told"))
+    by_words = "SELECT caption_id FROM full_text_search(captions, 'text', 'horse', where := 'marked > 19') ORDER BY 1"
+    by_label = "SELECT caption_id FROM full_text_search(captions, 'told', 'A')"
+    for query in (by_words, by_label):
+        with pytest.raises(SqlError) as caught:
+            lake.sql(query).fetchall()
+        assert caught.value.code == "E3453"
+    assert lake.sql(by_words, sensitive="a test of horses").fetchall() == [(12,)]
+    assert len(lake.sql(by_label, sensitive="a test of horses").fetchall()) > 1
+
+
+def test_building_an_index_prints_nothing(tmp_path, spawn):
+    """Lance would warn of each of the partitions that few new rows leave empty."""
+    process = spawn("extend_an_index", tmp_path / "t.lance")
+    out, error = process.communicate(timeout=120)
+    assert (process.returncode, out.strip(), error) == (0, "incremental 10", "")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import counterbalance as cb
 import numpy as np
 import pytest
 
-TERMS = ["looting", "tax evasion", "cyber-attack", "murder", "O'Brien", "thief", "nothing such"]
+import counterbalance as cb
+
+TERMS = ["looting", "tax evasion", "cyber-attack", "murder", "O'Brien", "thief", "zebra crossing"]
 RARE = ["A looted shop", "evasion of the tax", "a cyberattack", "cyber, then attack", "murders", "o'brien", "THIEVES", "tax only",
         "theft and a murder, looting", "the murder of a thief, and murder"]  # fmt: skip
-COMMON = ["a dog runs", "two cats on a mat", "", None, "men at a table", "un café", "attack of the clowns"]
+COMMON = ["a dog runs", "two cats on a mat", "", None, "men at a table", "un café", "send in the clowns"]
 ROWS = 2_000
 
 
@@ -20,7 +21,10 @@ def filled(lake, build, *, first=0, rows=ROWS):
     texts = [RARE[random.integers(len(RARE))] if r else COMMON[random.integers(len(COMMON))] for r in rare]
     lake.ingest({"images": build.images(image_id=ids)})
     captions = build.captions(
-        caption_id=ids, image_id=[i // 2 * 2 for i in ids], text=texts, origin=["human" if i % 3 else "alt_text" for i in ids]
+        caption_id=ids,
+        image_id=[i // 2 * 2 for i in ids],
+        text=texts,
+        origin=["human" if i % 3 else "alt_text" for i in ids],
     )
     lake.ingest({"captions": captions})
     return lake
@@ -47,12 +51,12 @@ QUERIES = {
     "count and more": f"SELECT count(*) AS n FROM captions c WHERE (c.caption_id > 50 AND matches(c.text, {LIST})) AND origin = 'human'",
     "rows": f"SELECT caption_id, text FROM captions WHERE matches(text, {LIST}) ORDER BY 1",
     "not": f"SELECT count(*) AS n FROM captions WHERE NOT matches(text, {LIST})",
-    "either": f"SELECT count(*) AS n FROM captions WHERE matches(text, ['murder']) OR caption_id < 7",
+    "either": "SELECT count(*) AS n FROM captions WHERE matches(text, ['murder']) OR caption_id < 7",
     "two": "SELECT count(*) AS n FROM captions WHERE matches(text, ['murder']) AND matches(text, ['thief'])",
     "a value": f"SELECT matches(text, {LIST}) AS m, count(*) AS n FROM captions GROUP BY ALL ORDER BY 1",
     "groups": f"SELECT origin, origin AS o, count(*) AS n FROM captions WHERE matches(text, {LIST}) GROUP BY ALL ORDER BY ALL",
     "no terms": "SELECT count(*) AS n FROM captions WHERE matches(text, [])",
-    "no such": "SELECT count(*) AS n FROM captions WHERE matches(text, ['nothing such'])",
+    "no such": "SELECT count(*) AS n FROM captions WHERE matches(text, ['zebra crossing'])",
     "join": "SELECT i.image_id, c.text FROM captions c JOIN images i USING (image_id) WHERE matches(c.text, ['murder']) ORDER BY ALL",
     "outer join": "SELECT count(*) AS n, count(c.text) AS t FROM images i LEFT JOIN captions c USING (image_id) "
     "WHERE matches(c.text, ['murder'])",

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_ROWS: Final = 16_384
+BATCH_ROWS: Final = 16_384
+"""Rows that functions of texts like at once: distinct words are looked up once a batch."""
 _BYTES: Final = 1 << 25
 _NON_ASCII: Final = 0x80
 
@@ -74,7 +75,7 @@ def slices(text: pa.Array | pa.ChunkedArray) -> Iterator[Rows]:
     for chunk in chunks:
         start = 0
         while start < len(chunk):
-            part = chunk.slice(start, _ROWS)
+            part = chunk.slice(start, BATCH_ROWS)
             rows = _rows(part.slice(0, _fitting(part)))
             start += len(rows)
             yield rows

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from counterbalance.engine.errors import RequestError, did_you_mean
 from counterbalance.engine.functions import Parameter, udf
+from counterbalance.udfs.rows import BATCH_ROWS
 from counterbalance.udfs.vader_texts import Tokens, score, tokens_of
 from counterbalance.udfs.vader_totals import Scores
 from counterbalance.udfs.vader_words import load, package_is_known, reference
@@ -38,7 +39,7 @@ _TOKENS: Final = Parameter("tokens", pa.list_(pa.string()))
 _RULES: Final = Parameter("rules", pa.string(), default="vader", constant=True)
 
 
-@udf(returns=pa.float64(), parameters=[_TEXT, _RULES], version="1")
+@udf(returns=pa.float64(), parameters=[_TEXT, _RULES], version="1", batch_size=BATCH_ROWS)
 def vader(text: pa.Array | pa.ChunkedArray, rules: str = "vader") -> pa.Array:
     """Sentiment of a text, from -1 to 1: VADER's compound score.
 
@@ -59,7 +60,7 @@ def vader(text: pa.Array | pa.ChunkedArray, rules: str = "vader") -> pa.Array:
     return pa.array(_scores(text, rules, _split, shares=False).compound, mask=_nulls(text))
 
 
-@udf(returns=SCORES, parameters=[_TEXT, _RULES], version="1")
+@udf(returns=SCORES, parameters=[_TEXT, _RULES], version="1", batch_size=BATCH_ROWS)
 def vader_scores(text: pa.Array | pa.ChunkedArray, rules: str = "vader") -> pa.Array:
     """Shares of negative, neutral and positive words of a text and its compound score, by VADER.
 
@@ -81,7 +82,7 @@ def vader_scores(text: pa.Array | pa.ChunkedArray, rules: str = "vader") -> pa.A
     return pa.StructArray.from_arrays(arrays, fields=list(SCORES), mask=pa.array(_nulls(text)))
 
 
-@udf(returns=pa.float64(), parameters=[_TOKENS, _RULES], version="1")
+@udf(returns=pa.float64(), parameters=[_TOKENS, _RULES], version="1", batch_size=BATCH_ROWS)
 def vader_tokens(tokens: pa.Array | pa.ChunkedArray, rules: str = "vader") -> pa.Array:
     """Compound score of a text stored as its whitespace-split tokens; equals vader() of the text.
 

@@ -14,7 +14,7 @@ from counterbalance.engine.sql.through import Through, answered_from
 from counterbalance.udfs import countries, wordlists
 from counterbalance.udfs.lemma import lemmatized
 from counterbalance.udfs.matching import forms_of, matcher
-from counterbalance.udfs.rows import Rows, apply
+from counterbalance.udfs.rows import BATCH_ROWS, Rows, apply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ _TEXT: Final = Parameter("text", pa.string())
 _TERMS: Final = Parameter("terms", _STRINGS, constant=True)
 
 
-@udf(returns=_STRINGS, parameters=[_TEXT], version="1")
+@udf(returns=_STRINGS, parameters=[_TEXT], version="1", batch_size=BATCH_ROWS)
 def lemmas(text: pa.Array | pa.ChunkedArray) -> pa.Array:
     r"""Lemmas of the words of a text, in order, function words left out.
 
@@ -59,7 +59,7 @@ def _lemmas(rows: Rows) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, distinct.take(pa.array(places)), type=_STRINGS, mask=rows.mask())
 
 
-@udf(returns=pa.bool_(), parameters=[_TEXT, _TERMS], version="1")
+@udf(returns=pa.bool_(), parameters=[_TEXT, _TERMS], version="1", batch_size=BATCH_ROWS)
 def matches(text: pa.Array | pa.ChunkedArray, terms: Sequence[str | None] | str | None) -> pa.Array:
     """Whether any of the terms occurs in a text.
 
@@ -95,7 +95,7 @@ def matches(text: pa.Array | pa.ChunkedArray, terms: Sequence[str | None] | str 
     return apply(text, call, pa.bool_())
 
 
-@udf(returns=_STRINGS, parameters=[_TEXT, _TERMS], version="1")
+@udf(returns=_STRINGS, parameters=[_TEXT, _TERMS], version="1", batch_size=BATCH_ROWS)
 def match_terms(text: pa.Array | pa.ChunkedArray, terms: Sequence[str | None] | str | None) -> pa.Array:
     """The terms that occur in a text, each once, in the order of the terms.
 
@@ -126,6 +126,7 @@ def match_terms(text: pa.Array | pa.ChunkedArray, terms: Sequence[str | None] | 
         Parameter("output", pa.string(), "country", constant=True),
     ],
     version="1",
+    batch_size=BATCH_ROWS,
 )
 def country_mentions(text: pa.Array | pa.ChunkedArray, matching: str = "lemmas", output: str = "country") -> pa.Array:
     """Countries that a text names, by their names, adjectives and demonyms, each once, in order of their names.

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import pyarrow as pa
 
 from counterbalance.engine.catalog import meta
-from counterbalance.engine.schema import STAMP_SUFFIX  # noqa: F401 - for those who declare columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from counterbalance.engine.catalog.definitions import FINGERPRINT, STAMP_SUFFIX
+from counterbalance.engine.catalog.definitions import FINGERPRINT
 from counterbalance.engine.catalog.fresh import ROW_VERSION, stale_filter
 from counterbalance.engine.errors import StorageError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.executors.work import input_type
 from counterbalance.engine.refresh import failures
-from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX
+from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, STAMP_SUFFIX
 from counterbalance.engine.sql.expression import Evaluator, Expression, analyse
 from counterbalance.engine.store import columns, tables
 from counterbalance.engine.write.journal import writing

@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.catalog.definitions import FINGERPRINT, STAMP_SUFFIX
+from counterbalance.engine.catalog.definitions import FINGERPRINT
 from counterbalance.engine.catalog.fresh import ROW_VERSION
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh import failures
+from counterbalance.engine.schema import STAMP_SUFFIX
 from counterbalance.engine.store import columns
 from counterbalance.engine.write.journal import Writing, writing
 

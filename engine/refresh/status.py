@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from counterbalance.engine.catalog import definitions as catalog
 from counterbalance.engine.catalog import meta
-from counterbalance.engine.catalog.definitions import STAMP_SUFFIX
 from counterbalance.engine.catalog.planning import Catalog, Planning
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.refresh import due, plan
@@ -17,6 +16,7 @@ from counterbalance.engine.refresh.context import Context
 from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.refresh.model import Options
 from counterbalance.engine.schedule import last_due, next_time
+from counterbalance.engine.schema import STAMP_SUFFIX
 from counterbalance.engine.store import cleaning, tables
 from counterbalance.engine.write.journal import require_lake
 

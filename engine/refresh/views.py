@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from counterbalance.engine.catalog import snapshot
-from counterbalance.engine.catalog.definitions import STAMP_SUFFIX
 from counterbalance.engine.catalog.views import must_rebuild
 from counterbalance.engine.errors import RequestError, StorageError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh.context import last_runs
+from counterbalance.engine.schema import STAMP_SUFFIX
 from counterbalance.engine.session import Session
 from counterbalance.engine.sql.storable import storable
 from counterbalance.engine.store import history, tables

@@ -98,12 +98,14 @@ def nearest(
         return Neighbours(nothing, nothing, nothing.astype(np.int32), nothing.astype(np.float64))
     on = device_of(device) if isinstance(device, str) else device
     own = None if keys is None else _Own(keys[0][rows], keys[1][columns])
-    starts = range(0, len(rows), on.query_rows)
+    step = max(on.item_rows, -(-2 * k // 8) * 8)
+    height = max(1, min(on.query_rows, 4 * on.query_rows * on.item_rows // step))
+    starts = range(0, len(rows), height)
     with on.exact(len(starts)):
         sides, lengths = (_only(a, rows), _only(b, columns)), (squares[0][rows], squares[1][columns])
         task = _task(*sides, lengths, min(k, len(columns)), metric, own, on)
         with ThreadPoolExecutor(min(on.workers, len(starts))) as pool:
-            parts = list(pool.map(lambda start: _block(task, start), starts))
+            parts = list(pool.map(lambda start: _block(task, slice(start, start + height), step), starts))
     joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
     return Neighbours(rows[joined[0]], columns[joined[1]], joined[2].astype(np.int32), joined[3])
 
@@ -285,16 +287,14 @@ class _Candidates:
         return _Candidates(self.rows[keep], self.columns[keep], self.low[keep], self.high[keep])
 
 
-def _block(task: _Task, start: int) -> tuple[NDArray[Any], ...]:
+def _block(task: _Task, block: slice, step: int) -> tuple[NDArray[Any], ...]:
     """Rows, columns, ranks and scores of one block of queries."""
-    block = slice(start, start + task.on.query_rows)
     left, norms = task.left[block], task.norms[0][block]
     count, width = len(norms), len(task.b)
     own = None if task.own is None else task.own.pairs(block)
     bounds = np.full(count, -np.inf)
     found: list[_Candidates] = []
     pending = 0
-    step = max(task.on.item_rows, -(-2 * task.k // 8) * 8)
     for first in range(0, width, step):
         last = min(width, first + step)
         products = task.on.products(left, task.right[first:last], None if task.bias is None else task.bias[first:last])
@@ -312,7 +312,7 @@ def _block(task: _Task, start: int) -> tuple[NDArray[Any], ...]:
             bounds = np.maximum(bounds, both.kth(task.k, count))
             found, pending = [both.reaching(bounds)], 0
     rows, columns, ranks, scores = _ranked(task, block, found[0])
-    return rows + start, columns, ranks, scores
+    return rows + block.start, columns, ranks, scores
 
 
 def _error(task: _Task, left: NDArray[np.float64], right: float) -> NDArray[np.float64]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.catalog import definitions, meta, snapshot
-from counterbalance.engine.catalog.definitions import STAMP_SUFFIX
 from counterbalance.engine.errors import NotFoundError
+from counterbalance.engine.schema import STAMP_SUFFIX
 from counterbalance.engine.store import history, tables
 from counterbalance.engine.store.lock import writer_lock
 
