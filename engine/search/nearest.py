@@ -98,12 +98,13 @@ def nearest(
         return Neighbours(nothing, nothing, nothing.astype(np.int32), nothing.astype(np.float64))
     on = device_of(device) if isinstance(device, str) else device
     own = None if keys is None else _Own(keys[0][rows], keys[1][columns])
+    k = min(k, len(columns))
     step = max(on.item_rows, -(-2 * k // 8) * 8)
     height = max(1, min(on.query_rows, 4 * on.query_rows * on.item_rows // step))
     starts = range(0, len(rows), height)
     with on.exact(len(starts)):
         sides, lengths = (_only(a, rows), _only(b, columns)), (squares[0][rows], squares[1][columns])
-        task = _task(*sides, lengths, min(k, len(columns)), metric, own, on)
+        task = _task(*sides, lengths, k, metric, own, on)
         with ThreadPoolExecutor(min(on.workers, len(starts))) as pool:
             parts = list(pool.map(lambda start: _block(task, slice(start, start + height), step), starts))
     joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
