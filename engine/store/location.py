@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 SUFFIX = ".lance"
+_S3_NAMES = {"access_key_id": "key", "secret_access_key": "secret", "session_token": "token", "endpoint": "endpoint_url"}
+"""Lance's names of S3 options, without ``aws_``, and fsspec's."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,11 @@ class Location:
         import fsspec
 
         options: dict[str, Any] = {}
-        if self.root.startswith("s3://") and "AWS_ENDPOINT_URL" in os.environ:
-            options["endpoint_url"] = os.environ["AWS_ENDPOINT_URL"]
+        if self.root.startswith("s3://"):
+            given = {name.removeprefix("aws_"): value for name, value in self.lance_options().items()}
+            options = {mine: given[lances] for lances, mine in _S3_NAMES.items() if lances in given}
+            if "region" in given:
+                options["client_kwargs"] = {"region_name": given["region"]}
         system, path = fsspec.core.url_to_fs(self.root, **options)
         return system, path
 
