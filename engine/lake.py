@@ -202,6 +202,7 @@ class Lake:
         *,
         replace: bool = False,
         if_not_exists: bool = False,
+        purpose: str | None = None,
         **options: Any,
     ) -> None:
         """Declare a materialized view; ``CREATE MATERIALIZED VIEW name WITH (key = '…') AS SELECT …``.
@@ -212,10 +213,11 @@ class Lake:
             key: Columns that name a row.
             replace: Take the place of a view of that name.
             if_not_exists: Do nothing when it is there already, as it is described here.
+            purpose: For which sensitive labels are read, if they are; the view is then sensitive too.
             options: ``schedule``, ``sensitive``.
         """
         keys = (key,) if isinstance(key, str) else tuple(key)
-        self._manage(statements.CreateView(name, select, keys, options, replace, if_not_exists))
+        self._manage(statements.CreateView(name, select, keys, options, replace, if_not_exists), purpose)
 
     def drop_materialized_view(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> None:
         """Drop a materialized view; ``cascade`` drops what reads it too."""
@@ -264,10 +266,10 @@ class Lake:
 
         return runner.refresh(self.location, targets, Options(**options), dry_run=dry_run, progress=progress)
 
-    def _manage(self, statement: statements.Statement) -> None:
+    def _manage(self, statement: statements.Statement, purpose: str | None = None) -> None:
         from counterbalance.engine import manage
 
-        manage.execute(self.location, statement)
+        manage.execute(self.location, statement, purpose=purpose)
 
     def lancedb(self) -> lancedb.DBConnection:
         """The lake as a LanceDB connection, for its tables and searches; write through ``ingest``, not through it."""

@@ -26,6 +26,8 @@ def execute(
     location: Location,
     statement: Statement,
     *,
+    purpose: str | None = None,
+    notes: list[str] | None = None,
     udfs: tuple[str, ...] = (),
     progress: Callable[[Progress], None] | None = None,
     done: Callable[[Stage], None] | None = None,
@@ -35,6 +37,8 @@ def execute(
     Args:
         location: The lake.
         statement: What ``statements.read`` found.
+        purpose: For which sensitive labels are read by a view that is declared.
+        notes: Gets what a person should know.
         udfs: Files of the user's own functions.
         progress: Called as a refresh goes on.
         done: Called when a stage of a refresh ended.
@@ -55,22 +59,15 @@ def execute(
         statements.CreateIndex: declare.create_index,
         statements.DropIndex: declare.drop_index,
     }[type(statement)]
-    outcome = run(location, statement)
+    more = {"purpose": purpose, "notes": notes} if isinstance(statement, statements.CreateView) else {}
+    outcome = run(location, statement, **more)
     targets = outcome if isinstance(outcome, list) else [outcome] if outcome is not None else []
-    names = [getattr(t, "target", str(t)) for t in targets]
-    word = type(statement).__name__
-    rows = [{"statement": _WORDS[word], "target": n, "changed": True} for n in names]
+    verb = type(statement).__name__.removesuffix("Column").removesuffix("View").removesuffix("Index").upper()
+    rows = [{"statement": f"{verb} {_NOUNS[t.kind]}", "target": t.target, "changed": True} for t in targets]
     return pa.Table.from_pylist(rows, schema=_DONE)
 
 
-_WORDS = {
-    "AddColumn": "ADD COLUMN",
-    "DropColumn": "DROP COLUMN",
-    "CreateView": "CREATE MATERIALIZED VIEW",
-    "DropView": "DROP MATERIALIZED VIEW",
-    "CreateIndex": "CREATE INDEX",
-    "DropIndex": "DROP INDEX",
-}
+_NOUNS = {"column": "COLUMN", "view": "MATERIALIZED VIEW", "index": "INDEX"}
 
 
 def refresh(

@@ -183,9 +183,12 @@ class Session:
                 f"a session at {self._at!r} only reads", code="E3208", hint="open one without --at to change the lake"
             )
         self._stop.clear()
-        told = manage.execute(self._relations.main.location, statement, progress=self._progress)
+        notes: list[str] = []
+        told = manage.execute(
+            self._relations.main.location, statement, purpose=self.purpose, notes=notes, progress=self._progress
+        )
         self.renew()
-        return Result(lambda: iter(told.to_batches()), lambda: told.schema, text)
+        return Result(lambda: iter(told.to_batches()), lambda: told.schema, text, notes=notes)
 
     def _progress(self, progress: Progress) -> None:
         if self._stop.is_set():

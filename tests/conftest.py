@@ -314,7 +314,7 @@ class RowFunction:
             for number, row in enumerate(rows):
                 try:
                     values.append(self.of(*row))
-                except Exception as error:  # noqa: BLE001 - whatever the test raises
+                except Exception as error:  # whatever the test raises
                     if not self.partial:
                         raise
                     values.append(None)

@@ -198,10 +198,15 @@ def test_an_ingest_that_was_killed(texts: Lake, build: SimpleNamespace, row_func
 
 def test_what_fails_while_it_writes_is_taken_back(texts: Lake) -> None:
     before = texts.sql("SELECT * FROM captions ORDER BY caption_id").fetchall()
-    with pytest.raises(_Kill), writing(texts.location, "refresh", "captions.x") as work:
-        work.committed("captions", 1)
-        tables.delete(texts.location, "captions", "caption_id < 10")
-        raise _Kill
+
+    def write() -> None:
+        with writing(texts.location, "refresh", "captions.x") as work:
+            work.committed("captions", 1)
+            tables.delete(texts.location, "captions", "caption_id < 10")
+            raise _Kill
+
+    with pytest.raises(_Kill):
+        write()
     assert texts.sql("SELECT * FROM captions ORDER BY caption_id").fetchall() == before
     assert "captions" in snapshot.take(texts.location).coded
 

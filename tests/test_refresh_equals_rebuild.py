@@ -42,7 +42,7 @@ _operation = st.one_of(
 )
 
 
-class _Bad(Exception):
+class _BadError(Exception):
     pass
 
 
@@ -50,20 +50,20 @@ def _size(text: str | None, factor: int) -> int | None:
     if text is None or "?" in text:
         return None
     if "!" in text:
-        raise _Bad(text)
+        raise _BadError(text)
     return len(text) * factor
 
 
 def _grade(total: int | None, count: int) -> int | None:
     if count == 3:
-        raise _Bad(str(count))
+        raise _BadError(str(count))
     return None if total is None else total % 7
 
 
 def _or_none(call: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return call(*arguments)
-    except _Bad:
+    except _BadError:
         return None
 
 

@@ -86,7 +86,7 @@ def test_journal_of_a_refresh(lake: Lake, row_function: Callable[..., Any]) -> N
     """A row a stage: mode, rows, errors, seconds, fingerprint, versions in and out."""
     function = row_function("c_journal", lambda text: len(text) if text else 1 // 0)
     lake.add_column("captions", "size", "c_journal(text)")
-    lake.create_view("v", "SELECT image_id, sum(size)::BIGINT AS s FROM captions GROUP BY 1", "image_id")
+    lake.create_materialized_view("v", "SELECT image_id, sum(size)::BIGINT AS s FROM captions GROUP BY 1", "image_id")
     before = len(lake.sql("SELECT * FROM meta.runs").fetchall())
     report = lake.refresh(executor="inline")
     runs = [r for r in meta.read(lake.location, "runs").to_pylist() if r["state"] != "running"][-2:]

@@ -59,7 +59,8 @@ def _check_at_the_end(uri: Path, version: str) -> None:
     lake.close()
 
 
-@pytest.mark.parametrize("seed", [1])
+@pytest.mark.timeout(300 + 15 * KILLS)
+@pytest.mark.parametrize("seed", [int(os.environ.get("COUNTERBALANCE_SEED", "1"))])
 def test_kills_between_changes(tmp_path: Path, spawn: Spawn, seed: int) -> None:
     dice = random.Random(seed)
     uri, version = tmp_path / "k.lake", 1

@@ -14,7 +14,6 @@ from counterbalance.engine.refresh import columns, due, indexes, plan, views
 from counterbalance.engine.refresh.context import Context
 from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.refresh.model import Options, RefreshReport, Stage
-from counterbalance.engine.session import Session
 from counterbalance.engine.store import lock
 from counterbalance.engine.write.journal import require_lake, settle
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from counterbalance.engine.catalog.definitions import Definition
+    from counterbalance.engine.session import Session
     from counterbalance.engine.store.location import Location
     from counterbalance.engine.write.ingest import Progress
 

@@ -242,7 +242,7 @@ class Expander:
         found = self._stored(schema, name, env)
         if found is None:
             raise self._unknown(node)
-        if found != name or schema is not None:
+        if found != node.name or schema is not None:
             self._rename(node, found, name)
 
     def _under_another_name(self, target: str) -> str:

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     Forms = Sequence[tuple[str, frozenset[str]]]
 
 _FEW: Final = 50
-"""The index is used when it finds less than a fiftieth of the rows; scattered rows are slow to fetch."""
-_MOST_FORMS: Final = 500
+"""Rows are fetched through the index when it finds less than a fiftieth of them; scattered rows are slow to fetch."""
 FOUND: Final = "found__"
 
 
@@ -106,6 +105,7 @@ def answer(call: exp.Anonymous, function: Function, constants: Mapping[str, Any]
     if host.failed(table.name, column.name):
         return False
     forms = through.forms(**constants)
+    call.set("expressions", [text])  # the constants are known, and their subqueries are no part of the query any more
     found = _Index.of(host.stored_table(table.name), column.name, forms) if forms else None
     if found is None or not (_narrow(call, select, table, found, host) or _list(call, select, table, found, host)):
         call.set("this", host.function(through.call, constants))
@@ -119,7 +119,12 @@ def _narrow(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _I
     node: exp.Expr = call
     while isinstance(node.parent, exp.And | exp.Paren):
         node = node.parent
-    if node.parent is not where or where is None or not all(_is_inner(j) for j in select.args.get("joins") or []):
+    if (
+        not index.is_rare
+        or node.parent is not where
+        or where is None
+        or not all(_is_inner(j) for j in select.args.get("joins") or [])
+    ):
         return False
     name = host.narrowed(table.name, index.condition)
     if name is None:
@@ -143,13 +148,15 @@ def _list(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _Ind
         table.args.get(a) for a in ("pivots", "sample")
     ):
         return False
-    if len(list(select.find_all(exp.Select))) > 1 or len(index.forms) > _MOST_FORMS:
+    if len(list(select.find_all(exp.Select))) > 1:
         return False
     shown = {n.lower(): n for n in index.table.schema.names}
     read = {c.name.lower() for c in select.find_all(exp.Column) if not c.find_ancestor(exp.Unnest, exp.Explode)}
     if not read or not read <= shown.keys():
         return False
     columns = sorted(shown[c] for c in read)
+    if not index.is_rare and not all(pa.types.is_primitive(index.table.schema.field(c).type) for c in columns):
+        return False
     key = f"{table.name} {columns} {index.key}"
     _put(table, host.found(key, lambda: index.listed(columns)))
     call.replace(exp.column(FOUND, table=table.alias_or_name))
@@ -164,16 +171,25 @@ def _put(table: exp.Table, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """A ``label_list`` index that finds few rows for some forms."""
+    """A ``label_list`` index on tokens, and what is looked for.
+
+    Args:
+        table: The table.
+        column: Its column of tokens.
+        forms: What is looked for.
+        condition: Lance filter of the rows that hold any of it.
+        is_rare: Whether few rows do.
+    """
 
     table: Stored
     column: str
     forms: Forms
     condition: str
+    is_rare: bool
 
     @classmethod
     def of(cls, table: Stored | None, column: str, forms: Forms) -> _Index | None:
-        """The index, if it is there, would be used, and finds few rows."""
+        """The index, if it is there and Lance would use it."""
         if table is None:
             return None
         dataset = table.dataset
@@ -185,9 +201,8 @@ class _Index:
         # an index on a list whose items have another name than "item" is passed over, and the scan is very slow
         if "ScalarIndexQuery" not in dataset.scanner(columns=[], with_row_id=True, filter=condition).explain_plan():
             return None
-        if dataset.count_rows(filter=condition) * _FEW >= dataset.count_rows():
-            return None
-        return cls(table, column, forms, condition)
+        is_rare = dataset.count_rows(filter=condition) * _FEW < dataset.count_rows()
+        return cls(table, column, forms, condition, is_rare)
 
     @property
     def key(self) -> str:
@@ -196,20 +211,29 @@ class _Index:
 
     def listed(self, columns: Sequence[str]) -> pa.Table:
         """Columns of the rows that match, with their labels as ``FOUND``, each once, in the order of the forms."""
-        dataset = self.table.dataset
-        rows = dataset.scanner(columns=list(columns), with_row_id=True, filter=self.condition).to_table()
-        ids = rows["_rowid"].to_numpy()
-        order = np.argsort(ids, kind="stable")
-        names = list(dict.fromkeys(label for label, _ in self.forms))
+        dataset, names = self.table.dataset, list(dict.fromkeys(label for label, _ in self.forms))
         places = {name: place for place, name in enumerate(names)}
         hits = [(_found(dataset, self.column, tokens), places[label]) for label, tokens in self.forms]
-        at = order[np.searchsorted(ids, np.concatenate([found for found, _ in hits]), sorter=order)]
+        condition = self.condition if self.is_rare else None
+        rows = dataset.scanner(columns=list(columns), with_row_id=True, filter=condition).to_table()
+        at = _places(rows["_rowid"].to_numpy(), np.concatenate([found for found, _ in hits]))
         label = np.repeat([place for _, place in hits], [len(found) for found, _ in hits])
         pairs = np.unique(at * len(names) + label)
-        offsets = np.searchsorted(pairs, np.arange(len(ids) + 1) * len(names)).astype(np.int32)
-        labels = pa.array(names, pa.string()).take(pa.array(pairs % len(names)))
+        found, counts = np.unique(pairs // len(names), return_counts=True)
+        labels = pa.DictionaryArray.from_arrays(
+            pa.array((pairs % len(names)).astype(np.int32)), pa.array(names, pa.string())
+        )
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         lists = pa.ListArray.from_arrays(pa.array(offsets), labels)
-        return rows.select(list(columns)).append_column(FOUND, lists)
+        return rows.select(list(columns)).take(pa.array(found)).append_column(FOUND, lists)
+
+
+def _places(ids: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Where each wanted id stands among ids, all of which are there."""
+    if len(ids) and int(ids[-1]) - int(ids[0]) == len(ids) - 1 and (ids[1:] > ids[:-1]).all():
+        return np.asarray(wanted - ids[0], np.int64)
+    order = np.argsort(ids, kind="stable")
+    return np.asarray(order[np.searchsorted(ids, wanted, sorter=order)], np.int64)
 
 
 def _found(dataset: lance.LanceDataset, column: str, tokens: frozenset[str]) -> NDArray[np.uint64]:

@@ -98,12 +98,12 @@ def _wait_again(location: Location, seen: snapshot.Snapshot) -> None:
 
 
 def _roll_back(work: Writing, physical: Mapping[str, int]) -> None:
-    """What we committed goes, where nobody committed after us; of a view it goes whatever came after it."""
-    restored = set()
+    """What we committed goes, where nobody else committed; of a view it goes whatever came after it."""
+    restored = {_undo(work.location, work.run.target, physical)} if work.run.kind == REFRESH else set()
     for table, commits in work.own.items():
         before = physical.get(table)
         alone = tables.latest_version(work.location, table) == (before or 0) + commits
-        if before is None or alone or table == work.run.target:
+        if before is None or alone:
             tables.restore(work.location, table, before)
             restored.add(table)
     if work.seen.unfinished is not None:
