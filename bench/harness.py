@@ -2,7 +2,7 @@
 
 A benchmark is a module with ``prepare(folder, scale)``, which makes its inputs once, and ``cases(folder)``, which returns
 ``{case: {contender: (open, run)}}``. ``open()`` makes whatever a user would keep open; ``run(state)`` does the work and
-returns something that must be equal between contenders. A *cold* time includes ``open``; a *warm* one does not. The first
+returns something that must be equal between contenders (``None`` from one that only sets a limit). A *cold* time includes ``open``; a *warm* one does not. The first
 contender of a case is ours; ratios are the others' medians over ours. A third function, if there is one, is called before
 each run and is not timed.
 """
@@ -99,7 +99,7 @@ def compare(
     for worker in workers.values():
         worker.close()
     for name, answer in answers.items():
-        if not _equal(answers[names[0]], answer):
+        if answer is not None and not _equal(answers[names[0]], answer):
             message = f"{case}: {name} answers {str(answer)[:200]}, not {str(answers[names[0]])[:200]}"
             raise AssertionError(message)
     rows = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -47,23 +46,32 @@ def batches(tmp_path):
     return [int(line) for line in notes.read_text().split()] if notes.exists() else []
 
 
-def start(lake, tmp_path, *words):
-    command = [sys.executable, "-m", "counterbalance", "refresh", lake.uri, "--udfs", "my_udfs.py", *words]
-    environment = {**os.environ, "COUNTERBALANCE_PROGRESS": "auto"}
-    return subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+@pytest.fixture
+def start(tmp_path):
+    """Begin a refresh in a process of its own; what still runs at the end is killed."""
+    started = []
+
+    def begin(lake, *words):
+        command = [sys.executable, "-m", "counterbalance", "refresh", lake.uri, "--udfs", "my_udfs.py", *words]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        started.append(subprocess.Popen(command, cwd=tmp_path, text=True, **pipes))
+        return started[-1]
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.parametrize("workers", [1, 2])
-def test_interrupt(workers, filled, tmp_path, spawn_cli):
+def test_interrupt(workers, filled, tmp_path, spawn_cli, start):
     declared = spawn_cli(
         "sql", filled.uri, "ALTER TABLE captions ADD COLUMN n AS (slow_length(text))", "--udfs", "my_udfs.py"
     )
     assert declared.returncode == 0, declared.stderr
     tried = len(batches(tmp_path))  # declaring may try the function
-    process = start(filled, tmp_path, "--workers", str(workers))
+    process = start(filled, "--workers", str(workers))
     deadline = time.monotonic() + 120
     while len(batches(tmp_path)) < tried + 4:
         assert process.poll() is None, process.communicate()
@@ -91,3 +99,28 @@ def test_interrupt(workers, filled, tmp_path, spawn_cli):
     assert 0 <= again <= BATCH
     assert stage["updated"] == ROWS
     assert filled.sql("SELECT count(*) FROM captions WHERE n = length(text)").fetchall() == [(ROWS,)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_a_view_that_does_not_listen(filled, spawn_cli, start):
+    """A query that goes on for hours is left behind; nothing of it is in the lake."""
+    endless = (
+        "SELECT count(*) AS n FROM captions a, captions b, captions c, captions d WHERE hash(a.text, d.text) % 7 = 0"
+    )
+    declared = spawn_cli("sql", filled.uri, f"CREATE MATERIALIZED VIEW v WITH (key = 'n') AS {endless}")
+    assert declared.returncode == 0, declared.stderr
+    process = start(filled)
+    deadline = time.monotonic() + 60
+    held = filled.location.path / ".refresh-lock"
+    while not (held.exists() and held.read_text()):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, ""), err
+    assert "interrupted" in err
+    assert not (filled.location.path / "v.lance").exists()
+    assert spawn_cli("sql", filled.uri, "DROP MATERIALIZED VIEW v").returncode == 0
+    assert spawn_cli("refresh", filled.uri).stdout == "nothing is declared\n"

@@ -23,6 +23,8 @@ EXAMPLES = (
     "counterbalance refresh coco.lake --due --json",
 )
 
+KEPT = "what was computed is kept; the same command goes on with it"
+
 
 @declare("refresh", examples=EXAMPLES, short_help="Compute what is missing or stale in a lake.")
 @click.argument("lake", type=click.Path())
@@ -50,12 +52,13 @@ def command(
     another refresh is running; 130 interrupted. What was computed before an interruption is kept.
     """
     from counterbalance.shell.progress import reporter
+    from counterbalance.shell.supervise import ends_in_time
 
     try:
-        with reporter(progress) as report:
+        with ends_in_time(KEPT), reporter(progress) as report:
             done = connect(lake).refresh(*targets, dry_run=dry_run, progress=report, due=due, **options)
     except KeyboardInterrupt:
-        sys.stderr.write("what was computed is kept; the same command goes on with it\n")
+        sys.stderr.write(f"{KEPT}\n")
         raise
     if as_json:
         _print_json(done)

@@ -13,8 +13,8 @@ from counterbalance.shell.text import escape
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from counterbalance.engine.functions import Function
     from counterbalance.engine.discovery import Relation
+    from counterbalance.engine.functions import Function
     from counterbalance.engine.sql.queries import Query, QueryParameter
 
 _KINDS: Final = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import threading
 import time
@@ -126,6 +127,42 @@ def _await_end(thread: _Work[T], reason: LimitError | None, *, patient: bool) ->
     end(reason)
 
 
+@contextlib.contextmanager
+def ends_in_time(message: str, grace: float = 5.0) -> Iterator[None]:
+    """Inside, Ctrl-C is what it always is; where it does not get through in time, the process ends (130).
+
+    For work in the main thread that knows how to stop, but may be deep inside a database when it is asked to.
+
+    Args:
+        message: What to say then, on stderr.
+        grace: Seconds that the work has for stopping by itself.
+    """
+    if threading.current_thread() is not threading.main_thread() or sys.platform == "win32":
+        yield
+        return
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    over = threading.Event()
+
+    def watch() -> None:
+        while told := os.read(reading, 1):
+            if told[0] == signal.SIGINT and not over.wait(grace):
+                sys.stderr.write(f"{message}\ninterrupted\n")
+                end(None)
+
+    watcher = threading.Thread(target=watch, daemon=True, name="ctrl-c")
+    watcher.start()
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)  # written to at once, whatever Python is at
+    try:
+        yield
+    finally:
+        over.set()
+        signal.set_wakeup_fd(before)
+        os.close(writing)
+        watcher.join()
+        os.close(reading)
+
+
 def too_slow(limit: float) -> LimitError:
     """The error of a query that reached its time limit."""
     return LimitError(
@@ -143,6 +180,8 @@ def end(reason: CounterbalanceError | None) -> NoReturn:
     for part in list(output.unfinished):
         with contextlib.suppress(OSError):
             part.unlink()
+    if sys.__stderr__ is not None and sys.__stderr__.isatty():
+        sys.__stderr__.write("\x1b[?25h")  # a bar hides the cursor, and keeps sys.stderr to itself
     code = 130
     if reason is not None:
         code = reason.exit_code

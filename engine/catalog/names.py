@@ -14,6 +14,8 @@ from counterbalance.engine.sql import queries
 from counterbalance.engine.sql.parse import TABLE_FUNCTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from counterbalance.engine.catalog.planning import Catalog
 
 _WORD: Final = re.compile(r"[A-Za-z]\w*", re.ASCII)
@@ -88,7 +90,7 @@ def in_use(what: str) -> SqlError:
 
 def _user_of(catalog: Catalog, name: str) -> str | None:
     known = queries.queries()
-    taken = {
+    taken: dict[str, Collection[str]] = {
         "a base table": BASE_TABLES,
         "a materialized view": catalog.definitions.views(),
         "an index": catalog.definitions.indexes(),

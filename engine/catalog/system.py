@@ -95,7 +95,7 @@ def _columns(location: Location, versions: Mapping[str, int]) -> pa.Table:
             {
                 "table_name": name,
                 "column_name": column,
-                "type": known.get(column) or generated[column].type,
+                "type": known.get(column) or generated[column].type or "",
                 "doc": f"AS ({generated[column].sql})" if column in generated else "",
             }
             for column in names

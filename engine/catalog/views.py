@@ -125,7 +125,7 @@ def _refuse_unsteady(tree: exp.Expr) -> None:
                     "a sample without a seed differs from run to run", code="E3214", hint="add REPEATABLE (1)"
                 )
             continue
-        name = str(node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
+        name = str(node.name if isinstance(node, exp.Anonymous) else getattr(node, "sql_name", str)()).lower()
         if name in VOLATILE:
             shown = to_sql(node).lower()
             hint = "write the value itself; hash(key) orders rows at random, the same way every time"

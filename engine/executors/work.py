@@ -133,17 +133,9 @@ class Worker:
             row, (_, message) = min(errors.items())
             where = f"{self._job.table} {key_text(rows, self._job.key, row)}"
             raise FunctionError(f"{self._job.sql} failed for {where}: {message}", code="E8004")
-        keys, codes, messages = (
-            [None if i not in errors else text(i) for i in range(len(ids))]
-            if errors
-            else pa.nulls(len(ids), pa.string())
-            for text in (
-                lambda i: key_text(rows, self._job.key, i),
-                lambda i: errors[i][0],
-                lambda i: errors[i][1],
-            )
-        )
-        columns = [ids, stamps, values, keys, codes, messages]
+        told = [(key_text(rows, self._job.key, i), *errors[i]) if i in errors else (None,) * 3 for i in range(len(ids))]
+        failures = list(zip(*told, strict=True)) if errors else [pa.nulls(len(ids), pa.string())] * 3
+        columns = [ids, stamps, values, *failures]
         schema = spools.schema(values.type)
         arrays = [c if isinstance(c, pa.Array) else pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
         with self._guard:

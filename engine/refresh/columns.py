@@ -166,7 +166,8 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
             break
     else:
         context.notes.append("its table was written to all the time; what changed last is computed by the next refresh")
-    _forget_deleted(column)
+    if column is not None:
+        _forget_deleted(column)
     stage.versions_out = context.versions({definition.table})
 
 

@@ -168,6 +168,6 @@ def _lower(sql: str) -> str:
     tree = sqlglot.parse_one(sql, dialect=DIALECT)
     for node in tree.find_all(exp.Identifier):
         node.set("this", node.name.lower())
-    for node in tree.find_all(exp.Anonymous):
-        node.set("this", str(node.name).lower())
+    for call in tree.find_all(exp.Anonymous):
+        call.set("this", str(call.name).lower())
     return to_sql(tree)

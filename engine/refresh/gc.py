@@ -216,7 +216,7 @@ class _Collection:
             dataset = tables.open_table(self._location, name)
             if dataset is None or cleaning.tagged(dataset) or keep.get(name, set()) - {int(dataset.version)}:
                 continue
-            if dataset.versions()[-1]["timestamp"].astimezone(dt.UTC) <= row["at"]:
+            if cleaning.moment(dataset.versions()[-1]) <= row["at"]:
                 found[name] = row["at"]
         return found
 

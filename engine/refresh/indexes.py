@@ -63,7 +63,8 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
             indexes.extend(dataset, spec)
         after = tables.latest_version(context.location, definition.table) or before
         work.committed(definition.table, after - before)
-        found = indexes.coverage(tables.open_table(context.location, definition.table), definition.name)
+        newest: Any = tables.open_table(context.location, definition.table)
+        found = indexes.coverage(newest, definition.name)
         stage.rows = found.indexed if build else stage.rows
         stage.mode = "rebuild" if build else "incremental"
         stage.versions_out = {definition.table: after}

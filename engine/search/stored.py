@@ -153,8 +153,10 @@ def candidates(
         "use_index": True,
     }
     columns = [key, index.column]
-    found = dataset.scanner(columns=columns, nearest=nearest, filter=where, prefilter=True).to_table()
-    return found.select(columns)
+    scanner = dataset.scanner(
+        columns=columns, nearest=nearest, filter=where, prefilter=True, disable_scoring_autoprojection=True
+    )
+    return scanner.to_table()
 
 
 def vector_index(dataset: lance.LanceDataset, column: str, metric: str | None) -> Coverage | None:

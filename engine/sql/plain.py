@@ -55,6 +55,24 @@ class Plain:
         del name
         return {}
 
+    def failed(self, name: str, column: str) -> bool:
+        """As the session."""
+        return self._session.failed(name, column)
+
+    def narrowed(self, name: str, condition: str) -> str | None:
+        """None: relations are shown whole."""
+        del name, condition
+        return None
+
+    def found(self, key: str, make: Callable[[], pa.Table]) -> str:
+        """As the session."""
+        return self._session.found(key, make)
+
+    def kernel(self, name: str, relations: set[str], scalars: Mapping[str, exp.Expr]) -> str | None:
+        """None: views are shown as their SQL."""
+        del name, relations, scalars
+        return None
+
     def names(self) -> list[str]:
         """As the session."""
         return self._session.names()

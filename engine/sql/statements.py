@@ -367,4 +367,4 @@ def _unfit(name: str, known: Mapping[str, type]) -> SqlError:
 
 
 def _fits(value: Any, kind: type) -> bool:
-    return type(value) is kind and (kind is not int or value > 0)
+    return type(value) is kind and (not isinstance(value, int) or kind is bool or value > 0)

@@ -192,17 +192,14 @@ class _Index:
         """The index, if it is there and Lance would use it."""
         if table is None:
             return None
-        dataset = table.dataset
-        if not any(
-            i.field_names == [column] and i.index_type.lower() == "labellist" for i in dataset.describe_indices()
-        ):
-            return None
         condition = _condition(column, [tokens for _, tokens in forms])
-        # an index on a list whose items have another name than "item" is passed over, and the scan is very slow
-        if "ScalarIndexQuery" not in dataset.scanner(columns=[], with_row_id=True, filter=condition).explain_plan():
-            return None
-        is_rare = dataset.count_rows(filter=condition) * _FEW < dataset.count_rows()
-        return cls(table, column, forms, condition, is_rare)
+        asked = (str(table.dataset.uri), int(table.dataset.version), condition)
+        if asked not in _answers:
+            if len(_answers) >= _MOST_ANSWERS:
+                _answers.clear()
+            _answers[asked] = _rarity(table.dataset, column, condition)
+        is_rare = _answers[asked]
+        return None if is_rare is None else cls(table, column, forms, condition, is_rare)
 
     @property
     def key(self) -> str:
@@ -226,6 +223,21 @@ class _Index:
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         lists = pa.ListArray.from_arrays(pa.array(offsets), labels)
         return rows.select(list(columns)).take(pa.array(found)).append_column(FOUND, lists)
+
+
+_MOST_ANSWERS: Final = 64
+_answers: dict[tuple[str, int, str], bool | None] = {}
+"""What ``_rarity`` said of conditions on tables at versions; it decides how fast an answer is, never what it is."""
+
+
+def _rarity(dataset: lance.LanceDataset, column: str, condition: str) -> bool | None:
+    """Whether an index finds few rows; ``None`` without an index that Lance uses."""
+    if not any(i.field_names == [column] and i.index_type.lower() == "labellist" for i in dataset.describe_indices()):
+        return None
+    # an index on a list whose items have another name than "item" is passed over, and the scan is very slow
+    if "ScalarIndexQuery" not in dataset.scanner(columns=[], with_row_id=True, filter=condition).explain_plan():
+        return None
+    return int(dataset.count_rows(filter=condition)) * _FEW < int(dataset.count_rows())
 
 
 def _places(ids: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.int64]:

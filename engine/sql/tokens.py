@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import TokenError
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from counterbalance.engine.errors import SqlError
 from counterbalance.engine.sql.parse import unreadable
-
-if TYPE_CHECKING:
-    from sqlglot.tokens import Token
 
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _OPEN: Final = "([{"

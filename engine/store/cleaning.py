@@ -9,6 +9,7 @@ from counterbalance.engine.store import tables
 from counterbalance.engine.store.location import SUFFIX
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
 
     import lance
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 _MANY_FRAGMENTS: Final = 16
+
+
+def moment(version: Mapping[str, Any]) -> dt.datetime:
+    """When a version was made, UTC."""
+    made: dt.datetime = version["timestamp"]
+    return made.astimezone(dt.UTC)
 
 
 def old_versions(dataset: lance.LanceDataset, before: dt.datetime, keep: AbstractSet[int]) -> list[int]:
@@ -27,11 +34,7 @@ def old_versions(dataset: lance.LanceDataset, before: dt.datetime, keep: Abstrac
         keep: Versions that stay.
     """
     spared = {int(dataset.version), *keep, *tagged(dataset)}
-    return [
-        int(v["version"])
-        for v in dataset.versions()
-        if v["version"] not in spared and v["timestamp"].astimezone(dt.UTC) < before
-    ]
+    return [int(v["version"]) for v in dataset.versions() if v["version"] not in spared and moment(v) < before]
 
 
 def tagged(dataset: lance.LanceDataset) -> set[int]:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterbalance.engine.search.indexes import IndexSpec, build, extend
+from counterbalance.engine.search.recall import recall
 
 import lance  # isort: skip - after the engine, as everywhere
 
@@ -23,4 +24,5 @@ spec = IndexSpec("it", "ivf_rq", "embedding")
 build(dataset, spec, device="cpu")
 dataset = lance.write_dataset(rows(10), sys.argv[1], mode="append")
 done = extend(dataset, spec)
+recall(dataset, spec, queries=3)
 sys.stdout.write(f"{done.mode} {done.rows}\n")
