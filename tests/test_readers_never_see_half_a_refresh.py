@@ -196,6 +196,28 @@ def test_an_ingest_that_was_killed(texts: Lake, build: SimpleNamespace, row_func
     assert texts.sql("SELECT * FROM v WHERE caption_id = 100").fetchall() == [(100, 4)]
 
 
+def test_a_view_that_waits_for_an_ingest(texts: Lake, build: SimpleNamespace) -> None:
+    """What it reads was first computed while an ingest waits to be completed: told with the ingest's name."""
+    from counterbalance.engine.write.ingest import ingest
+
+    half = [{"captions": build.captions(caption_id=[100], image_id=[1], text=["half"])}]
+
+    def cut() -> Any:
+        yield from half
+        raise _Kill
+
+    texts.create_materialized_view("v", "SELECT caption_id % 10 AS g, count(*) AS n FROM captions GROUP BY 1", "g")
+    texts.create_materialized_view("w", "SELECT n, count(*) AS c FROM v GROUP BY 1", "n")
+    with pytest.raises(_Kill):
+        ingest(texts.location, build.source(cut(), "test:cut"), "test")
+    found = {s.target: s for s in texts.refresh(executor="inline").stages}
+    assert (found["v"].mode, found["w"].code) == ("rebuild", "E3424")
+    assert "test:cut" in found["w"].message
+    ingest(texts.location, build.source(iter(half), "test:cut"), "test")
+    assert {s.target: s.mode for s in texts.refresh(executor="inline").stages} == {"v": "incremental", "w": "rebuild"}
+    assert texts.sql("SELECT n, c FROM w ORDER BY 1").fetchall() == [(5, 9), (6, 1)]
+
+
 def test_what_fails_while_it_writes_is_taken_back(texts: Lake) -> None:
     before = texts.sql("SELECT * FROM captions ORDER BY caption_id").fetchall()
 

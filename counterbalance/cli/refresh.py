@@ -88,7 +88,8 @@ def _print_table(done: RefreshReport, *, due: bool) -> None:
 
 
 def _planned(stage: Stage) -> dict[str, Any]:
-    rows = stage.rows if stage.kind != "view" and stage.mode != "failed" else None
+    known = stage.kind == "column" or stage.rows > 0  # how many rows a view has is seen when it is computed
+    rows = stage.rows if known and stage.mode != "failed" else None
     return {"target": stage.target, "mode": stage.mode, "rows": rows, "reason": stage.reason or "fresh"}
 
 

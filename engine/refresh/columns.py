@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from counterbalance.engine.catalog.definitions import FINGERPRINT
 from counterbalance.engine.catalog.fresh import ROW_VERSION, stale_filter
-from counterbalance.engine.errors import StorageError
+from counterbalance.engine.errors import RequestError, StorageError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.executors.work import input_type
 from counterbalance.engine.refresh import failures
@@ -117,6 +117,10 @@ class Column:
         """How many rows are stale."""
         return int(self.dataset.count_rows(filter=self.stale))
 
+    def has_values(self) -> bool:
+        """Whether any row was ever computed."""
+        return self.is_filled and self.dataset.count_rows(filter=f"`{self.stamp}` IS NOT NULL") > 0
+
     def newest(self) -> lance.LanceDataset:
         """Its table as it is by now.
 
@@ -130,10 +134,20 @@ class Column:
 
 
 def look(context: Context, definition: Definition) -> Column | None:
-    """The column as it is now, or ``None`` when its table has no rows yet."""
+    """The column as it is now, or ``None`` when its table has no rows yet.
+
+    Raises:
+        RequestError: The rows of its table cannot be told apart.
+    """
     dataset = tables.open_table(context.location, definition.table)
     if dataset is None:
         return None
+    if not dataset.has_stable_row_ids:
+        raise RequestError(
+            f"table {definition.table!r} was made by another tool, without stable row ids",
+            code="E3425",
+            hint="its rows cannot be told apart after an update; ingest it into a table of this lake",
+        )
     generated = context.definitions.columns(definition.table)
     known = [*visible_names(dataset), *(g for g in generated if g not in dataset.schema.names)]
     expression = analyse(definition.sql, definition.table, known, definition.type)
@@ -171,6 +185,15 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
     stage.versions_out = context.versions({definition.table})
 
 
+def why(context: Context, column: Column, rows: int) -> str:
+    """Why it is stale, with that many rows; empty when it is fresh."""
+    if context.options.full:
+        return "asked for"
+    if not column.is_current:
+        return "its definition, function or inputs changed" if column.has_values() else "never computed"
+    return f"{rows:,} rows are new or changed" if rows else ""
+
+
 def _pass(context: Context, stage: Stage, column: Column, *, first: bool) -> bool:
     """Compute and publish what is stale now; whether there was anything."""
     from counterbalance.engine.refresh.computing import Computing
@@ -182,6 +205,7 @@ def _pass(context: Context, stage: Stage, column: Column, *, first: bool) -> boo
     total = int(column.dataset.count_rows(filter=column.to_compute(whole=whole)))
     if first:
         stage.mode = "rebuild" if whole else "incremental" if total else "no_op"
+        stage.reason = stage.reason or why(context, column, total)
         stage.versions_in = {column.table: int(column.dataset.version)}
     if not total and not whole and not spool.files():
         return False
@@ -207,6 +231,7 @@ def _invalidate_failed(context: Context, stage: Stage, column: Column) -> None:
     failed = failures.of_column(context.location, column.table, column.name)
     if not len(failed):
         return
+    stage.reason = f"{len(failed):,} rows failed"
     target = column.definition.target
     with writing(context.location, "refresh", target, wait=context.options.wait, run=context.run) as work:
         for _ in range(_PASSES):

@@ -230,8 +230,6 @@ class _Collection:
         rows = cleaning.deleted_rows(dataset) if self._compacts(name, dataset) else 0
         said = [f"{len(old):,} old version{'s' * (len(old) != 1)}"] if old else []
         said += [f"{rows:,} deleted row{'s' * (rows != 1)}"] if rows else []
-        if not said and self._compacts(name, dataset):
-            said.append(f"{len(dataset.get_fragments()):,} small files")
         freed = cleaning.removable(dataset, old, alone=self._ours(name))
         if freed and not old:
             said.append("files of writes that failed")

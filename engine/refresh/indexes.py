@@ -53,7 +53,8 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
         stage.mode = "no_op"
         return
     build = stage.mode == "rebuild"
-    with writing(context.location, "refresh", definition.target, wait=context.options.wait) as work:
+    wait = context.options.wait
+    with writing(context.location, "refresh", definition.target, wait=wait, run=context.run) as work:
         dataset: Any = tables.open_table(context.location, definition.table)
         before = int(dataset.version)
         spec = spec_of(definition)
@@ -68,6 +69,11 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
         stage.rows = found.indexed if build else stage.rows
         stage.mode = "rebuild" if build else "incremental"
         stage.versions_out = {definition.table: after}
+        stage.versions_in = {definition.table: before}
         work.finish(
-            stage.mode, stage.counts(), fingerprint=stage.fingerprint, versions_in={definition.table: before}
+            stage.mode,
+            stage.counts(),
+            fingerprint=stage.fingerprint,
+            versions_in=stage.versions_in,
+            versions_out=stage.versions_out,
         )

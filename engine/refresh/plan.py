@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from counterbalance.engine.errors import CounterbalanceError, NotFoundError, did_you_mean
-from counterbalance.engine.refresh import columns, indexes, views
+from counterbalance.engine.refresh import columns, failures, indexes, views
 from counterbalance.engine.refresh.model import Stage
 
 if TYPE_CHECKING:
@@ -84,19 +84,9 @@ def _column(context: Context, stage: Stage, definition: Definition) -> None:
     if column is None:
         return
     stage.rows = column.dataset.count_rows() if context.options.full else column.stale_rows()
-    if context.options.full:
-        stage.reason, stage.mode = "asked for", "rebuild"
-    elif not column.is_current:
+    stage.reason = columns.why(context, column, stage.rows)
+    if context.options.full or not column.is_current:
         stage.mode = "rebuild"
-        stage.reason = "its definition, function or inputs changed" if _has_values(column) else "never computed"
-    elif stage.rows:
-        stage.reason = f"{stage.rows:,} rows are new or changed"
-    elif context.options.retry_errors:
-        from counterbalance.engine.refresh import failures
-
+    elif not stage.rows and context.options.retry_errors:
         stage.rows = len(failures.of_column(context.location, definition.table, definition.name))
         stage.reason = f"{stage.rows:,} rows failed" if stage.rows else ""
-
-
-def _has_values(column: columns.Column) -> bool:
-    return column.is_filled and column.dataset.count_rows(filter=f"`{column.stamp}` IS NOT NULL") > 0

@@ -160,8 +160,10 @@ class Publishing:
 
 def _ordered(ids: NDArray[np.int64], stamps: NDArray[np.int64], failed: NDArray[np.bool_]) -> NDArray[np.int64]:
     """By row; of a row that was computed twice the newest result comes last, and a success after a failure."""
+    if (np.diff(ids) > 0).all():
+        return np.arange(len(ids))
     order = np.argsort(ids, kind="stable")
-    if len(ids) > 1 and (np.diff(ids[order]) == 0).any():
+    if (np.diff(ids[order]) == 0).any():
         order = np.lexsort((~failed, stamps, ids))
     return order
 

@@ -6,6 +6,8 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+
 from counterbalance.engine.catalog import definitions as catalog
 from counterbalance.engine.catalog import meta
 from counterbalance.engine.errors import BusyError, CounterbalanceError
@@ -127,6 +129,10 @@ def _stage(context: Context, definition: Definition) -> Stage:
         raise
     except CounterbalanceError as error:
         stage.mode, stage.message, stage.code, stage.hint = "failed", error.message, error.code, error.hint
+    except (OSError, pa.ArrowException) as error:
+        stage.mode, stage.code = "failed", "E6014"
+        stage.message = f"{definition.target} cannot be read or written: {str(error).splitlines()[0][:300]}"
+        stage.hint = "somebody may be writing to its table with another tool; refresh again"
     stage.seconds = time.monotonic() - started
     if context.notes:
         stage.message = "; ".join([*([stage.message] if stage.message else []), *context.notes])

@@ -6,6 +6,7 @@ alone, so that their generated columns stay. Any SQL is then incremental where i
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import tempfile
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 from counterbalance.engine.catalog import snapshot
 from counterbalance.engine.catalog.views import must_rebuild
-from counterbalance.engine.errors import RequestError, StorageError
+from counterbalance.engine.errors import NotFoundError, RequestError, SqlError, StorageError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh.context import last_runs
 from counterbalance.engine.schema import STAMP_SUFFIX
@@ -124,7 +125,7 @@ def _compute(
     relations = {r for r, _ in definition.reads}
     purpose = f"refresh of {definition.name}" if definition.sensitive else None
     failure: list[Exception] = []
-    with Session(context.location, sensitive=purpose) as session:
+    with _waiting(context, definition), Session(context.location, sensitive=purpose) as session:
         stage.versions_in = {t: v for t, v in session.versions.items() if t in relations}
         reader = session.sql(definition.sql).to_batches()
         schema = pa.schema([pa.field(f.name, storable(f.type)) for f in reader.schema])
@@ -135,6 +136,22 @@ def _compute(
             raise failure[0] if failure else _unspilled(definition, error) from error
         connection.unregister("source")
     return schema
+
+
+@contextlib.contextmanager
+def _waiting(context: Context, definition: Definition) -> Iterator[None]:
+    """Tell when a query fails only because readers still wait for an ingest."""
+    try:
+        yield
+    except (SqlError, NotFoundError) as error:
+        unfinished = snapshot.take(context.location).unfinished
+        if unfinished is None:
+            raise
+        raise RequestError(
+            f"{definition.name} reads what nobody sees before the ingest of {unfinished} is complete: {error.message}",
+            code="E3424",
+            hint="run that ingest again, then refresh",
+        ) from error
 
 
 def _unspilled(definition: Definition, error: duckdb.Error) -> StorageError:

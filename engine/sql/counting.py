@@ -30,7 +30,7 @@ def count_by_rows(tree: exp.Query, counted_source: Callable[[str], str | None]) 
         ``tree`` itself when nothing fits.
     """
     changed = tree.copy()
-    fitting = [table for select in changed.find_all(exp.Select) if (table := _counted(select)) is not None]
+    fitting = [table for select in changed.find_all(exp.Select) if (table := counted_table(select)) is not None]
     found = [(table, name) for table in fitting if (name := counted_source(table.name)) is not None]
     for table, name in found:
         if table.args.get("alias") is None:
@@ -39,7 +39,7 @@ def count_by_rows(tree: exp.Query, counted_source: Callable[[str], str | None]) 
     return changed if found else tree
 
 
-def _counted(select: exp.Select) -> exp.Table | None:
+def counted_table(select: exp.Select) -> exp.Table | None:
     """The one table whose rows a query counts, if it does nothing else with it than to choose rows."""
     source = select.args.get("from_")
     table = source.this if isinstance(source, exp.From) else None

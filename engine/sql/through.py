@@ -19,6 +19,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from counterbalance.engine.sql.answers import stored_column
+from counterbalance.engine.sql.counting import counted_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -119,8 +120,9 @@ def _narrow(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _I
     node: exp.Expr = call
     while isinstance(node.parent, exp.And | exp.Paren):
         node = node.parent
+    only_counted = node is call and counted_table(select) is table  # for that no row is fetched
     if (
-        not index.is_rare
+        not (index.is_rare or only_counted)
         or node.parent is not where
         or where is None
         or not all(_is_inner(j) for j in select.args.get("joins") or [])

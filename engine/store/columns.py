@@ -176,6 +176,9 @@ def _gathered(
     batches: Sequence[pa.RecordBatch], starts: NDArray[np.int64], source: NDArray[np.int64], schema: pa.Schema
 ) -> pa.RecordBatch:
     """Rows by their number in all batches together, NULL for a negative one; copies these rows and no others."""
+    if source[0] >= 0 and (np.diff(source) == 1).all():
+        rows = pa.Table.from_batches(batches).slice(int(source[0]), len(source)).combine_chunks()
+        return rows.to_batches()[0]
     chunk = np.searchsorted(starts, source, side="right") - 1
     chunk[source < 0] = -1
     parts, order = [], []
