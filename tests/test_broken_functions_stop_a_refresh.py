@@ -56,7 +56,10 @@ def test_all_rows_fail(texts: Lake, row_function: Callable[..., Any], partial: b
     assert len(set(broken.taken())) <= 40
     assert _errors(texts) == []
     assert _values(texts) == [None] * 100
-    assert texts.sql("SELECT mode, updated FROM meta.runs WHERE target = 'captions.c' ORDER BY at").fetchall()[-1] == ("failed", 0)
+    assert texts.sql("SELECT mode, updated FROM meta.runs WHERE target = 'captions.c' ORDER BY at").fetchall()[-1] == (
+        "failed",
+        0,
+    )
     broken.of = len
     assert _refresh(texts).rows == 100
     assert _values(texts) == [len(f"text {i}") for i in range(100)]
@@ -75,7 +78,9 @@ def test_all_new_rows_are_bad_data(texts: Lake, row_function: Callable[..., Any]
 
 
 @pytest.mark.parametrize("count", [5, 50])
-def test_function_broke_later(texts: Lake, row_function: Callable[..., Any], build: SimpleNamespace, count: int) -> None:
+def test_function_broke_later(
+    texts: Lake, row_function: Callable[..., Any], build: SimpleNamespace, count: int
+) -> None:
     """It fails on rows that it once computed too: nothing is recorded, what is stored stays."""
     later = row_function("b_later", len)
     texts.add_column("captions", "c", "b_later(text)")
@@ -165,9 +170,7 @@ def test_wrong_results(texts: Lake, returned: Callable[[Any], Any], code: str, w
 
 
 def test_must_not_fail(texts: Lake, row_function: Callable[..., Any]) -> None:
-    strict = row_function(
-        "b_strict", lambda text: _fail(text) if text == "text 55" else len(text), on_error="raise"
-    )
+    strict = row_function("b_strict", lambda text: _fail(text) if text == "text 55" else len(text), on_error="raise")
     texts.add_column("captions", "c", "b_strict(text)")
     stage = _refresh(texts)
     assert (stage.mode, stage.code) == ("failed", "E8004")
@@ -194,5 +197,3 @@ def test_what_reads_a_failed_column_is_skipped(texts: Lake, row_function: Callab
         "v": "skipped",
     }
     assert report.mode == "failed"
-
-

@@ -33,7 +33,9 @@ def texts(empty_lake: Lake, build: SimpleNamespace) -> Lake:
 
 
 def _set(lake: Lake, build: SimpleNamespace, texts: dict[int, str | None]) -> None:
-    lake.ingest({"captions": build.captions(caption_id=list(texts), image_id=[1] * len(texts), text=list(texts.values()))})
+    lake.ingest(
+        {"captions": build.captions(caption_id=list(texts), image_id=[1] * len(texts), text=list(texts.values()))}
+    )
 
 
 def _refresh(lake: Lake, **options: Any) -> Stage:
@@ -136,7 +138,9 @@ def test_dropped_column(texts: Lake, half: Any) -> None:
     assert _errors(texts) == []
 
 
-def test_failures_of_a_round_that_was_interrupted(texts: Lake, row_function: Callable[..., Any], build: SimpleNamespace) -> None:
+def test_failures_of_a_round_that_was_interrupted(
+    texts: Lake, row_function: Callable[..., Any], build: SimpleNamespace
+) -> None:
     """What failed before an interruption and was repaired or deleted since is not recorded."""
     function = row_function("f_again", _half)
     texts.add_column("captions", "half", "f_again(text)")
@@ -166,7 +170,9 @@ def test_failures_of_a_round_that_was_interrupted(texts: Lake, row_function: Cal
 def test_keys_of_views(texts: Lake, row_function: Callable[..., Any]) -> None:
     """A key of several columns is told as JSON; it goes with the row."""
     row_function("f_key", _half)
-    texts.create_materialized_view("v", "SELECT image_id, coalesce(text, '-') AS text FROM captions", ["image_id", "text"])
+    texts.create_materialized_view(
+        "v", "SELECT image_id, coalesce(text, '-') AS text FROM captions", ["image_id", "text"]
+    )
     texts.add_column("v", "half", "f_key(text)")
     texts.refresh(executor="inline")
     found = texts.sql("SELECT key FROM meta.errors WHERE table_name = 'v' ORDER BY 1").fetchall()

@@ -34,14 +34,22 @@ def chain(lake: Lake, row_function: Callable[..., Any]) -> Any:
     lake.add_column("captions", "size", "p_size(text)")
     lake.add_column("captions", "twice", "size * 2")
     lake.add_column("captions", "alone", "lower(text)")
-    lake.create_materialized_view("v", "SELECT image_id, sum(twice)::BIGINT AS total FROM captions GROUP BY image_id", "image_id")
+    lake.create_materialized_view(
+        "v", "SELECT image_id, sum(twice)::BIGINT AS total FROM captions GROUP BY image_id", "image_id"
+    )
     lake.add_column("v", "more", "total + 1")
     assert set(_modes(lake).values()) == {"rebuild"}
     assert set(_modes(lake).values()) == {"no_op"}
     return function
 
 
-_ALL = {"captions.size": "rebuild", "captions.twice": "rebuild", "v": "no_op", "captions.alone": "no_op", "v.more": "no_op"}
+_ALL = {
+    "captions.size": "rebuild",
+    "captions.twice": "rebuild",
+    "v": "no_op",
+    "captions.alone": "no_op",
+    "v.more": "no_op",
+}
 
 
 @pytest.mark.parametrize(
@@ -85,7 +93,10 @@ def test_changed_in_the_middle_of_a_chain(lake: Lake, chain: Any) -> None:
 def test_other_type(lake: Lake, chain: Any) -> None:
     _redefine(lake, "captions.twice", type="DOUBLE")
     assert _modes(lake)["captions.twice"] == "rebuild"
-    assert lake.sql("SELECT twice FROM captions WHERE caption_id = 11").to_arrow().schema.field("twice").type == pa.float64()
+    assert (
+        lake.sql("SELECT twice FROM captions WHERE caption_id = 11").to_arrow().schema.field("twice").type
+        == pa.float64()
+    )
 
 
 def test_constants_and_defaults(lake: Lake, row_function: Callable[..., Any]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import counterbalance as cb
-from counterbalance.engine.catalog import definitions
+from counterbalance.engine.catalog import definitions, meta, snapshot
 from counterbalance.engine.errors import BusyError, NotFoundError, RequestError, StorageError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh.gc import DEFAULT_AGE, gc
@@ -148,7 +148,7 @@ def test_a_reader_goes_on_reading(filled):
 
 
 def test_order_of_rows_and_definitions_survive(filled):
-    for number in range(40):
+    for number in range(12):
         filled.add_column("captions", f"c{number}", f"length(text) + {number}")
         filled.drop_column("captions", f"c{number}")
     filled.add_column("captions", "c3", "length(text) * 2")
@@ -323,3 +323,29 @@ def test_pictures_leave_with_their_rows(disk_lake, build):
     assert told["images"] == pytest.approx(done["images"], rel=0.1)
     rows = tables.open_table(disk_lake.location, "images").scanner(columns=["image"], blob_handling="all_binary")
     assert rows.to_table()["image"].to_pylist() == pictures[3:]
+
+
+def begun(lake, kind):
+    """A run that was killed after it had begun to write."""
+    seen = snapshot.take(lake.location)
+    meta.Run(lake.location, kind, "captions").open(seen.versions, seen.coded)
+
+
+def test_what_an_unfinished_ingest_started_from_stays(filled):
+    begun(filled, "ingest")
+    delete(filled, "caption_id < 10")
+    report = gc(filled.location, older_than=NOW, apply=True)
+    assert any("an ingest waits to be completed" in note for note in report.notes)
+    assert count(filled) == ROWS  # readers are still on the versions before it
+
+
+def test_after_a_refresh_that_was_killed(filled):
+    filled.add_column("captions", "shout", "upper(text)")
+    kept = spool(filled, "captions.shout", filled.refresh(dry_run=True).stages[0].fingerprint)
+    begun(filled, "refresh")
+    delete(filled, "caption_id < 10")
+    report = gc(filled.location, apply=True)
+    assert report.notes == ()
+    assert kept.files()
+    assert snapshot.take(filled.location).unfinished is None
+    assert count(filled) == ROWS - 10

@@ -40,7 +40,9 @@ def _stored(lake: Lake, name: str) -> dict[int, Any]:
 
 @pytest.mark.parametrize("place", ["lake", "disk"])
 @pytest.mark.parametrize("kind", _RESULTS)
-def test_results_and_inputs(lake: Lake, disk_lake: Lake, row_function: Callable[..., Any], kind: str, place: str) -> None:
+def test_results_and_inputs(
+    lake: Lake, disk_lake: Lake, row_function: Callable[..., Any], kind: str, place: str
+) -> None:
     """A result is stored, read by the next column, recomputed where the row changed, and NULL where it is."""
     if place == "disk":
         captions = tables.open_table(lake.location, "captions")
@@ -69,7 +71,9 @@ def test_results_and_inputs(lake: Lake, disk_lake: Lake, row_function: Callable[
 def test_pictures(disk_lake: Lake, row_function: Callable[..., Any]) -> None:
     """Blobs reach a function as bytes, small and large ones, NULL too."""
     pictures = [b"small", None, b"x" * 300_000, b""]
-    disk_lake.ingest({"images": pa.table({"image_id": [1, 2, 3, 4], "key": list("abcd"), "image": pa.array(pictures, pa.binary())})})
+    disk_lake.ingest(
+        {"images": pa.table({"image_id": [1, 2, 3, 4], "key": list("abcd"), "image": pa.array(pictures, pa.binary())})}
+    )
     row_function("t_picture", lambda image: -1 if image is None else len(image), parameters={"image": pa.binary()})
     disk_lake.add_column("images", "size", "t_picture(image)")
     disk_lake.refresh(executor="inline")

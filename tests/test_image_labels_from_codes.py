@@ -141,3 +141,12 @@ def test_sensitive_labels_and_open_ones(build):
 def test_the_shown_sql_is_that_of_the_view(lake):
     with lake.session() as session:
         assert "roll_up" not in session.expand("SELECT * FROM image_labels('scene')")
+
+
+def test_of_an_attached_lake_by_sql(build, lake):
+    """There every read of sensitive labels must be seen, for its log."""
+    other = stored(build, [(1, 50.0, 50.0)], [(1, 0, "colour", "male", "ann")], ids=[7])
+    with lake.session(attach={"other": other}) as session:
+        result = session.sql("SELECT image_id, label FROM other.image_labels('colour')")
+        assert "roll_up__" not in result.sql
+        assert result.fetchall() == [(1, "male")]

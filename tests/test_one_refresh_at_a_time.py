@@ -82,7 +82,9 @@ def test_a_killed_refresh_keeps_nothing(disk_lake: Lake, build: SimpleNamespace,
     lake.refresh(executor="inline")
 
 
-def test_the_lease_of_a_dead_process(s3_lake: Lake, build: SimpleNamespace, row_function: Callable[..., Any], monkeypatch: Any) -> None:
+def test_the_lease_of_a_dead_process(
+    s3_lake: Lake, build: SimpleNamespace, row_function: Callable[..., Any], monkeypatch: Any
+) -> None:
     """On an object store it is taken over once it has not been renewed for its time."""
     lake = _prepare(s3_lake, build)
     row_function("o_lease", len)

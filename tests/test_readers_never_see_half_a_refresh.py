@@ -70,6 +70,7 @@ def test_writers_go_on(texts: Lake, build: SimpleNamespace, row_function: Callab
 
 def test_rows_that_wait_for_their_input(texts: Lake, build: SimpleNamespace, row_function: Callable[..., Any]) -> None:
     """A row that was added after its generated input was refreshed is not computed from the missing value."""
+
     def add(size: int | None) -> int:
         if not added:
             added.append(1)
@@ -104,7 +105,9 @@ def test_nothing_is_seen_while_it_is_published(texts: Lake, row_function: Callab
         def watched(*arguments: Any, **named: Any) -> Any:
             result = call(*arguments, **named)
             if len(arguments) > 1 and arguments[1] in {"captions", "v"}:
-                seen.append(texts.sql("SELECT (SELECT count(size) FROM captions), (SELECT count(*) FROM v)").fetchall()[0])
+                seen.append(
+                    texts.sql("SELECT (SELECT count(size) FROM captions), (SELECT count(*) FROM v)").fetchall()[0]
+                )
             return result
 
         return watched
@@ -192,7 +195,10 @@ def test_an_ingest_that_was_killed(texts: Lake, build: SimpleNamespace, row_func
     assert texts.sql("SELECT * FROM v ORDER BY 1").fetchall() == before
     ingest(texts.location, build.source(iter(half), "test:cut"), "test")
     assert texts.sql("SELECT caption_id, size FROM captions WHERE caption_id = 100").fetchall() == [(100, 4)]
-    assert {s.target: s.mode for s in texts.refresh(executor="inline").stages} == {"captions.size": "no_op", "v": "incremental"}
+    assert {s.target: s.mode for s in texts.refresh(executor="inline").stages} == {
+        "captions.size": "no_op",
+        "v": "incremental",
+    }
     assert texts.sql("SELECT * FROM v WHERE caption_id = 100").fetchall() == [(100, 4)]
 
 

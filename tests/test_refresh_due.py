@@ -45,5 +45,8 @@ def test_again_at_its_next_time(scheduled: Lake, monkeypatch: pytest.MonkeyPatch
 
 def test_dry_run(scheduled: Lake) -> None:
     report = scheduled.refresh(due=True, dry_run=True)
-    assert [(s.target, s.reason) for s in report.stages] == [("captions.size", "never computed"), ("v", "never computed")]
+    assert [(s.target, s.reason) for s in report.stages] == [
+        ("captions.size", "never computed"),
+        ("v", "never computed"),
+    ]
     assert [s.target for s in scheduled.refresh(due=True, dry_run=True).stages] == ["captions.size", "v"]

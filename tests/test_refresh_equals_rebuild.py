@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.lake import Lake
 
-_EXAMPLES = int(os.environ.get("COUNTERBALANCE_EXAMPLES", "8"))
+_EXAMPLES = int(os.environ.get("COUNTERBALANCE_EXAMPLES", "6"))
 _TEXTS = ["a", "bb", "ccc", "d!", "e?", "ff!", "", None]
 _numbers = itertools.count()
 
@@ -166,9 +166,7 @@ class _World:
         self.lake.refresh(target, executor="inline")
 
     def check(self) -> None:
-        captions = {
-            k: (image, _or_none(_size, text, self.factor), text) for k, (image, text) in self.captions.items()
-        }
+        captions = {k: (image, _or_none(_size, text, self.factor), text) for k, (image, text) in self.captions.items()}
         expected = sorted((k, t, s, None if s is None else s * 2) for k, (_, s, t) in captions.items())
         rows = self.lake.sql("SELECT caption_id, text, size, twice FROM captions ORDER BY caption_id").fetchall()
         assert rows == expected
@@ -246,5 +244,3 @@ def test_in_memory(row_function: Callable[..., Any], operations: list[tuple[Any,
 @given(st.lists(_operation, min_size=3, max_size=12))
 def test_on_disk(tmp_path: Path, row_function: Callable[..., Any], operations: list[tuple[Any, ...]]) -> None:
     _run(cb.connect(tmp_path / f"{next(_numbers)}.lake"), row_function, operations)
-
-

@@ -25,7 +25,9 @@ def test_columns_views_and_resuming(s3_lake: Lake, build: SimpleNamespace, row_f
     captions = build.captions(caption_id=list(range(7)), image_id=[1, 2] * 3 + [1], text=texts)
     s3_lake.ingest({"captions": captions})
     s3_lake.add_column("captions", "size", "s3_size(text)")
-    s3_lake.create_materialized_view("v", "SELECT image_id, sum(size)::BIGINT AS s FROM captions GROUP BY 1", "image_id")
+    s3_lake.create_materialized_view(
+        "v", "SELECT image_id, sum(size)::BIGINT AS s FROM captions GROUP BY 1", "image_id"
+    )
     s3_lake.add_column("v", "more", "s + 1")
     with pytest.raises(KeyboardInterrupt):
         s3_lake.refresh(executor="inline")
@@ -34,7 +36,15 @@ def test_columns_views_and_resuming(s3_lake: Lake, build: SimpleNamespace, row_f
     found = {s.target: s.mode for s in s3_lake.refresh(executor="inline").stages}
     assert found == {"captions.size": "rebuild", "v": "rebuild", "v.more": "rebuild"}
     assert set(function.taken()) == {"five", "seventeen", "seven"}
-    assert s3_lake.sql("SELECT size FROM captions ORDER BY caption_id").fetchall() == [(3,), (None,), (2,), (2,), (2,), (1,), (2,)]
+    assert s3_lake.sql("SELECT size FROM captions ORDER BY caption_id").fetchall() == [
+        (3,),
+        (None,),
+        (2,),
+        (2,),
+        (2,),
+        (1,),
+        (2,),
+    ]
     assert s3_lake.sql("SELECT image_id, s, more FROM v ORDER BY 1").fetchall() == [(1, 9, 10), (2, 3, 4)]
     assert s3_lake.sql("SELECT key, code FROM meta.errors").fetchall() == [("1", "ZeroDivisionError")]
     assert {s.mode for s in s3_lake.refresh(executor="inline").stages} == {"no_op"}

@@ -54,7 +54,9 @@ def test_one_percent_of_sources(thousand: Lake, build: SimpleNamespace, row_func
     _dataset(thousand, "captions").delete("caption_id IN (1, 2)")
     found = _stages(thousand)
     assert (found["v"].mode, found["v"].written, found["v"].updated, found["v"].deleted) == ("incremental", 10, 3, 2)
-    assert sorted(edit.taken()) == sorted([f"TEXT {i}" for i in range(1000, 1010)] + [f"OTHER {i}" for i in range(5, 8)])
+    assert sorted(edit.taken()) == sorted(
+        [f"TEXT {i}" for i in range(1000, 1010)] + [f"OTHER {i}" for i in range(5, 8)]
+    )
     assert found["v.edited"].rows == 13
     assert _rows(thousand, "SELECT count(*), count(edited), sum(edited - length(text)) FROM v") == [(1008, 1008, 0)]
     assert {s.mode for s in _stages(thousand).values()} == {"no_op"}
@@ -67,7 +69,9 @@ def test_replaced_by_another_query(thousand: Lake, row_function: Callable[..., A
     thousand.add_column("v", "edited", "d_replaced(text)")
     _stages(thousand)
     edit.taken()
-    thousand.create_materialized_view("v", "SELECT image_id, text FROM captions WHERE image_id < 100 OR text LIKE '%9'", "image_id", replace=True)
+    thousand.create_materialized_view(
+        "v", "SELECT image_id, text FROM captions WHERE image_id < 100 OR text LIKE '%9'", "image_id", replace=True
+    )
     found = _stages(thousand)
     assert (found["v"].written, found["v"].updated) == (0, 0)
     assert found["v"].deleted == 1000 - 100 - 90
@@ -78,7 +82,9 @@ def test_a_changed_order_changes_nothing(thousand: Lake) -> None:
     thousand.create_materialized_view("v", "SELECT image_id, text FROM captions ORDER BY text", "image_id")
     _stages(thousand)
     before = _dataset(thousand, "v").version
-    thousand.create_materialized_view("v", "SELECT image_id, text FROM captions ORDER BY text DESC", "image_id", replace=True)
+    thousand.create_materialized_view(
+        "v", "SELECT image_id, text FROM captions ORDER BY text DESC", "image_id", replace=True
+    )
     found = _stages(thousand)
     assert found["v"].mode == "no_op"
     assert _dataset(thousand, "v").version == before
@@ -154,7 +160,9 @@ def test_empty_view_and_back(thousand: Lake, build: SimpleNamespace, row_functio
 
 
 def test_a_query_that_fails_while_it_runs(thousand: Lake, build: SimpleNamespace) -> None:
-    thousand.create_materialized_view("v", "SELECT image_id, replace(text, 'text ', '')::INTEGER AS n FROM captions", "image_id")
+    thousand.create_materialized_view(
+        "v", "SELECT image_id, replace(text, 'text ', '')::INTEGER AS n FROM captions", "image_id"
+    )
     thousand.create_materialized_view("w", "SELECT n, count(*) AS c FROM v GROUP BY n", "n")
     _stages(thousand)
     before = _rows(thousand, "SELECT * FROM v ORDER BY 1")
@@ -210,9 +218,7 @@ def test_a_view_that_somebody_damaged(thousand: Lake) -> None:
     lance.write_dataset(rows, _dataset(thousand, "v"), mode="append")
     found = _stages(thousand)["v"]
     assert found.reason == "its own table changed"
-    assert sorted(_rows(thousand, "SELECT * FROM v")) == sorted(
-        (i, f"text {i}") for i in range(1000)
-    )
+    assert sorted(_rows(thousand, "SELECT * FROM v")) == sorted((i, f"text {i}") for i in range(1000))
     assert _stages(thousand)["v"].mode == "no_op"
 
 

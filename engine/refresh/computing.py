@@ -37,9 +37,7 @@ class Computing:
         whole: Every row, not only stale ones.
     """
 
-    def __init__(
-        self, context: Context, stage: Stage, column: Column, spool: spools.Spool, *, whole: bool
-    ) -> None:
+    def __init__(self, context: Context, stage: Stage, column: Column, spool: spools.Spool, *, whole: bool) -> None:
         self._context, self._stage, self._column, self._spool = context, stage, column, spool
         self._where = column.to_compute(whole=whole)
         self._before = set(spool.files())
@@ -164,7 +162,9 @@ class Computing:
         found: list[int] = []
         for file in self._spool.files():
             for batch in self._spool.read(file):
-                good = batch.filter(pc.and_(pc.is_null(batch.column(spools.CODE)), pc.is_valid(batch.column(spools.VALUE))))
+                good = batch.filter(
+                    pc.and_(pc.is_null(batch.column(spools.CODE)), pc.is_valid(batch.column(spools.VALUE)))
+                )
                 found += good.column(spools.ROW).slice(0, _CONTROLS).to_pylist()
                 if len(found) >= _CONTROLS:
                     return found[:_CONTROLS]

@@ -96,9 +96,7 @@ def forget(location: Location, errors: pa.Table) -> None:
 def forget_column(location: Location, table: str, column: str) -> None:
     """Remove every failed row of a column."""
     if tables.open_table(location, _STORED) is not None:
-        tables.delete(
-            location, _STORED, f"table_name = '{_text(table)}' AND column_name = '{_text(column)}'"
-        )
+        tables.delete(location, _STORED, f"table_name = '{_text(table)}' AND column_name = '{_text(column)}'")
 
 
 def row_ids(dataset: lance.LanceDataset, key: tuple[str, ...], keys: Collection[str]) -> dict[str, int]:

@@ -71,9 +71,14 @@ class Fingerprints:
         _known_functions(definition, sqlglot.parse_one(definition.sql, dialect=DIALECT))
         dataset = tables.open_table(self._location, definition.table)
         known = [c for _, c in definition.reads] if dataset is None else dataset.schema.names
-        expression = analyse(definition.sql, definition.table, [*known, *(c for _, c in definition.reads)], definition.type)
+        expression = analyse(
+            definition.sql, definition.table, [*known, *(c for _, c in definition.reads)], definition.type
+        )
         calls = sorted(expression.calls, key=lambda c: c.output)
-        used = [{"arguments": [_lower(a) for a in c.arguments], **_function(functions()[c.function], dict(c.constants))} for c in calls]
+        used = [
+            {"arguments": [_lower(a) for a in c.arguments], **_function(functions()[c.function], dict(c.constants))}
+            for c in calls
+        ]
         return {"sql": _lower(expression.sql), "functions": used}
 
     def _view(self, definition: Definition) -> dict[str, Any]:

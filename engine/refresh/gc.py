@@ -20,7 +20,7 @@ from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.store import cleaning, lock, pins, tables
 from counterbalance.engine.store.location import SUFFIX
-from counterbalance.engine.write.journal import require_lake, writing
+from counterbalance.engine.write.journal import require_lake, settle, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -97,10 +97,11 @@ def gc(
     require_lake(location)
     if tables.open_table(location, "meta/runs") is None:
         return GcReport((), applied=apply, notes=("nothing was ever written to it from here",))
-    work = _Collection(location, older_than)
     if not apply:
-        return GcReport(tuple(work.findings()))
+        return GcReport(tuple(_Collection(location, older_than).findings()))
     with lock.writer_lock(location, "gc", wait=0.0, name=lock.REFRESH):
+        settle(location, wait=wait)
+        work = _Collection(location, older_than)
         planned = list(work.findings())
         if not planned:
             return GcReport((), applied=True)

@@ -42,9 +42,7 @@ class Publishing:
         whole: Every row was computed, and whatever is stored goes.
     """
 
-    def __init__(
-        self, context: Context, stage: Stage, column: Column, spool: spools.Spool, *, whole: bool
-    ) -> None:
+    def __init__(self, context: Context, stage: Stage, column: Column, spool: spools.Spool, *, whole: bool) -> None:
         self._context, self._stage, self._column, self._spool = context, stage, column, spool
         self._whole = whole
         batches = [b for f in spool.files() for b in spool.read(f)]

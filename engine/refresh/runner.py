@@ -115,7 +115,9 @@ def _run(context: Context, wanted: Sequence[Definition], done: Callable[[Stage],
 
 
 def _skipped(definition: Definition, needs: Sequence[str]) -> Stage:
-    return Stage(definition.target, definition.kind, mode="skipped", message=f"it reads {', '.join(needs)}, which failed")
+    return Stage(
+        definition.target, definition.kind, mode="skipped", message=f"it reads {', '.join(needs)}, which failed"
+    )
 
 
 def _stage(context: Context, definition: Definition) -> Stage:
@@ -142,6 +144,11 @@ def _stage(context: Context, definition: Definition) -> Stage:
         counts = {**stage.counts(), "written": 0, "updated": 0}
         inputs, outputs = stage.versions_in or None, stage.versions_out or None
         run.note(
-            stage.mode, counts=counts, details=stage.message, fingerprint=known, versions_in=inputs, versions_out=outputs
+            stage.mode,
+            counts=counts,
+            details=stage.message,
+            fingerprint=known,
+            versions_in=inputs,
+            versions_out=outputs,
         )
     return stage

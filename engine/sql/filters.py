@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from counterbalance.engine.schema import CODE_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import lance
+    from numpy.typing import NDArray
 
 _PUSHED_TYPES: Final = frozenset(
     {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP"}
@@ -53,6 +56,21 @@ class Filters:
         """
         texts = [self.render(node, by_index=by_index) for node in nodes]
         return " AND ".join(t for t in texts if t is not None) or None
+
+    def on_codes(self, nodes: Sequence[Any]) -> list[tuple[str, NDArray[np.bool_]]] | None:
+        """Predicates that hold together as (column, whether each code passes, NULL first), if all are of one coded column.
+
+        ``None`` otherwise, and where an index knows more.
+        """
+        found = []
+        for node in nodes:
+            columns = _columns(node)
+            column = next(iter(columns)) if len(columns) == 1 else ""
+            if column not in self._codes or column in self._indexed or self.render(node) is None:
+                return None
+            values = (None, *self._codes[column])
+            found.append((column, np.array([_holds(node, value) is True for value in values], np.bool_)))
+        return found
 
     def render(self, node: Any, *, by_index: bool = False) -> str | None:
         """The predicate as SQL text for Lance; ``None`` when the engine must apply it itself."""
@@ -97,3 +115,35 @@ class Filters:
 
 def _column(parts: tuple[str, ...]) -> str:
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def _columns(node: Any) -> set[str]:
+    """Columns that a predicate reads, by their dotted names."""
+    from duckdb._sources import nodes
+
+    match node:
+        case nodes.Binary(left=left, right=right):
+            return _columns(left) | _columns(right)
+        case nodes.Unary(operand=operand) | nodes.Postfix(operand=operand) | nodes.In(operand=operand):
+            return _columns(operand)
+        case nodes.Col(parts=parts):
+            return {".".join(parts)}
+    return set()
+
+
+def _holds(node: Any, value: str | None) -> bool | None:
+    """A predicate that can be rendered, for one value of its only column; ``None`` is SQL's unknown."""
+    from duckdb._sources import nodes
+
+    match node:
+        case nodes.Binary(op="AND" | "OR" as op, left=left, right=right):
+            sides, decisive = (_holds(left, value), _holds(right, value)), op == "OR"
+            return decisive if decisive in sides else None if None in sides else not decisive
+        case nodes.Unary(operand=operand):
+            inner = _holds(operand, value)
+            return None if inner is None else not inner
+        case nodes.Postfix(op=op):
+            return (value is None) == (op == "IS NULL")
+        case nodes.In(values=values):
+            return None if value is None else value in {v.value for v in values}
+    return None if value is None else (value == node.right.value) == (node.op == "=")

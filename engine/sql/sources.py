@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
     import duckdb
     import lance
+    from numpy.typing import NDArray
 
 BATCH_ROWS: Final = 65_536
 BYTES_ROWS: Final = 256
 COUNTED: Final = "rows__"
 """A column of zeros that no table stores: all that ``count(*)`` has to read, where ``counting.py`` asks for it."""
 _ZEROS: Final = 1 << 20
+_COMPARED: Final = 8
 _FEW: Final = 50
 """An index is used when it finds less than a fiftieth of the rows."""
 
@@ -159,8 +161,7 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
             """The wanted columns of the rows that pass."""
             chosen = self._declared if columns is None else pa.schema([self._declared.field(i) for i in columns])
             if chosen.names == [COUNTED]:
-                rows = self.obj.count_rows(filter=self._both(self._filters.text(filters, by_index=True)))
-                return _zeros(rows, chosen).__arrow_c_stream__(), columns is not None
+                return _zeros(self._counted(filters), chosen).__arrow_c_stream__(), columns is not None
             stored = [n + CODE_SUFFIX if n in self._codes else n for n in chosen.names]
             reader = self.obj.scanner(
                 columns=list(dict.fromkeys(stored)),
@@ -172,6 +173,15 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
                 batches = (self._converted(batch, stored, chosen) for batch in reader)
                 reader = pa.RecordBatchReader.from_batches(chosen, batches)
             return reader.__arrow_c_stream__(), columns is not None
+
+        def _counted(self, filters: Sequence[Any]) -> int:
+            """How many rows pass; codes are compared here, which costs half of what Lance's own filter does."""
+            looked_up = self._filters.on_codes(filters)
+            if not looked_up or self._condition is not None:
+                return int(self.obj.count_rows(filter=self._both(self._filters.text(filters, by_index=True))))
+            names = list(dict.fromkeys(column + CODE_SUFFIX for column, _ in looked_up))
+            batches = self.obj.scanner(columns=names, batch_size=BATCH_ROWS).to_reader()
+            return sum(_passing([(b.column(c + CODE_SUFFIX), passed) for c, passed in looked_up]) for b in batches)
 
         def _quickest(self, filters: Sequence[Any]) -> str | None:
             """By an index on strings when that finds few rows, else by codes."""
@@ -195,6 +205,24 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
             return pa.record_batch(arrays, schema=chosen)
 
     return LanceSource
+
+
+def _passing(codes: Sequence[tuple[pa.Array, NDArray[np.bool_]]]) -> int:
+    """How many rows pass every look-up (of NULL first, then of each code)."""
+    keep: NDArray[np.bool_] | None = None
+    for column, passed in codes:
+        values = (column.fill_null(-1) if column.null_count else column).to_numpy()
+        few = bool(passed.sum() * 2 <= len(passed))
+        listed = (np.flatnonzero(passed == few) - 1).astype(np.int16)
+        if len(listed) > _COMPARED:
+            own = passed[values + 1]
+        else:  # several times quicker than looking each code up
+            own = np.zeros(len(values), np.bool_)
+            for code in listed:
+                own |= values == code
+            own = own if few else ~own
+        keep = own if keep is None else keep & own
+    return 0 if keep is None else int(np.count_nonzero(keep))
 
 
 def _zeros(rows: int, schema: pa.Schema) -> pa.RecordBatchReader:

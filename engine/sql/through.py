@@ -123,6 +123,7 @@ def _narrow(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _I
     only_counted = node is call and counted_table(select) is table  # for that no row is fetched
     if (
         not (index.is_rare or only_counted)
+        or table.args.get("sample")
         or node.parent is not where
         or where is None
         or not all(_is_inner(j) for j in select.args.get("joins") or [])

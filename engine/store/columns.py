@@ -19,7 +19,7 @@ from counterbalance.engine.errors import StorageError
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import lance
     from numpy.typing import NDArray
@@ -31,6 +31,7 @@ _GONE = -2
 _FILE_VERSION = "2.2"
 _SLICE_ROWS = 65_536
 _SLICE_BYTES = 64 << 20
+_TRIES = 10
 
 
 @dataclass(frozen=True)
@@ -43,22 +44,41 @@ class Fill:
 
 
 def declare(location: Location, table: str, fields: Sequence[pa.Field]) -> int:
-    """Add columns that are NULL everywhere, in the place of columns of those names; returns the number of commits."""
-    dataset = _existing(location, table)
-    known = [f.name for f in fields if f.name in dataset.schema.names]
-    if known:
-        dataset.drop_columns(known)
-    dataset.add_columns(pa.schema([f.with_nullable(True) for f in fields]))
-    return 2 if known else 1
+    """Add columns that are NULL everywhere, in the place of columns of those names; returns the number of commits.
+
+    Raises:
+        StorageError: The table is gone, or others write to it all the time.
+    """
+    commits = drop(location, table, [f.name for f in fields])
+    _again(location, table, lambda dataset: dataset.add_columns(pa.schema([f.with_nullable(True) for f in fields])))
+    return commits + 1
 
 
 def drop(location: Location, table: str, names: Iterable[str]) -> int:
     """Drop the columns that are there; returns the number of commits."""
-    dataset = _existing(location, table)
-    known = [n for n in names if n in dataset.schema.names]
+    there = set(_existing(location, table).schema.names)
+    known = [n for n in names if n in there]
     if known:
-        dataset.drop_columns(known)
+        _again(location, table, lambda dataset: dataset.drop_columns(known))
     return 1 if known else 0
+
+
+def _again(location: Location, table: str, change: Callable[[lance.LanceDataset], Any]) -> None:
+    """Change the columns of a table; such a commit loses to every other one that comes first, and is made again."""
+    for left in reversed(range(_TRIES)):
+        try:
+            change(_existing(location, table))
+        except (OSError, RuntimeError) as error:  # a lost commit is of either kind
+            if "conflict" not in str(error).lower():
+                raise
+            if not left:
+                raise StorageError(
+                    f"cannot write table {table!r} of {location.uri}: others write to it all the time",
+                    code="E6015",
+                    hint="refresh again when they are done",
+                ) from error
+        else:
+            return
 
 
 def fill(
@@ -102,7 +122,9 @@ def fill(
             return False
         first = str(error).splitlines()[0][:300]
         hint = "the disk is full" if "No space left" in first else "check the path, its permissions and the disk"
-        raise StorageError(f"cannot write table {table!r} of {location.uri}: {first}", code="E6003", hint=hint) from error
+        raise StorageError(
+            f"cannot write table {table!r} of {location.uri}: {first}", code="E6003", hint=hint
+        ) from error
     return True
 
 

@@ -112,9 +112,7 @@ def _roll_back(work: Writing, physical: Mapping[str, int]) -> None:
         return
     versions = snapshot.newest(work.location)
     seen = work.seen.versions
-    same = {
-        t for t in work.seen.coded if versions.get(t) == seen[t] or (t in restored and physical.get(t) == seen[t])
-    }
+    same = {t for t in work.seen.coded if versions.get(t) == seen[t] or (t in restored and physical.get(t) == seen[t])}
     work.run.close("rolled_back", versions, same, mode="rolled_back", counts={})
 
 

@@ -136,7 +136,9 @@ def main() -> None:
         _ingest(lake, rows)
         lake.add_column("captions", "mark", "k_mark(caption_id, text)")
         lake.add_column("captions", "size", "length(mark)")
-        lake.create_materialized_view("v", "SELECT image_id, count(*) AS n, count(mark) AS m FROM captions GROUP BY image_id", "image_id")
+        lake.create_materialized_view(
+            "v", "SELECT image_id, count(*) AS n, count(mark) AS m FROM captions GROUP BY image_id", "image_id"
+        )
         lake.add_column("v", "double", "k_double(n)")
         _save(rows)
     rows = _load(lake)
