@@ -21,6 +21,7 @@ __path__ = extend_path(__path__, __name__)
 if TYPE_CHECKING:
     from counterbalance.engine.errors import CounterbalanceError as CounterbalanceError
     from counterbalance.engine.functions import Parameter as Parameter
+    from counterbalance.engine.functions import Partial as Partial
     from counterbalance.engine.functions import functions as functions
     from counterbalance.engine.functions import udf as udf
     from counterbalance.engine.lake import Lake as Lake
@@ -34,6 +35,7 @@ _HOMES: Final = {
     "CounterbalanceError": "errors",
     "Lake": "lake",
     "Parameter": "functions",
+    "Partial": "functions",
     "Result": "result",
     "Session": "session",
     "audits": "sql.queries",
@@ -46,6 +48,7 @@ __all__ = [
     "CounterbalanceError",
     "Lake",
     "Parameter",
+    "Partial",
     "Result",
     "Session",
     "__version__",

@@ -23,7 +23,9 @@ def declared(disk_lake, build):
         }
     )
     disk_lake.add_column("captions", "shout", "upper(text)", schedule="@daily")
-    disk_lake.create_materialized_view("v", "SELECT image_id, max(shout) AS m FROM captions GROUP BY image_id", "image_id")
+    disk_lake.create_materialized_view(
+        "v", "SELECT image_id, max(shout) AS m FROM captions GROUP BY image_id", "image_id"
+    )
     disk_lake.create_index("captions", "text", "btree", name="texts")
     return disk_lake
 

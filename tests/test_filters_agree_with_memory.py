@@ -86,6 +86,7 @@ def connection(tmp_path_factory):
         opened.execute("CREATE TABLE plain AS SELECT * FROM arrow_rows")
         register(opened, "coded", dataset, codes={"coded": CODED})
         register(opened, "uncoded", dataset)
+        register(opened, "counted", dataset, codes={"coded": CODED}, to_count=True)
         register(PublicConnection(opened), "public", dataset)
         yield opened
 
@@ -189,6 +190,34 @@ def test_any_clause(connection, table):
         assert answer(connection, table, select, clause) == answer(connection, "plain", select, clause)
 
     agree()
+
+
+coded_values = st.sampled_from([*(quoted(t) for t in CODED), "'zzz'", "NULL"])
+on_codes = st.recursive(
+    st.one_of(
+        st.tuples(st.sampled_from(["=", "<>", "IS DISTINCT FROM"]), coded_values).map(lambda t: f"coded {t[0]} {t[1]}"),
+        st.lists(coded_values, min_size=1, max_size=3).map(lambda v: f"coded IN ({', '.join(v)})"),
+        st.lists(coded_values, min_size=1, max_size=3).map(lambda v: f"coded NOT IN ({', '.join(v)})"),
+        st.sampled_from(["coded IS NULL", "coded IS NOT NULL"]),
+    ),
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(["AND", "OR"]), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
+        inner.map(lambda clause: f"NOT ({clause})"),
+    ),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(clause=clauses | on_codes)
+def test_any_count(connection, clause):
+    counts = []
+    for table in ("plain", "counted"):
+        try:
+            counts.append(connection.sql(f"SELECT count(*) FROM {table} AS t WHERE {clause}").fetchall())
+        except duckdb.Error as error:
+            counts.append(type(error).__name__)
+    assert counts[1] == counts[0]
 
 
 @pytest.mark.parametrize("table", ["coded", "uncoded", "public"])

@@ -16,7 +16,9 @@ from counterbalance.engine.store import tables
 def declared(lake):
     lake.add_column("captions", "shout", "upper(text)", schedule="@daily")
     lake.add_column("captions", "loud", "shout || '!'")
-    lake.create_materialized_view("per_image", "SELECT image_id, count(loud) AS n FROM captions GROUP BY image_id", "image_id")
+    lake.create_materialized_view(
+        "per_image", "SELECT image_id, count(loud) AS n FROM captions GROUP BY image_id", "image_id"
+    )
     lake.create_index("captions", "text", "btree", name="texts")
     return lake
 

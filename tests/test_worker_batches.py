@@ -103,7 +103,7 @@ def test_out_of_memory_goes_on_with_smaller_batches(made):
 
 def test_smaller_batches_last(made, tmp_path):
     events, _ = made("x_small(text)", batch_size=128)
-    assert [e.note for e in events] == ["out of memory at 128 rows; going on with 64", None, None, None]
+    assert [e.note for e in events] == ["out of memory at 128 rows; going on with 64", None, None, None, None]
 
 
 def test_a_row_that_is_too_large_does_not_make_batches_small(made, tmp_path):

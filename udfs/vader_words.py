@@ -157,11 +157,9 @@ class Rules:
     def _learned(self, tokens: list[str]) -> npt.NDArray[np.int32]:
         codes: list[Any] = list(map(self.memo.get, tokens))
         fresh = {}
-        known = self._code_of_lower.get
         for place in [place for place, code in enumerate(codes) if code is None]:
             token = tokens[place]
-            plain = token.islower() and token.isalpha() and token.isascii() and len(token) > 1  # most new words
-            codes[place] = code = known(token, 0) | EXACT if plain else self.code(token)
+            codes[place] = code = self.code(token)
             if len(token) <= MEMO_LENGTH:
                 fresh[token] = code
         self._remember(fresh)

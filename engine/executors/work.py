@@ -19,12 +19,13 @@ from counterbalance.engine.store import tables
 from counterbalance.engine.store.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from counterbalance.engine.executors.protocol import Job, Task
 
 _ROW_VERSION: Final = "_row_last_updated_at_version"
+_BLOCK_ROWS: Final = 65_536
 _FATAL: Final = (FunctionError, ImportError, SystemExit)
 
 
@@ -52,6 +53,10 @@ class Worker:
         self._evaluator = Evaluator(expression, types)
         self._must_not_fail = expression.must_not_fail
         self._size = self._full_size = job.batch_size or expression.batch_size
+        large = any(pa.types.is_binary(t) or pa.types.is_nested(t) for t in types.values())
+        self._block_rows = self._size if large else max(self._size, _BLOCK_ROWS // self._size * self._size)
+        self._schema = spools.schema(self._evaluator.type)
+        self._no_failure = pa.nulls(min(self._size, _BLOCK_ROWS), pa.string())
         self._opened = False
         self._files = frozenset(self._spool.files())
         self._done = spools.Done([b for f in sorted(self._files) for b in self._spool.read(f)])
@@ -73,14 +78,23 @@ class Worker:
             try:
                 for rows, ids, stamps in self._stale(task):
                     held = self._done.has(ids, stamps) | since.has(ids, stamps)
-                    if held.all():
-                        continue
-                    keep = np.flatnonzero(~held)
-                    rest = rows.take(pa.array(keep)) if held.any() else rows
-                    yield from self._batch(task, writer, rest, ids[keep], stamps[keep])
+                    if held.any():
+                        keep = np.flatnonzero(~held)
+                        block = rows.take(pa.array(keep)), ids[keep], stamps[keep]
+                    else:
+                        block = rows, ids, stamps
+                    yield from self._block(task, writer, *block)
             finally:
                 writer.close()
         yield Event(task.number, done=True)
+
+    def _block(self, task: Task, writer: spools.Writer, rows: pa.RecordBatch, ids: Any, stamps: Any) -> Iterator[Event]:
+        """Batch after batch of the size that the function likes at the moment."""
+        start = 0
+        while start < len(ids):
+            part = slice(start, start + self._size)
+            start = part.stop
+            yield self._batch(task, writer, rows.slice(part.start, self._size), ids[part], stamps[part])
 
     @contextmanager
     def _storage_errors(self) -> Iterator[None]:
@@ -100,7 +114,7 @@ class Worker:
         return spools.Done([b for f in files for b in self._spool.read(f)])
 
     def _stale(self, task: Task) -> Iterator[tuple[pa.RecordBatch, Any, Any]]:
-        """Batches of rows to compute, with their row ids and stamps."""
+        """Blocks of rows to compute, with their row ids and stamps; a block is a few batches, of pictures one."""
         job = self._job
         fragment = self._dataset.get_fragment(task.fragment)
         if fragment is None:
@@ -112,18 +126,18 @@ class Worker:
             filter=where if job.stale is None else f"({job.stale}) AND {where}",
             fragments=[fragment],
             with_row_id=True,
-            batch_size=max(self._size, 256),
+            batch_size=max(self._block_rows, 256),
             blob_handling="all_binary",
             scan_in_order=True,
         )
-        for batch in _sized(scanner.to_batches(), self._size):
+        for batch in _sized(scanner.to_batches(), self._block_rows):
             stamps = batch.column(_ROW_VERSION).to_numpy().astype(np.int64)
             for name in job.stamps:
                 own = pc.fill_null(batch.column(name), 0).to_numpy(zero_copy_only=False).astype(np.int64)
                 stamps = np.maximum(stamps, own)
             yield batch, batch.column("_rowid").to_numpy().astype(np.int64), stamps
 
-    def _batch(self, task: Task, writer: spools.Writer, rows: pa.RecordBatch, ids: Any, stamps: Any) -> Iterator[Event]:
+    def _batch(self, task: Task, writer: spools.Writer, rows: pa.RecordBatch, ids: Any, stamps: Any) -> Event:
         if not self._opened:
             self._evaluator.open(self._job.device)
             self._opened = True
@@ -133,15 +147,24 @@ class Worker:
             row, (_, message) = min(errors.items())
             where = f"{self._job.table} {key_text(rows, self._job.key, row)}"
             raise FunctionError(f"{self._job.sql} failed for {where}: {message}", code="E8004")
-        told = [(key_text(rows, self._job.key, i), *errors[i]) if i in errors else (None,) * 3 for i in range(len(ids))]
-        failures = list(zip(*told, strict=True)) if errors else [pa.nulls(len(ids), pa.string())] * 3
-        columns = [ids, stamps, values, *failures]
-        schema = spools.schema(values.type)
-        arrays = [c if isinstance(c, pa.Array) else pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
+        told = self._failures(rows, errors)
         with self._guard:
-            writer.append(pa.record_batch(arrays, schema=schema))
+            writer.append(
+                pa.RecordBatch.from_arrays([pa.array(ids), pa.array(stamps), values, *told], schema=self._schema)
+            )
         first = errors[min(errors)][1] if errors else None
-        yield Event(task.number, rows=len(ids), errors=len(errors), message=first, note=notes[-1] if notes else None)
+        return Event(task.number, rows=len(ids), errors=len(errors), message=first, note=notes[-1] if notes else None)
+
+    def _failures(self, rows: pa.RecordBatch, errors: Mapping[int, tuple[str, str]]) -> list[pa.Array]:
+        """Key, code and message of the rows that failed, NULL in the others."""
+        count = rows.num_rows
+        if not errors:
+            return [
+                self._no_failure.slice(0, count) if count <= len(self._no_failure) else pa.nulls(count, pa.string())
+            ] * 3
+        key = self._job.key
+        told = [(key_text(rows, key, i), *errors[i]) if i in errors else (None,) * 3 for i in range(count)]
+        return [pa.array(column, pa.string()) for column in zip(*told, strict=True)]
 
     def _computed(self, rows: pa.RecordBatch, notes: list[str]) -> tuple[pa.Array, dict[int, tuple[str, str]]]:
         """Values of all rows, and (code, message) of those that failed.
