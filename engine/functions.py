@@ -273,7 +273,7 @@ def load_file(path: str) -> list[str]:
         sys.modules[name], _loading = module, str(file)
         try:
             spec.loader.exec_module(module)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             del sys.modules[name]
             reason = error.message if isinstance(error, RequestError) else f"{type(error).__name__}: {error}"
             raise RequestError(f"{path} cannot be loaded: {reason}", code="E3060") from error

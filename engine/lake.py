@@ -261,10 +261,10 @@ class Lake:
         Raises:
             BusyError: Another refresh is running.
         """
+        from counterbalance.engine import manage
         from counterbalance.engine.refresh import runner
-        from counterbalance.engine.refresh.model import Options
 
-        return runner.refresh(self.location, targets, Options(**options), dry_run=dry_run, progress=progress)
+        return runner.refresh(self.location, targets, manage.options(options), dry_run=dry_run, progress=progress)
 
     def _manage(self, statement: statements.Statement, purpose: str | None = None) -> None:
         from counterbalance.engine import manage

@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from counterbalance.engine.errors import RequestError, did_you_mean
+from counterbalance.engine.errors import FunctionError, RequestError, did_you_mean
 from counterbalance.engine.refresh.model import Options
 from counterbalance.engine.sql import statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from counterbalance.engine.catalog.definitions import Definition
     from counterbalance.engine.refresh.model import RefreshReport, Stage
     from counterbalance.engine.sql.statements import Refresh, Statement
     from counterbalance.engine.store.location import Location
     from counterbalance.engine.write.ingest import Progress
 
 _DONE = pa.schema([("statement", pa.string()), ("target", pa.string()), ("changed", pa.bool_())])
-_OPTIONS = ("full", "retry_errors", "due", "executor", "workers", "device", "batch_size")
+_OPTIONS = ("full", "retry_errors", "due", "executor", "workers", "device", "batch_size", "udfs", "wait")
 
 
 def execute(
@@ -48,8 +49,12 @@ def execute(
         BusyError: Somebody else is writing or refreshing.
     """
     if isinstance(statement, statements.Refresh):
-        return stages(refresh(location, statement, udfs=udfs, progress=progress, done=done))
-    from counterbalance.engine.catalog import declare
+        report = refresh(location, statement, udfs=udfs, progress=progress, done=done)
+        raise_failures(report)
+        return stages(report)
+    from counterbalance.engine.catalog import declare, definitions
+
+    before = definitions.load(location).by_target
 
     run: Any = {
         statements.AddColumn: declare.add_column,
@@ -63,8 +68,30 @@ def execute(
     outcome = run(location, statement, **more)
     targets = outcome if isinstance(outcome, list) else [outcome] if outcome is not None else []
     verb = type(statement).__name__.removesuffix("Column").removesuffix("View").removesuffix("Index").upper()
-    rows = [{"statement": f"{verb} {_NOUNS[t.kind]}", "target": t.target, "changed": True} for t in targets]
+    rows = [
+        {"statement": f"{verb} {_NOUNS[t.kind]}", "target": t.target, "changed": _changed(verb, t, before)}
+        for t in targets
+    ]
     return pa.Table.from_pylist(rows, schema=_DONE)
+
+
+def _changed(verb: str, definition: Definition, before: Mapping[str, Definition]) -> bool:
+    return verb == "DROP" or before.get(definition.target) != definition
+
+
+def raise_failures(report: RefreshReport) -> None:
+    """Raise when a stage failed, with all of their reasons; what other stages did stays done.
+
+    Raises:
+        FunctionError: Some stage failed.
+    """
+    failed = [s for s in report.stages if s.mode == "failed"]
+    if failed:
+        told = "; ".join(s.message if s.target in s.message else f"{s.target}: {s.message}" for s in failed)
+        count = len(report.stages)
+        raise FunctionError(
+            f"{len(failed)} of {count} stages of the refresh failed: {told}", code=failed[0].code, hint=failed[0].hint
+        )
 
 
 _NOUNS = {"column": "COLUMN", "view": "MATERIALIZED VIEW", "index": "INDEX"}
@@ -101,7 +128,7 @@ def options(given: Mapping[str, Any], udfs: tuple[str, ...] = ()) -> Options:
                 code="E3423",
                 hint="options: " + ", ".join(_OPTIONS),
             )
-    return Options(**given, udfs=udfs)
+    return Options(**{**given, **({"udfs": udfs} if udfs else {})})
 
 
 def stages(report: RefreshReport) -> pa.Table:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from counterbalance.engine.errors import RequestError
+from counterbalance.engine.executors.registry import executor
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -36,6 +39,19 @@ class Options:
     batch_size: int | None = None
     udfs: tuple[str, ...] = ()
     wait: float = 3600.0
+
+    def __post_init__(self) -> None:
+        """Refuse what no refresh can do, before anything is looked at."""
+        if isinstance(self.udfs, str):
+            object.__setattr__(self, "udfs", (self.udfs,))
+        for name in ("full", "retry_errors", "due"):
+            if not isinstance(getattr(self, name), bool):
+                raise RequestError(f"{name} is true or false, not {getattr(self, name)!r}", code="E3427")
+        for name in ("workers", "batch_size"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+                raise RequestError(f"{name} is a number from 1 on, not {value!r}", code="E3427")
+        executor(self.executor, workers=self.workers, device=self.device)
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from counterbalance.engine.errors import CounterbalanceError, NotFoundError, did_you_mean
+from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh import columns, failures, indexes, views
 from counterbalance.engine.refresh.model import Stage
 
@@ -90,3 +91,17 @@ def _column(context: Context, stage: Stage, definition: Definition) -> None:
     elif not stage.rows and context.options.retry_errors:
         stage.rows = len(failures.of_column(context.location, definition.table, definition.name))
         stage.reason = f"{stage.rows:,} rows failed" if stage.rows else ""
+    kept = 0 if context.options.full or not stage.reason else _kept(context, column)
+    if kept:
+        stage.reason += f"; {kept:,} of them are computed already"
+
+
+def _kept(context: Context, column: columns.Column) -> int:
+    """Rows that a refresh that was stopped has computed."""
+    return sum(
+        batch.num_rows
+        for spool in spools.rounds(context.location, column.definition.target)
+        if spool.folder.rsplit("/", 1)[-1].startswith(column.fingerprint + "-")
+        for file in spool.files()
+        for batch in spool.read(file)
+    )

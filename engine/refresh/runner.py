@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 from counterbalance.engine.catalog import definitions as catalog
 from counterbalance.engine.catalog import meta
 from counterbalance.engine.errors import BusyError, CounterbalanceError
+from counterbalance.engine.executors.work import said
 from counterbalance.engine.functions import load_file
 from counterbalance.engine.refresh import columns, due, indexes, plan, views
 from counterbalance.engine.refresh.context import Context
@@ -131,10 +133,19 @@ def _stage(context: Context, definition: Definition) -> Stage:
         raise
     except CounterbalanceError as error:
         stage.mode, stage.message, stage.code, stage.hint = "failed", error.message, error.code, error.hint
+    except KeyboardInterrupt:
+        run.note("interrupted", counts={**stage.counts(), "written": 0, "updated": 0}, state="interrupted")
+        raise
     except (OSError, pa.ArrowException) as error:
         stage.mode, stage.code = "failed", "E6014"
         stage.message = f"{definition.target} cannot be read or written: {str(error).splitlines()[0][:300]}"
         stage.hint = "somebody may be writing to its table with another tool; refresh again"
+    except Exception as error:
+        stage.mode, stage.code = "failed", "E8007"
+        stage.message = f"{definition.target} failed unexpectedly: {said(error)}"
+        stage.hint = "this is a bug of counterbalance or of a function; COUNTERBALANCE_DEBUG=1 shows where"
+        if os.environ.get("COUNTERBALANCE_DEBUG"):
+            raise
     stage.seconds = time.monotonic() - started
     if context.notes:
         stage.message = "; ".join([*([stage.message] if stage.message else []), *context.notes])

@@ -145,5 +145,5 @@ def _holds(node: Any, value: str | None) -> bool | None:
         case nodes.Postfix(op=op):
             return (value is None) == (op == "IS NULL")
         case nodes.In(values=values):
-            return None if value is None else value in {v.value for v in values}
+            return None if value is None else value in {v.value for v in values if isinstance(v, nodes.Lit)}
     return None if value is None else (value == node.right.value) == (node.op == "=")
