@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import weakref
 from collections.abc import Sequence
 from importlib.metadata import entry_points
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from counterbalance.engine.catalog.snapshot import Snapshot
+    from counterbalance.engine.refresh.gc import GcReport
     from counterbalance.engine.refresh.model import RefreshReport
     from counterbalance.engine.result import Result
     from counterbalance.engine.session import Session
@@ -265,6 +267,28 @@ class Lake:
         from counterbalance.engine.refresh import runner
 
         return runner.refresh(self.location, targets, manage.options(options), dry_run=dry_run, progress=progress)
+
+    def status(self) -> pa.Table:
+        """Everything that is declared, one row each: fresh or stale and why, errors, index coverage, size, next due."""
+        from counterbalance.engine.refresh.status import status
+
+        return status(self.location)
+
+    def lineage(self, name: str) -> pa.Table:
+        """What a table, column, view or index is made of, and what is made of it.
+
+        Raises:
+            NotFoundError: There is nothing of that name.
+        """
+        from counterbalance.engine.catalog.lineage import lineage
+
+        return lineage(self.location, name)
+
+    def gc(self, older_than: dt.timedelta = dt.timedelta(days=7), *, apply: bool = False) -> GcReport:
+        """What nobody needs any more: old versions, leftovers of killed runs; removed only when ``apply`` is set."""
+        from counterbalance.engine.refresh.gc import gc
+
+        return gc(self.location, older_than=older_than, apply=apply)
 
     def _manage(self, statement: statements.Statement, purpose: str | None = None) -> None:
         from counterbalance.engine import manage

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -34,6 +36,14 @@ class Inline:
         worker = Worker(replace(job, device=devices.available(self._device, wants=wants)[0]))
         try:
             for task in tasks:
-                yield from worker.run(task)
+                events = worker.run(task)
+                while (event := _quietly(events)) is not None:
+                    yield event
         finally:
             worker.close()
+
+
+def _quietly(events: Iterator[Event]) -> Event | None:
+    """The next event; what a function prints goes to stderr, for stdout holds results."""
+    with contextlib.redirect_stdout(sys.stderr):
+        return next(events, None)

@@ -178,7 +178,14 @@ def _column_bytes(dataset: Any, names: set[str]) -> int | None:
     ids = {i for field in dataset.lance_schema.fields() if field.name() in names for i in _ids(field)}
     if not ids:
         return None
-    return sum(int(f.bytes_on_disk) for f in dataset.stats.data_stats().fields if f.id in ids)
+    told = sum(int(f.bytes_on_disk) for f in dataset.stats.data_stats().fields if f.id in ids)
+    own = (  # Lance tells nothing of files that hold these columns alone, as a refresh writes them
+        f.file_size_bytes or 0
+        for fragment in dataset.get_fragments()
+        for f in fragment.data_files()
+        if {*f.fields} - {-2} <= ids
+    )
+    return told or sum(own)
 
 
 def _ids(field: Any) -> Iterator[int]:
