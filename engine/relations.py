@@ -14,9 +14,9 @@ from counterbalance.engine.catalog import fresh, snapshot, system
 from counterbalance.engine.errors import NotFoundError, SensitiveError
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.search import SIGNATURES, table_functions
-from counterbalance.engine.sql import kernels, parse, pictures, queries
+from counterbalance.engine.sql import kernels, parse, queries
 from counterbalance.engine.sql.binding import register_function
-from counterbalance.engine.sql.sources import COUNTED, bytes_of, register, visible_schema
+from counterbalance.engine.sql.sources import bytes_of, register, visible_schema
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from counterbalance.engine.search.stored import Stored
 
 LABELS: Final = "labels"
+OWN: Final = "~"
+"""Parts the names that a session makes up for itself; names of tables and views have none."""
 
 
 class Relations:
@@ -148,20 +150,19 @@ class Relations:
     ) -> None:
         """A stored table under the names that the rewrites of a query ask for."""
 
-        def way(suffix: str, **how: bool) -> None:
-            name = shown + suffix
+        def way(name: str, **how: bool) -> None:
             self.sources[name] = lambda connection: register(
                 connection, name, dataset, codes=codes, hidden=hidden, condition=condition, **how
             )
 
-        way("")
+        way(shown)
         if bytes_of(dataset):
-            way(pictures.SUFFIX, with_bytes=True)
+            way(self.bytes_source(shown), with_bytes=True)
         if hasattr(self._connection, "_register_arrow_source"):
-            way(COUNTED, to_count=True)
+            way(self._own(shown, "rows"), to_count=True)
             if codes:
                 self.codes[shown] = codes
-                way("__codes", show_codes=True)
+                way(self.coded_source(shown), show_codes=True)
 
     def failed(self, name: str, column: str) -> bool:
         """Whether a generated column of a registered relation has rows whose function failed."""
@@ -178,7 +179,7 @@ class Relations:
         key = f"{name} {condition}"
         if key not in self._computed:
             hidden = frozenset() if self.sensitive else fresh.hidden_columns(pinned.declared, stored)
-            shown = f"{name}__only_{len(self.sources)}"
+            shown = self._own(name, f"only_{len(self.sources)}")
             self._register_ways(shown, dataset, dict(self.codes.get(name, {})), hidden, condition)
             self._computed[key] = shown
         return self._computed[key]
@@ -186,7 +187,7 @@ class Relations:
     def found(self, key: str, make: Callable[[], pa.Table]) -> str:
         """Registered name of rows that are made once a session."""
         if key not in self._computed:
-            rows, shown = make(), f"found__{len(self.sources)}_{self.token}"
+            rows, shown = make(), self._own("found", str(len(self.sources)))
             self.sources[shown] = lambda connection: connection.register(shown, rows)
             self._computed[key] = shown
         return self._computed[key]
@@ -231,7 +232,7 @@ class Relations:
             return None
         key = " ".join([name, *sorted(relations), *(parse.to_sql(s) for s in scalars.values())])
         if key not in self._computed:
-            shown = f"{name}__{len(self.sources) + 1}_{self.token}"
+            shown = self._own(name, str(len(self.sources) + 1))
             later = kernels.Later(work.schema, work.run)
             self.sources[shown] = lambda connection: connection.register(shown, later)
             self._computed[key] = shown
@@ -252,7 +253,19 @@ class Relations:
 
     def coded_source(self, name: str) -> str:
         """Registered name under which a relation shows its codes."""
-        return f"{name}__codes"
+        return self._own(name, "codes")
+
+    def bytes_source(self, name: str) -> str:
+        """Registered name under which a relation shows its bytes."""
+        return self._own(name, "bytes")
+
+    def is_own(self, name: str) -> bool:
+        """Whether only the session itself can have made a name up."""
+        return self.token in name.lower()
+
+    def _own(self, name: str, way: str) -> str:
+        """A name that no text can know, and that no table or view can have."""
+        return f"{name}{OWN}{way}{OWN}{self.token}"
 
     def evaluate(self, query: exp.Query) -> pa.Table:
         """Run an expanded query now."""
@@ -261,7 +274,7 @@ class Relations:
 
     def bind(self, name: str, rows: pa.Table) -> str:
         """Register rows under a fresh name, and make that name known to queries."""
-        fresh = f"{name}__bound_{len(self._bound) + 1}"
+        fresh = f"{name}__bound_{len(self._bound) + 1}_{self.token}"
         self.sources[fresh] = lambda connection: connection.register(fresh, rows)
         self._bound[fresh] = fresh
         self._bound_rows[fresh] = f"<table of {rows.num_columns} columns, {rows.num_rows} rows>"
@@ -287,7 +300,8 @@ class Relations:
 
     def counted(self, name: str) -> str | None:
         """Registered name under which a relation can be counted without its values, if there is one."""
-        return name + COUNTED if name + COUNTED in self.sources else None
+        own = self._own(name, "rows")
+        return own if own in self.sources else None
 
     def bytes_of(self, name: str) -> list[str]:
         """Columns of bytes of a registered relation."""

@@ -239,7 +239,7 @@ class Session:
             )
         tree = group_by_codes(expanded, lambda name: self._relations.codes.get(name, {}), self._relations.coded_source)
         tree = count_by_rows(tree, self._relations.counted)
-        tree = pictures.show_bytes(tree, self._relations.bytes_of)
+        tree = pictures.show_bytes(tree, self._relations.bytes_of, self._relations.bytes_source)
         same = tree is expanded and not expander.changed and statement.kind == "query" and statement.is_plain
         body = text.strip().rstrip(";") if same else parse.to_sql(tree)
         prefix = {

@@ -85,7 +85,7 @@ def test_same_rows(lakes, name):
 def test_the_index_is_used(lakes, name):
     with lakes["indexed"].session() as session:
         sql = session.sql(QUERIES[name]).sql
-    assert "captions__only_" in sql or "found__" in sql
+    assert "captions~only_" in sql or "found~" in sql
     assert "match" not in sql
 
 

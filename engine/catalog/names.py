@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 _WORD: Final = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _HIDDEN: Final = (STAMP_SUFFIX, CODE_SUFFIX)
-_WORDS_OF_STATEMENTS: Final = frozenset({"all", "main", "meta", "lists", "temp", "system"})
+_WORDS_OF_STATEMENTS: Final = frozenset(
+    {"all", "main", "meta", "lists", "temp", "system", "sensitive", "refresh"}
+)
+_LONGEST: Final = 64
 
 
 def check(name: str, what: str) -> None:
@@ -35,6 +38,12 @@ def check(name: str, what: str) -> None:
     hint = "a name is a letter, then letters, digits and '_'"
     if not _WORD.fullmatch(name):
         raise SqlError(f"{name!r} is no name for {what}", code="E3170", hint=hint)
+    if len(name) > _LONGEST:
+        raise SqlError(
+            f"{name[:20] + '…'!r} is no name for {what}: it has {len(name)} characters",
+            code="E3170",
+            hint=f"a name has at most {_LONGEST}",
+        )
     if name.lower().endswith(_HIDDEN):
         raise SqlError(
             f"{name!r} is no name for {what}: such names are hidden columns of the engine", code="E3170", hint=hint

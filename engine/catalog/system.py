@@ -10,6 +10,8 @@ import pyarrow as pa
 from counterbalance.engine.catalog import access, definitions, meta
 from counterbalance.engine.functions import functions
 from counterbalance.engine.schema import BASE_TABLES
+from counterbalance.engine.search import DOCS as SEARCHES
+from counterbalance.engine.search import SIGNATURES
 from counterbalance.engine.sql import queries
 from counterbalance.engine.sql.sources import visible_schema
 from counterbalance.engine.store import tables
@@ -29,7 +31,7 @@ DOCS: Final = {
     "errors": "rows and items that were refused, with the reason",
     "tags": "named versions",
     "queries": "audits and views with their parameters",
-    "functions": "functions callable in any query",
+    "functions": "functions callable in any query, and those that stand in FROM",
 }
 
 
@@ -148,10 +150,28 @@ def _queries() -> pa.Table:
 
 def _functions() -> pa.Table:
     rows = [
-        {"name": f.name, "signature": f.signature, "returns": str(f.returns), "version": f.version, "doc": f.doc}
+        {
+            "name": f.name,
+            "kind": "function",
+            "signature": f.signature,
+            "returns": str(f.returns),
+            "version": f.version,
+            "doc": f.doc,
+        }
         for f in functions().values()
     ]
-    names = ("name", "signature", "returns", "version", "doc")
+    rows += [
+        {
+            "name": name,
+            "kind": "table function",
+            "signature": f"{name}({', '.join(p.name for p in parameters)})",
+            "returns": "rows",
+            "version": None,
+            "doc": SEARCHES[name],
+        }
+        for name, parameters in SIGNATURES.items()
+    ]
+    names = ("name", "kind", "signature", "returns", "version", "doc")
     return pa.Table.from_pylist(rows, schema=pa.schema([(n, pa.string()) for n in names]))
 
 

@@ -20,10 +20,10 @@ from counterbalance.engine.catalog.declaring import (
 from counterbalance.engine.catalog.definitions import Definition
 from counterbalance.engine.catalog.planning import Catalog, Planning, closed_to_all
 from counterbalance.engine.errors import LimitError, NotFoundError, RefusedError, SqlError, did_you_mean
-from counterbalance.engine.sql.expression import VOLATILE
+from counterbalance.engine.sql.expression import is_volatile
 from counterbalance.engine.sql.parse import parse, to_sql
 from counterbalance.engine.sql.statements import VIEW_OPTIONS, check_options
-from counterbalance.engine.sql.storable import storable
+from counterbalance.engine.sql.storable import refuse_wide, storable
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
@@ -114,6 +114,19 @@ def _refuse_odd(select: str) -> None:
             f"a view has no parameters, such as ${place.name}", code="E3213", hint="write the value itself"
         )
     _refuse_unsteady(statement.tree)
+    _refuse_any_rows(statement.tree)
+
+
+def _refuse_any_rows(tree: exp.Expr) -> None:
+    """``LIMIT`` takes the same rows tomorrow only where there is an order."""
+    for cut in tree.find_all(exp.Limit, exp.Offset, exp.Fetch):
+        query = cut.parent
+        if isinstance(query, exp.Query) and query.args.get("order") is None:
+            raise RefusedError(
+                "LIMIT without ORDER BY takes other rows from run to run, and cannot stand in a view",
+                code="E3215",
+                hint="add ORDER BY the key to the same SELECT",
+            )
 
 
 def _refuse_unsteady(tree: exp.Expr) -> None:
@@ -125,10 +138,9 @@ def _refuse_unsteady(tree: exp.Expr) -> None:
                     "a sample without a seed differs from run to run", code="E3214", hint="add REPEATABLE (1)"
                 )
             continue
-        name = str(node.name if isinstance(node, exp.Anonymous) else getattr(node, "sql_name", str)()).lower()
-        if name in VOLATILE:
+        if is_volatile(node):
             shown = to_sql(node).lower()
-            hint = "write the value itself; hash(key) orders rows at random, the same way every time"
+            hint = "write the value itself; ORDER BY hash(key) shuffles rows the same way every time"
             raise RefusedError(
                 f"{shown} changes from call to call, and cannot stand in a view", code="E3214", hint=hint
             )
@@ -157,6 +169,7 @@ def _checked_schema(schema: pa.Schema, written: Sequence[str]) -> dict[str, pa.D
             names.check(field.name, "a column of a view")
         except SqlError as error:
             raise SqlError(error.message, code=error.code, hint="give it a name with AS") from None
+        refuse_wide(field.type, field.name, sums=True)
         found[field.name] = storable(field.type)
     return found
 

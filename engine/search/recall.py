@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from counterbalance.engine.errors import RequestError
 from counterbalance.engine.search.indexes import coverage
 from counterbalance.engine.search.sample import matrix
 from counterbalance.engine.search.scan import among, exact
@@ -50,7 +52,8 @@ def recall(
 ) -> pa.Table:
     """Recall@k and milliseconds a query for some settings; the search's own defaults are among them.
 
-    The queries are rows of the table itself, drawn by ``seed``; a query is not counted as its own neighbour.
+    The queries are rows of the table itself, drawn by ``seed``; a query is not counted as its own neighbour. What was found
+    is right when it is not farther than the k-th exact neighbour, so that of rows at one distance any will do.
 
     Args:
         dataset: The table.
@@ -64,14 +67,25 @@ def recall(
     Returns:
         A row a setting: name, kind, metric, nprobes, refine, k, queries, recall (0 to 1), milliseconds a query with the
         index, and without.
+
+    Raises:
+        RequestError: There is no such index, it is none of vectors, or the table has no k other rows.
     """
-    index = coverage(dataset, spec.name)
-    metric = index.metric or "cosine"
+    index, others = coverage(dataset, spec.name), int(dataset.count_rows()) - 1
+    if index.metric is None:
+        raise RequestError(
+            f"{spec.name!r} is no vector index", code="E3467", hint=f"it is {index.kind}, which finds all there is"
+        )
+    if k > others:
+        raise RequestError(
+            f"a row of this table has {max(0, others)} others, fewer than k = {k}", code="E3468", hint="take a smaller -k"
+        )
+    metric = index.metric
     keys, vectors = _queries(dataset, index.column, queries, seed, any_length=metric == "l2")
     began = time.perf_counter()
     truth = exact(dataset, index.column, _KEY, vectors, k + 1, metric, device="auto")
     alone = 1000 * (time.perf_counter() - began) / max(1, len(keys))
-    wanted = _neighbours(truth["query"].to_numpy(), truth["key"].to_numpy(), keys, k)
+    wanted = [_scores(truth.filter(pc.equal(truth["query"], n)), key, k) for n, key in enumerate(keys)]
     total = sum(map(len, wanted))
     rows = []
     for factor in sorted({*(refine or (1, REFINE.get(index.kind, 10)))}):
@@ -81,8 +95,8 @@ def recall(
                 one = vectors[number : number + 1]
                 found = candidates(dataset, index, _KEY, one[0], (k + 1) * factor, probes=probes)
                 best = among(found[_KEY].combine_chunks(), found[index.column], one, k + 1, metric)
-                mine = _neighbours(np.zeros(len(best), np.int32), best["key"].to_numpy(), np.array([key]), k)[0]
-                hits += len(mine & wanted[number])
+                if len(wanted[number]):
+                    hits += int(np.count_nonzero(_scores(best, key, k) >= wanted[number][-1]))
             spent = 1000 * (time.perf_counter() - began) / max(1, len(keys))
             share = hits / total if total else 1.0
             rows.append((spec.name, index.kind, metric, probes, factor, k, len(keys), share, spent, alone))
@@ -102,10 +116,7 @@ def _queries(
     return taken[_KEY].to_numpy()[usable], vectors[usable]
 
 
-def _neighbours(query: NDArray[np.int32], keys: NDArray[np.uint64], own: NDArray[np.uint64], k: int) -> list[set[int]]:
-    """The first k keys of every query, without its own."""
-    result = []
-    for number, mine in enumerate(own):
-        found = keys[query == number]
-        result.append(set(found[found != mine][:k].tolist()))
-    return result
+def _scores(found: pa.Table, own: np.uint64, k: int) -> NDArray[np.float64]:
+    """The first k scores of one query, best first, without that of its own row."""
+    scores: NDArray[np.float64] = found["score"].to_numpy()[found["key"].to_numpy() != own][:k]
+    return scores

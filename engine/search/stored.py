@@ -75,7 +75,11 @@ class Stored:
 
     def filter(self, where: str | None) -> str | None:
         """The condition for Lance."""
-        return lance_filter(where, self.schema, self.name.rpartition(".")[2]) if where else None
+        if where is None:
+            return None
+        if not where.strip():
+            raise SqlError("'where' is empty", code="E3466", hint="write a condition, or leave it out")
+        return lance_filter(where, self.schema, self.name.rpartition(".")[2])
 
 
 def vector_search(
@@ -114,6 +118,9 @@ def vector_search(
         )
     if metric is not None and metric not in METRICS:
         raise SqlError(f"no metric {metric!r}", code="E3128", hint="metrics: cosine, dot, l2")
+    for value, named in ((nprobes, "nprobes"), (refine, "refine")):
+        if value is not None:
+            _at_least_one(value, named)
     vector = _vector(query, embed, kind.list_size, name)
     condition = table.filter(where)
     index = vector_index(table.dataset, name, metric)
@@ -122,8 +129,9 @@ def vector_search(
     def search() -> pa.Table:
         if index is None or (condition is not None and table.dataset.count_rows(filter=condition) <= _FEW):
             return exact(table.dataset, name, table.key, vector, wanted, measure, where=condition)
-        probes, factor = _at_least_one(nprobes or PROBES, "nprobes"), _at_least_one(refine or _refine(index), "refine")
-        found = candidates(table.dataset, index, table.key, vector[0], wanted * factor, probes=probes, where=condition)
+        count = wanted * (_refine(index) if refine is None else refine)
+        probes = PROBES if nprobes is None else nprobes
+        found = candidates(table.dataset, index, table.key, vector[0], count, probes=probes, where=condition)
         return among(found[table.key].combine_chunks(), found[name], vector, wanted, measure)
 
     return _named(table, _guarded(search, where))

@@ -9,11 +9,12 @@ from counterbalance.engine.sql.parse import to_sql
 
 
 def keep_names(tree: exp.Expr) -> None:
-    """A column that calls a Python function is named as it was written, not by the function that is bound for it."""
-    for select in tree.find_all(exp.Select):
+    """A column that calls a Python function or holds a query is named as it was written, not by what is bound for it."""
+    for select in list(tree.find_all(exp.Select)):
         for item in select.expressions:
             calls = item.find_all(exp.Anonymous)
-            if not isinstance(item, exp.Alias) and any(str(c.name).lower() in functions() for c in calls):
+            is_renamed = item.find(exp.Query) is not None or any(str(c.name).lower() in functions() for c in calls)
+            if is_renamed and not isinstance(item, exp.Alias):
                 item.replace(exp.alias_(item.copy(), to_sql(item), quoted=True))
 
 

@@ -80,6 +80,9 @@ class Host(Protocol):
     def shown(self, text: str) -> str:
         """A relation argument as a reader understands it, without names that the session made up."""
 
+    def is_own(self, name: str) -> bool:
+        """Whether only the session itself can have made a name up."""
+
     def sensitive_attributes(self) -> frozenset[str]:
         """Attributes whose labels need a purpose."""
 
@@ -130,6 +133,9 @@ class Expander:
         self._memo_sensitive: set[str] = set()
         self._rows: dict[str, pa.Table] = {}
         self._user: dict[str, exp.Query] = {}
+        self._written: set[str] = set()
+        self._taken: set[str] = set()
+        self._numbers = count(1)
         self._recursive = False
         self._schemas: set[str] = set()
         self._read_sensitive = False
@@ -144,6 +150,10 @@ class Expander:
         """The expanded query."""
         tree = tree.copy()
         clause = tree.args.get("with_")
+        self._written = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+        for name in self._written:
+            if self._host.is_own(name):
+                raise _hides(name, "what the session calls so")
         if isinstance(clause, exp.With):
             self._user = {cte.alias.lower(): cte for cte in clause.expressions}
             self._recursive = bool(clause.args.get("recursive"))
@@ -243,6 +253,8 @@ class Expander:
         if found is None:
             raise self._unknown(node)
         if found != node.name or schema is not None:
+            if found.lower() in set(visible_ctes(node)):
+                raise _hides(found, f"the table {found!r} that this query reads")
             self._rename(node, found, name)
 
     def _under_another_name(self, target: str) -> str:
@@ -264,11 +276,7 @@ class Expander:
             self.used.add(found)
             self._qualified |= {found} if schema is not None else set()
             if not env.is_user and found.lower() in self._user:
-                raise SqlError(
-                    f"your expression {found!r} hides the table {found!r} that an audit in this query reads",
-                    code="E3118",
-                    hint="give the expression another name",
-                )
+                raise _hides(found, f"the table {found!r} that an audit in this query reads")
             if name == "labels" and trusted and self._host.sensitive_attributes():
                 self._read_sensitive = self.reads_sensitive = True
             return found
@@ -355,8 +363,9 @@ class Expander:
 
     def _hoist(self, name: str, body: exp.Query) -> str:
         """Keep a body as an expression of its own; returns its name."""
-        number = next(n for n in count(len(self._hoisted) + 1) if f"{name}__{n}" not in self._user)
-        own_names(body, number, self._user.keys())
+        taken = self._taken = self._taken or {*self._written, *self._host.names()}
+        number = next(n for n in self._numbers if f"{name}__{n}" not in taken)
+        own_names(body, number, taken)
         self._hoisted[f"{name}__{number}"] = body
         return f"{name}__{number}"
 
@@ -457,6 +466,8 @@ class Expander:
                     raise SqlError(f"{name}() needs {parameter.name!r}", code="E3116")
                 node = exp.maybe_parse(parameter.default, dialect=DIALECT)
             if isinstance(node, exp.Null):
+                if parameter.default is None:
+                    raise _is_null(where)
                 continue
             if parameter.is_relation:
                 values[parameter.name] = self._resolved(arguments.as_relation(node, where), env)
@@ -467,6 +478,8 @@ class Expander:
             else:
                 typed = arguments.scalar(parameter, self._substituted(node, env), where)
                 values[parameter.name] = arguments.constant(typed, where)
+            if values[parameter.name] is None and parameter.default is None:
+                raise _is_null(where)
         key = (name, *(f"{n}={to_sql(v) if isinstance(v, exp.Expr) else v}" for n, v in values.items()))
         if key not in self._memo:
             if self._bind:
@@ -602,6 +615,14 @@ def _with_schemas(tree: exp.Query, qualified: Collection[str]) -> None:
         if table.name in qualified and name and not table.args.get("db"):
             table.set("this", exp.to_identifier(name))
             table.set("db", exp.to_identifier(schema))
+
+
+def _is_null(where: str) -> SqlError:
+    return SqlError(f"{where} is NULL, and must be a value", code="E3116")
+
+
+def _hides(name: str, what: str) -> SqlError:
+    return SqlError(f"your expression {name!r} hides {what}", code="E3118", hint="give the expression another name")
 
 
 def _with_params(body: exp.Query, shown: Mapping[str, Any]) -> exp.Query:

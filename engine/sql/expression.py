@@ -19,7 +19,7 @@ from counterbalance.engine.errors import FunctionError, NotFoundError, SqlError,
 from counterbalance.engine.functions import Partial, functions
 from counterbalance.engine.sql import arguments
 from counterbalance.engine.sql.parse import DIALECT, parse, to_sql
-from counterbalance.engine.sql.storable import storable
+from counterbalance.engine.sql.storable import refuse_wide, storable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,10 +32,16 @@ VOLATILE: Final = frozenset(
     {
         "random", "rand", "setseed", "uuid", "gen_random_uuid", "uuidv4", "uuidv7", "now", "today", "current_timestamp",
         "currenttimestamp", "current_date", "currentdate", "current_time", "currenttime", "current_localtimestamp",
-        "localtimestamp", "localtime", "get_current_timestamp", "transaction_timestamp", "txid_current", "current_user", "version",
+        "localtimestamp", "localtime", "get_current_timestamp", "get_current_time", "current_localtime", "ago",
+        "transaction_timestamp", "txid_current", "current_user", "session_user", "current_role", "user", "version",
+        "current_setting", "getvariable", "current_database", "current_catalog", "current_schema", "current_schemas",
+        "in_search_path", "current_query", "current_query_id", "current_transaction_id", "current_connection_id",
+        "nextval", "currval", "setval", "stats", "vector_type", "write_log", "sleep_ms", "pg_conf_load_time",
+        "pg_postmaster_start_time",
     }
 )  # fmt: skip
-"""Functions whose results are not the same tomorrow; nothing that is stored may call them."""
+"""Functions whose results are not the same tomorrow or in another session; nothing that is stored may call them."""
+_MANY_ROWS: Final = frozenset({"unnest", "unlist", "generate_subscripts", "explode", "posexplode", "inline"})
 _WHOLE_ROWS: Final = 65_536
 
 
@@ -143,6 +149,23 @@ def _parsed(sql: str, type_: str | None) -> exp.Expr:
     return tree
 
 
+def duckdb_name(call: exp.Func) -> str:
+    """What DuckDB calls a function, in lower case.
+
+    Example:
+        >>> duckdb_name(sqlglot.parse_one("VERSION()", dialect="duckdb"))
+        'version'
+    """
+    return (call.name if isinstance(call, exp.Anonymous) else to_sql(call).partition("(")[0]).strip().lower()
+
+
+def is_volatile(call: exp.Func) -> bool:
+    """Whether a call's result is another tomorrow, or in another session."""
+    own = call.name if isinstance(call, exp.Anonymous) else call.sql_name()
+    names = {duckdb_name(call), own.lower()}
+    return bool(names & VOLATILE) or ("age" in names and len(call.expressions) == 1)
+
+
 def _unfit(node: exp.Expr) -> str | None:
     if isinstance(node, exp.AggFunc):
         return f"the aggregate {node.sql_name().lower()}()"
@@ -155,9 +178,10 @@ def _unfit(node: exp.Expr) -> str | None:
     if isinstance(node, exp.Placeholder | exp.Parameter):
         return "a parameter"
     if isinstance(node, exp.Func):
-        name = str(node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
-        if name in VOLATILE:
-            return f"{name}(), whose result changes from call to call,"
+        if is_volatile(node):
+            return f"{duckdb_name(node)}(), whose result changes from call to call,"
+        if duckdb_name(node) in _MANY_ROWS:
+            return f"{duckdb_name(node)}(), which makes several rows of one,"
     return None
 
 
@@ -294,9 +318,14 @@ class Evaluator:
         connection = self._engine()
         connection.register("rows", rows)
         try:
-            return _whole(connection.sql(f"SELECT ({sql}) AS value FROM rows").to_arrow_table()["value"])
+            values = _whole(connection.sql(f"SELECT ({sql}) AS value FROM rows").to_arrow_table()["value"])
         finally:
             connection.unregister("rows")
+        if len(values) != count:
+            raise FunctionError(
+                f"{self.expression.sql} made {len(values)} values of {count} rows", code="E8003", hint="one value a row"
+            )
+        return values
 
     def _describe(self, sql: str) -> pa.DataType:
         """Arrow type of SQL over the columns, as DuckDB binds it."""
@@ -318,6 +347,7 @@ class Evaluator:
 
     def check(self) -> None:
         """Bind every argument, so that what cannot run is refused before anything is declared."""
+        refuse_wide(self._describe(self.expression.final), self.expression.sql)
         for call in self.expression.calls:
             for sql in call.arguments:
                 self._describe(sql)

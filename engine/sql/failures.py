@@ -102,7 +102,7 @@ def point(error: SqlError, name: str, sql: str) -> None:
 def _unreadable(text: str) -> StorageError:
     table = re.search(r"registered as '([^']+)'", text)
     reason = re.sub(r"^.*failed: |, /[^ ]*/[^ ]*$", "", _first(text))
-    what = f"table {table[1].removesuffix('__codes').removesuffix('rows__')!r} cannot be read: " if table else ""
+    what = f"table {table[1].partition('~')[0]!r} cannot be read: " if table else ""
     return StorageError(
         what + reason, code="E6005", hint="a file is missing or damaged; if it was cleaned up, open a new session"
     )

@@ -76,6 +76,8 @@ def _grouped(
         return None
     if any(table.args.get(a) for a in ("joins", "pivots", "sample", "when", "db")) or isinstance(table.this, exp.Func):
         return None
+    if any(c.name.lower().endswith(CODE_SUFFIX) for c in select.find_all(exp.Column)):  # in reach of the rewritten only
+        return None
     if not _qualifiers(select) <= {table.alias_or_name.lower()}:
         return None
     codes = codes_of(table.name)

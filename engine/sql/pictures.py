@@ -13,15 +13,16 @@ from sqlglot import exp
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-SUFFIX = "__bytes"
 
-
-def show_bytes(tree: exp.Query, bytes_of: Callable[[str], Sequence[str]]) -> exp.Query:
+def show_bytes(
+    tree: exp.Query, bytes_of: Callable[[str], Sequence[str]], bytes_source: Callable[[str], str]
+) -> exp.Query:
     """The query with every relation whose bytes a function wants under the name that shows them.
 
     Args:
         tree: An expanded query; a copy is changed.
         bytes_of: Columns of bytes of a registered relation.
+        bytes_source: Registered name under which a relation shows them.
 
     Returns:
         ``tree`` itself when no function asks for bytes.
@@ -34,7 +35,7 @@ def show_bytes(tree: exp.Query, bytes_of: Callable[[str], Sequence[str]]) -> exp
                 _stars(select, columns)
                 if table.args.get("alias") is None:
                     table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
-                table.set("this", exp.to_identifier(table.name + SUFFIX, quoted=True))
+                table.set("this", exp.to_identifier(bytes_source(table.name), quoted=True))
                 changed = True
     return tree if changed else original
 

@@ -89,6 +89,10 @@ class Plain:
         """As the session."""
         return self._session.shown(text)
 
+    def is_own(self, name: str) -> bool:
+        """As the session."""
+        return self._session.is_own(name)
+
     def sensitive_attributes(self) -> frozenset[str]:
         """None: nothing is read."""
         return frozenset()

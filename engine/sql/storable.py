@@ -35,6 +35,29 @@ def storable(kind: pa.DataType) -> pa.DataType:
     )
 
 
+def refuse_wide(kind: pa.DataType, what: str, *, sums: bool = False) -> None:
+    """Refuse integers that int64 may not hold.
+
+    Args:
+        kind: Type of the values.
+        what: What they are, as it was written.
+        sums: Let HUGEINT be: what ``sum`` of integers is, which seldom needs it.
+
+    Raises:
+        SqlError: They are UBIGINT, or HUGEINT.
+    """
+    if pa.types.is_uint64(kind) or (pa.types.is_decimal(kind) and not kind.scale and kind.precision > 18 and not sums):
+        name = "UBIGINT" if pa.types.is_uint64(kind) else "HUGEINT"
+        narrow = f"({what} >> 1)::BIGINT or ({what})::VARCHAR" if name == "UBIGINT" else f"({what})::BIGINT"
+        raise SqlError(
+            f"{what} is {name}, and not all such numbers fit into the BIGINT that is stored",
+            code="E3146",
+            hint=f"cast it: {narrow}",
+        )
+    for inner in (kind.field(number).type for number in range(kind.num_fields)):
+        refuse_wide(inner, what, sums=sums)
+
+
 def _simple(kind: pa.DataType) -> pa.DataType | None:
     types = pa.types
     if kind in {pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.float16(), pa.bool_(), pa.string(), pa.binary()}:
