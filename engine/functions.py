@@ -198,6 +198,11 @@ def udf(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a function for SQL; the Python function or class itself is returned unchanged.
 
+    A function gets Arrow arrays by parameter name, or one record batch when its only parameter is named ``batch``, and
+    returns as many values. A class is a model: its constructor gets the constants, ``open(device)`` loads it once
+    (``device`` is ``"cpu"``, ``"cuda:0"`` …), each call gets a batch, ``close()`` lets it go. Rows that fail are told by
+    raising, which tries the rows of the batch apart, or by returning ``Partial``.
+
     Args:
         returns: Arrow type of the result: numbers, strings, booleans, bytes, lists, fixed-size lists, structs.
         parameters: The signature, in order, required ones first; or types by name.

@@ -224,7 +224,9 @@ class Relations:
             for own in parts.values()
             if own
         }
-        is_own = all(self._stored[p][0] is self.main for own in parts.values() for p in own)  # what others read is logged
+        is_own = all(
+            self._stored[p][0] is self.main for own in parts.values() for p in own
+        )  # what others read is logged
         if name != "roll_up" or not is_own or stored.keys() != {LABELS, "detections"}:
             return None
         work = kernels.roll_up(stored[LABELS], stored["detections"], scalars)

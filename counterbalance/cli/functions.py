@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import output_options
+from counterbalance.cli.options import load, output_options, udfs_option
 
 if TYPE_CHECKING:
     from counterbalance.shell.output import OutputOptions
 
 EXAMPLES = (
     "counterbalance functions",
-    "counterbalance functions --json",
+    "counterbalance functions --udfs my_udfs.py --json",
 )
 
 
 @declare("functions", examples=EXAMPLES, short_help="List the functions that queries may call.")
+@udfs_option
 @output_options
-def command(output: OutputOptions) -> int:
+def command(udfs: tuple[str, ...], output: OutputOptions) -> int:
     """List the functions that queries may call beside DuckDB's own, with signature and meaning.
 
     Table functions stand in FROM and return rows, such as top_k().
@@ -30,6 +31,7 @@ def command(output: OutputOptions) -> int:
     import counterbalance
     from counterbalance.shell import describe, present
 
+    load(udfs)
     known = counterbalance.functions()
     if output.format == "table" and output.path is None:
         click.echo(describe.functions(known))

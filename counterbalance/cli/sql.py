@@ -51,7 +51,8 @@ def command(
     """Ask LAKE in SQL (DuckDB's dialect).
 
     QUERY is one statement; '-' or a pipe on stdin brings several, separated by ';'. Without any of them, on a
-    terminal, a shell opens. Queries only read. Audits are tables that take parameters:
+    terminal, a shell opens. Queries only read; ALTER TABLE … ADD COLUMN c AS (…), CREATE MATERIALIZED VIEW, CREATE
+    INDEX, DROP … and REFRESH declare and compute what is kept. Audits are tables that take parameters:
     FROM crime_words(min_count := 5).
     """
     if query is not None and file is not None:

@@ -185,24 +185,6 @@ def callables(known: Mapping[str, Function]) -> list[dict[str, str | None]]:
         >>> [row["kind"] for row in callables({}) if row["name"] == "top_k"]
         ['table function']
     """
-    from counterbalance.engine.search import DOCS, SIGNATURES
+    from counterbalance.engine.catalog import system
 
-    rows: list[dict[str, str | None]] = [
-        {
-            "name": f.name,
-            "kind": "function",
-            "signature": f.signature,
-            "returns": str(f.returns),
-            "version": f.version,
-            "doc": f.doc,
-        }
-        for f in known.values()
-    ]
-    for name, parameters in SIGNATURES.items():
-        parts = [p.name if p.default is None else f"{p.name} := {p.default}" for p in parameters]
-        signature = f"{name}({', '.join(parts)})"
-        kind = "table function"
-        rows.append(
-            {"name": name, "kind": kind, "signature": signature, "returns": "rows", "version": None, "doc": DOCS[name]}
-        )
-    return rows
+    return system.callables(known)

@@ -103,7 +103,9 @@ def _unknown_function(error: SqlError) -> SqlError | NotFoundError:
         return SqlError(message, code=error.code, hint=error.hint)
     near = did_you_mean(missing[1], functions())
     return NotFoundError(
-        f"no function {missing[1]!r}{near}", code="E1041", hint="SELECT * FROM meta.functions lists them; one of your own is loaded with --udfs FILE"
+        f"no function {missing[1]!r}{near}",
+        code="E1041",
+        hint="SELECT * FROM meta.functions lists them; one of your own is loaded with --udfs FILE",
     )
 
 

@@ -37,7 +37,12 @@ def fresh_calls(
     found: dict[str, str] = {}
     for name, definition in definitions.columns(table).items():
         stored = name in dataset.schema.names and name + STAMP_SUFFIX in dataset.schema.names
-        if stored and name not in hidden and definition.type is None and _is_fresh(dataset, definitions, definition, fingerprint):
+        if (
+            stored
+            and name not in hidden
+            and definition.type is None
+            and _is_fresh(dataset, definitions, definition, fingerprint)
+        ):
             found[same_call(definition.sql)] = name
     return found
 

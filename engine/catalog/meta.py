@@ -157,9 +157,7 @@ class Run:
     started: dt.datetime = field(default_factory=now)
     opened: bool = False
 
-    def open(
-        self, base: Mapping[str, int], coded: Collection[str], physical: Mapping[str, int] | None = None
-    ) -> None:
+    def open(self, base: Mapping[str, int], coded: Collection[str], physical: Mapping[str, int] | None = None) -> None:
         """Say that writing begins; readers stay on ``base`` until the run is closed.
 
         ``physical`` are the newest versions, to go back to after a kill, where readers stay on older ones.

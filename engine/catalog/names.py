@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 _WORD: Final = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _HIDDEN: Final = (STAMP_SUFFIX, CODE_SUFFIX)
-_WORDS_OF_STATEMENTS: Final = frozenset(
-    {"all", "main", "meta", "lists", "temp", "system", "sensitive", "refresh"}
-)
+_WORDS_OF_STATEMENTS: Final = frozenset({"all", "main", "meta", "lists", "temp", "system", "sensitive", "refresh"})
 _LONGEST: Final = 64
 
 

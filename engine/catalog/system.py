@@ -19,6 +19,7 @@ from counterbalance.engine.store import tables
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from counterbalance.engine.functions import Function
     from counterbalance.engine.store.location import Location
 
 DOCS: Final = {
@@ -148,8 +149,9 @@ def _queries() -> pa.Table:
     return pa.Table.from_pylist(rows, schema=pa.schema([(n, pa.string()) for n in names]))
 
 
-def _functions() -> pa.Table:
-    rows = [
+def callables(known: Mapping[str, Function]) -> list[dict[str, str | None]]:
+    """Functions of single rows, then those that return rows: name, kind, signature, returns, version and doc."""
+    rows: list[dict[str, str | None]] = [
         {
             "name": f.name,
             "kind": "function",
@@ -158,21 +160,26 @@ def _functions() -> pa.Table:
             "version": f.version,
             "doc": f.doc,
         }
-        for f in functions().values()
+        for f in known.values()
     ]
-    rows += [
-        {
-            "name": name,
-            "kind": "table function",
-            "signature": f"{name}({', '.join(p.name for p in parameters)})",
-            "returns": "rows",
-            "version": None,
-            "doc": SEARCHES[name],
-        }
-        for name, parameters in SIGNATURES.items()
-    ]
+    for name, parameters in SIGNATURES.items():
+        parts = [p.name if p.default is None else f"{p.name} := {p.default}" for p in parameters]
+        rows.append(
+            {
+                "name": name,
+                "kind": "table function",
+                "signature": f"{name}({', '.join(parts)})",
+                "returns": "rows",
+                "version": None,
+                "doc": SEARCHES[name],
+            }
+        )
+    return rows
+
+
+def _functions() -> pa.Table:
     names = ("name", "kind", "signature", "returns", "version", "doc")
-    return pa.Table.from_pylist(rows, schema=pa.schema([(n, pa.string()) for n in names]))
+    return pa.Table.from_pylist(callables(functions()), schema=pa.schema([(n, pa.string()) for n in names]))
 
 
 def sensitive_attributes(codes: Mapping[tuple[str, str], Any]) -> frozenset[str]:

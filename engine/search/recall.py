@@ -78,7 +78,9 @@ def recall(
         )
     if k > others:
         raise RequestError(
-            f"a row of this table has {max(0, others)} others, fewer than k = {k}", code="E3468", hint="take a smaller -k"
+            f"a row of this table has {max(0, others)} others, fewer than k = {k}",
+            code="E3468",
+            hint="take a smaller -k",
         )
     metric = index.metric
     keys, vectors = _queries(dataset, index.column, queries, seed, any_length=metric == "l2")

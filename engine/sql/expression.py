@@ -139,13 +139,17 @@ def _parsed(sql: str, type_: str | None) -> exp.Expr:
     for node in tree.walk():
         what = _unfit(node)
         if what is not None:
+            is_unsteady = isinstance(node, exp.Func) and is_volatile(node)
             hint = "a generated column is computed row by row; use a materialized view"
+            hint = "write the value itself" if is_unsteady else hint
             raise SqlError(f"{what} cannot stand in a generated column", code="E3141", hint=hint)
     if type_ is not None:
         try:
             tree = exp.cast(tree, exp.DataType.build(type_, dialect=DIALECT))
         except (ParseError, TokenError, ValueError):
-            raise SqlError(f"no type {type_!r}", code="E3142", hint="such as VARCHAR, INTEGER, DOUBLE, FLOAT[512]") from None
+            raise SqlError(
+                f"no type {type_!r}", code="E3142", hint="such as VARCHAR, INTEGER, DOUBLE, FLOAT[512]"
+            ) from None
     return tree
 
 
@@ -156,13 +160,16 @@ def duckdb_name(call: exp.Func) -> str:
         >>> duckdb_name(sqlglot.parse_one("VERSION()", dialect="duckdb"))
         'version'
     """
-    return (call.name if isinstance(call, exp.Anonymous) else to_sql(call).partition("(")[0]).strip().lower()
+    name = str(call.name) if isinstance(call, exp.Anonymous) else to_sql(call).partition("(")[0]
+    return name.strip().lower()
 
 
 def is_volatile(call: exp.Func) -> bool:
     """Whether a call's result is another tomorrow, or in another session."""
-    own = call.name if isinstance(call, exp.Anonymous) else call.sql_name()
-    names = {duckdb_name(call), own.lower()}
+    own = str(call.name if isinstance(call, exp.Anonymous) else call.sql_name()).lower()
+    if own in functions():
+        return False
+    names = {duckdb_name(call), own}
     return bool(names & VOLATILE) or ("age" in names and len(call.expressions) == 1)
 
 
@@ -337,7 +344,9 @@ class Evaluator:
         connection = self._engine()
         connection.register("rows", empty)
         try:
-            kind: pa.DataType = connection.sql(f"SELECT ({sql}) AS value FROM rows").to_arrow_table().schema.field("value").type
+            kind: pa.DataType = (
+                connection.sql(f"SELECT ({sql}) AS value FROM rows").to_arrow_table().schema.field("value").type
+            )
         except duckdb.Error as error:
             first = str(error).split("\n\n", maxsplit=1)[0].splitlines()
             raise SqlError(f"the expression does not fit: {' '.join(first)}", code="E3144") from None
@@ -374,7 +383,9 @@ def _checked(result: Any, function: Function, count: int) -> pa.Array:
     array = _whole(result) if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result, function.returns)
     if len(array) != count:
         raise FunctionError(
-            f"{function.name}() returned {len(array)} values for {count} rows", code="E8003", hint="one value a row, in order"
+            f"{function.name}() returned {len(array)} values for {count} rows",
+            code="E8003",
+            hint="one value a row, in order",
         )
     return _cast(array, function.returns)
 

@@ -31,7 +31,9 @@ def storable(kind: pa.DataType) -> pa.DataType:
     if isinstance(kind, pa.BaseExtensionType):
         return storable(kind.storage_type)
     raise SqlError(
-        f"values of type {kind} cannot be stored", code="E3145", hint="cast it: numbers, VARCHAR, BOOLEAN, dates, lists, structs"
+        f"values of type {kind} cannot be stored",
+        code="E3145",
+        hint="cast it: numbers, VARCHAR, BOOLEAN, dates, lists, structs",
     )
 
 
