@@ -38,7 +38,7 @@ OWN: Final = "~"
 
 
 class Relations:
-    """The relations of a session, as ``sql/expand.py`` asks for them (its ``Host``).
+    """The relations of a session, as ``sql/expand.py`` asks for them (``sql/host.py``).
 
     Args:
         connection: The session's connection; functions are registered there.

@@ -18,12 +18,14 @@ import pytest
 
 import counterbalance as cb
 from counterbalance.engine import functions
+from counterbalance.engine.catalog import definitions, meta
 from counterbalance.engine.executors.protocol import Job, Task
 from counterbalance.engine.executors.spool import Spool
 from counterbalance.engine.functions import Partial
 from counterbalance.engine.records import Chunk, Source
 from counterbalance.engine.schema import BASE_TABLES
-from counterbalance.engine.store import columns, tables
+from counterbalance.engine.store import columns, lock, tables
+from counterbalance.engine.store.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -83,6 +85,26 @@ def build() -> SimpleNamespace:
         return lambda **columns: _rows(table, columns)
 
     return SimpleNamespace(**{name: builder(name) for name in BASE_TABLES}, source=_source)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _memory_is_given_back() -> Iterator[None]:
+    """Lakes in memory go with the module that made them: Lance's buffers for their files are large, and stay otherwise."""
+    before = set(lock._memory_locks)
+    yield
+    stored = [
+        *BASE_TABLES,
+        *(f"meta/{name}" for name in (*meta.SCHEMAS, "access_ends")),
+        "sensitive/labels",
+        "sensitive/access",
+    ]
+    for key in set(lock._memory_locks) - before:
+        root, _, name = key.rpartition("/")
+        if name == lock.NAME:
+            location = Location(root.replace("shared-memory://", "memory://"))
+            for table in {*stored, *definitions.load(location).views()}:
+                if tables.open_table(location, table) is not None:
+                    tables.drop(location, table)
 
 
 @pytest.fixture

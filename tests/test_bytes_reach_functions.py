@@ -55,7 +55,11 @@ def pictures(tmp_path: Path) -> Lake:
 
 def test_in_a_query(pictures: Lake) -> None:
     sql = "SELECT bytes_looked(image).width AS w, round(bytes_looked(i.image).red, 2) AS r FROM images i ORDER BY w"
-    assert pictures.sql(sql).fetchall() == [(10, pytest.approx(0.2)), (20, pytest.approx(0.4)), (30, pytest.approx(0.6))]
+    assert pictures.sql(sql).fetchall() == [
+        (10, pytest.approx(0.2)),
+        (20, pytest.approx(0.4)),
+        (30, pytest.approx(0.6)),
+    ]
 
 
 def test_calls_of_calls(pictures: Lake) -> None:

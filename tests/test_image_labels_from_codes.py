@@ -60,7 +60,7 @@ def both(session, call):
     """The rows as the engine gives them, and those of the SQL that the view stands for; whether SQL was left out."""
     query = f"SELECT image_id, label FROM {call} ORDER BY ALL"
     ours = session.sql(query)
-    return ours.to_arrow(), session.sql(session.expand(query)).to_arrow(), "roll_up__" in ours.sql
+    return ours.to_arrow(), session.sql(session.expand(query)).to_arrow(), "roll_up~" in ours.sql
 
 
 CALLS = [
@@ -133,7 +133,7 @@ def test_sensitive_labels_and_open_ones(build):
         session.sql(query).fetchall()
     with lake.session(sensitive="a test of the roll-up") as session:
         result = session.sql(query)
-        assert "roll_up__" in result.sql
+        assert "roll_up~" in result.sql
         assert result.fetchall() == [(1, "female"), (2, "male")]
         assert session.sql("SELECT image_id, label FROM image_labels('colour')").fetchall() == [(1, "male")]
 
@@ -148,5 +148,5 @@ def test_of_an_attached_lake_by_sql(build, lake):
     other = stored(build, [(1, 50.0, 50.0)], [(1, 0, "colour", "male", "ann")], ids=[7])
     with lake.session(attach={"other": other}) as session:
         result = session.sql("SELECT image_id, label FROM other.image_labels('colour')")
-        assert "roll_up__" not in result.sql
+        assert "roll_up~" not in result.sql
         assert result.fetchall() == [(1, "male")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import sys
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 @cb.udf(returns=pa.int64(), parameters={"text": pa.string()}, version="1")
 def tells_noisy(text: pa.Array) -> list[int]:
     """One, and a word on stdout."""
-    print("a word")
+    sys.stdout.write("a word\n")
     return [1] * len(text)
 
 

@@ -57,7 +57,7 @@ def test_one_file_of_functions_may_be_a_string(lake: Lake, tmp_path: Path) -> No
 def test_a_failed_stage_fails_the_statement_and_keeps_the_others(lake: Lake) -> None:
     lake.add_column("captions", "bad", "options_broken(text)")
     lake.add_column("captions", "good", "length(text)")
-    with pytest.raises(CounterbalanceError, match="1 of 2 stages of the refresh failed: captions.bad: "):
+    with pytest.raises(CounterbalanceError, match=r"1 of 2 stages of the refresh failed: captions\.bad: "):
         lake.sql("REFRESH")
     assert lake.sql("SELECT count(good) FROM captions").fetchall() == [(7,)]
 

@@ -63,12 +63,16 @@ def test_with_a_purpose_they_are_there_and_it_is_logged(labelled: Lake) -> None:
 
 def test_a_view_of_them_is_refused(labelled: Lake) -> None:
     with pytest.raises(CounterbalanceError):
-        labelled.create_materialized_view("women", "SELECT caption_id FROM captions WHERE perceived_gender = 'female'", "caption_id")
+        labelled.create_materialized_view(
+            "women", "SELECT caption_id FROM captions WHERE perceived_gender = 'female'", "caption_id"
+        )
     assert labelled.sql("SELECT count(*) FROM meta.views").fetchall() == [(0,)]
 
 
 def test_a_view_that_is_marked_needs_a_purpose(labelled: Lake) -> None:
-    labelled.create_materialized_view("marked_view", "SELECT caption_id, text FROM captions", "caption_id", sensitive=True)
+    labelled.create_materialized_view(
+        "marked_view", "SELECT caption_id, text FROM captions", "caption_id", sensitive=True
+    )
     labelled.refresh(executor="inline")
     with pytest.raises(SensitiveError, match="marked_view holds perceived-demographic labels"):
         labelled.sql("SELECT * FROM marked_view").fetchall()

@@ -156,5 +156,9 @@ def runs(session: Session) -> list[dict[str, Any]]:
 
 def functions(session: Session) -> list[dict[str, Any]]:
     """Functions with their versions."""
-    rows = session.sql("SELECT name, version, doc FROM meta.functions WHERE kind = 'function' ORDER BY name").to_arrow().to_pylist()
+    rows = (
+        session.sql("SELECT name, version, doc FROM meta.functions WHERE kind = 'function' ORDER BY name")
+        .to_arrow()
+        .to_pylist()
+    )
     return [{**r, "doc": (r["doc"] or "").replace("``", "")} for r in rows]

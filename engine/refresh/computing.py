@@ -101,7 +101,7 @@ class Computing:
             spool=folder,
             batch_size=options.batch_size,
             device=options.device,
-            udfs=options.udfs,
+            udfs=options.files,
         )
 
     def _tasks(self) -> Iterator[Task]:

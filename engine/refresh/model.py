@@ -26,7 +26,7 @@ class Options:
         workers: Worker processes; the executor decides when left out.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:0``.
         batch_size: Rows a function gets at once; what it likes when left out.
-        udfs: Files of the user's own functions.
+        udfs: Files of the user's own functions; one alone may be a string.
         wait: Seconds to wait for a writer before publishing.
     """
 
@@ -37,13 +37,11 @@ class Options:
     workers: int | None = None
     device: str = "auto"
     batch_size: int | None = None
-    udfs: tuple[str, ...] = ()
+    udfs: tuple[str, ...] | str = ()
     wait: float = 3600.0
 
     def __post_init__(self) -> None:
         """Refuse what no refresh can do, before anything is looked at."""
-        if isinstance(self.udfs, str):
-            object.__setattr__(self, "udfs", (self.udfs,))
         for name in ("full", "retry_errors", "due"):
             if not isinstance(getattr(self, name), bool):
                 raise RequestError(f"{name} is true or false, not {getattr(self, name)!r}", code="E3427")
@@ -52,6 +50,11 @@ class Options:
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
                 raise RequestError(f"{name} is a number from 1 on, not {value!r}", code="E3427")
         executor(self.executor, workers=self.workers, device=self.device)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """``udfs`` as a tuple."""
+        return (self.udfs,) if isinstance(self.udfs, str) else tuple(self.udfs)
 
 
 @dataclass(slots=True)

@@ -59,7 +59,7 @@ def refresh(
     """
     options = options or Options()
     require_lake(location)
-    for file in options.udfs:
+    for file in options.files:
         load_file(file)
     if dry_run:
         return _dry(location, targets, options)

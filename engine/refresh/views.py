@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import tempfile
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from counterbalance.engine import spilling
 from counterbalance.engine.catalog import snapshot
 from counterbalance.engine.catalog.views import must_rebuild
 from counterbalance.engine.errors import NotFoundError, RequestError, SqlError, StorageError
@@ -93,7 +93,7 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
         return
     first = stage.mode == "rebuild" and not context.options.full
     wait = context.options.wait
-    with tempfile.TemporaryDirectory(prefix="counterbalance-view-") as folder, _scratch(folder) as connection:
+    with _scratch() as connection:
         schema = _compute(context, stage, definition, connection)
         with writing(context.location, "refresh", definition.target, wait=wait, run=context.run) as work:
             _Difference(context, stage, definition, work).run(connection, schema)
@@ -109,11 +109,17 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
             )
 
 
-def _scratch(folder: str) -> duckdb.DuckDBPyConnection:
-    """A DuckDB on disk, so that neither side of the difference need fit in memory."""
+@contextlib.contextmanager
+def _scratch() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB on disk, so that neither side of the difference need fit in memory; a killed one is removed by the next."""
     import duckdb
 
-    return duckdb.connect(f"{folder}/view.duckdb", config={"temp_directory": folder})
+    folder = spilling.folder()
+    try:
+        with duckdb.connect(f"{folder}/view.duckdb", config={"temp_directory": folder}) as connection:
+            yield connection
+    finally:
+        spilling.remove(folder)
 
 
 def _compute(

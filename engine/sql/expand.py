@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import sqlglot
 from sqlglot import exp
@@ -30,61 +30,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from counterbalance.engine.functions import Function
-
-
-class Host(Protocol):
-    """What the expander needs of a session."""
-
-    sensitive: bool
-
-    def table(self, schema: str | None, name: str, *, trusted: bool) -> str | None:
-        """Registered name of a stored relation, or ``None``; ``trusted`` may read sensitive labels."""
-
-    def evaluate(self, query: exp.Query) -> pa.Table:
-        """Run an expanded query now."""
-
-    def bind(self, name: str, rows: pa.Table) -> str:
-        """Register rows under a fresh name."""
-
-    def function(self, function: Function, constants: Mapping[str, Any]) -> str:
-        """Registered name of a function with its constant parameters fixed."""
-
-    def stored_calls(self, name: str) -> Mapping[str, str]:
-        """Expressions that a registered relation holds the values of, each with its column."""
-
-    def table_function(self, name: str) -> Callable[..., pa.Table] | None:
-        """A function that returns rows, such as ``top_k``."""
-
-    def stored_table(self, name: str) -> Any:
-        """The stored table that is registered under a name, for a search in it, or ``None``."""
-
-    def failed(self, name: str, column: str) -> bool:
-        """Whether a generated column of a registered relation has rows whose function failed."""
-
-    def narrowed(self, name: str, condition: str) -> str | None:
-        """Registered name of the rows of a stored relation that a Lance filter keeps, or ``None``."""
-
-    def found(self, key: str, make: Callable[[], pa.Table]) -> str:
-        """Registered name of rows that are made once a session."""
-
-    def kernel(self, name: str, relations: set[str], scalars: Mapping[str, exp.Expr]) -> str | None:
-        """Registered name of what a kernel computes from registered relations, or ``None`` when it does not fit."""
-
-    def names(self) -> list[str]:
-        """Names of all relations, for suggestions."""
-
-    def lakes(self) -> frozenset[str]:
-        """Names of the attached lakes."""
-
-    def shown(self, text: str) -> str:
-        """A relation argument as a reader understands it, without names that the session made up."""
-
-    def is_own(self, name: str) -> bool:
-        """Whether only the session itself can have made a name up."""
-
-    def sensitive_attributes(self) -> frozenset[str]:
-        """Attributes whose labels need a purpose."""
+    from counterbalance.engine.sql.host import Host
 
 
 @dataclass(frozen=True)
@@ -134,7 +80,7 @@ class Expander:
         self._rows: dict[str, pa.Table] = {}
         self._user: dict[str, exp.Query] = {}
         self._written: set[str] = set()
-        self._taken: set[str] = set()
+        self._names: frozenset[str] = frozenset()
         self._numbers = count(1)
         self._recursive = False
         self._schemas: set[str] = set()
@@ -150,10 +96,6 @@ class Expander:
         """The expanded query."""
         tree = tree.copy()
         clause = tree.args.get("with_")
-        self._written = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-        for name in self._written:
-            if self._host.is_own(name):
-                raise _hides(name, "what the session calls so")
         if isinstance(clause, exp.With):
             self._user = {cte.alias.lower(): cte for cte in clause.expressions}
             self._recursive = bool(clause.args.get("recursive"))
@@ -168,6 +110,8 @@ class Expander:
     # -- bodies ------------------------------------------------------------------------------------------------------
 
     def _body(self, tree: exp.Expr, env: Env) -> None:
+        if env.is_user:
+            self._note_names(tree)
         for node in list(tree.find_all(exp.Placeholder, exp.Parameter)):
             value = env.scalars.get(node.name)
             if value is not None:
@@ -179,6 +123,13 @@ class Expander:
         done: list[exp.Expr] = []
         for part in (*first, tree):  # a common table expression is ready before anything that evaluates it
             self._part(part, tree, done, env)
+
+    def _note_names(self, tree: exp.Expr) -> None:
+        """Refuse an expression with a name that the session made up, and make up none of the others."""
+        for name in (cte.alias.lower() for cte in tree.find_all(exp.CTE)):
+            if self._host.is_own(name) or name in self._hoisted:
+                raise _hides(name, "what the session calls so")
+            self._written.add(name)
 
     def _part(self, part: exp.Expr, root: exp.Expr, done: list[exp.Expr], env: Env) -> None:
         def fresh(*kinds: type[exp.Expr]) -> list[exp.Expr]:
@@ -363,7 +314,8 @@ class Expander:
 
     def _hoist(self, name: str, body: exp.Query) -> str:
         """Keep a body as an expression of its own; returns its name."""
-        taken = self._taken = self._taken or {*self._written, *self._host.names()}
+        self._names = self._names or frozenset(self._host.names())
+        taken = self._names | self._written
         number = next(n for n in self._numbers if f"{name}__{n}" not in taken)
         own_names(body, number, taken)
         self._hoisted[f"{name}__{number}"] = body
@@ -465,21 +417,11 @@ class Expander:
                 if parameter.default is None:
                     raise SqlError(f"{name}() needs {parameter.name!r}", code="E3116")
                 node = exp.maybe_parse(parameter.default, dialect=DIALECT)
-            if isinstance(node, exp.Null):
-                if parameter.default is None:
-                    raise _is_null(where)
-                continue
-            if parameter.is_relation:
-                values[parameter.name] = self._resolved(arguments.as_relation(node, where), env)
-            elif parameter.type == "table":
-                values[parameter.name] = self._stored_table(node, where, env)
-            elif parameter.type == "vector":
-                values[parameter.name] = self._vector(node, where, env)
-            else:
-                typed = arguments.scalar(parameter, self._substituted(node, env), where)
-                values[parameter.name] = arguments.constant(typed, where)
-            if values[parameter.name] is None and parameter.default is None:
-                raise _is_null(where)
+            value = None if isinstance(node, exp.Null) else self._given_value(parameter, node, where, env)
+            if value is None and parameter.default is None:
+                raise SqlError(f"{where} is NULL, and must be a value", code="E3116")
+            if value is not None:
+                values[parameter.name] = value
         key = (name, *(f"{n}={to_sql(v) if isinstance(v, exp.Expr) else v}" for n, v in values.items()))
         if key not in self._memo:
             if self._bind:
@@ -491,6 +433,15 @@ class Expander:
             else:
                 self._memo[key] = f"{name}__bound"
         return self._memo[key]
+
+    def _given_value(self, parameter: queries.QueryParameter, node: exp.Expr, where: str, env: Env) -> Any:
+        if parameter.is_relation:
+            return self._resolved(arguments.as_relation(node, where), env)
+        if parameter.type == "table":
+            return self._stored_table(node, where, env)
+        if parameter.type == "vector":
+            return self._vector(node, where, env)
+        return arguments.constant(arguments.scalar(parameter, self._substituted(node, env), where), where)
 
     def _stored_table(self, node: exp.Expr, where: str, env: Env) -> Any:
         """A table that lies in a lake, at the version of this session."""
@@ -615,10 +566,6 @@ def _with_schemas(tree: exp.Query, qualified: Collection[str]) -> None:
         if table.name in qualified and name and not table.args.get("db"):
             table.set("this", exp.to_identifier(name))
             table.set("db", exp.to_identifier(schema))
-
-
-def _is_null(where: str) -> SqlError:
-    return SqlError(f"{where} is NULL, and must be a value", code="E3116")
 
 
 def _hides(name: str, what: str) -> SqlError:

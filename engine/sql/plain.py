@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from counterbalance.engine.functions import Function
-    from counterbalance.engine.sql.expand import Host
+    from counterbalance.engine.sql.host import Host
 
 
 class Plain:

@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 SUFFIX = ".lance"
-_S3_NAMES = {"access_key_id": "key", "secret_access_key": "secret", "session_token": "token", "endpoint": "endpoint_url"}
+_S3_NAMES = {
+    "access_key_id": "key",
+    "secret_access_key": "secret",
+    "session_token": "token",
+    "endpoint": "endpoint_url",
+}
 """Lance's names of S3 options, without ``aws_``, and fsspec's."""
 
 

@@ -84,9 +84,7 @@ def overwrite(location: Location, name: str, rows: pa.RecordBatchReader) -> int:
     return _write(location, name, rows, "overwrite" if exists else "create", None)
 
 
-def _write(
-    location: Location, name: str, rows: pa.Table | pa.RecordBatchReader, mode: str, message: str | None
-) -> int:
+def _write(location: Location, name: str, rows: pa.Table | pa.RecordBatchReader, mode: str, message: str | None) -> int:
     import lance
 
     if location.is_local and mode == "create":

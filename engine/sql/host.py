@@ -1,0 +1,67 @@
+"""What the expander of queries needs of a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pyarrow as pa
+    from sqlglot import exp
+
+    from counterbalance.engine.functions import Function
+
+
+class Host(Protocol):
+    """What the expander needs of a session."""
+
+    sensitive: bool
+
+    def table(self, schema: str | None, name: str, *, trusted: bool) -> str | None:
+        """Registered name of a stored relation, or ``None``; ``trusted`` may read sensitive labels."""
+
+    def evaluate(self, query: exp.Query) -> pa.Table:
+        """Run an expanded query now."""
+
+    def bind(self, name: str, rows: pa.Table) -> str:
+        """Register rows under a fresh name."""
+
+    def function(self, function: Function, constants: Mapping[str, Any]) -> str:
+        """Registered name of a function with its constant parameters fixed."""
+
+    def stored_calls(self, name: str) -> Mapping[str, str]:
+        """Expressions that a registered relation holds the values of, each with its column."""
+
+    def table_function(self, name: str) -> Callable[..., pa.Table] | None:
+        """A function that returns rows, such as ``top_k``."""
+
+    def stored_table(self, name: str) -> Any:
+        """The stored table that is registered under a name, for a search in it, or ``None``."""
+
+    def failed(self, name: str, column: str) -> bool:
+        """Whether a generated column of a registered relation has rows whose function failed."""
+
+    def narrowed(self, name: str, condition: str) -> str | None:
+        """Registered name of the rows of a stored relation that a Lance filter keeps, or ``None``."""
+
+    def found(self, key: str, make: Callable[[], pa.Table]) -> str:
+        """Registered name of rows that are made once a session."""
+
+    def kernel(self, name: str, relations: set[str], scalars: Mapping[str, exp.Expr]) -> str | None:
+        """Registered name of what a kernel computes from registered relations, or ``None`` when it does not fit."""
+
+    def names(self) -> list[str]:
+        """Names of all relations, for suggestions."""
+
+    def lakes(self) -> frozenset[str]:
+        """Names of the attached lakes."""
+
+    def shown(self, text: str) -> str:
+        """A relation argument as a reader understands it, without names that the session made up."""
+
+    def is_own(self, name: str) -> bool:
+        """Whether only the session itself can have made a name up."""
+
+    def sensitive_attributes(self) -> frozenset[str]:
+        """Attributes whose labels need a purpose."""
