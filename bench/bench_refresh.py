@@ -1,6 +1,7 @@
 """Refresh beside what people write instead.
 
-- *cheap function*: a column of a vectorised function, against the bare loop over Arrow batches that calls it and keeps nothing;
+- *cheap function*: a column of a vectorised function, against the bare loop over Arrow batches that calls it and keeps nothing:
+  VADER, some 3 us a row, and a regular expression, less than 1 us a row; in batches of 1,024 both times;
 - *1 ms a row*: the same with a function that sleeps a millisecond a row;
 - *view, 1 % changed*: a view of a million rows after one row in a hundred changed, against running its query again and
   writing all of it;
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import counterbalance as cb
+from counterbalance.udfs.vader import vader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +53,7 @@ def prepare(folder: Path, scale: str) -> None:
                 lake.ingest(_rows(start, min(start + 250_000, rows)))
             lake.add_column("captions", "n", "bench_words(text)" if name == "refresh" else "bench_slow(text)")
             if name == "refresh":
+                lake.add_column("captions", "mood", "vader(text)")
                 lake.create_materialized_view(
                     "by_caption", "SELECT caption_id, text, length(text) AS long FROM captions", "caption_id"
                 )
@@ -76,7 +79,11 @@ def cases(folder: Path) -> dict[str, Any]:
     lake, slow = cb.connect(folder / "refresh.lake"), cb.connect(folder / "slow.lake")
     executor = "inline"
     return {
-        "column of a cheap function": {
+        "column of a cheap function (VADER)": {
+            "refresh": (lambda: lake, lambda it: _column(it, executor, "captions.mood")),
+            "bare loop": (lambda: lake, lambda it: _loop(it, lambda text: vader(text, "vader"))),
+        },
+        "column of a cheaper function (regular expression)": {
             "refresh": (lambda: lake, lambda it: _column(it, executor)),
             "bare loop": (lambda: lake, lambda it: _loop(it, bench_words)),
         },
@@ -91,8 +98,8 @@ def cases(folder: Path) -> dict[str, Any]:
     }
 
 
-def _column(lake: cb.Lake, executor: str) -> int:
-    report = lake.refresh("captions.n", full=True, executor=executor)
+def _column(lake: cb.Lake, executor: str, target: str = "captions.n") -> int:
+    report = lake.refresh(target, full=True, executor=executor, batch_size=BATCH)
     return sum(s.rows for s in report.stages)
 
 
