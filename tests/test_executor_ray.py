@@ -35,6 +35,14 @@ def name(process):
         return []
 
 
+def some_started(seconds=20.0):
+    """Whether a worker shows; a process gets its title a little after it began."""
+    end = time.monotonic() + seconds
+    while not actors() and time.monotonic() < end:
+        time.sleep(0.05)
+    return bool(actors())
+
+
 def none_left(seconds=20.0):
     end = time.monotonic() + seconds
     while actors() and time.monotonic() < end:
@@ -74,7 +82,7 @@ def test_models_are_opened_and_closed_in_every_worker(started, jobs, disk_lake, 
 def test_an_early_stop_ends_all_workers(started, tmp_path):
     _, events = started("x_vowels(text)")
     assert next(events).rows
-    assert actors()
+    assert some_started()
     events.close()
     assert none_left()
 
