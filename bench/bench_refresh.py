@@ -11,6 +11,7 @@ Each run makes its column stale again by ``full=True``, or changes rows first, w
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from typing import TYPE_CHECKING, Any
@@ -112,15 +113,13 @@ def _loop(lake: cb.Lake, function: Callable[[pa.Array], pa.Array]) -> int:
     return done
 
 
-_round = 0
+_rounds = itertools.count(1)
 
 
 def _changed(lake: cb.Lake) -> None:
     """Change one caption in a hundred, in another place each time."""
-    global _round  # noqa: PLW0603 - the process is ours
-    _round += 1
     count = lake.sql("SELECT count(*) FROM captions").fetchall()[0][0]
-    ids = range(_round % 100, count, 100)
+    ids = range(next(_rounds) % 100, count, 100)
     lake.ingest(
         {
             "captions": pa.table(

@@ -95,7 +95,7 @@ class Function:
         doc: Its first line of help.
         batch_size: Rows it likes at once.
         device: ``"cpu"``, or ``"auto"`` for one that uses an accelerator when there is one.
-        memory: What it needs beside its batch, such as ``"4GB"``; shown to who plans a refresh.
+        memory: What it needs beside its batch, such as ``"4GB"``; told by ``meta.functions``.
         on_error: ``"record"`` keeps a failed row as NULL with its reason; ``"raise"`` stops the refresh.
         weights: Digest of what it loads, or a function of the constants that tells it; part of the fingerprint.
         source: The file a user named, if it came from one.

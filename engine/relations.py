@@ -1,6 +1,6 @@
 """What a session's queries can name: stored relations pinned at one snapshot, rows that were handed in, functions.
 
-A query runs on a cursor of its own that knows the relations it needs and no others (``connect``).
+A query runs on a cursor of its own that knows the relations it needs and no others.
 """
 
 from __future__ import annotations
@@ -133,12 +133,15 @@ class Relations:
             raise SensitiveError(
                 f"{shown} holds perceived-demographic labels", code="E3308", hint='state a purpose: --sensitive "why"'
             )
-        hidden = frozenset() if self.sensitive else fresh.hidden_columns(pinned.declared, stored)
+        hidden = self._hidden(pinned, stored)
         self._stored[shown] = (pinned, stored, dataset)
         trusted_codes = stored in pinned.snapshot.coded
         codes = {c: v for (t, c), v in pinned.codes.items() if t == stored and None not in v} if trusted_codes else {}
         self._register_ways(shown, dataset, codes, hidden)
         return shown
+
+    def _hidden(self, pinned: Pinned, stored: str) -> frozenset[str]:
+        return frozenset() if self.sensitive else fresh.hidden_columns(pinned.declared, stored)
 
     def _register_ways(
         self,
@@ -178,7 +181,7 @@ class Relations:
         pinned, stored, dataset = self._stored[name]
         key = f"{name} {condition}"
         if key not in self._computed:
-            hidden = frozenset() if self.sensitive else fresh.hidden_columns(pinned.declared, stored)
+            hidden = self._hidden(pinned, stored)
             shown = self._own(name, f"only_{len(self.sources)}")
             self._register_ways(shown, dataset, dict(self.codes.get(name, {})), hidden, condition)
             self._computed[key] = shown
@@ -292,7 +295,7 @@ class Relations:
             found: Mapping[str, str] = {}
             if name in self._stored:
                 pinned, stored, dataset = self._stored[name]
-                hidden = frozenset() if self.sensitive else fresh.hidden_columns(pinned.declared, stored)
+                hidden = self._hidden(pinned, stored)
                 from counterbalance.engine.refresh.fingerprint import Fingerprints
 
                 known = Fingerprints(pinned.location, pinned.declared, self._session)
@@ -320,7 +323,7 @@ class Relations:
         if name not in self._stored:
             return None
         pinned, stored, dataset = self._stored[name]
-        hidden = frozenset() if self.sensitive else fresh.hidden_columns(pinned.declared, stored)
+        hidden = self._hidden(pinned, stored)
         return Stored(name, visible_schema(dataset, hidden), dataset)
 
     def lakes(self) -> frozenset[str]:

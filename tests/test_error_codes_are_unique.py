@@ -23,6 +23,7 @@ SHARED = {
     "E3030": "a query file is not what one has to be",
     "E3102": "the SQL cannot be parsed",
     "E3113": "an argument that should be a relation is none",
+    "E3116": "a required argument is missing",
     "E3120": "a number of things that are wanted is below 1",
     "E3126": "vectors have different lengths",
     "E3128": "no metric of that name",

@@ -26,9 +26,8 @@ def command(udfs: tuple[str, ...], output: OutputOptions) -> int:
 
     Table functions stand in FROM and return rows, such as top_k().
     """
-    import pyarrow as pa
-
     import counterbalance
+    from counterbalance.engine.catalog import system
     from counterbalance.shell import describe, present
 
     load(udfs)
@@ -36,6 +35,5 @@ def command(udfs: tuple[str, ...], output: OutputOptions) -> int:
     if output.format == "table" and output.path is None:
         click.echo(describe.functions(known))
         return 0
-    names = ("name", "kind", "signature", "returns", "version", "doc")
-    present.rows(describe.callables(known), pa.schema([(n, pa.string()) for n in names]), output)
+    present.rows(system.callables(known), system.CALLABLE, output)
     return 0

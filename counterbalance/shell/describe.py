@@ -170,21 +170,11 @@ def _call(query: Query) -> str:
 
 def functions(known: Mapping[str, Function]) -> str:
     """Every function with its doc, those that stand in FROM last."""
-    listed = callables(known)
+    from counterbalance.engine.catalog import system
+
+    listed = system.callables(known)
     single = columns([(row["signature"] or "", row["doc"] or "") for row in listed if row["kind"] == "function"])
     tables = [
         f"{row['signature']}\n{_hanging('  ', row['doc'] or '')}" for row in listed if row["kind"] == "table function"
     ]
     return "\n".join([single, *tables])
-
-
-def callables(known: Mapping[str, Function]) -> list[dict[str, str | None]]:
-    """Functions of single rows, then those that return rows: name, kind, signature, returns, version and doc.
-
-    Example:
-        >>> [row["kind"] for row in callables({}) if row["name"] == "top_k"]
-        ['table function']
-    """
-    from counterbalance.engine.catalog import system
-
-    return system.callables(known)

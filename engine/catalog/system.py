@@ -149,8 +149,18 @@ def _queries() -> pa.Table:
     return pa.Table.from_pylist(rows, schema=pa.schema([(n, pa.string()) for n in names]))
 
 
+CALLABLE: Final = pa.schema(
+    [(n, pa.string()) for n in ("name", "kind", "signature", "returns", "version", "device", "memory", "doc")]
+)
+
+
 def callables(known: Mapping[str, Function]) -> list[dict[str, str | None]]:
-    """Functions of single rows, then those that return rows: name, kind, signature, returns, version and doc."""
+    """Functions of single rows, then those that return rows: the columns of ``CALLABLE``.
+
+    Example:
+        >>> [row["kind"] for row in callables({}) if row["name"] == "top_k"]
+        ['table function']
+    """
     rows: list[dict[str, str | None]] = [
         {
             "name": f.name,
@@ -158,6 +168,8 @@ def callables(known: Mapping[str, Function]) -> list[dict[str, str | None]]:
             "signature": f.signature,
             "returns": str(f.returns),
             "version": f.version,
+            "device": f.device,
+            "memory": f.memory,
             "doc": f.doc,
         }
         for f in known.values()
@@ -171,6 +183,8 @@ def callables(known: Mapping[str, Function]) -> list[dict[str, str | None]]:
                 "signature": f"{name}({', '.join(parts)})",
                 "returns": "rows",
                 "version": None,
+                "device": None,
+                "memory": None,
                 "doc": SEARCHES[name],
             }
         )
@@ -178,8 +192,7 @@ def callables(known: Mapping[str, Function]) -> list[dict[str, str | None]]:
 
 
 def _functions() -> pa.Table:
-    names = ("name", "kind", "signature", "returns", "version", "doc")
-    return pa.Table.from_pylist(callables(functions()), schema=pa.schema([(n, pa.string()) for n in names]))
+    return pa.Table.from_pylist(callables(functions()), schema=CALLABLE)
 
 
 def sensitive_attributes(codes: Mapping[tuple[str, str], Any]) -> frozenset[str]:

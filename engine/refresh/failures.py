@@ -104,7 +104,7 @@ def row_ids(dataset: lance.LanceDataset, key: tuple[str, ...], keys: Collection[
     from counterbalance.engine.executors.work import key_text
 
     wanted = set(keys)
-    first = pa.array(sorted({k if len(key) == 1 else _plain(json.loads(k)[0]) for k in wanted}), pa.string())
+    first = pa.array(sorted({k if len(key) == 1 else str(json.loads(k)[0]) for k in wanted}), pa.string())
     found: dict[str, int] = {}
     for batch in dataset.scanner(columns=list(key), with_row_id=True).to_batches() if wanted else ():
         likely = pc.is_in(_as_text(batch.column(key[0])), value_set=first)
@@ -123,11 +123,7 @@ def _as_text(values: pa.Array) -> pa.Array:
         return values
     if pa.types.is_integer(values.type):
         return values.cast(pa.string())
-    return pa.array([_plain(v) for v in values.to_pylist()], pa.string())
-
-
-def _plain(value: Any) -> str:
-    return str(value)
+    return pa.array([str(v) for v in values.to_pylist()], pa.string())
 
 
 def _identity(*parts: str) -> int:

@@ -268,7 +268,7 @@ class _Difference:
         for batch in changed.to_arrow_reader(_BATCH_ROWS):
             rows = pa.Table.from_batches([batch]).cast(schema)
             if len(rows):
-                tables.update(self._location, self._name, key, rows)
+                tables.fill(self._location, self._name, key, rows)
                 self._work.committed(self._name)
                 self._stage.updated += len(rows)
         before = _count(self._location, self._name)

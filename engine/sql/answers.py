@@ -1,4 +1,4 @@
-"""A call whose result is already stored fresh is answered from the column."""
+"""A call whose result is already stored fresh is answered from the column: a row whose function failed is NULL there."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from counterbalance.engine.sql.parse import DIALECT, parse, to_sql
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from counterbalance.engine.functions import Function, Parameter
     from counterbalance.engine.sql.queries import QueryParameter
 
 _INTEGERS: Final = frozenset({"integer", "int", "bigint"})
@@ -47,6 +48,19 @@ def bind(call: str, names: Sequence[str], nodes: Sequence[exp.Expr]) -> dict[str
             raise SqlError(f"{call}() got {name!r} twice", code="E3112")
         bound[name] = value
     return bound
+
+
+def of_function(function: Function, nodes: Sequence[exp.Expr]) -> list[tuple[Parameter, exp.Expr | None]]:
+    """Every parameter of a Python function with the node that a call gives it, ``None`` for its default.
+
+    Raises:
+        SqlError: A required one is missing, or one is unknown or given twice.
+    """
+    bound = bind(function.name, [p.name for p in function.parameters], nodes)
+    for parameter in function.parameters:
+        if parameter.required and parameter.name not in bound:
+            raise SqlError(f"{function.name}() needs {parameter.name!r}", code="E3116", hint=function.signature)
+    return [(p, bound.get(p.name)) for p in function.parameters]
 
 
 def relation(text: str, where: str) -> exp.Expr:

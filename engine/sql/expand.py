@@ -511,13 +511,9 @@ class Expander:
             call.replace(stored)
             self.changed = True
             return
-        bound = arguments.bind(function.name, [p.name for p in function.parameters], call.expressions)
         constants: dict[str, Any] = {}
         rest: list[exp.Expr] = []
-        for parameter in function.parameters:
-            node = bound.get(parameter.name)
-            if node is None and parameter.required:
-                raise SqlError(f"{function.name}() needs {parameter.name!r}", code="E3116", hint=function.signature)
+        for parameter, node in arguments.of_function(function, call.expressions):
             if parameter.constant:
                 where = f"{parameter.name!r} of {function.name}()"
                 if node is None:

@@ -228,13 +228,9 @@ def _in_lambda(node: exp.Column) -> bool:
 
 
 def _bound(function: Function, call: exp.Anonymous) -> tuple[str, list[exp.Expr], dict[str, Any]]:
-    bound = arguments.bind(function.name, [p.name for p in function.parameters], call.expressions)
     constants: dict[str, Any] = {}
     arrays: list[exp.Expr] = []
-    for parameter in function.parameters:
-        node = bound.get(parameter.name)
-        if node is None and parameter.required:
-            raise SqlError(f"{function.name}() needs {parameter.name!r}", code="E3143", hint=function.signature)
+    for parameter, node in arguments.of_function(function, call.expressions):
         if parameter.constant:
             where = f"{parameter.name!r} of {function.name}()"
             constants[parameter.name] = parameter.default if node is None else arguments.constant(node, where)

@@ -110,8 +110,14 @@ def _unwritten(location: Location, name: str, error: OSError) -> StorageError:
     return StorageError(f"cannot write table {name!r} of {location.uri}: {_first_line(error)}", code="E6003", hint=hint)
 
 
-def fill(location: Location, name: str, key: str, rows: pa.Table) -> int:
+def fill(location: Location, name: str, key: Sequence[str], rows: pa.Table) -> int:
     """Set the columns of ``rows`` for the keys they hold; keys must be there and unique. Returns the new version.
+
+    Args:
+        location: The lake.
+        name: The table.
+        key: Its key columns.
+        rows: Keys, and the columns to set.
 
     Raises:
         StorageError: They could not be written, or the table is gone.
@@ -120,21 +126,10 @@ def fill(location: Location, name: str, key: str, rows: pa.Table) -> int:
     if dataset is None:
         raise StorageError(f"table {name!r} of {location.uri} is gone", code="E6004")
     try:
-        dataset.merge_insert(key).when_matched_update_all().execute(rows)
-    except OSError as error:
-        raise _unwritten(location, name, error) from error
-    return latest_version(location, name) or 0
-
-
-def update(location: Location, name: str, key: Sequence[str], rows: pa.Table) -> None:
-    """As ``fill``, for a key of several columns."""
-    dataset = open_table(location, name)
-    if dataset is None:
-        raise StorageError(f"table {name!r} of {location.uri} is gone", code="E6004")
-    try:
         dataset.merge_insert(list(key)).when_matched_update_all().execute(rows)
     except OSError as error:
         raise _unwritten(location, name, error) from error
+    return latest_version(location, name) or 0
 
 
 def delete(location: Location, name: str, predicate: str) -> int:

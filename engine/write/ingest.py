@@ -315,14 +315,3 @@ class _Ingest:
 def _holds(location: Location, name: str, version: int, codes: Mapping[str, list[str | None]]) -> bool:
     dataset = tables.open_table(location, name, version)
     return dataset is not None and codes_hold(dataset, codes)
-
-
-def as_counts(report: IngestReport) -> Mapping[str, int]:
-    """The totals, for a line of text."""
-    return {
-        "read": report.rows_read,
-        "written": report.written,
-        "updated": report.updated,
-        "unchanged": report.unchanged,
-        "rejected": report.rejected,
-    }

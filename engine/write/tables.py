@@ -255,7 +255,7 @@ class TableWriter:
 
     def _fill(self, rows: pa.Table) -> None:
         before = tables.latest_version(self._location, self._stored) or 0
-        self._follow(before, tables.fill(self._location, self._stored, self.table.key, rows))
+        self._follow(before, tables.fill(self._location, self._stored, [self.table.key], rows))
 
     def _follow(self, before: int, after: int) -> None:
         """A commit of ours on a version whose codes hold; codes are unknown once another tool committed between."""
