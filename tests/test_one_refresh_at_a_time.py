@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -75,11 +76,21 @@ def test_exit_code(disk_lake: Lake, build: SimpleNamespace) -> None:
     assert found.returncode == 75, found.stderr
 
 
-def test_a_killed_refresh_keeps_nothing(disk_lake: Lake, build: SimpleNamespace, spawn: Callable[..., Any]) -> None:
+def test_a_killed_refresh_keeps_nothing(
+    disk_lake: Lake, build: SimpleNamespace, row_function: Callable[..., Any], spawn: Callable[..., Any]
+) -> None:
+    """It dies in the middle of publishing, with both locks in its hands."""
     lake = _prepare(disk_lake, build)
+    row_function("r_killed", len)
+    lake.add_column("captions", "size", "r_killed(text)")
     process = spawn("refresh_and_die", lake.uri, "declare")
     process.communicate(timeout=120)
-    lake.refresh(executor="inline")
+    assert process.returncode == -signal.SIGKILL
+    assert lake.refresh(executor="inline").mode == "rebuild"
+    assert (
+        lake.sql("SELECT count(size) FROM captions").fetchall()
+        == lake.sql("SELECT count(text) FROM captions").fetchall()
+    )
 
 
 def test_the_lease_of_a_dead_process(
