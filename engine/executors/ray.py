@@ -10,6 +10,7 @@ import contextlib
 import json
 import logging
 import os
+import socket
 from collections import deque
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 _STORE_BYTES: Final = 100 << 20
 _PATIENCE: Final = 10.0
-"""Seconds that actors without tasks have for closing their models."""
+"""Seconds that actors without tasks have for closing their models, and a cluster for answering."""
 # Ray tells of lost workers on the driver's stdout, which belongs to results; the executor tells of them itself.
 _QUIET: Final = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -204,22 +205,41 @@ def _imported() -> Any:
     return ray
 
 
+def _answers(address: str) -> None:
+    """Ask at ``HOST:PORT`` whether anyone is there, for Ray itself tries for minutes; other forms of address are Ray's."""
+    host, _, port = address.rpartition(":")
+    if not host or "/" in host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+    except OSError as error:
+        text = f"no Ray cluster answers at {address}, which RAY_ADDRESS names: {error}"
+        raise RequestError(text, code="E3469", hint="start it, or unset RAY_ADDRESS") from error
+
+
 @contextlib.contextmanager
 def cluster(workers: int | None = None) -> Iterator[None]:
     """Connected to a cluster inside; jobs that run in it share the one, which takes seconds to start.
 
+    That of ``RAY_ADDRESS`` or of ``ray start``; never one that another process made for itself, which ends with it.
+
     Args:
         workers: Slots of a cluster of its own, which is made when none is up.
+
+    Raises:
+        RequestError: None answers at ``RAY_ADDRESS``.
     """
     ray = _imported()
     if ray.is_initialized():
         yield
         return
+    own: dict[str, Any] = {"num_cpus": workers, "object_store_memory": _STORE_BYTES, "include_dashboard": False}
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}  # the driver would print on stdout
+    _answers(os.environ.get("RAY_ADDRESS", ""))
     try:
-        ray.init(address="auto", **quiet)
-    except ConnectionError:
-        ray.init(address="local", num_cpus=workers, object_store_memory=_STORE_BYTES, include_dashboard=False, **quiet)
+        ray.init(**own, **quiet)
+    except ValueError:  # what one's own cluster is made with is refused where there is one to join
+        ray.init(**quiet)
     try:
         yield
     finally:
