@@ -285,6 +285,16 @@ class Relations:
         self._bound_rows[fresh] = f"<table of {rows.num_columns} columns, {rows.num_rows} rows>"
         return fresh
 
+    def bind_found(self, name: str, table: Stored, hits: pa.Table) -> str:
+        """Register what a search found, with the columns of its rows, under a fresh name."""
+        from counterbalance.engine.search.found import Found
+
+        found = Found(table, hits)
+        fresh = self.bind(name, found.schema.empty_table())
+        self._bound_rows[fresh] = f"<table of {len(found.schema)} columns, {len(hits)} rows>"
+        self.sources[fresh] = lambda connection: found.register(connection, fresh)
+        return fresh
+
     def function(self, function: Function, constants: Mapping[str, Any]) -> str:
         """Registered name of a Python function with its constants fixed."""
         return register_function(self._connection, function, constants, self._functions, self.raised)

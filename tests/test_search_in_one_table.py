@@ -60,7 +60,7 @@ def expected(query, k, metric="cosine", keep=lambda i: True):
     return [(1000 - i, rank, pytest.approx(scores[i], abs=1e-9)) for rank, i in enumerate(order, 1)]
 
 
-SEARCH = "SELECT * FROM vector_search(pictures, 'embedding', $q, k := {k}{more}) ORDER BY rank"
+SEARCH = "SELECT picture_id, rank, score FROM vector_search(pictures, 'embedding', $q, k := {k}{more}) ORDER BY rank"
 
 
 @pytest.mark.parametrize("kind", [None, "ivf_flat", "ivf_sq", "ivf_rq"])
@@ -121,7 +121,7 @@ def test_a_query_of_any_form(lake):
         "query := (SELECT p.embedding FROM pictures AS p WHERE p.picture_id = $key)",
     ]
     for form in forms:
-        text = f"SELECT * FROM vector_search('pictures', 'EMBEDDING', {form}, k := 3) ORDER BY rank"
+        text = f"SELECT picture_id, rank, score FROM vector_search('pictures', 'EMBEDDING', {form}, k := 3) ORDER BY rank"
         assert lake.sql(text, key=991).fetchall() == wanted if "$key" in form else lake.sql(text).fetchall() == wanted
     for value in (VECTORS[9], VECTORS[9].tolist(), f"[{numbers}]"):
         assert lake.sql(SEARCH.format(k=3, more=""), q=value).fetchall() == wanted
@@ -158,7 +158,7 @@ def test_every_parameter_by_place_and_by_name(lake, lookup):
         f"metric := 'l2', nprobes := 4, refine := 20, embed := '{lookup}'"
     )
     for call in (places, names, names.replace('"', "")):
-        assert lake.sql(f"SELECT * FROM vector_search({call}) ORDER BY rank", text="21").fetchall() == wanted
+        assert lake.sql(f"SELECT picture_id, rank, score FROM vector_search({call}) ORDER BY rank", text="21").fetchall() == wanted
 
 
 def test_the_answer_is_a_relation(lake):
@@ -187,7 +187,7 @@ def test_tables_of_other_lakes(lake, tmp_path):
     here = cb.connect(tmp_path / "here.lake")
     here.ingest({"images": pa.table({"image_id": [1], "key": ["1"]})})
     q = VECTORS[5].tolist()
-    text = "SELECT * FROM vector_search(cc.pictures, 'embedding', $q, k := 2, where := 'pictures.picture_id < 990') ORDER BY rank"
+    text = "SELECT picture_id, rank, score FROM vector_search(cc.pictures, 'embedding', $q, k := 2, where := 'pictures.picture_id < 990') ORDER BY rank"
     assert here.sql(text, q=q, attach={"cc": lake}).fetchall() == expected(q, 2, keep=lambda i: i > 10)
 
 
@@ -200,7 +200,7 @@ def test_explain_and_expand(lake):
 
 
 def words_search(lake, query, more=""):
-    return lake.sql(f"SELECT * FROM full_text_search(pictures, 'words', $w{more}) ORDER BY rank", w=query).fetchall()
+    return lake.sql(f"SELECT picture_id, rank, score FROM full_text_search(pictures, 'words', $w{more}) ORDER BY rank", w=query).fetchall()
 
 
 def holding(*texts):
@@ -261,7 +261,7 @@ def test_both_fused_by_rank(lake):
     said = {key: rank for key, rank, _ in words_search(lake, "dogs", ", k := 100")}
     scores = {k: sum(1 / (60 + r[k]) for r in (near, said) if k in r) for k in near.keys() | said.keys()}
     order = sorted(scores, key=lambda k: (-scores[k], k))[:12]
-    text = "SELECT * FROM hybrid_search(pictures, 'embedding', 'words', $q, 'dogs', k := 12) ORDER BY rank"
+    text = "SELECT picture_id, rank, score FROM hybrid_search(pictures, 'embedding', 'words', $q, 'dogs', k := 12) ORDER BY rank"
     got = lake.sql(text, q=q).fetchall()
     assert got == [(k, n, pytest.approx(scores[k])) for n, k in enumerate(order, 1)]
 

@@ -1,7 +1,7 @@
 """Table functions: rankings that are computed outside SQL and come back as rows.
 
 ``top_k`` and ``knn`` return a *hits* relation: ``query_id`` (int64), ``item_id`` (int64), ``rank`` (int32, from 1) and
-``score`` (float64). The searches of one table return its key, ``rank`` and ``score``.
+``score`` (float64). The searches of one table return its key, ``rank`` and ``score``, then the other columns of those rows.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ SIGNATURES: Final[dict[str, tuple[QueryParameter, ...]]] = {
 DOCS: Final[dict[str, str]] = {
     "top_k": "The k best items for every query, by TF-IDF, by vector (exact) or at random; ties by item id.",
     "knn": "The k nearest items of every query by a vector column, exact; ties by item id.",
-    "vector_search": "The k rows of a table nearest to one vector, by an index where there is one; ties by key.",
-    "full_text_search": "The k rows of a table whose text fits some words best (BM25), by a full-text index.",
-    "hybrid_search": "Vector and full-text search of a table fused by reciprocal rank.",
+    "vector_search": "The k rows of a table nearest to one vector, by an index where there is one, with rank and score; ties by key.",
+    "full_text_search": "The k rows of a table whose text fits some words best (BM25), by a full-text index, with rank and score.",
+    "hybrid_search": "The k best rows of a vector and a full-text search of a table, fused by reciprocal rank, with rank and score.",
 }
 CHOOSES_ROWS: Final = frozenset({"vector_search", "full_text_search", "hybrid_search"})
 """Those whose answer is rows of the caller's own choosing."""

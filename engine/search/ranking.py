@@ -202,20 +202,16 @@ def _vectors(
     return hits(q.ids[found.rows], i.ids[found.columns], found.ranks, found.scores)
 
 
-def best(query_ids: NDArray[np.int64], item_ids: NDArray[np.int64], scores: NDArray[np.float64], k: int) -> pa.Table:
-    """The k highest scores of every row; ``-inf`` is left out; items are in ascending order of id."""
+def best(scores: NDArray[np.float64], k: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Places and ranks of the k highest scores of every row, ties by place; ``-inf`` is left out."""
     k = min(k, scores.shape[1])
-    if k == 0:
-        return HITS.empty_table()
     bound = -np.partition(-scores, k - 1, axis=1)[:, k - 1 : k]
     rows, columns = np.nonzero((scores >= bound) & (scores > -np.inf))
-    values = scores[rows, columns]
-    order = np.lexsort((columns, -values, rows))
-    rows, columns, values = rows[order], columns[order], values[order]
-    starts = np.searchsorted(rows, np.arange(scores.shape[0]))
-    ranks = np.arange(len(rows)) - starts[rows] + 1
+    order = np.lexsort((columns, -scores[rows, columns], rows))
+    rows, columns = rows[order], columns[order]
+    ranks = np.arange(len(rows)) - np.searchsorted(rows, np.arange(scores.shape[0]))[rows] + 1
     keep = ranks <= k
-    return hits(query_ids[rows[keep]], item_ids[columns[keep]], ranks[keep].astype(np.int32), values[keep])
+    return rows[keep], columns[keep], ranks[keep]
 
 
 def _random(q: Side, i: Side, k: int, *, exclude_own: bool, seed: int) -> pa.Table:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _BATCH_NUMBERS: Final = 1 << 23
 """Numbers of a batch: 32 MB of float32."""
+ROW: Final = "_rowid"
+"""Lance's own number of a row, by which its other columns are read later."""
 
 
 def exact(
@@ -30,7 +32,7 @@ def exact(
     where: str | None = None,
     device: str = "cpu",
 ) -> pa.Table:
-    """The k nearest rows of every query: ``query`` (its position), ``key``, ``rank`` from 1 and ``score``; ties by key.
+    """The k nearest rows of every query: ``query`` (its position), ``key``, ``_rowid``, ``rank`` from 1 and ``score``; ties by key.
 
     Args:
         dataset: The table.
@@ -43,30 +45,40 @@ def exact(
         device: Where the products run.
     """
     rows = max(1024, _BATCH_NUMBERS // queries.shape[1])
-    scanner = dataset.scanner(columns=[key, column], filter=where, batch_size=rows)
+    scanner = dataset.scanner(columns=list({key: 0, column: 0, ROW: 0}), filter=where, batch_size=rows)
     best: pa.Table | None = None
     for batch in scanner.to_batches():
-        part = among(batch.column(key), batch.column(column), queries, k, metric, device=device)
+        part = among(batch.column(key), batch.column(column), queries, k, metric, rows=batch.column(ROW), device=device)
         best = part if best is None else ranked(pa.concat_tables([best, part]), k)
     if best is None:
         empty = pa.array([], scanner.projected_schema.field(key).type)
-        return among(empty, pa.array([], dataset.schema.field(column).type), queries, k, metric)
+        none = pa.array([], dataset.schema.field(column).type)
+        return among(empty, none, queries, k, metric, rows=pa.array([], pa.uint64()))
     return best
 
 
 def among(
-    keys: Any, vectors: Any, queries: NDArray[np.float32], k: int, metric: str, *, device: str = "cpu"
+    keys: Any,
+    vectors: Any,
+    queries: NDArray[np.float32],
+    k: int,
+    metric: str,
+    *,
+    rows: Any = None,
+    device: str = "cpu",
 ) -> pa.Table:
-    """The same among rows that are at hand."""
+    """The same among rows that are at hand; ``_rowid`` is ``rows``, or the keys."""
+    rows = keys if rows is None else rows
     values = matrix(vectors)
     order = pc.sort_indices(keys)
     if not pc.all(pc.equal(order, pa.array(np.arange(len(order)), order.type))).as_py():
-        keys, values = keys.take(order), values[order.to_numpy()]
+        keys, rows, values = keys.take(order), rows.take(order), values[order.to_numpy()]
     found = nearest(queries, values, k, metric=metric, device=device)
     return pa.table(
         {
             "query": pa.array(found.rows.astype(np.int32)),
             "key": keys.take(pa.array(found.columns)),
+            ROW: rows.take(pa.array(found.columns)),
             "rank": pa.array(found.ranks, pa.int32()),
             "score": pa.array(found.scores, pa.float64()),
         }

@@ -1,7 +1,8 @@
 """Searches in one stored table at its pinned version: by vector, by words, by both.
 
-Each returns the table's key (its first column), ``rank`` (int32, from 1) and ``score`` (float64), ties by key, so that it
-joins with anything. An index chooses candidates; what ranks is always their precise score.
+Each returns the table's key (its first column), ``rank`` (int32, from 1) and ``score`` (float64), ties by key, and
+``_rowid``, by which ``found.py`` reads the other columns. An index chooses candidates; what ranks is always their precise
+score.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from counterbalance.engine.errors import RequestError, SqlError, did_you_mean
 from counterbalance.engine.search.conditions import lance_filter
 from counterbalance.engine.search.kinds import is_vector
 from counterbalance.engine.search.nearest import METRICS
-from counterbalance.engine.search.scan import among, exact, ranked
+from counterbalance.engine.search.scan import ROW, among, exact, ranked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -132,7 +133,8 @@ def vector_search(
         count = wanted * (_refine(index) if refine is None else refine)
         probes = PROBES if nprobes is None else nprobes
         found = candidates(table.dataset, index, table.key, vector[0], count, probes=probes, where=condition)
-        return among(found[table.key].combine_chunks(), found[name], vector, wanted, measure)
+        keys, rows = found[table.key].combine_chunks(), found[ROW].combine_chunks()
+        return among(keys, found[name], vector, wanted, measure, rows=rows)
 
     return _named(table, _guarded(search, where))
 
@@ -160,7 +162,7 @@ def candidates(
         "minimum_nprobes": probes,
         "use_index": True,
     }
-    columns = [key, index.column]
+    columns = list(dict.fromkeys([key, index.column, ROW]))
     scanner = dataset.scanner(
         columns=columns, nearest=nearest, filter=where, prefilter=True, disable_scoring_autoprojection=True
     )
@@ -212,11 +214,11 @@ def full_text_search(table: Stored, column: str, query: str, k: int = 10, where:
         limit = 2 * wanted + 64
         while True:
             found = table.dataset.scanner(
-                columns=[table.key, "_score"], full_text_query=asked, limit=limit, filter=condition, prefilter=True
+                columns=[table.key, ROW, "_score"], full_text_query=asked, limit=limit, filter=condition, prefilter=True
             ).to_table()
             scores = np.sort(found["_score"].to_numpy())[::-1]
             if len(found) < limit or scores[wanted - 1] > scores[-1]:
-                return _ranked(found[table.key], found["_score"].cast(pa.float64()), wanted)
+                return _ranked(found[table.key], found[ROW], found["_score"].cast(pa.float64()), wanted)
             limit *= 4  # ties at the cut: the smallest keys of all that are equal
 
     return _named(table, _guarded(search, where))
@@ -256,18 +258,18 @@ def hybrid_search(
     near = vector_search(table, vector_column, query, deep, where, metric, nprobes, refine, embed)
     said = full_text_search(table, text_column, text, deep, where)
     both = pa.concat_tables([near, said])
-    parts = pa.table({"key": both[table.key], "part": 1.0 / (_FUSION + both["rank"].to_numpy())})
-    sums = parts.group_by("key", use_threads=False).aggregate([("part", "sum")])
-    return _named(table, _ranked(sums["key"], sums["part_sum"], k))
+    parts = pa.table({"key": both[table.key], ROW: both[ROW], "part": 1.0 / (_FUSION + both["rank"].to_numpy())})
+    sums = parts.group_by(["key", ROW], use_threads=False).aggregate([("part", "sum")])
+    return _named(table, _ranked(sums["key"], sums[ROW], sums["part_sum"], k))
 
 
-def _ranked(keys: pa.ChunkedArray, scores: pa.ChunkedArray, k: int) -> pa.Table:
+def _ranked(keys: pa.ChunkedArray, rows: pa.ChunkedArray, scores: pa.ChunkedArray, k: int) -> pa.Table:
     zeros = pa.array(np.zeros(len(keys), np.int32))
-    return ranked(pa.table({"query": zeros, "key": keys, "rank": zeros, "score": scores}), k)
+    return ranked(pa.table({"query": zeros, "key": keys, ROW: rows, "rank": zeros, "score": scores}), k)
 
 
 def _named(table: Stored, found: pa.Table) -> pa.Table:
-    return found.select(["key", "rank", "score"]).rename_columns([table.key, "rank", "score"])
+    return found.select(["key", "rank", "score", ROW]).rename_columns([table.key, "rank", "score", ROW])
 
 
 def _guarded(search: Callable[[], pa.Table], where: str | None) -> pa.Table:

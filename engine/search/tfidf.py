@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +45,25 @@ class _Product:
         return mask
 
 
+class _Found(NamedTuple):
+    """Hits as places on both sides, in order of query and rank."""
+
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    ranks: NDArray[np.intp]
+    scores: NDArray[np.float64]
+
+    def merged(self, other: _Found) -> _Found:
+        """These and those of other queries."""
+        at = np.searchsorted(self.rows, other.rows)
+        return _Found(*(np.insert(mine, at, theirs) for mine, theirs in zip(self, other, strict=True)))
+
+    def hits(self, product: _Product) -> pa.Table:
+        """With ids for places."""
+        items = product.item_ids[self.columns]
+        return hits(product.q.ids[self.rows], items, self.ranks.astype(np.int32), self.scores)
+
+
 def rank_texts(q: Side, i: Side, k: int, *, exclude_own: bool, among: NDArray[np.bool_] | None) -> pa.Table:
     """The k most similar texts for every query text, by the cosine of TF-IDF vectors fitted on the items.
 
@@ -67,7 +86,7 @@ def rank_texts(q: Side, i: Side, k: int, *, exclude_own: bool, among: NDArray[np
     if not len(kept):
         return HITS.empty_table()
     if not product.b.nnz:
-        return _whole(product, np.arange(len(q.ids)), k)
+        return _whole(product, np.arange(len(q.ids)), k).hits(product)
     return _ranked(product, k)
 
 
@@ -110,14 +129,10 @@ def _ranked(product: _Product, k: int) -> pa.Table:
     at_cut[enough] = scores[starts[:-1][enough] + k - 1]
     sure = enough & (at_cut > last)
     chosen = sure[rows] & (ranks <= k)
-    safe = hits(
-        product.q.ids[rows[chosen]], product.item_ids[columns[chosen]], ranks[chosen].astype(np.int32), scores[chosen]
-    )
-    if sure.all():
-        return safe
-    rest = _whole(product, np.flatnonzero(~sure), k)
-    both = pa.concat_tables([safe, rest])  # each in order of query and rank, and of different queries
-    return both.take(np.argsort(both["query_id"].to_numpy(), kind="stable"))
+    found = _Found(rows[chosen], columns[chosen], ranks[chosen], scores[chosen])
+    if not sure.all():
+        found = found.merged(_whole(product, np.flatnonzero(~sure), k))
+    return found.hits(product)
 
 
 def _ties_by_column(rows: NDArray[np.intp], columns: NDArray[np.intp], scores: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -133,7 +148,7 @@ def _ties_by_column(rows: NDArray[np.intp], columns: NDArray[np.intp], scores: N
     return columns
 
 
-def _whole(product: _Product, which: NDArray[np.intp], k: int) -> pa.Table:
+def _whole(product: _Product, which: NDArray[np.intp], k: int) -> _Found:
     """Rows of the product in full, for queries whose cut the short list cannot decide."""
     parts = []
     everything = np.arange(len(product.item_ids))
@@ -143,5 +158,6 @@ def _whole(product: _Product, which: NDArray[np.intp], k: int) -> pa.Table:
         mask = product.own(block[:, None], everything[None, :])
         if mask is not None:
             scores[mask] = -np.inf
-        parts.append(best(product.q.ids[block], product.item_ids, scores, k))
-    return pa.concat_tables(parts) if parts else HITS.empty_table()
+        rows, columns, ranks = best(scores, k)
+        parts.append(_Found(block[rows], columns, ranks, scores[rows, columns]))
+    return _Found(*(np.concatenate(values) for values in zip(*parts, strict=True)))

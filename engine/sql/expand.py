@@ -429,7 +429,10 @@ class Expander:
                     n: self._evaluated(exp.select("*").from_(v)) if isinstance(v, exp.Table) else v
                     for n, v in values.items()
                 }
-                self._memo[key] = self._host.bind(name, function(**rows))
+                made, table = function(**rows), rows.get("table")
+                self._memo[key] = (
+                    self._host.bind(name, made) if table is None else self._host.bind_found(name, table, made)
+                )
             else:
                 self._memo[key] = f"{name}__bound"
         return self._memo[key]

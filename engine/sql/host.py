@@ -27,6 +27,9 @@ class Host(Protocol):
     def bind(self, name: str, rows: pa.Table) -> str:
         """Register rows under a fresh name."""
 
+    def bind_found(self, name: str, table: Any, hits: pa.Table) -> str:
+        """Register what a search in a stored table found, with the columns of its rows, under a fresh name."""
+
     def function(self, function: Function, constants: Mapping[str, Any]) -> str:
         """Registered name of a function with its constant parameters fixed."""
 

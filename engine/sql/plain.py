@@ -41,6 +41,10 @@ class Plain:
         """As the session."""
         return self._session.bind(name, rows)
 
+    def bind_found(self, name: str, table: Any, hits: pa.Table) -> str:
+        """As the session."""
+        return self._session.bind_found(name, table, hits)
+
     def function(self, function: Function, constants: Mapping[str, Any]) -> str:
         """The function's own name."""
         del constants
