@@ -90,7 +90,7 @@ class Function:
         name: Its name in SQL.
         call: The function, or the class of a model.
         parameters: The signature.
-        returns: Arrow type of the result.
+        returns: Arrow type of the result, or a function of the constants that tells it.
         version: Changes when results change.
         doc: Its first line of help.
         batch_size: Rows it likes at once.
@@ -104,7 +104,7 @@ class Function:
     name: str
     call: Callable[..., Any]
     parameters: tuple[Parameter, ...]
-    returns: pa.DataType
+    returns: pa.DataType | Callable[..., pa.DataType]
     version: str
     doc: str = field(default="", compare=False)
     batch_size: int = field(default=1024, compare=False)
@@ -113,6 +113,10 @@ class Function:
     on_error: Literal["record", "raise"] = field(default="record", compare=False)
     weights: str | Callable[..., str] | None = field(default=None, compare=False)
     source: str | None = field(default=None, compare=False)
+
+    def type(self, constants: Mapping[str, Any]) -> pa.DataType:
+        """Arrow type of the result with these constants; a model's vectors are as long as the model makes them."""
+        return self.returns(**constants) if callable(self.returns) else self.returns
 
     def digest(self, constants: Mapping[str, Any]) -> str:
         """Digest of the weights it would load with these constants; empty without any."""
@@ -186,7 +190,7 @@ _loaded = False
 
 def udf(
     *,
-    returns: pa.DataType,
+    returns: pa.DataType | Callable[..., pa.DataType],
     parameters: Sequence[Parameter] | Mapping[str, pa.DataType],
     version: str,
     name: str | None = None,
@@ -204,7 +208,8 @@ def udf(
     raising, which tries the rows of the batch apart, or by returning ``Partial``.
 
     Args:
-        returns: Arrow type of the result: numbers, strings, booleans, bytes, lists, fixed-size lists, structs.
+        returns: Arrow type of the result: numbers, strings, booleans, bytes, lists, fixed-size lists, structs; or a
+            function of the constants that tells it without loading a model.
         parameters: The signature, in order, required ones first; or types by name.
         version: Changes when results change; columns made with another version are stale.
         name: SQL name; the Python name otherwise.

@@ -12,7 +12,7 @@ from counterbalance.engine.errors import CounterbalanceError, NotFoundError, Req
 from counterbalance.engine.records import CHUNK_BYTES, Reject
 from counterbalance.ingest.files import file_in, file_system, reading, uri_of
 from counterbalance.ingest.gather import Part
-from counterbalance.ingest.images import MAX_BYTES, Header, ImageError, read_header, sha256
+from counterbalance.engine.images import MAX_BYTES, Header, ImageError, read_header, sha256
 from counterbalance.ingest.validate import Indexes
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from counterbalance.engine.errors import SourceError
 from counterbalance.engine.records import Chunk, Reject, Source
 from counterbalance.ingest import foldermeta, hashing
 from counterbalance.ingest.files import expand, file_system, leads_out, relative_name, total_size
-from counterbalance.ingest.images import (
+from counterbalance.engine.images import (
     EXTENSIONS,
     MAX_BYTES,
     OTHER_PICTURES,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.ingest.files import relative_name
-from counterbalance.ingest.images import EXTENSIONS, MAX_BYTES
+from counterbalance.engine.images import EXTENSIONS, MAX_BYTES
 from counterbalance.ingest.names import member_key
 from counterbalance.ingest.rows import MAX_TEXT, shorten
 from counterbalance.ingest.tarstream import Damage, Member, walk

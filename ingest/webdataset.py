@@ -19,7 +19,7 @@ from counterbalance.engine.errors import SourceError
 from counterbalance.engine.records import Source
 from counterbalance.ingest import hashing, sidecar
 from counterbalance.ingest.files import expand, total_size
-from counterbalance.ingest.images import ImageError, read_header, sha256
+from counterbalance.engine.images import ImageError, read_header, sha256
 from counterbalance.ingest.names import is_split, split_of
 from counterbalance.ingest.packed import Unpacked, packing
 from counterbalance.ingest.pictures import Label, Picture, Pictures
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.records import Chunk, ReadOptions
     from counterbalance.ingest.files import File
-    from counterbalance.ingest.images import Header
+    from counterbalance.engine.images import Header
 
 _PLACE: Final = 500
 SUFFIXES: Final = (".tar", ".tar.gz", ".tgz")

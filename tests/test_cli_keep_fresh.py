@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 
@@ -45,7 +46,7 @@ def cells(text):
 
 def test_status(declared, capsys):
     lines = cells(printed(capsys, "status", declared.uri))
-    assert lines[0] == ["target", "kind", "state", "stale", "errors", "covered", "size", "next", "why"]
+    assert lines[0] == ["target", "kind", "state", "stale", "errors", "covered", "size", "due since", "next", "why"]
     assert lines[2][:4] == ["captions.shout", "column", "stale", "20"]
     printed(capsys, "status", declared.uri, "--check", code=3)
     declared.refresh()
@@ -70,14 +71,31 @@ def test_status_of_nothing(disk_lake, build, capsys):
 def test_schedule(declared, capsys):
     (row,) = as_json(capsys, "schedule", declared.uri)
     assert (row["target"], row["schedule"], row["tried"], row["due"]) == ("captions.shout", "@daily", None, True)
+    now = dt.datetime.now(dt.UTC).isoformat()
+    assert row["due_since"] <= now < row["next_due"]
+    printed(capsys, "refresh", declared.uri, "--due", "--executor", "inline")
+    (row,) = as_json(capsys, "schedule", declared.uri)
+    assert (row["due"], row["due_since"]) == (False, None)
+    assert row["next_due"] > now
+    (header, _, line) = cells(printed(capsys, "schedule", declared.uri))
+    assert header == ["target", "schedule", "tried", "due", "due_since", "next_due"]
+    assert line[3:5] == ["false", "NULL"]
 
 
 def test_lineage_as_a_tree(declared, capsys):
     assert printed(capsys, "lineage", declared.uri, "v.m").splitlines() == [
-        "v.m (column)",
+        "v.m (column)  max(shout)",
         "made of:",
-        "  └── captions.shout (column)  SELECT image_id, max(shout) AS m FROM captions GROUP BY ima…",
-        "      └── captions.text (column)  upper(text)",
+        "  └── captions.shout (column)  upper(text)",
+        "      └── captions.text (column)",
+        "read by: nothing",
+    ]
+    assert printed(capsys, "lineage", declared.uri, "v").splitlines() == [
+        "v (view)  SELECT image_id, max(shout) AS m FROM captions GROUP BY image_id",
+        "made of:",
+        "  ├── captions.image_id (column)",
+        "  └── captions.shout (column)  upper(text)",
+        "      └── captions.text (column)",
         "read by: nothing",
     ]
     assert printed(capsys, "lineage", declared.uri, "captions.text").splitlines()[:4] == [
@@ -162,6 +180,23 @@ def test_gc(declared, capsys):
     assert printed(capsys, "gc", declared.uri, "--older-than", "0", "--apply") == "nothing can go\n"
     assert declared.sql("SELECT count(*) FROM captions").fetchall() == [(19,)]
     assert {"gc"} <= {r["kind"] for r in as_json(capsys, "history", declared.uri)}
+
+
+def test_history_of_an_unknown_name(declared, capsys):
+    assert main(["history", declared.uri, "--target", "captions.shoot"]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "error[E1052]: nothing is named 'captions.shoot'; did you mean 'captions.shout'?" in said.err
+    assert "names with a history: arrow, captions.shout, texts, v" in said.err
+    assert main(["history", str(declared.uri) + "x", "--target", "captions.shout"]) == 1
+    assert "no lake" in capsys.readouterr().err
+
+
+def test_history_of_a_name_without_runs(declared, capsys):
+    assert main(["history", declared.uri, "--target", "captions", "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out) == []
+    assert said.err == "note: no run is about captions alone; ingests are listed by their source\n"
 
 
 @pytest.mark.parametrize("age", ["7", "x", "-1d", "d", "1y", ""])

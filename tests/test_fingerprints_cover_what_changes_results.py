@@ -125,7 +125,7 @@ def test_dry_run_tells_and_does_nothing(lake: Lake, chain: Any) -> None:
     chain.declare(version="2")
     report = lake.refresh(dry_run=True)
     reasons = {s.target: s.reason for s in report.stages}
-    assert reasons["captions.size"] == "its definition, function or inputs changed"
+    assert reasons["captions.size"] == "function p_size changed (version 1 -> 2)"
     assert reasons["captions.alone"] == ""
     assert reasons["v.more"] == "reads v"
     chain.taken()

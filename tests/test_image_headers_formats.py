@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, JpegImagePlugin
 
-from counterbalance.ingest import images
-from counterbalance.ingest.images import HEAD_BYTES, Header, read_file_header, read_header, sha256
+from counterbalance.engine import images
+from counterbalance.engine.images import HEAD_BYTES, Header, read_file_header, read_header, sha256
 
 DATA = Path(os.environ.get("COUNTERBALANCE_DATA") or Path(__file__).parents[2] / "shared" / "data")
 FORMATS = ["JPEG", "PNG", "WEBP", "GIF", "BMP"]

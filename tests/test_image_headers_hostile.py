@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from counterbalance.ingest import images
-from counterbalance.ingest.images import ImageError, read_file_header, read_header
+from counterbalance.engine import images
+from counterbalance.engine.images import ImageError, read_file_header, read_header
 
 
 def picture(kind, size=(31, 17)):

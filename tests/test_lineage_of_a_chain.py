@@ -86,8 +86,21 @@ def test_how_is_the_sql_of_the_step(chained):
     assert how == {
         "v.twice": "btree (twice)",
         "v.longest": "2 * longest",
-        "captions.size": SELECT,
+        "captions.size": "max(c.size)",
         "captions.text": "length(text)",
+    }
+
+
+def test_the_select_of_a_view_stands_once(chained):
+    ups = [r["how"] for r in lineage(chained.location, "v").to_pylist() if r["direction"] == "upstream"]
+    assert ups == [SELECT, None, None, None, "length(text)"]
+    down = {r["name"]: r["how"] for r in lineage(chained.location, "captions.size").to_pylist()}
+    assert down == {
+        "captions.text": "length(text)",
+        "v": SELECT,
+        "v.longest": "max(c.size)",
+        "v.twice": "2 * longest",
+        "by_twice": "btree (twice)",
     }
 
 

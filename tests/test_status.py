@@ -151,16 +151,22 @@ def test_schedule(declared):
     noon = dt.datetime(2026, 5, 5, 12, 0, tzinfo=dt.UTC)
     midnight = noon.replace(hour=0)
     assert schedule(declared.location, noon).to_pylist() == [
-        {"target": "captions.shout", "schedule": "@daily", "tried": None, "due": True, "next_due": midnight}
+        {"target": "captions.shout", "schedule": "@daily", "tried": None, "due": True}
+        | {"due_since": midnight, "next_due": midnight + dt.timedelta(days=1)}
     ]
     declared.refresh()
     now = dt.datetime.now(dt.UTC)
     (row,) = schedule(declared.location, now).to_pylist()
     assert not row["due"]
+    assert row["due_since"] is None
     assert now < row["next_due"] <= now + dt.timedelta(days=1)
     assert row["next_due"].time() == dt.time(0)
     tomorrow = row["next_due"] + dt.timedelta(hours=3)
     (row,) = schedule(declared.location, tomorrow).to_pylist()
     assert row["due"]
-    assert row["next_due"] == tomorrow.replace(hour=0, minute=0, second=0, microsecond=0)
+    midnight = tomorrow.replace(hour=0, minute=0, second=0, microsecond=0)
+    assert (row["due_since"], row["next_due"]) == (midnight, midnight + dt.timedelta(days=1))
+    (row,) = schedule(declared.location, tomorrow + dt.timedelta(days=9)).to_pylist()
+    assert (row["due_since"], row["next_due"]) == (midnight, midnight + dt.timedelta(days=10))
     assert rows(declared)["captions.shout"]["next_due"] > now
+    assert rows(declared)["captions.shout"]["due_since"] is None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import SessionOptions, output_options
+from counterbalance.cli.options import SessionOptions, connect, output_options
 
 if TYPE_CHECKING:
     from counterbalance.shell.output import OutputOptions
@@ -28,7 +28,7 @@ ORDER BY started, run_id
 
 @declare("history", examples=EXAMPLES, short_help="List what was done to a lake.")
 @click.argument("lake", type=click.Path())
-@click.option("--target", metavar="NAME", help="Only what was done to this column, view or index.")
+@click.option("--target", metavar="NAME", help="Only what was done to this column, view, index or source.")
 @click.option("--max-rows", type=click.IntRange(min=1), metavar="N", help="Write at most N rows.")
 @output_options
 def command(lake: str, target: str | None, max_rows: int | None, output: OutputOptions) -> int:
@@ -38,6 +38,34 @@ def command(lake: str, target: str | None, max_rows: int | None, output: OutputO
     after.
     """
     from counterbalance.cli.asking import ask
+    from counterbalance.shell import errors
 
+    note = None if target is None else _silent(lake, target)
     ask(lake, lambda session: session.sql(_QUERY, max_rows=max_rows, target=target), SessionOptions(), output)
+    if note is not None:
+        errors.note(note)
     return 0
+
+
+def _silent(lake: str, target: str) -> str | None:
+    """Why a name that the lake knows has no runs, if it has none.
+
+    Raises:
+        NotFoundError: The lake does not know the name.
+    """
+    from counterbalance.engine.catalog import definitions, meta, snapshot
+    from counterbalance.engine.errors import NotFoundError, did_you_mean
+    from counterbalance.engine.schema import BASE_TABLES
+    from counterbalance.engine.write.journal import require_lake
+
+    location = connect(lake).location
+    require_lake(location)
+    ran = {t for t in meta.read(location, "runs")["target"].to_pylist() if t}
+    if target.lower() in {t.lower() for t in ran}:
+        return None
+    relations = {*BASE_TABLES, *(t for t in snapshot.known_tables(location) if "/" not in t)}
+    known = {*ran, *relations, *definitions.load(location).by_target}
+    if target.lower() not in {t.lower() for t in known}:
+        hint = "names with a history: " + (", ".join(sorted(ran)) or "none yet")
+        raise NotFoundError(f"nothing is named {target!r}{did_you_mean(target, known)}", code="E1052", hint=hint)
+    return f"no run is about {target} alone; ingests are listed by their source"

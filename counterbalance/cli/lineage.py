@@ -31,7 +31,7 @@ _SQL_SHOWN = 60
 @click.option("--mermaid", is_flag=True, help="Print a Mermaid flowchart.")
 @output_options
 def command(lake: str, name: str, *, mermaid: bool, output: OutputOptions) -> int:
-    """Show what NAME is made of and what is made of it, step by step, down to columns.
+    """Show what NAME is made of and what is made of it, step by step, down to columns, each with the SQL that makes it.
 
     NAME is a table, a column (captions.text), a view or an index. As rows (--json, --csv …) there is one for each thing
     that is reached, with its direction and distance.
@@ -57,7 +57,7 @@ def command(lake: str, name: str, *, mermaid: bool, output: OutputOptions) -> in
 
 
 def _tree(graph: Graph, start: Thing) -> Iterator[str]:
-    yield f"{start.name} ({graph.kind(start)})"
+    yield _line(graph, start, " ".join(graph.sql(start).split()))
     for title, following in (("made of", graph.parents), ("read by", graph.children)):
         seen = {start}
         lines = list(_branches(graph, start, following, seen, "  "))
@@ -68,13 +68,17 @@ def _tree(graph: Graph, start: Thing) -> Iterator[str]:
 def _branches(graph: Graph, thing: Thing, following: Following, seen: set[Thing], indent: str) -> Iterator[str]:
     """A line for each thing, below the one that leads to it; what was shown before is not followed again."""
     steps = following(thing)
-    for number, (other, sql) in enumerate(steps):
+    for number, (other, _) in enumerate(steps):
         last = number == len(steps) - 1
         again = other in seen
         seen.add(other)
-        how = " ".join(sql.split())
+        how = " ".join(graph.sql(other).split())
         how = how if len(how) <= _SQL_SHOWN else how[: _SQL_SHOWN - 1] + "…"
-        note = " (see above)" if again and following(other) else f"  {how}" if how else ""
-        yield f"{indent}{'└── ' if last else '├── '}{other.name} ({graph.kind(other)}){note}"
+        told = f"{other.name} ({graph.kind(other)}) (see above)" if again and how else _line(graph, other, how)
+        yield f"{indent}{'└── ' if last else '├── '}{told}"
         if not again:
             yield from _branches(graph, other, following, seen, indent + ("    " if last else "│   "))
+
+
+def _line(graph: Graph, thing: Thing, sql: str) -> str:
+    return f"{thing.name} ({graph.kind(thing)})" + (f"  {sql}" if sql else "")

@@ -22,9 +22,9 @@ EXAMPLES = (
 @click.argument("lake", type=click.Path())
 @output_options
 def command(lake: str, output: OutputOptions) -> int:
-    """List everything in LAKE that has a schedule, soonest first, with its next time (UTC).
+    """List everything in LAKE that has a schedule, what is due first, with its next time to come (UTC).
 
-    What is due now shows the time it fell due. Nothing runs by itself: call counterbalance refresh LAKE --due from cron,
+    What is due now also shows since when: the first time that was missed. Nothing runs by itself: call counterbalance refresh LAKE --due from cron,
     systemd or a workflow engine (examples/schedule).
     """
     from counterbalance.engine.refresh.status import schedule

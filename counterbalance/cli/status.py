@@ -34,7 +34,7 @@ def command(lake: str, *, check: bool, udfs: tuple[str, ...], output: OutputOpti
     """List every generated column, materialized view and index of LAKE: fresh or stale, why, and what it holds.
 
     Shown are the rows to be computed, rows whose function failed, the share of rows that an index covers, the size on
-    disk, the last refresh and when the next one is due. Nothing is computed.
+    disk, the last refresh, since when one is due and when the next one is. Nothing is computed.
     """
     from counterbalance.cli.options import load
     from counterbalance.engine.refresh.status import FRESH, status
@@ -74,6 +74,7 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
         "size": None if row["bytes"] is None else amount(row["bytes"], "bytes"),
         "refreshed": moment(row["refreshed"]),
         "took": None if row["seconds"] is None else f"{row['seconds']:.1f} s",
+        "due since": moment(row["due_since"]),
         "next": moment(row["next_due"]),
         "why": row["reason"] or None,
     }

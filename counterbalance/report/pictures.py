@@ -166,18 +166,11 @@ def _clamped(share: float) -> float:
 
 def _decoded(data: bytes | None) -> Image | None:
     """The pixels as RGB, or ``None`` when the bytes are no picture that is safe to decode."""
-    from PIL import Image
+    from counterbalance.engine.images import ImageError, decode
 
-    from counterbalance.ingest.images import ImageError, read_header
-
-    if data is None:
-        return None
     try:
-        header = read_header(data)
-        with Image.open(io.BytesIO(data), formats=[header.format]) as picture:
-            picture.draft("RGB", (2 * THUMB, 2 * THUMB))
-            return picture.convert("RGB")
-    except (ImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return decode(data or b"", side=2 * THUMB)
+    except ImageError:
         return None
 
 

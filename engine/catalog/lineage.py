@@ -7,12 +7,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
 import pyarrow as pa
+import sqlglot
+from sqlglot import exp
 
 from counterbalance.engine.catalog import reads
 from counterbalance.engine.catalog.planning import Catalog, Planning
 from counterbalance.engine.catalog.snapshot import SENSITIVE_LABELS
 from counterbalance.engine.errors import CounterbalanceError, NotFoundError, did_you_mean
 from counterbalance.engine.schema import BASE_TABLES
+from counterbalance.engine.sql.parse import DIALECT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,24 +69,29 @@ def lineage(location: Location, name: str) -> pa.Table:
     Returns:
         One row a thing and direction: ``name``, ``kind`` ('table', 'view', 'column', 'index', 'list'), ``direction``
         ('upstream' or 'downstream'), ``depth`` (steps, int32), ``relation``, ``column`` (NULL for the whole), ``how`` (the
-        SQL of the step next to it). Nearest first.
+        SQL of the step next to it; of a column of a view its expression; the whole ``SELECT`` of a view stands in its
+        first row, NULL in the others). Nearest first.
 
     Raises:
         NotFoundError: There is nothing of that name.
     """
     graph = Graph(Catalog(location))
-    rows = [
-        {
-            "name": step.thing.name,
-            "kind": graph.kind(step.thing),
-            "direction": step.direction,
-            "depth": step.depth,
-            "relation": step.thing.relation,
-            "column": step.thing.column or None,
-            "how": step.how,
-        }
-        for step in graph.steps(graph.find(name))
-    ]
+    told: set[tuple[str, str]] = set()
+    rows = []
+    for step in graph.steps(graph.find(name)):
+        again = graph.is_select(step.how) and (step.direction, step.how) in told
+        told.add((step.direction, step.how))
+        rows.append(
+            {
+                "name": step.thing.name,
+                "kind": graph.kind(step.thing),
+                "direction": step.direction,
+                "depth": step.depth,
+                "relation": step.thing.relation,
+                "column": step.thing.column or None,
+                "how": None if again else step.how,
+            }
+        )
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
@@ -124,6 +132,19 @@ def _escaped(name: str) -> str:
         ('a#34;b', 'captions.text')
     """
     return "".join(c if c.isalnum() or c in "._ /" else f"#{ord(c)};" for c in name)
+
+
+def _output(select: str, column: str) -> str:
+    """The expression of a column of a ``SELECT``; empty where a star or a union stands for it.
+
+    Example:
+        >>> _output("SELECT a, max(b) AS m FROM t GROUP BY a", "m"), _output("SELECT * FROM t", "m")
+        ('max(b)', '')
+    """
+    tree = sqlglot.parse_one(select, dialect=DIALECT)
+    items = tree.expressions if isinstance(tree, exp.Select) else []
+    found = next((i for i in items if i.alias_or_name.lower() == column.lower()), None)
+    return "" if found is None else found.unalias().sql(DIALECT, normalize_functions="lower")
 
 
 class Graph:
@@ -199,11 +220,21 @@ class Graph:
 
     def parents(self, thing: Thing) -> list[tuple[Thing, str]]:
         """What it is made of directly, each with the SQL that makes it."""
-        definition, pairs = self._made_of(thing)
-        how = "" if definition is None else definition.sql
-        if definition is not None and definition.kind == "index":
-            how = f"{definition.options['kind']} ({definition.sql})"
-        return [(Thing(r, "" if c == "*" else c), how) for r, c in pairs]
+        how = self.sql(thing)
+        return [(Thing(r, "" if c == "*" else c), how) for r, c in self._made_of(thing)[1]]
+
+    def sql(self, thing: Thing) -> str:
+        """What makes it: an expression, the ``SELECT`` of a view, kind and column of an index; empty for what is ingested."""
+        definition, _ = self._made_of(thing)
+        if definition is None:
+            return ""
+        if definition.kind == "index":
+            return f"{definition.options['kind']} ({definition.sql})"
+        return _output(definition.sql, thing.column) if definition.kind == "view" and thing.column else definition.sql
+
+    def is_select(self, sql: str) -> bool:
+        """Whether this is the whole of a view."""
+        return any(view.sql == sql for view in self._views.values())
 
     def _made_of(self, thing: Thing) -> tuple[Definition | None, tuple[reads.Pair, ...]]:
         generated = self._definitions.columns(thing.relation).get(thing.column)

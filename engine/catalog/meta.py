@@ -89,7 +89,17 @@ DEFINITIONS: Final = pa.schema(
         pa.field("body", pa.string()),
     ]
 )
-SCHEMAS: Final = {"runs": RUNS, "errors": ERRORS, "codes": CODES, "tags": TAGS, "definitions": DEFINITIONS}
+FINGERPRINTS: Final = pa.schema(
+    [pa.field("at", _TIME), pa.field("fingerprint", pa.string()), pa.field("body", pa.string())]
+)
+SCHEMAS: Final = {
+    "runs": RUNS,
+    "errors": ERRORS,
+    "codes": CODES,
+    "tags": TAGS,
+    "definitions": DEFINITIONS,
+    "fingerprints": FINGERPRINTS,
+}
 _FALLBACK_USER: Final = "unknown"
 _FRAGMENTS: Final = 100
 """So many appends to a system table are put together into one file."""

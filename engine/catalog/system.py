@@ -166,7 +166,7 @@ def callables(known: Mapping[str, Function]) -> list[dict[str, str | None]]:
             "name": f.name,
             "kind": "function",
             "signature": f.signature,
-            "returns": str(f.returns),
+            "returns": "by its constants" if callable(f.returns) else str(f.returns),
             "version": f.version,
             "device": f.device,
             "memory": f.memory,

@@ -20,7 +20,7 @@ from counterbalance.engine.catalog.fresh import ROW_VERSION, stale_filter
 from counterbalance.engine.errors import RequestError, StorageError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.executors.work import input_type
-from counterbalance.engine.refresh import failures
+from counterbalance.engine.refresh import changed, failures
 from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, STAMP_SUFFIX
 from counterbalance.engine.sql.expression import Evaluator, Expression, analyse
 from counterbalance.engine.store import columns, tables
@@ -190,8 +190,14 @@ def why(context: Context, column: Column, rows: int) -> str:
     if context.options.full:
         return "asked for"
     if not column.is_current:
-        return "its definition, function or inputs changed" if column.has_values() else "never computed"
+        return _what_changed(context, column) if column.has_values() else "never computed"
     return f"{rows:,} rows are new or changed" if rows else ""
+
+
+def _what_changed(context: Context, column: Column) -> str:
+    stored = (column.dataset.schema.field(column.name).metadata or {}).get(FINGERPRINT, b"").decode()
+    told = changed.since(context.location, stored, context.fingerprints, column.definition)
+    return told or "its definition, function or inputs changed"
 
 
 def _pass(context: Context, stage: Stage, column: Column, *, first: bool) -> bool:

@@ -47,6 +47,7 @@ class Fingerprints:
     def __init__(self, location: Location, definitions: Definitions, session: Session) -> None:
         self._location, self._definitions, self._session = location, definitions, session
         self._known: dict[str, str] = {}
+        self._parts: dict[str, dict[str, Any]] = {}
 
     def of(self, definition: Definition) -> str:
         """The fingerprint, 16 hex digits.
@@ -57,9 +58,19 @@ class Fingerprints:
         if definition.target not in self._known:
             make = {"column": self._column, "view": self._view, "index": self._index}[definition.kind]
             body = {"format": _FORMAT, "kind": definition.kind, **make(definition), "reads": self._upstream(definition)}
+            self._parts[definition.target] = body
             text = json.dumps(body, sort_keys=True, default=str)
             self._known[definition.target] = hashlib.sha256(text.encode()).hexdigest()[:16]
         return self._known[definition.target]
+
+    def parts(self, definition: Definition) -> dict[str, Any]:
+        """What the fingerprint is the digest of, by name.
+
+        Raises:
+            NotFoundError: As ``of``.
+        """
+        self.of(definition)
+        return self._parts[definition.target]
 
     def _upstream(self, definition: Definition) -> dict[str, str]:
         """Fingerprints of its inputs; the view that a column stands on is no input, its rows are."""
@@ -100,7 +111,7 @@ def _function(function: Function, constants: Mapping[str, Any]) -> dict[str, Any
     return {
         "name": function.name,
         "version": function.version,
-        "returns": str(function.returns),
+        "returns": str(function.type(constants)),
         "constants": dict(constants),
         "weights": function.digest(constants),
     }

@@ -14,7 +14,7 @@ from counterbalance.engine.catalog import meta
 from counterbalance.engine.errors import BusyError, CounterbalanceError
 from counterbalance.engine.executors.work import said
 from counterbalance.engine.functions import load_file
-from counterbalance.engine.refresh import columns, due, indexes, plan, views
+from counterbalance.engine.refresh import changed, columns, due, indexes, plan, views
 from counterbalance.engine.refresh.context import Context
 from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.refresh.model import Options, RefreshReport, Stage
@@ -68,6 +68,7 @@ def refresh(
         with _planning(location) as session:
             context = _context(location, session, options, progress)
             wanted = _wanted(context, targets)
+            changed.remember(location, context.fingerprints, wanted)
             stages = _run(context, wanted, done)
     return RefreshReport(tuple(stages))
 

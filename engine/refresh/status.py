@@ -41,11 +41,19 @@ STATUS: Final = pa.schema(
         ("bytes", pa.int64()),
         ("refreshed", _TIME),
         ("seconds", pa.float64()),
+        ("due_since", _TIME),
         ("next_due", _TIME),
     ]
 )
 SCHEDULE: Final = pa.schema(
-    [("target", pa.string()), ("schedule", pa.string()), ("tried", _TIME), ("due", pa.bool_()), ("next_due", _TIME)]
+    [
+        ("target", pa.string()),
+        ("schedule", pa.string()),
+        ("tried", _TIME),
+        ("due", pa.bool_()),
+        ("due_since", _TIME),
+        ("next_due", _TIME),
+    ]
 )
 FRESH: Final = "fresh"
 _WROTE: Final = ("rebuild", "incremental")
@@ -56,8 +64,8 @@ def status(location: Location) -> pa.Table:
 
     ``state`` is ``fresh``, ``stale``, ``failed`` (its last refresh failed, and it is still stale) or ``unknown`` (it
     cannot be looked at, such as for want of a function). ``stale_rows`` are rows to be computed or indexed, where that
-    is known; ``coverage`` is the share of rows in an index; ``bytes`` what its newest version takes on disk. A
-    ``next_due`` that is past is due now. ``refreshed`` and ``seconds`` are of the last refresh that wrote.
+    is known; ``coverage`` is the share of rows in an index; ``bytes`` what its newest version takes on disk.
+    ``due_since`` and ``next_due`` are as of ``schedule``. ``refreshed`` and ``seconds`` are of the last refresh that wrote.
 
     Raises:
         NotFoundError: No lake is there.
@@ -77,7 +85,10 @@ def status(location: Location) -> pa.Table:
 
 
 def schedule(location: Location, now: dt.datetime | None = None) -> pa.Table:
-    """Everything that has a schedule, soonest first; schema ``SCHEDULE``. What is due now has the moment it fell due.
+    """Everything that has a schedule, what is due first, then soonest first; schema ``SCHEDULE``.
+
+    ``due`` tells whether ``refresh --due`` would do it now; then ``due_since`` is the time of its schedule that was missed
+    first after it was last tried (of what was never tried, the latest one). ``next_due`` is the next time to come.
 
     Raises:
         NotFoundError: No lake is there.
@@ -91,19 +102,24 @@ def schedule(location: Location, now: dt.datetime | None = None) -> pa.Table:
             "schedule": d.schedule,
             "tried": tried.get(d.target),
             "due": due.is_due(d, tried, moment),
-            "next_due": _next_due(d, tried, moment),
+            **_times(d, tried, moment),
         }
         for d in catalog.load(location).order()
         if d.schedule is not None
     ]
-    rows.sort(key=lambda r: (r["next_due"], r["target"]))
+    rows.sort(key=lambda r: (r["due_since"] or r["next_due"], r["target"]))
     return pa.Table.from_pylist(rows, schema=SCHEDULE)
 
 
-def _next_due(definition: Definition, tried: Mapping[str, dt.datetime], now: dt.datetime) -> dt.datetime | None:
+def _times(definition: Definition, tried: Mapping[str, dt.datetime], now: dt.datetime) -> dict[str, dt.datetime | None]:
+    """Since when it is due, if it is, and when it is next."""
     if definition.schedule is None:
-        return None
-    return (last_due if due.is_due(definition, tried, now) else next_time)(definition.schedule, now)
+        return {"due_since": None, "next_due": None}
+    since = None
+    if due.is_due(definition, tried, now):
+        last = tried.get(definition.target)
+        since = last_due(definition.schedule, now) if last is None else next_time(definition.schedule, last)
+    return {"due_since": since, "next_due": next_time(definition.schedule, now)}
 
 
 def _last_rows(location: Location, modes: tuple[str, ...]) -> dict[str, dict[str, Any]]:
@@ -141,7 +157,7 @@ def _row(
         "bytes": size,
         "refreshed": done["at"] if done is not None else None,
         "seconds": done["seconds"] if done is not None else None,
-        "next_due": _next_due(definition, when, meta.now()),
+        **_times(definition, when, meta.now()),
     }
 
 

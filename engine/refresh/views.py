@@ -17,6 +17,7 @@ from counterbalance.engine.catalog import snapshot
 from counterbalance.engine.catalog.views import must_rebuild
 from counterbalance.engine.errors import NotFoundError, RequestError, SqlError, StorageError
 from counterbalance.engine.executors import spool as spools
+from counterbalance.engine.refresh import changed as changes
 from counterbalance.engine.refresh.context import last_runs
 from counterbalance.engine.schema import STAMP_SUFFIX
 from counterbalance.engine.session import Session
@@ -47,7 +48,8 @@ def look(context: Context, stage: Stage, definition: Definition) -> None:
     elif last is None or dataset is None:
         stage.reason, stage.mode = "never computed", "rebuild"
     elif last["fingerprint"] != stage.fingerprint:
-        stage.reason = "its definition, a function or a list changed"
+        told = changes.since(context.location, str(last["fingerprint"]), context.fingerprints, definition)
+        stage.reason = told or "its definition, a function or a list changed"
     else:
         stage.versions_out = {definition.name: int(dataset.version)}
         changed = list(_changed(context, stage, definition, last))

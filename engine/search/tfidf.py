@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from counterbalance.engine.search.ranking import HITS, best, hits
 from counterbalance.engine.search.shared import once
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from counterbalance.engine.search.ranking import Side

@@ -70,6 +70,7 @@ def register_function(
     arrays = [p for p in function.parameters if not p.constant]
     from counterbalance.engine.executors import devices
 
+    returns = function.type(constants)
     device = devices.available("auto", wants=function.device == "auto")[0]
     opened = registered[name] = function.open(constants, device)
 
@@ -83,10 +84,8 @@ def register_function(
         except Exception as error:
             raised.append(of_function(function.name, error))
             raise
-        result = (
-            _whole(result) if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result, function.returns)
-        )
-        return result if result.type == function.returns else result.cast(function.returns)
+        result = _whole(result) if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result, returns)
+        return result if result.type == returns else result.cast(returns)
 
     import duckdb
     from duckdb.func import FunctionNullHandling, PythonUDFType
@@ -95,7 +94,7 @@ def register_function(
         name,
         call,
         [duckdb.sqltype(sql_type(p.type)) for p in arrays],
-        duckdb.sqltype(sql_type(function.returns)),
+        duckdb.sqltype(sql_type(returns)),
         type=PythonUDFType.ARROW,
         null_handling=FunctionNullHandling.SPECIAL,
     )

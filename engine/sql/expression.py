@@ -261,7 +261,7 @@ class Evaluator:
         self._open: dict[str, Any] = {}
         self._connection: duckdb.DuckDBPyConnection | None = None
         for call in expression.calls:
-            self._types[call.output] = functions()[call.function].returns
+            self._types[call.output] = functions()[call.function].type(dict(call.constants))
         self.type = storable(self._describe(expression.final))
 
     def open(self, device: str = "cpu") -> None:
@@ -304,7 +304,7 @@ class Evaluator:
             if isinstance(result, Partial):
                 errors |= {int(row): str(message) for row, message in result.errors.items()}
                 result = result.values
-            known[call.output] = _checked(result, function, rows.num_rows)
+            known[call.output] = _checked(result, function, self._types[call.output], rows.num_rows)
         values = _cast(self._value(self.expression.final, known, rows.num_rows), self.type)
         if errors:
             failed = pa.array([i in errors for i in range(len(values))])
@@ -374,16 +374,16 @@ class Evaluator:
         return self._connection
 
 
-def _checked(result: Any, function: Function, count: int) -> pa.Array:
+def _checked(result: Any, function: Function, kind: pa.DataType, count: int) -> pa.Array:
     """A function's result as one array of its declared type."""
-    array = _whole(result) if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result, function.returns)
+    array = _whole(result) if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result, kind)
     if len(array) != count:
         raise FunctionError(
             f"{function.name}() returned {len(array)} values for {count} rows",
             code="E8003",
             hint="one value a row, in order",
         )
-    return _cast(array, function.returns)
+    return _cast(array, kind)
 
 
 def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -1,6 +1,6 @@
-"""Reads the header of a picture that nobody has checked: size, format, orientation, digest.
+"""Pictures that nobody has checked: their headers (size, format, orientation, digest) and, on request, their pixels.
 
-No pixel is ever decoded here. The content decides the format, not the name; only the formats of ``FORMATS`` are tried,
+Reading a header decodes no pixel. The content decides the format, not the name; only the formats of ``FORMATS`` are tried,
 nothing longer than ``MAX_BYTES`` or larger than ``MAX_PIXELS`` is taken, and whatever goes wrong is an ``ImageError``.
 """
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import BinaryIO
 
+    from PIL.Image import Image
     from PIL.ImageFile import ImageFile
 
 FORMATS: Final = ("JPEG", "PNG", "WEBP", "GIF", "BMP")
@@ -29,6 +30,8 @@ HEAD_BYTES: Final = 64 << 10
 _ALONE: Final = frozenset(range(0xD0, 0xDA)) | {0xFF}
 _FRAMES: Final = frozenset({0xC0, 0xC1, 0xC2})
 _ORIENTATION: Final = 0x0112
+_DEEP: Final = frozenset({"I", "F", "I;16", "I;16B", "I;16L", "I;16N"})
+"""Modes whose conversion to eight bits clips: almost white, or black, pictures without a word."""
 
 
 class ImageError(ValueError):
@@ -168,6 +171,42 @@ def _orientation(picture: ImageFile) -> int:
     except Exception:  # noqa: BLE001 - a broken EXIF block does not make the picture unreadable
         return 1
     return value if value in range(1, 9) else 1
+
+
+def decode(data: bytes, *, side: int | None = None) -> Image:
+    """The pixels of an encoded picture, as stored (not turned by EXIF), its first frame.
+
+    Args:
+        data: The encoded picture.
+        side: The longer side that is wanted at least, in pixels; a larger JPEG may be decoded at a half, a quarter or an
+            eighth of its size.
+
+    Returns:
+        A ``PIL.Image.Image`` in mode RGB, uint8 (height, width, 3) as an array.
+
+    Raises:
+        ImageError: As ``read_header``, or the pixels cannot be decoded.
+    """
+    kind = read_header(data).format
+    try:
+        with _opener(kind)(io.BytesIO(data)) as picture:
+            if side is not None:
+                picture.draft("RGB", (side, side))
+            picture.load()
+            mode, pixels = picture.mode, picture.convert("RGB")
+    except Exception as error:  # hostile bytes raise whatever they like
+        raise ImageError(f"{kind} cannot be decoded: {str(error)[:120] or type(error).__name__}") from error
+    if mode in _DEEP:
+        raise ImageError(f"{kind} of mode {mode}: only eight bits a channel are taken")
+    return pixels
+
+
+def encode(picture: Image, kind: str = "PNG") -> bytes:
+    """A picture as PNG (without loss) or JPEG bytes; nothing but its pixels goes along."""
+    buffer = io.BytesIO()
+    picture.info.clear()
+    picture.save(buffer, kind)
+    return buffer.getvalue()
 
 
 def read_file_header(file: BinaryIO, size: int | None = None) -> Header:

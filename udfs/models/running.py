@@ -1,0 +1,105 @@
+"""How models run: precision by device, batches by a budget, results that a seed decides."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from counterbalance.engine.functions import Partial
+from counterbalance.engine.images import ImageError, decode
+from counterbalance.udfs.models.weights import need
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+    from PIL.Image import Image
+
+_LONGEST: Final = 1 << 20
+
+
+@contextlib.contextmanager
+def inference(device: str) -> Iterator[None]:
+    """No gradients; on a GPU bfloat16 where the operation allows it, on a CPU float32 throughout."""
+    torch: Any = need("torch", "models")
+    mixed = device.startswith("cuda")
+    with torch.inference_mode(), torch.autocast("cuda", torch.bfloat16, enabled=mixed):
+        yield
+
+
+def seed_of(*parts: object) -> int:
+    """A 63-bit seed from values, the same on every machine: for what is drawn at random a row.
+
+    Example:
+        >>> seed_of(0, "a") == seed_of(0, "a") != seed_of(1, "a")
+        True
+    """
+    import hashlib
+
+    return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:8], "little") >> 1
+
+
+def by_budget(
+    sizes: Sequence[int] | NDArray[np.int64], budget: int, rows: int = _LONGEST
+) -> Iterator[NDArray[np.int64]]:
+    """Row numbers in batches of which none, padded to its longest row, is above a budget; rows of like size together.
+
+    Args:
+        sizes: Size of each row: tokens of a text, pixels of a picture.
+        budget: Largest (rows x longest row) of a batch; one row alone may be above it.
+        rows: Most rows of a batch.
+
+    Yields:
+        int64 row numbers; together every row once.
+
+    Example:
+        >>> [b.tolist() for b in by_budget([3, 50, 4, 2], budget=12)]
+        [[3, 0, 2], [1]]
+    """
+    sizes = np.asarray(sizes, np.int64)
+    order = np.argsort(sizes, kind="stable")
+    start = 0
+    for end in range(1, len(order) + 1):
+        full = end < len(order) and ((end + 1 - start) * sizes[order[end]] > budget or end - start >= rows)
+        if full or end == len(order):
+            yield order[start:end]
+            start = end
+
+
+def pictures(images: pa.Array, *, side: int | None = None) -> tuple[dict[int, Image], dict[int, str]]:
+    """Decoded pictures by row number, and the reason by row number of those that cannot be read; NULL is in neither.
+
+    Args:
+        images: Encoded pictures, binary.
+        side: Longer side that is wanted at least, in pixels; see ``engine.images.decode``.
+    """
+    found: dict[int, Image] = {}
+    errors: dict[int, str] = {}
+    for row, value in enumerate(images):
+        if value.is_valid:
+            try:
+                found[row] = decode(value.as_py(), side=side)
+            except ImageError as error:
+                errors[row] = str(error)
+    return found, errors
+
+
+def vectors(
+    found: Mapping[int, NDArray[np.float32]], errors: Mapping[int, str], count: int, kind: pa.DataType
+) -> Partial:
+    """Vectors by row number as a fixed-size list array; rows without one are NULL."""
+    width = kind.list_size
+    flat = np.zeros((count, width), np.float32)
+    missing = np.ones(count, bool)
+    for row, vector in found.items():
+        flat[row], missing[row] = vector, False
+    values = pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), width, mask=pa.array(missing))
+    return Partial(values.cast(kind), errors)
+
+
+def rows_of(found: Mapping[int, Any], errors: Mapping[int, str], count: int, kind: pa.DataType) -> Partial:
+    """Python values by row number as an array; rows without one are NULL."""
+    return Partial(pa.array([found.get(row) for row in range(count)], kind), errors)
