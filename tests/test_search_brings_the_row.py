@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from counterbalance.engine.errors import CounterbalanceError
+from counterbalance.engine.search.found import Found
 from counterbalance.engine.search.indexes import IndexSpec, build
+from counterbalance.engine.search.stored import Stored, vector_search
+from counterbalance.engine.sql.sources import visible_schema
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
@@ -138,3 +143,16 @@ def test_closed_columns_need_a_purpose(lake: Lake) -> None:
     rows = lake.sql(f"SELECT shade, text {found}", sensitive="a test of columns").fetchall()
     assert rows
     assert all(shade == text.lower() for shade, text in rows)
+
+
+def test_without_the_source_protocol_all_is_read_at_once(pictures: Lake) -> None:
+    dataset = tables.open_table(pictures.location, "pictures")
+    schema = visible_schema(dataset)
+    table = Stored("pictures", schema, dataset)
+    hits = vector_search(table, "look", VECTORS[50].tolist(), 3)
+    connection = duckdb.connect()
+    Found(table, hits).register(SimpleNamespace(register=connection.register), "found")
+    got = connection.sql("SELECT picture_id, words FROM found ORDER BY rank").fetchall()
+    stored = _stored(pictures)
+    assert got == [(key, stored[key][0]) for key in hits["picture_id"].to_pylist()]
+    assert got[0][0] == 250

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,6 +112,7 @@ def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "--sensitive", metavar="PURPOSE", help="Read sensitive columns too; PURPOSE goes into the access log."
     )
     @udfs_option
+    @download_option
     @functools.wraps(function)
     def wrapper(*args: Any, attach: tuple[str, ...], **kwargs: Any) -> Any:
         named = {n: kwargs.pop(n) for n in ("at", "memory", "threads", "max_rows", "sensitive", "udfs")}
@@ -148,6 +150,23 @@ def udfs_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "--udfs", multiple=True, type=click.Path(), metavar="FILE", help="Python file of your own functions."
     )
     return option(function)
+
+
+def download_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: ``--allow-download``, which worker processes inherit as an environment variable."""
+    option = click.option(
+        "--allow-download",
+        is_flag=True,
+        expose_value=False,
+        callback=_allow,
+        help="Let models fetch weights that are not in the cache.",
+    )
+    return option(function)
+
+
+def _allow(_context: click.Context, _option: click.Parameter, value: bool) -> None:
+    if value:
+        os.environ["COUNTERBALANCE_ALLOW_DOWNLOAD"] = "1"
 
 
 def load(files: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import connect, progress_option, udfs_option
+from counterbalance.cli.options import connect, download_option, progress_option, udfs_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +40,7 @@ KEPT = "what was computed is kept; the same command goes on with it"
 @click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:0 …")
 @click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Rows a function gets at once.")
 @udfs_option
+@download_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @progress_option
 def command(

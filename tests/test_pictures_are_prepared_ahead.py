@@ -1,0 +1,52 @@
+"""Pictures come prepared in order, the same from processes as in place; bad ones fail alone."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from PIL import Image
+
+from counterbalance.udfs.models import ahead
+
+
+def png(value):
+    buffer = io.BytesIO()
+    Image.new("RGB", (5, 4), (value % 256, value // 256, 7)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+@pytest.fixture(scope="module")
+def images():
+    values = [png(n) for n in range(600)]
+    values[3], values[599] = None, b"no picture"
+    return pa.array(values, pa.binary())
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_every_picture_in_order(images, processes):
+    working = ahead.Ahead(np.asarray, "cpu", processes)
+    try:
+        for _ in range(2):  # the processes are used again
+            batches = list(working.batches(images, 64))
+            rows = [row for found, _, _ in batches for row in found]
+            assert rows == [n for n in range(600) if n not in {3, 599}]
+            pixels = np.concatenate([arrays for _, arrays, _ in batches])
+            assert pixels.shape == (598, 4, 5, 3)
+            assert (pixels[:, 0, 0, 0] + 256 * pixels[:, 0, 0, 1].astype(int)).tolist() == rows
+            assert {row for _, _, errors in batches for row in errors} == {599}
+    finally:
+        working.close()
+
+
+def test_few_pictures_start_no_process(images):
+    working = ahead.Ahead(np.asarray, "cuda:0", 2)
+    assert len(list(working.batches(images.slice(0, 100), 64))) == 2
+    assert working._pool is None
+
+
+def test_a_batch_without_a_readable_picture():
+    [(rows, arrays, errors)] = ahead.Ahead(np.asarray, "cpu").batches(pa.array([b"x", b"y"]), 8)
+    assert (rows, arrays, sorted(errors)) == ([], None, [0, 1])

@@ -1,0 +1,112 @@
+"""Pictures are decoded and resized ahead of the device: in processes while a GPU computes, in place on a CPU.
+
+On a CPU the model has every core already, and what ran beside it would only slow it down.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from counterbalance.engine.images import ImageError, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Future
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+    from PIL.Image import Image
+
+    Prepared = tuple[list[int], NDArray[Any] | None, dict[int, str]]
+
+_FEW: Final = 256
+"""So few pictures are not worth starting processes for."""
+_MOST_PROCESSES: Final = 16
+_DEPTH: Final = 2
+"""Batches a process that are under way at most."""
+
+
+class Ahead:
+    """Prepares batches of pictures. Close it in the end.
+
+    Args:
+        prepare: Turns a decoded picture into an array, of the same shape for all; importable by name from another process
+            (a function of a module, a ``functools.partial`` or an instance of a class of one).
+        device: Where the model runs; processes are used when it is a GPU.
+        processes: How many; ``None`` for one a core but one.
+        side: Longer side that is wanted at least, in pixels; see ``engine.images.decode``.
+    """
+
+    def __init__(
+        self,
+        prepare: Callable[[Image], NDArray[Any]],
+        device: str,
+        processes: int | None = None,
+        side: int | None = None,
+    ) -> None:
+        self._of = partial(_prepared, prepare=prepare, side=side)
+        cores = min(
+            _MOST_PROCESSES, (os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count()) or 1
+        )
+        self._count = (cores - 1 if device.startswith("cuda") else 0) if processes is None else processes
+        self._pool: ProcessPoolExecutor | None = None
+
+    def batches(self, images: pa.Array, rows: int) -> Iterator[Prepared]:
+        """Prepared pictures in order.
+
+        Args:
+            images: Encoded pictures, binary; NULL ones are passed over.
+            rows: Pictures of a batch.
+
+        Yields:
+            Row numbers, their arrays stacked (``None`` where not one could be read), and the reason by row number of those
+            that could not.
+        """
+        there = np.flatnonzero(images.is_valid().to_numpy(zero_copy_only=False)).tolist()
+        chunks = [there[start : start + rows] for start in range(0, len(there), rows)]
+        work = ((chunk, [images[row].as_py() for row in chunk]) for chunk in chunks)
+        if not self._count or len(there) < _FEW:
+            yield from (self._of(*one) for one in work)
+            return
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(self._count, mp_context=get_context("spawn"))
+        under_way: deque[Future[Prepared]] = deque()
+        for one in work:
+            under_way.append(self._pool.submit(self._of, *one))
+            if len(under_way) >= _DEPTH * self._count:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+
+def _prepared(
+    rows: Sequence[int],
+    images: Sequence[bytes],
+    *,
+    prepare: Callable[[Image], NDArray[Any]],
+    side: int | None,
+) -> Prepared:
+    found: list[int] = []
+    arrays: list[NDArray[Any]] = []
+    errors: dict[int, str] = {}
+    for row, image in zip(rows, images, strict=True):
+        try:
+            arrays.append(prepare(decode(image, side=side)))
+        except ImageError as error:
+            errors[row] = str(error)
+        else:
+            found.append(row)
+    return found, np.stack(arrays) if arrays else None, errors
