@@ -24,6 +24,7 @@ CALLS = {
     "hate_content_rate": {"attribute": "hateful", "groups": "caption_gender", "tau": [0.3, 0.5]},
     "intersections": {"groups": "caption_gender", "others": "image_labels('scene')"},
     "keyword_profile": {"groups": "image_labels('scene')"},
+    "label_validation": {"attribute": "scene", "model": "image_labels('scene', annotator := 'A')"},
     "retrieval_bias": {
         "items": "(SELECT * FROM captions WHERE caption_id < 400)",
         "groups": "caption_gender",
@@ -51,7 +52,7 @@ def tables(order):
         "attribute": ["scene"] * 3 * n + ["hateful"] * n,
         "value": scenes + ["yes"] * n,
         "score": [None] * 3 * n + draw.random(n).tolist(),
-        "annotator": ["A", "B", "C"] * n + ["model"] * n,
+        "annotator": ["A", "b@s", "c@s"] * n + ["model"] * n,
     }
     columns = {
         "images": {"image_id": list(range(n))},

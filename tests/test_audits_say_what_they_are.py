@@ -8,7 +8,11 @@ import counterbalance as cb
 from counterbalance.engine.sql.queries import queries
 
 AUDITS = sorted(cb.audits())
-REQUIRED = {"agreement": {"attribute": "'scene'"}, "intersections": {"others": "image_labels('scene')"}}
+REQUIRED = {
+    "agreement": {"attribute": "'scene'"},
+    "intersections": {"others": "image_labels('scene')"},
+    "label_validation": {"attribute": "'scene'", "model": "image_labels('scene', annotator := 'ann')"},
+}
 LISTS = {"cooccurrence", "concept_ratio", "keyword_profile"}
 PER_QUERY = {"retrieval_bias_queries"}
 INTERVALS = {"low": "high", "share_low": "share_high", "mean_low": "mean_high", "negative_low": "negative_high"}

@@ -122,3 +122,4 @@ def test_no_tasks_are_no_work(jobs, filled, ray_cluster):
 
 def test_rows_of_tasks_are_counted_at_most():
     assert rows([Task(0, 0, 0, 9), Task(1, 0, 20, 20)]) == 11
+    assert rows([Task(0, 0, 0, 9), Task(1, 0, 20, 1_000_000, 3)]) == 13

@@ -11,12 +11,12 @@ import pytest
 from PIL import Image
 
 from counterbalance.engine.errors import NotFoundError, SourceError
+from counterbalance.engine.images import sha256
 from counterbalance.engine.records import ReadOptions
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.ingest import pictures
 from counterbalance.ingest.ids import hash63, hash_columns
 from counterbalance.ingest.imagefolder import read
-from counterbalance.engine.images import sha256
 
 DATA = Path(os.environ.get("COUNTERBALANCE_DATA") or Path(__file__).parents[2] / "shared" / "data")
 

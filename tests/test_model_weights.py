@@ -44,7 +44,7 @@ def test_what_is_in_the_cache_is_found_without_a_network(cached):
 def test_what_is_not_there_is_not_fetched(cached):
     with pytest.raises(NotFoundError, match="not in the cache") as caught:
         weights.folder("someone/other")
-    assert caught.value.code == "E8102"
+    assert caught.value.code == "E1102"
     assert "--allow-download" in caught.value.hint
 
 
@@ -54,7 +54,7 @@ def test_a_download_that_fails_says_why(cached, monkeypatch):
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(NotFoundError, match="cannot be fetched") as caught:
         weights.folder("someone/other")
-    assert caught.value.code == "E8103"
+    assert caught.value.code == "E1103"
 
 
 def test_a_library_that_is_missing_is_named_with_the_command():

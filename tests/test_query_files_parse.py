@@ -130,6 +130,8 @@ REQUIRED = {
     "hits": "top_k(captions, captions, 'random')",
     "labelled_hits": "top_k(captions, captions, 'random', 3)",
     "item_groups": "(SELECT caption_id AS item_id, 'male' AS label FROM captions)",
+    "ratings": "label_ratings('scene')",
+    "model": "image_labels('scene', annotator := 'ann')",
 }
 
 

@@ -14,11 +14,11 @@ import pytest
 from PIL import Image
 
 from counterbalance.engine.errors import NotFoundError, RequestError
+from counterbalance.engine.images import sha256
 from counterbalance.engine.records import ReadOptions
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.ingest import pictures
 from counterbalance.ingest.ids import hash63, hash_columns
-from counterbalance.engine.images import sha256
 from counterbalance.ingest.webdataset import read
 
 DATA = Path(os.environ.get("COUNTERBALANCE_DATA") or Path(__file__).parents[2] / "shared" / "data")

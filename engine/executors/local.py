@@ -57,7 +57,7 @@ class Local:
 
 def rows(tasks: Sequence[Task]) -> int:
     """How many rows the tasks have at most."""
-    return sum(task.high - task.low + 1 for task in tasks)
+    return sum(task.rows for task in tasks)
 
 
 def hello(job: Job, expression: Expression) -> Hello:

@@ -89,12 +89,18 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Rows of one fragment, by row id from ``low`` to ``high`` inclusive."""
+    """Rows of one fragment, by row id from ``low`` to ``high`` inclusive; ``count`` of them are stale, if that is known."""
 
     number: int
     fragment: int
     low: int
     high: int
+    count: int | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has at most."""
+        return self.high - self.low + 1 if self.count is None else self.count
 
 
 @dataclass(frozen=True, slots=True)

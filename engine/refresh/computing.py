@@ -113,7 +113,7 @@ class Computing:
             ids = np.sort(scanner.to_table()["_rowid"].to_numpy().astype(np.int64))
             for start in range(0, len(ids), _TASK_ROWS):
                 part = ids[start : start + _TASK_ROWS]
-                yield Task(number, fragment.fragment_id, int(part[0]), int(part[-1]))
+                yield Task(number, fragment.fragment_id, int(part[0]), int(part[-1]), len(part))
                 number += 1
 
     def _stop(self, message: str) -> None:

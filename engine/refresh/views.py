@@ -118,7 +118,7 @@ def _scratch() -> Iterator[duckdb.DuckDBPyConnection]:
 
     folder = spilling.folder()
     try:
-        with duckdb.connect(f"{folder}/view.duckdb", config={"temp_directory": folder}) as connection:
+        with duckdb.connect(config={"temp_directory": folder}) as connection:
             yield connection
     finally:
         spilling.remove(folder)

@@ -32,10 +32,12 @@ from typing import TYPE_CHECKING, Final, Literal
 from counterbalance.engine.errors import NotFoundError, RequestError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from importlib.resources.abc import Traversable
 
 GROUP: Final = "counterbalance.queries"
-_FOLDERS: Final[dict[str, Literal["audit", "view"]]] = {"audits": "audit", "views": "view"}
+Kind = Literal["audit", "view", "recipe"]
+_FOLDERS: Final[dict[str, Kind]] = {"audits": "audit", "views": "view"}
 _PARAMETER: Final = re.compile(
     r"param\s+(\w+)\s+([\w\[\]]+)\s*(?:=\s*((?:'[^']*'|[^'])*?))?\s*(?:\s:\s(.*))?$"  # no colon inside of quotes
 )
@@ -103,10 +105,10 @@ class QueryParameter:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An audit or a view: its SQL and all that its header says."""
+    """An audit, a view or a recipe: its SQL and all that its header says."""
 
     name: str
-    kind: Literal["audit", "view"]
+    kind: Kind
     doc: str
     sql: str = field(repr=False)
     parameters: tuple[QueryParameter, ...] = ()
@@ -123,7 +125,7 @@ class Query:
         return f"{self.name}({', '.join(parts)})"
 
 
-def parse(text: str, kind: Literal["audit", "view"], where: str) -> Query:
+def parse(text: str, kind: Kind, where: str) -> Query:
     r"""Read a query file.
 
     Args:
@@ -194,19 +196,20 @@ def _parameter(line: str, where: str) -> QueryParameter:
 def queries() -> dict[str, Query]:
     """All audits and views by name, from every installed package that offers some (entry points ``counterbalance.queries``)."""
     found: dict[str, Query] = {}
-    for entry in entry_points(group=GROUP):
-        root = files(entry.value)
-        for folder, kind in _FOLDERS.items():
-            for file in sorted(_sql_files(root / folder), key=lambda f: f.name):
-                query = parse(file.read_text(encoding="utf-8"), kind, file.name)
-                if query.name in found:
-                    raise RequestError(f"two queries are called {query.name!r}", code="E3031")
-                found[query.name] = query
+    for folder, kind in _FOLDERS.items():
+        for file in shipped(folder):
+            query = parse(file.read_text(encoding="utf-8"), kind, file.name)
+            if query.name in found:
+                raise RequestError(f"two queries are called {query.name!r}", code="E3031")
+            found[query.name] = query
     return found
 
 
-def _sql_files(folder: Traversable) -> list[Traversable]:
-    return [f for f in folder.iterdir() if f.name.endswith(".sql")] if folder.is_dir() else []
+def shipped(folder: str) -> Iterator[Traversable]:
+    """The SQL files in that folder of every installed package that offers some, by name."""
+    for entry in entry_points(group=GROUP):
+        root = files(entry.value) / folder
+        yield from sorted((f for f in root.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name) if root.is_dir() else ()
 
 
 def audits() -> dict[str, Query]:

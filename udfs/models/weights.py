@@ -37,14 +37,14 @@ def need(module: str, extra: str) -> ModuleType:
     """Import a library of an optional extra.
 
     Raises:
-        RequestError: It is not installed (E8101); the hint is the command that installs it.
+        RequestError: It is not installed (E3501); the hint is the command that installs it.
     """
     try:
         return importlib.import_module(module)
     except ImportError as error:
         raise RequestError(
             f"{module} cannot be imported: {error}",
-            code="E8101",
+            code="E3501",
             hint=f"pip install 'counterbalance[{extra}]'",
         ) from error
 
@@ -58,7 +58,7 @@ def folder(name: str, files: Sequence[str] = CHECKPOINT) -> Path:
         files: Patterns of the files that are needed, should it be fetched.
 
     Raises:
-        NotFoundError: It is neither a folder nor in the cache, and may not be fetched (E8102), or cannot be (E8103).
+        NotFoundError: It is neither a folder nor in the cache, and may not be fetched (E1102), or cannot be (E1103).
     """
     local = Path(name).expanduser()
     if local.is_dir():
@@ -94,12 +94,12 @@ def _missing(name: str, error: Exception) -> NotFoundError:
         first = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
         return NotFoundError(
             f"weights of {name!r} cannot be fetched: {first}",
-            code="E8103",
+            code="E1103",
             hint="check the name and the network, or give the path of a local copy",
         )
     return NotFoundError(
         f"no weights of {name!r}: no such folder, and they are not in the cache of Hugging Face",
-        code="E8102",
+        code="E1102",
         hint="say --allow-download to fetch them once, or give the path of a local copy",
     )
 

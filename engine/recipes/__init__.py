@@ -1,0 +1,1 @@
+"""Recipes: pipelines as SQL files of steps, each of them safe to run again."""

@@ -1,0 +1,174 @@
+"""Recipe files: a header as audits have it, then steps of plain statements.
+
+::
+
+    -- mood: Scores every caption, then counts what is negative.
+    --
+    -- source: paper, section
+    -- param rules varchar = 'vader' : one of 'vader', 'nltk'; which results
+    -- param least integer : a value that must be given; the recipe stops at the first step that needs it
+
+    -- step score: the score of every caption
+    ALTER TABLE captions ADD COLUMN IF NOT EXISTS mood AS (vader(text, rules := $rules));
+    REFRESH captions.mood;
+
+    -- step counts: how many are negative
+    SELECT count(*) AS n FROM captions WHERE mood < 0;
+
+A step holds one statement or more. ``$name`` stands for a literal wherever one may stand; a parameter of type ``relation``
+stands for a name. What declares something must say IF NOT EXISTS (or OR REPLACE), so that a recipe may be run again.
+Recipes are found in the folder ``recipes`` of the packages that offer audits (entry points ``counterbalance.queries``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
+from counterbalance.engine.recipes import values
+from counterbalance.engine.sql import queries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from counterbalance.engine.sql.queries import QueryParameter
+
+FOLDER: Final = "recipes"
+_STEP: Final = re.compile(r"^-- step (\w+):[ \t]*(\S.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a recipe.
+
+    Args:
+        name: Its name.
+        doc: One line that says what it does.
+        statements: What it runs, in order, as written.
+    """
+
+    name: str
+    doc: str
+    statements: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A recipe: what its header says, and its steps in order."""
+
+    name: str
+    doc: str
+    text: str
+    source: str
+    parameters: tuple[QueryParameter, ...]
+    steps: tuple[Step, ...]
+
+    def until(self, name: str | None) -> tuple[Step, ...]:
+        """The steps up to one of them; all of them without a name.
+
+        Raises:
+            NotFoundError: There is no such step.
+        """
+        names = [s.name for s in self.steps]
+        if name is not None and name not in names:
+            near = did_you_mean(name, names)
+            raise NotFoundError(
+                f"recipe {self.name} has no step {name!r}{near}", code="E8160", hint="steps: " + ", ".join(names)
+            )
+        return self.steps if name is None else self.steps[: names.index(name) + 1]
+
+
+def parse(text: str, where: str) -> Recipe:
+    r"""Read a recipe file.
+
+    Args:
+        text: Its content.
+        where: Its name, for errors.
+
+    Raises:
+        RequestError: It is not as it must be.
+        SqlError: A quote or comment is never closed.
+
+    Example:
+        >>> made = parse("-- one: Counts.\n\n-- step count: how many\nSELECT 1;", "one.sql")
+        >>> made.steps
+        (Step(name='count', doc='how many', statements=('SELECT 1',)),)
+    """
+    header = queries.parse(text, "recipe", where)
+    steps = tuple(_steps(header.sql, where))
+    names = Counter(s.name for s in steps)
+    twice = next((n for n, count in names.items() if count > 1), None)
+    if twice is not None:
+        raise RequestError(f"{where}: two steps are called {twice!r}", code="E8161")
+    known = {p.name for p in header.parameters}
+    for step in steps:
+        for name in (n for s in step.statements for n in values.names_in(s) if n not in known):
+            near = did_you_mean(name, known)
+            raise RequestError(f"{where}: step {step.name} uses ${name}, which no line declares{near}", code="E8161")
+    return Recipe(header.name, header.doc, header.text, header.source, header.parameters, steps)
+
+
+def _steps(body: str, where: str) -> Iterator[Step]:
+    marks = list(_STEP.finditer(body))
+    first = marks[0].start() if marks else len(body)
+    if not marks or any(_pieces(body[:first])):
+        raise RequestError(f"{where}: before a statement there is a line '-- step NAME: what it does'", code="E8161")
+    for mark, end in zip(marks, [*(m.start() for m in marks[1:]), len(body)], strict=True):
+        statements = tuple(_pieces(body[mark.end() : end]))
+        if not statements:
+            raise RequestError(f"{where}: step {mark[1]} has no statement", code="E8161")
+        yield Step(mark[1], mark[2].strip(), statements)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Statements, cut at the semicolons outside of quotes and comments."""
+    start, filled = 0, False
+    for token in values.lex(text):
+        if token.token_type.name != "SEMICOLON":
+            filled = True
+            continue
+        if filled:
+            yield text[start : token.start].strip()
+        start, filled = token.end + 1, False
+    if filled:
+        yield text[start:].strip()
+
+
+def recipes() -> dict[str, Recipe]:
+    """All recipes of the installed packages by name."""
+    found: dict[str, Recipe] = {}
+    for file in queries.shipped(FOLDER):
+        recipe = parse(file.read_text(encoding="utf-8"), file.name)
+        if recipe.name in found:
+            raise RequestError(f"two recipes are called {recipe.name!r}", code="E3031")
+        found[recipe.name] = recipe
+    return found
+
+
+def recipe(name: str) -> Recipe:
+    """The recipe of that name, or in the file of that path (``*.sql``).
+
+    Raises:
+        NotFoundError: There is none.
+        RequestError: The file is not as it must be.
+    """
+    if name.endswith(".sql"):
+        try:
+            return parse(Path(name).expanduser().read_text(encoding="utf-8"), Path(name).name)
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise NotFoundError(f"cannot read the recipe {name}: {reason}", code="E8160") from error
+    known = recipes()
+    if name not in known:
+        raise NotFoundError(
+            f"no recipe {name!r}{did_you_mean(name, known)}",
+            code="E8160",
+            hint=f"recipes: {', '.join(known) or 'none'}; or the path of a file that ends with .sql",
+        )
+    return known[name]
+
+

@@ -1,0 +1,200 @@
+"""Running a recipe: step after step, each safe to run again, so that one that was killed goes on where it was."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from counterbalance.engine import manage
+from counterbalance.engine.errors import CounterbalanceError, RefusedError
+from counterbalance.engine.functions import load_file
+from counterbalance.engine.recipes import actions, values
+from counterbalance.engine.recipes.files import recipe as find
+from counterbalance.engine.recipes.model import RecipeReport, StepError, StepReport
+from counterbalance.engine.sql import statements
+from counterbalance.engine.write.journal import require_lake
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pyarrow as pa
+
+    from counterbalance.engine.lake import Lake
+    from counterbalance.engine.recipes.files import Recipe, Step
+    from counterbalance.engine.refresh.model import Stage
+    from counterbalance.engine.write.ingest import Progress
+
+_NOTHING = {"no_op", "skipped"}
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How a recipe is run.
+
+    Args:
+        until: The last step; all without one.
+        sensitive: Purpose for which perceived labels are read, if any step reads them.
+        refresh: Options of every refresh (executor, workers, device, batch_size, retry_errors).
+        udfs: Files of the user's own functions and actions.
+        measure: In a dry run, run functions on a few rows where no run has told how fast they are.
+        progress: Called as rows are done.
+        tell: Called when a step begins (state ``planned``) and when it ended.
+    """
+
+    until: str | None = None
+    sensitive: str | None = None
+    refresh: Mapping[str, Any] = field(default_factory=dict)
+    udfs: tuple[str, ...] = ()
+    measure: bool = False
+    progress: Callable[[Progress], None] | None = None
+    tell: Callable[[StepReport], None] | None = None
+
+
+def run(lake: Lake, name: str, given: Mapping[str, Any], how: Running, *, dry_run: bool = False) -> RecipeReport:
+    """Run a recipe, or tell what running it would do.
+
+    Args:
+        lake: The lake.
+        name: A recipe, or the path of a file with one.
+        given: Values of its parameters.
+        how: Options.
+        dry_run: Tell what would be done and how long it would take; change nothing.
+
+    Returns:
+        What every step did. Where a parameter must be given first, the last step is ``stopped`` and the hint says which.
+
+    Raises:
+        NotFoundError: No such recipe, step or lake.
+        RequestError: The recipe, or a parameter, is not right; nothing was done.
+        StepError: A step failed; the steps before it stay done.
+    """
+    made = find(name)
+    steps = made.until(how.until)
+    literals = values.literals(made, given)
+    manage.options(how.refresh, how.udfs)
+    require_lake(lake.location)
+    for file in how.udfs:
+        load_file(file)
+    _check(made)
+    if dry_run:
+        from counterbalance.engine.recipes.estimate import Estimate
+
+        found = Estimate(lake, made, literals, how).steps(steps)
+    else:
+        found = _Run(lake, made, literals, how).steps(steps)
+    return RecipeReport(made.name, literals, tuple(found), dry_run)
+
+
+def _check(recipe: Recipe) -> None:
+    """Refuse a recipe that could not be run twice."""
+    for step in recipe.steps:
+        for text in step.statements:
+            statement = _read(text)
+            kind = type(statement).__name__
+            declares = isinstance(statement, statements.AddColumn | statements.CreateView | statements.CreateIndex)
+            drops = isinstance(statement, statements.DropColumn | statements.DropView | statements.DropIndex)
+            again = getattr(statement, "if_not_exists", False) or getattr(statement, "replace", False)
+            if (declares and not again) or (drops and not getattr(statement, "if_exists", False)):
+                wanted = "IF NOT EXISTS" if declares else "IF EXISTS"
+                raise RefusedError(
+                    f"step {step.name} of {recipe.name} could not be run again: {kind} without {wanted}", code="E8168"
+                )
+
+
+def _read(text: str) -> statements.Statement | None:
+    """One of the engine's statements with NULL for every parameter, or ``None``."""
+    return statements.read(values.blank(text))
+
+
+class _Run:
+    """A run of a recipe on a lake."""
+
+    def __init__(self, lake: Lake, recipe: Recipe, literals: Mapping[str, str | None], how: Running) -> None:
+        self._lake, self._recipe, self._literals, self._how = lake, recipe, literals, how
+
+    def steps(self, steps: tuple[Step, ...]) -> list[StepReport]:
+        """Run steps until one stops."""
+        done: list[StepReport] = []
+        for step in steps:
+            done.append(self._step(step))
+            if done[-1].state == "stopped":
+                break
+        return done
+
+    def _step(self, step: Step) -> StepReport:
+        report = StepReport(step.name, step.doc)
+        if self._how.tell is not None:
+            self._how.tell(StepReport(step.name, step.doc, "planned"))
+        started = time.monotonic()
+        try:
+            texts = [values.put(text, self._recipe, self._literals) for text in step.statements]
+            for text in texts:
+                self._statement(text, report)
+        except values.MissingError as missing:
+            report.state, report.message, report.hint = "stopped", missing.message, missing.hint
+        except CounterbalanceError as error:
+            raise StepError(self._recipe.name, step.name, error) from error
+        report.seconds = time.monotonic() - started
+        if self._how.tell is not None:
+            self._how.tell(report)
+        return report
+
+    def _statement(self, text: str, report: StepReport) -> None:
+        call = actions.read(text)
+        statement = None if call is not None else statements.read(text)
+        if call is not None:
+            self._call(call, report)
+        elif isinstance(statement, statements.Refresh):
+            self._refresh(statement, report)
+        elif statement is not None:
+            self._declare(statement, report)
+        else:
+            self._query(text, report)
+
+    def _declare(self, statement: statements.Statement, report: StepReport) -> None:
+        notes: list[str] = []
+        told = manage.execute(self._lake.location, statement, purpose=self._how.sensitive, notes=notes)
+        for row in told.to_pylist():
+            verb = "declared" if row["statement"].startswith(("ADD", "CREATE")) else "dropped"
+            report.add(f"{row['target']} {verb if row['changed'] else 'is there'}", changed=row["changed"])
+
+    def _refresh(self, statement: statements.Refresh, report: StepReport) -> None:
+        how = self._how
+        merged = statements.Refresh(statement.targets, statement.all, {**how.refresh, **statement.options})
+        done = manage.refresh(self._lake.location, merged, udfs=how.udfs, progress=how.progress)
+        manage.raise_failures(done)
+        changed = [s for s in done.stages if s.mode not in _NOTHING]
+        for stage in changed:
+            report.add(_told(stage), changed=True, rows=stage.rows)
+        if not changed:
+            report.add(f"{', '.join(statement.targets) or 'everything'} fresh", changed=False)
+
+    def _call(self, call: actions.Call, report: StepReport) -> None:
+        how = self._how
+        offered = {"sensitive": how.sensitive, "device": how.refresh.get("device"), "progress": how.progress}
+        told = actions.run(self._lake, call, **offered)
+        if isinstance(told, str):
+            report.add(told or f"{call.name} done", changed=True)
+        else:
+            report.results.append(told)
+            report.add(f"{call.name} done", changed=True)
+
+    def _query(self, text: str, report: StepReport) -> None:
+        rows = self._rows(text)
+        report.results.append(rows)
+        report.add(f"{rows.num_rows:,} rows", changed=True)
+
+    def _rows(self, text: str) -> pa.Table:
+        with self._lake.session(sensitive=self._how.sensitive) as session:
+            return session.sql(text).to_arrow()
+
+
+def _told(stage: Stage) -> str:
+    if stage.kind == "view":
+        return f"{stage.target}: {stage.written:,} added, {stage.updated:,} changed, {stage.deleted:,} removed"
+    failed = f", {stage.errors:,} failed" if stage.errors else ""
+    what = "indexed" if stage.kind == "index" else "computed"
+    return f"{stage.target}: {stage.rows:,} rows {what}{failed}"
+
+

@@ -1,0 +1,142 @@
+"""Parameters of a recipe: values of their declared types, put into statements as literals."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import TokenType
+
+from counterbalance.engine.errors import RequestError, did_you_mean
+from counterbalance.engine.sql import arguments
+from counterbalance.engine.sql.parse import DIALECT, to_sql, unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from counterbalance.engine.recipes.files import Recipe
+    from counterbalance.engine.sql.queries import QueryParameter
+
+_CALL: Final = re.compile(r"\bCALL\b", re.IGNORECASE)
+
+
+class MissingError(RequestError):
+    """A step needs a parameter that was not given."""
+
+    def __init__(self, parameter: QueryParameter, recipe: str) -> None:
+        what = f": {parameter.doc}" if parameter.doc else ""
+        hint = f"run it again with --param {parameter.name}=…; the steps before stay as they are"
+        super().__init__(f"{recipe} needs {parameter.name!r} here{what}", code="E8162", hint=hint)
+        self.parameter = parameter
+
+
+def literals(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, str | None]:
+    """SQL text of every parameter, ``None`` for one that must be given and was not.
+
+    Args:
+        recipe: What declares them.
+        given: Python values, or text as a command line has it.
+
+    Raises:
+        RequestError: There is no such parameter.
+        SqlError: A value is not of the parameter's type.
+    """
+    names = [p.name for p in recipe.parameters]
+    for name in given:
+        if name not in names:
+            raise RequestError(
+                f"recipe {recipe.name} has no parameter {name!r}{did_you_mean(name, names)}",
+                code="E8163",
+                hint="parameters: " + (", ".join(names) or "none"),
+            )
+    return {p.name: _literal(p, given, recipe.name) for p in recipe.parameters}
+
+
+def _literal(parameter: QueryParameter, given: Mapping[str, Any], recipe: str) -> str | None:
+    where = f"{parameter.name!r} of recipe {recipe}"
+    if parameter.name not in given:
+        if parameter.default is None:
+            return None
+        if parameter.is_relation:
+            return parameter.default
+        default = exp.maybe_parse(parameter.default, dialect=DIALECT)
+        return _text(arguments.scalar(parameter, default, where))
+    value = given[parameter.name]
+    if parameter.is_relation:
+        return to_sql(arguments.relation(str(value), where))
+    return _text(arguments.literal(parameter, value, where))
+
+
+def _text(node: exp.Expr) -> str:
+    """As a literal alone: a list without the cast to its type, which not every place of a statement takes."""
+    bare = node.this if isinstance(node, exp.Cast) else node
+    return to_sql(bare)
+
+
+def names_in(text: str) -> Iterator[str]:
+    """Names of the parameters that a statement uses, outside of quotes and comments.
+
+    Example:
+        >>> list(names_in("SELECT $a, '$b' -- $c"))
+        ['a']
+    """
+    yield from (name for name, _, _ in _places(text))
+
+
+def lex(text: str) -> Sequence[Any]:
+    """Tokens of statements, with their places; what CALL calls is cut into tokens too.
+
+    Raises:
+        SqlError: A quote or comment is never closed.
+    """
+    try:
+        found: Sequence[Any] = DuckDB().tokenize(_CALL.sub("DALL", text))  # CALL would swallow the rest as one token
+    except TokenError as error:
+        raise unreadable(text, error) from None
+    return found
+
+
+def _places(text: str) -> Iterator[tuple[str, int, int]]:
+    tokens = lex(text)
+    for sign, name in zip(tokens, tokens[1:], strict=False):
+        if sign.token_type == TokenType.PARAMETER and name.start == sign.end + 1:
+            yield text[name.start : name.end + 1], sign.start, name.end + 1
+
+
+def put(text: str, recipe: Recipe, known: Mapping[str, str | None]) -> str:
+    """A statement with its parameters put in.
+
+    Raises:
+        MissingError: One must be given.
+    """
+
+    def value(name: str) -> str:
+        found = known[name]
+        if found is None:
+            raise MissingError(next(p for p in recipe.parameters if p.name == name), recipe.name)
+        return found
+
+    return _replaced(text, value)
+
+
+def _replaced(text: str, value: Callable[[str], str]) -> str:
+    parts, at = [], 0
+    for name, start, end in _places(text):
+        parts += [text[at:start], value(name)]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+
+
+def blank(text: str) -> str:
+    """A statement with NULL for every parameter, to look at its form.
+
+    Example:
+        >>> blank("SELECT $a + 1")
+        'SELECT NULL + 1'
+    """
+    return _replaced(text, lambda _: "NULL")

@@ -1,0 +1,142 @@
+-- detection_recall: How many of the true boxes a detector finds, at several overlaps, by perceived group.
+--
+-- recall_50, recall_75 and recall_90: count of the n true boxes that a predicted box of the same image and category
+-- overlaps by at least 0.5, 0.75 or 0.9 (intersection / union), with Wilson's 95 % interval. mean_recall: the average over
+-- the overlaps 0.5, 0.55 … 0.95, with a normal 95 % interval that takes boxes as independent draws. Predicted boxes take
+-- true ones as COCO's evaluation does: in descending score, each the free one that it overlaps most. Crowds are left out;
+-- all predicted boxes count, not the best 100 alone. Rows for every label of a group relation, images with one clear
+-- perceived label each, and for 'all' images. A detector that finds fewer of one group has less to say of it.
+--
+-- Rows with n under min_count are suppressed (NULL), and with any of them 'all', so that none follows by subtraction.
+--
+-- source: Lin et al., Microsoft COCO (2014), and its evaluation code: matching, recall; average recall as Hosang et al. (2016)
+-- param predicted relation : boxes of a detector (image_id, category, x, y, width, height, score), in pixels
+-- param truth relation = (SELECT * FROM detections WHERE score IS NULL) : true boxes (image_id, category, x, y, width, height, is_crowd)
+-- param groups relation = (SELECT image_id, 'all' AS label FROM images) : group relation (image_id, label)
+-- param min_count integer = 10 : rows that rest on fewer true boxes are suppressed
+-- local: list_reduce()
+WITH cuts AS (
+  SELECT unnest(range(50, 100, 5)) AS cut
+),
+truths AS (
+  SELECT
+    image_id, category, x, y, width, height,
+    row_number() OVER (ORDER BY image_id, category, x, y, width, height) AS truth
+  FROM truth
+  WHERE NOT coalesce(is_crowd, false) AND width > 0 AND height > 0
+),
+guesses AS (
+  SELECT
+    image_id, category, x, y, width, height,
+    row_number() OVER (PARTITION BY image_id, category ORDER BY score DESC NULLS LAST, x, y, width, height) AS place
+  FROM predicted
+),
+-- width and height of what two boxes share, then intersection / union
+shared AS (
+  SELECT
+    t.image_id, t.category, t.truth, g.place,
+    CAST(t.width AS DOUBLE) * t.height AS truth_area,
+    CAST(g.width AS DOUBLE) * g.height AS area,
+    least(CAST(t.x AS DOUBLE) + t.width, CAST(g.x AS DOUBLE) + g.width) - greatest(CAST(t.x AS DOUBLE), g.x) AS across,
+    least(CAST(t.y AS DOUBLE) + t.height, CAST(g.y AS DOUBLE) + g.height) - greatest(CAST(t.y AS DOUBLE), g.y) AS down
+  FROM truths AS t
+  JOIN guesses AS g ON g.image_id = t.image_id AND g.category = t.category
+),
+overlaps AS (
+  SELECT image_id, category, truth, place, across * down / (truth_area + area - across * down) AS overlap
+  FROM shared
+  WHERE across > 0 AND down > 0
+),
+-- of every predicted box the true ones it overlaps enough, the nearest first
+candidates AS (
+  SELECT o.image_id, o.category, o.place, c.cut, list(o.truth ORDER BY o.overlap DESC, o.truth) AS near
+  FROM overlaps AS o
+  JOIN cuts AS c ON o.overlap >= CAST(c.cut AS DOUBLE) / 100
+  GROUP BY o.image_id, o.category, o.place, c.cut
+),
+-- in descending score each takes the nearest that is free
+taken AS (
+  SELECT
+    cut,
+    list_reduce(
+      list(near ORDER BY place),
+      lambda had, near: list_concat(had, list_slice(list_filter(near, lambda t: NOT list_contains(had, t)), 1, 1)),
+      CAST([] AS BIGINT[])
+    ) AS truths
+  FROM candidates
+  GROUP BY image_id, category, cut
+),
+found AS (
+  SELECT
+    truth,
+    count(*) AS times,
+    count(CASE WHEN cut = 50 THEN 1 END) AS at_50,
+    count(CASE WHEN cut = 75 THEN 1 END) AS at_75,
+    count(CASE WHEN cut = 90 THEN 1 END) AS at_90
+  FROM (SELECT cut, unnest(truths) AS truth FROM taken) AS t
+  GROUP BY truth
+),
+labelled AS (
+  SELECT g.image_id, g.label
+  FROM groups AS g
+  JOIN group_sizes(groups, $min_count) AS z ON z.label = g.label AND z.clear
+  UNION
+  SELECT image_id, 'all' AS label FROM truths
+),
+sums AS (
+  SELECT
+    l.label,
+    count(*) AS n,
+    CAST(sum(coalesce(f.at_50, 0)) AS BIGINT) AS at_50,
+    CAST(sum(coalesce(f.at_75, 0)) AS BIGINT) AS at_75,
+    CAST(sum(coalesce(f.at_90, 0)) AS BIGINT) AS at_90,
+    CAST(sum(coalesce(f.times, 0)) AS BIGINT) AS times,
+    CAST(sum(coalesce(f.times, 0) * coalesce(f.times, 0)) AS BIGINT) AS squares
+  FROM truths AS t
+  JOIN labelled AS l ON l.image_id = t.image_id
+  LEFT JOIN found AS f ON f.truth = t.truth
+  GROUP BY l.label
+),
+judged AS (
+  SELECT s.*, s.n < $min_count OR NOT coalesce(z.used, true) AS small
+  FROM sums AS s
+  LEFT JOIN group_sizes(groups, $min_count) AS z ON z.label = s.label
+),
+hidden AS (
+  SELECT *, small OR (label = 'all' AND max(CASE WHEN small THEN 1 ELSE 0 END) OVER () = 1) AS suppressed FROM judged
+),
+rates AS (
+  SELECT label, 'recall_50' AS metric, at_50 AS count, n, suppressed FROM hidden
+  UNION ALL
+  SELECT label, 'recall_75' AS metric, at_75 AS count, n, suppressed FROM hidden
+  UNION ALL
+  SELECT label, 'recall_90' AS metric, at_90 AS count, n, suppressed FROM hidden
+),
+measures AS (
+  SELECT
+    label, metric, count, n, CAST(count AS DOUBLE) / n AS value,
+    (count + 1.920729410347062e0) / (n + 3.841458820694124e0) AS centre,
+    1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)
+    / (n + 3.841458820694124e0) AS half,
+    suppressed
+  FROM rates
+  UNION ALL
+  SELECT
+    label, 'mean_recall' AS metric, CAST(NULL AS BIGINT) AS count, n, times / 10e0 / n AS value,
+    times / 10e0 / n AS centre,
+    1.959963984540054e0
+    * sqrt((CAST(squares AS DOUBLE) - CAST(times AS DOUBLE) * times / n) / 100 / nullif(n - 1, 0) / n) AS half,
+    suppressed
+  FROM hidden
+)
+SELECT
+  label,
+  metric,
+  CASE WHEN NOT suppressed THEN count END AS count,
+  CASE WHEN NOT suppressed THEN n END AS n,
+  CASE WHEN NOT suppressed THEN value END AS value,
+  CASE WHEN NOT suppressed THEN greatest(centre - half, 0) END AS low,
+  CASE WHEN NOT suppressed THEN least(centre + half, 1) END AS high,
+  suppressed
+FROM measures
+ORDER BY label, metric

@@ -1,0 +1,209 @@
+-- label_validation: How well a model's labels agree with annotators who answered a sheet of `counterbalance validate`.
+--
+-- Rows by metric, for every annotator and for 'majority' (the answer with more votes than any other), against 'model'; label
+-- is what the annotator said, other_label what the model said. 'cohen_kappa', 'agreement' (accuracy in the sample) and
+-- 'confusion' are as in the audit agreement. 'weighted_agreement' is accuracy in the population: a sheet draws its sample
+-- within each label of the model, so that an answer stands for (units with that label) / (answers about such units), its
+-- inverse inclusion probability. 'covered' is the share of the population whose label has answers at all (count of n
+-- units); the weighted values are about these. 'precision' of other_label: share of the units so labelled (n) that the
+-- annotator labels the same (count). 'recall' of label: estimated share of the units in the population that the annotator
+-- would label so (n in the sample) which the model labels the same. Between annotators: 'fleiss_kappa', and 'cohen_kappa'
+-- and 'agreement' of two.
+--
+-- 95 % intervals: kappas by their large-sample variance, shares by Wilson, weighted values by adding the squared distances
+-- to Wilson's limits of each label (for recall, of its two parts); no finite-population correction, so they are rather too
+-- wide. Annotators are not the truth: labels are perceived, never facts about persons, and an answer 'unclear' counts as an
+-- answer.
+--
+-- Rows with n under min_count are suppressed (NULL), counts in a confusion as in agreement; precision and recall where a
+-- count of their row or column is. With a purpose min_count := 1 shows all. The model's labels must not hold the answers
+-- themselves: name their annotator, as in person_units('perceived_gender', annotator := 'siglip').
+--
+-- source: Girrbach et al., person annotations of LAION-400M (2025), human validation of labels; Cohen (1960); Fleiss (1971);
+-- Horvitz and Thompson (1952), weights; Zou and Donner (2008), intervals from limits of parts
+-- param model relation : group relation (image_id, label), the labels to validate; of persons as person_units gives them
+-- param attribute varchar : attribute of labels that the sheet asked for, such as 'perceived_gender'
+-- param unit varchar = 'image' : one of 'image', 'person'; what the sheet asked about
+-- param sheet varchar = NULL : id of the sheet whose answers count; NULL counts those of all sheets
+-- param min_count integer = 10 : rows that rest on fewer units, and smaller counts, are suppressed
+WITH ratings AS (
+  SELECT image_id, annotator, value FROM sheet_ratings(model, $attribute, $unit, $sheet)
+),
+sizes AS (
+  SELECT label, count(*) AS units
+  FROM (
+    SELECT image_id, min(label) AS label FROM model WHERE label IS NOT NULL GROUP BY image_id HAVING min(label) = max(label)
+  ) AS m
+  GROUP BY label
+),
+-- how often an annotator said label about units that the model labels other_label
+said AS (
+  SELECT a.annotator, a.value AS label, m.value AS other_label, count(*) AS count
+  FROM ratings AS a
+  JOIN ratings AS m ON m.image_id = a.image_id AND m.annotator = 'model'
+  WHERE a.annotator <> 'model'
+  GROUP BY a.annotator, a.value, m.value
+),
+strata AS (
+  SELECT s.annotator, s.other_label, z.units, CAST(sum(s.count) AS BIGINT) AS n
+  FROM said AS s
+  JOIN sizes AS z ON z.label = s.other_label
+  GROUP BY s.annotator, s.other_label, z.units
+),
+populations AS (
+  SELECT annotator, CAST(sum(units) AS BIGINT) AS units, CAST(sum(n) AS BIGINT) AS n FROM strata GROUP BY annotator
+),
+answered AS (
+  SELECT annotator, label, CAST(sum(count) AS BIGINT) AS n FROM said GROUP BY annotator, label
+),
+labels_seen AS (
+  SELECT annotator, label FROM said
+  UNION
+  SELECT annotator, other_label AS label FROM said
+),
+-- within a label of the model: share of each answer, its weight in the population, and Wilson's limits
+cells AS (
+  SELECT
+    t.annotator,
+    l.label,
+    t.other_label,
+    t.n,
+    coalesce(s.count, 0) AS count,
+    CAST(t.units AS DOUBLE) / p.units AS weight,
+    CAST(coalesce(s.count, 0) AS DOUBLE) / t.n AS share
+  FROM strata AS t
+  JOIN populations AS p ON p.annotator = t.annotator
+  JOIN labels_seen AS l ON l.annotator = t.annotator
+  LEFT JOIN said AS s ON s.annotator = t.annotator AND s.label = l.label AND s.other_label = t.other_label
+),
+limits AS (
+  SELECT
+    c.*,
+    greatest((count + 1.920729410347062e0 - 1.959963984540054e0
+      * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)) / (n + 3.841458820694124e0), 0) AS low,
+    least((count + 1.920729410347062e0 + 1.959963984540054e0
+      * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)) / (n + 3.841458820694124e0), 1) AS high
+  FROM cells AS c
+),
+weighted AS (
+  SELECT
+    annotator,
+    CAST(sum(CAST(weight * share AS DECIMAL(38, 18))) AS DOUBLE) AS value,
+    CAST(sum(CAST(power(weight * (share - low), 2) AS DECIMAL(38, 18))) AS DOUBLE) AS below,
+    CAST(sum(CAST(power(weight * (high - share), 2) AS DECIMAL(38, 18))) AS DOUBLE) AS above
+  FROM limits
+  WHERE label = other_label
+  GROUP BY annotator
+),
+-- of all units that an annotator would label so: those the model labels so too (hit), and the others (miss)
+parts AS (
+  SELECT
+    annotator,
+    label,
+    CAST(sum(CAST(CASE WHEN label = other_label THEN weight * share ELSE 0 END AS DECIMAL(38, 18))) AS DOUBLE) AS hit,
+    CAST(sum(CAST(CASE WHEN label = other_label THEN weight * low ELSE 0 END AS DECIMAL(38, 18))) AS DOUBLE) AS hit_low,
+    CAST(sum(CAST(CASE WHEN label = other_label THEN weight * high ELSE 0 END AS DECIMAL(38, 18))) AS DOUBLE) AS hit_high,
+    CAST(sum(CAST(CASE WHEN label = other_label THEN 0 ELSE weight * share END AS DECIMAL(38, 18))) AS DOUBLE) AS miss,
+    CAST(sum(CAST(
+      CASE WHEN label = other_label THEN 0 ELSE power(weight * (share - low), 2) END AS DECIMAL(38, 18)
+    )) AS DOUBLE) AS below,
+    CAST(sum(CAST(
+      CASE WHEN label = other_label THEN 0 ELSE power(weight * (high - share), 2) END AS DECIMAL(38, 18)
+    )) AS DOUBLE) AS above
+  FROM limits
+  GROUP BY annotator, label
+),
+recalls AS (
+  SELECT
+    p.annotator,
+    p.label,
+    a.n,
+    hit / (hit + miss) AS value,
+    hit_low / nullif(hit_low + miss, 0) AS if_fewer_hits,
+    hit_high / nullif(hit_high + miss, 0) AS if_more_hits,
+    hit / nullif(hit + miss + sqrt(above), 0) AS if_more_misses,
+    hit / nullif(hit + greatest(miss - sqrt(below), 0), 0) AS if_fewer_misses
+  FROM parts AS p
+  JOIN answered AS a ON a.annotator = p.annotator AND a.label = p.label
+),
+against_model AS (
+  SELECT
+    metric,
+    CASE WHEN annotator = 'model' THEN other ELSE annotator END AS annotator,
+    'model' AS other,
+    CASE WHEN annotator = 'model' THEN other_label ELSE label END AS label,
+    CASE WHEN annotator = 'model' THEN label ELSE other_label END AS other_label,
+    count,
+    value,
+    low,
+    high,
+    n,
+    suppressed
+  FROM rater_agreement(sheet_ratings(model, $attribute, $unit, $sheet), $min_count)
+  WHERE metric IN ('cohen_kappa', 'agreement', 'confusion') AND (annotator = 'model' OR other = 'model')
+),
+hidden AS (
+  SELECT annotator, label, other_label FROM against_model WHERE metric = 'confusion' AND suppressed
+),
+hidden_labels AS (
+  SELECT DISTINCT annotator, label FROM hidden
+),
+hidden_others AS (
+  SELECT DISTINCT annotator, other_label FROM hidden
+),
+rows_all AS (
+  SELECT metric, annotator, other, label, other_label, count, value, low, high, n, suppressed FROM against_model
+  UNION ALL
+  SELECT metric, annotator, other, label, other_label, count, value, low, high, n, suppressed
+  FROM rater_agreement(sheet_answers($attribute, $unit, $sheet), $min_count)
+  WHERE metric IN ('cohen_kappa', 'agreement', 'fleiss_kappa')
+  UNION ALL
+  SELECT
+    'weighted_agreement' AS metric, w.annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label,
+    CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count, w.value,
+    greatest(w.value - sqrt(w.below), 0) AS low, least(w.value + sqrt(w.above), 1) AS high, p.n,
+    p.n < $min_count AS suppressed
+  FROM weighted AS w
+  JOIN populations AS p ON p.annotator = w.annotator
+  UNION ALL
+  SELECT
+    'covered' AS metric, p.annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label,
+    CAST(NULL AS VARCHAR) AS other_label, p.units AS count, CAST(p.units AS DOUBLE) / t.units AS value,
+    CAST(NULL AS DOUBLE) AS low, CAST(NULL AS DOUBLE) AS high, t.units AS n, t.units < $min_count AS suppressed
+  FROM populations AS p
+  CROSS JOIN (SELECT CAST(sum(units) AS BIGINT) AS units FROM sizes) AS t
+  UNION ALL
+  SELECT
+    'precision' AS metric, l.annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label, l.other_label, l.count,
+    l.share AS value, l.low, l.high, l.n, l.n < $min_count OR h.annotator IS NOT NULL AS suppressed
+  FROM limits AS l
+  LEFT JOIN hidden_others AS h ON h.annotator = l.annotator AND h.other_label = l.other_label
+  WHERE l.label = l.other_label
+  UNION ALL
+  SELECT
+    'recall' AS metric, r.annotator, 'model' AS other, r.label, CAST(NULL AS VARCHAR) AS other_label,
+    CAST(NULL AS BIGINT) AS count, r.value,
+    greatest(r.value - sqrt(
+      power(r.value - coalesce(r.if_fewer_hits, 0), 2) + power(r.value - coalesce(r.if_more_misses, 0), 2)
+    ), 0) AS low,
+    least(r.value + sqrt(
+      power(coalesce(r.if_more_hits, 1) - r.value, 2) + power(coalesce(r.if_fewer_misses, 1) - r.value, 2)
+    ), 1) AS high,
+    r.n, r.n < $min_count OR h.annotator IS NOT NULL AS suppressed
+  FROM recalls AS r
+  LEFT JOIN hidden_labels AS h ON h.annotator = r.annotator AND h.label = r.label
+)
+SELECT
+  metric,
+  annotator,
+  other,
+  label,
+  other_label,
+  CASE WHEN NOT suppressed THEN count END AS count,
+  CASE WHEN NOT suppressed THEN value END AS value,
+  CASE WHEN NOT suppressed THEN low END AS low,
+  CASE WHEN NOT suppressed THEN high END AS high,
+  CASE WHEN NOT suppressed THEN n END AS n,
+  suppressed
+FROM rows_all
+ORDER BY metric, annotator, other, label, other_label

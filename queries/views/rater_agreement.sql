@@ -1,0 +1,231 @@
+-- rater_agreement: How well raters agree: kappas, shares of equal labels and confusions, from one rating a target and rater.
+--
+-- Rows as in the audit agreement, which says what each metric means and what is suppressed. A target is an image and a box of
+-- it; detection_id is -1 where there is no box. Ratings of a model count like those of a person: labels are perceived.
+--
+-- source: Cohen (1960); Fleiss, Cohen and Everitt (1969), variance; Fleiss (1971); Gwet, Large-sample variance of Fleiss
+-- generalized kappa (2021)
+-- param ratings relation : (image_id, detection_id, annotator, value), one row a target and annotator
+-- param min_count integer = 10 : rows that rest on fewer targets, and smaller counts, are suppressed
+WITH
+-- two annotators: how often they said what
+said AS (
+  SELECT a.annotator, b.annotator AS other, a.value AS label, b.value AS other_label, count(*) AS count
+  FROM ratings AS a
+  JOIN ratings AS b ON b.image_id = a.image_id AND b.detection_id = a.detection_id AND b.annotator > a.annotator
+  GROUP BY a.annotator, b.annotator, a.value, b.value
+),
+said_labels AS (
+  SELECT annotator, other, label FROM said
+  UNION
+  SELECT annotator, other, other_label AS label FROM said
+),
+-- all cells of the confusion, with the sums of rows and columns of both labels
+cells AS (
+  SELECT r.annotator, r.other, r.label, c.label AS other_label, coalesce(s.count, 0) AS count
+  FROM said_labels AS r
+  JOIN said_labels AS c ON c.annotator = r.annotator AND c.other = r.other
+  LEFT JOIN said AS s
+    ON s.annotator = r.annotator AND s.other = r.other AND s.label = r.label AND s.other_label = c.label
+),
+firsts AS (
+  SELECT annotator, other, label, CAST(sum(count) AS BIGINT) AS count FROM cells GROUP BY annotator, other, label
+),
+seconds AS (
+  SELECT annotator, other, other_label AS label, CAST(sum(count) AS BIGINT) AS count
+  FROM cells
+  GROUP BY annotator, other, other_label
+),
+sums AS (
+  SELECT
+    annotator,
+    other,
+    CAST(sum(count) AS BIGINT) AS n,
+    CAST(sum(CASE WHEN label = other_label THEN count ELSE 0 END) AS BIGINT) AS agreed
+  FROM cells
+  GROUP BY annotator, other
+),
+chances AS (
+  SELECT f.annotator, f.other, CAST(sum(CAST(f.count * s.count AS DECIMAL(38, 0))) AS DOUBLE) AS products
+  FROM firsts AS f
+  JOIN seconds AS s ON s.annotator = f.annotator AND s.other = f.other AND s.label = f.label
+  GROUP BY f.annotator, f.other
+),
+kappas AS (
+  SELECT
+    s.annotator,
+    s.other,
+    s.n,
+    s.agreed,
+    c.products / s.n / s.n AS chance,
+    (CAST(s.agreed AS DOUBLE) / s.n - c.products / s.n / s.n) / nullif(1 - c.products / s.n / s.n, 0) AS kappa
+  FROM sums AS s
+  JOIN chances AS c ON c.annotator = s.annotator AND c.other = s.other
+),
+variances AS (
+  SELECT
+    k.annotator,
+    k.other,
+    k.n,
+    k.agreed,
+    k.kappa,
+    (
+      CAST(sum(CAST(
+        CASE
+          WHEN c.label = c.other_label
+            THEN power(1 - (CAST(f.count AS DOUBLE) / k.n + CAST(s.count AS DOUBLE) / k.n) * (1 - k.kappa), 2)
+          ELSE power((CAST(f.count AS DOUBLE) / k.n + CAST(s.count AS DOUBLE) / k.n) * (1 - k.kappa), 2)
+        END * c.count / k.n AS DECIMAL(38, 18)
+      )) AS DOUBLE)
+      - power(k.kappa - k.chance * (1 - k.kappa), 2)
+    ) / nullif(power(1 - k.chance, 2), 0) / k.n AS variance
+  FROM kappas AS k
+  JOIN cells AS c ON c.annotator = k.annotator AND c.other = k.other
+  -- how often the second annotator said the first one's label, and the first one the second one's
+  JOIN seconds AS s ON s.annotator = c.annotator AND s.other = c.other AND s.label = c.label
+  JOIN firsts AS f ON f.annotator = c.annotator AND f.other = c.other AND f.label = c.other_label
+  GROUP BY k.annotator, k.other, k.n, k.agreed, k.kappa, k.chance
+),
+confusion AS (
+  SELECT
+    c.*,
+    z.n,
+    CASE WHEN c.count > 0 AND c.count < $min_count THEN 1 ELSE 0 END AS small,
+    max(CASE WHEN c.count > 0 AND c.count < $min_count THEN 1 ELSE 0 END) OVER (
+      PARTITION BY c.annotator, c.other, c.label = c.other_label
+    ) AS any_small,
+    row_number() OVER (
+      PARTITION BY c.annotator, c.other, c.label = c.other_label
+      ORDER BY c.count > 0 AND c.count < $min_count DESC, c.count, c.label, c.other_label
+    ) AS place,
+    coalesce(
+      sum(c.count) OVER (
+        PARTITION BY c.annotator, c.other, c.label = c.other_label
+        ORDER BY c.count > 0 AND c.count < $min_count DESC, c.count, c.label, c.other_label
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+      ),
+      0
+    ) AS before
+  FROM cells AS c
+  JOIN sums AS z ON z.annotator = c.annotator AND z.other = c.other
+),
+-- all annotators at once
+votes AS (
+  SELECT
+    g.image_id,
+    g.detection_id,
+    g.value,
+    count(*) AS votes,
+    sum(count(*)) OVER (PARTITION BY g.image_id, g.detection_id) AS target_votes
+  FROM ratings AS g
+  GROUP BY g.image_id, g.detection_id, g.value
+),
+rated AS (
+  SELECT image_id, detection_id, value, votes, CAST(target_votes AS BIGINT) AS target_votes
+  FROM votes
+  WHERE target_votes >= 2
+),
+targets AS (
+  SELECT count(*) AS n FROM (SELECT DISTINCT image_id, detection_id FROM rated) AS t
+),
+means AS (
+  SELECT
+    r.value,
+    CAST(sum(CAST(CAST(r.votes AS DOUBLE) / r.target_votes AS DECIMAL(38, 18))) AS DOUBLE) / max(t.n) AS mean
+  FROM rated AS r
+  CROSS JOIN targets AS t
+  GROUP BY r.value
+),
+fleiss_chance AS (
+  SELECT CAST(sum(CAST(mean * mean AS DECIMAL(38, 18))) AS DOUBLE) AS chance FROM means
+),
+per_target AS (
+  SELECT
+    r.image_id,
+    r.detection_id,
+    CAST(sum(r.votes * (r.votes - 1)) AS DOUBLE) / max(r.target_votes) / (max(r.target_votes) - 1) AS agreed,
+    CAST(sum(CAST(m.mean * r.votes / r.target_votes AS DECIMAL(38, 18))) AS DOUBLE) AS own_chance
+  FROM rated AS r
+  JOIN means AS m ON m.value = r.value
+  GROUP BY r.image_id, r.detection_id
+),
+fleiss AS (
+  SELECT
+    t.n,
+    c.chance,
+    (CAST(sum(CAST(p.agreed AS DECIMAL(38, 18))) AS DOUBLE) / t.n - c.chance) / nullif(1 - c.chance, 0) AS kappa
+  FROM per_target AS p
+  CROSS JOIN targets AS t
+  CROSS JOIN fleiss_chance AS c
+  GROUP BY t.n, c.chance
+),
+fleiss_variance AS (
+  SELECT
+    f.n,
+    f.kappa,
+    CAST(sum(CAST(power(
+      ((p.agreed - f.chance) - 2 * (1 - f.kappa) * (p.own_chance - f.chance)) / nullif(1 - f.chance, 0) - f.kappa, 2
+    ) AS DECIMAL(38, 18))) AS DOUBLE) / nullif(f.n - 1, 0) / f.n AS variance
+  FROM fleiss AS f
+  CROSS JOIN per_target AS p
+  GROUP BY f.n, f.kappa
+),
+both_ways AS (
+  SELECT annotator, n, agreed FROM sums
+  UNION ALL
+  SELECT other AS annotator, n, agreed FROM sums
+),
+rows_all AS (
+  SELECT
+    'cohen_kappa' AS metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
+    CAST(NULL AS BIGINT) AS count, kappa AS value, kappa - 1.959963984540054e0 * sqrt(greatest(variance, 0)) AS low,
+    kappa + 1.959963984540054e0 * sqrt(greatest(variance, 0)) AS high, n, n < $min_count AS suppressed
+  FROM variances
+  UNION ALL
+  SELECT
+    'agreement' AS metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
+    agreed AS count, CAST(agreed AS DOUBLE) / n AS value,
+    greatest((agreed + 1.920729410347062e0 - 1.959963984540054e0
+      * sqrt(CAST(agreed AS DOUBLE) * (n - agreed) / n + 0.960364705173531e0)) / (n + 3.841458820694124e0), 0) AS low,
+    least((agreed + 1.920729410347062e0 + 1.959963984540054e0
+      * sqrt(CAST(agreed AS DOUBLE) * (n - agreed) / n + 0.960364705173531e0)) / (n + 3.841458820694124e0), 1) AS high,
+    n, n < $min_count AS suppressed
+  FROM sums
+  UNION ALL
+  SELECT
+    'confusion' AS metric, annotator, other, label, other_label, count, CAST(count AS DOUBLE) / n AS value,
+    greatest((count + 1.920729410347062e0 - 1.959963984540054e0
+      * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)) / (n + 3.841458820694124e0), 0) AS low,
+    least((count + 1.920729410347062e0 + 1.959963984540054e0
+      * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)) / (n + 3.841458820694124e0), 1) AS high,
+    n, n < $min_count OR small = 1 OR (any_small = 1 AND before < greatest($min_count, place)) AS suppressed
+  FROM confusion
+  UNION ALL
+  SELECT
+    'annotator' AS metric, annotator, CAST(NULL AS VARCHAR) AS other, CAST(NULL AS VARCHAR) AS label,
+    CAST(NULL AS VARCHAR) AS other_label, CAST(sum(agreed) AS BIGINT) AS count,
+    CAST(sum(agreed) AS DOUBLE) / CAST(sum(n) AS DOUBLE) AS value, CAST(NULL AS DOUBLE) AS low,
+    CAST(NULL AS DOUBLE) AS high, CAST(sum(n) AS BIGINT) AS n, sum(n) < $min_count AS suppressed
+  FROM both_ways
+  GROUP BY annotator
+  UNION ALL
+  SELECT
+    'fleiss_kappa' AS metric, CAST(NULL AS VARCHAR) AS annotator, CAST(NULL AS VARCHAR) AS other,
+    CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count, kappa AS value,
+    kappa - 1.959963984540054e0 * sqrt(variance) AS low, kappa + 1.959963984540054e0 * sqrt(variance) AS high,
+    n, n < $min_count AS suppressed
+  FROM fleiss_variance
+)
+SELECT
+  metric,
+  annotator,
+  other,
+  label,
+  other_label,
+  CASE WHEN NOT suppressed THEN count END AS count,
+  CASE WHEN NOT suppressed THEN value END AS value,
+  CASE WHEN NOT suppressed THEN low END AS low,
+  CASE WHEN NOT suppressed THEN high END AS high,
+  CASE WHEN NOT suppressed THEN n END AS n,
+  suppressed
+FROM rows_all

@@ -1,0 +1,298 @@
+"""What a classifier learns from: labels of boxes from a relation, and the pictures they belong to, one after the other."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
+from counterbalance.engine.images import ImageError, decode
+from counterbalance.engine.store import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+    from PIL.Image import Image
+
+    from counterbalance.engine.session import Session
+    from counterbalance.engine.store.location import Location
+
+    Box = tuple[float, float, float, float]
+
+PERSON: Final = "person"
+MIN_IMAGES: Final = 10
+"""Images that a class must be seen on, so that every split has one."""
+_BYTES: Final = "image"
+_AT_ONCE: Final = 64
+_BOXES: Final = "d.image_id, d.x, d.y, d.width, d.height, d.category = 'person' AND d.is_crowd IS NOT TRUE AS is_person"
+_NO_BOXES: Final = "NULL::BIGINT AS image_id, NULL AS x, NULL AS y, NULL AS width, NULL AS height, false AS is_person"
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Labelled boxes, by rising id.
+
+    Args:
+        ids: ``detection_id``, int64.
+        images: ``image_id``, int64; that of the box itself, made negative, where the lake does not know its image.
+        classes: Names of the classes, sorted.
+        labels: Number of each one's class, int64.
+        boxes: x, y, width, height in pixels, float64 (rows, 4); NaN where there is no box of a person.
+    """
+
+    ids: NDArray[np.int64]
+    images: NDArray[np.int64]
+    classes: tuple[str, ...]
+    labels: NDArray[np.int64]
+    boxes: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def only(self, keep: NDArray[np.bool_]) -> Labelled:
+        """Some of them, with the classes that these have."""
+        left = np.unique(self.labels[keep])
+        classes = tuple(self.classes[i] for i in left)
+        labels = np.searchsorted(left, self.labels[keep]).astype(np.int64)
+        return Labelled(self.ids[keep], self.images[keep], classes, labels, self.boxes[keep])
+
+    def digest(self) -> str:
+        """Of all of it: another label or box, another digest."""
+        sha = hashlib.sha256(repr(self.classes).encode())
+        for part in (self.ids, self.images, self.labels, self.boxes):
+            sha.update(np.ascontiguousarray(part).tobytes())
+        return sha.hexdigest()[:16]
+
+
+def read(session: Session, relation: str, attribute: str) -> Labelled:
+    """Labels of boxes.
+
+    Args:
+        session: Opened with a purpose where the labels are sensitive.
+        relation: A table, a view, a call or ``(SELECT …)`` with ``detection_id`` and ``value``; of one with a column
+            ``attribute`` only that attribute's rows are taken.
+        attribute: What is labelled.
+
+    Raises:
+        NotFoundError: The relation has no labels of that attribute.
+        RequestError: It lacks a column, or a box has two labels.
+    """
+    columns = set(session.sql(f"SELECT * FROM {relation}").columns)
+    if missing := {"detection_id", "value"} - columns:
+        raise RequestError(
+            f"{relation} has no column {sorted(missing)[0]!r}",
+            code="E8150",
+            hint="labels are rows of (detection_id, value), with one label a box",
+        )
+    rows = _rows(session, relation, attribute, named="attribute" in columns)
+    if not len(rows):
+        raise _unknown(session, relation, attribute, named="attribute" in columns)
+    ids = rows["detection_id"].to_numpy()
+    twice = len(ids) - len(np.unique(ids))
+    if twice:
+        raise RequestError(
+            f"{relation} has more than one label of {attribute!r} for some boxes: {twice} rows too many",
+            code="E8151",
+            hint="train on what annotators agree about: a consensus view, or (SELECT … WHERE annotator = '…')",
+        )
+    return _sorted(rows)
+
+
+def _rows(session: Session, relation: str, attribute: str, *, named: bool) -> pa.Table:
+    known = "detections" in session.names()
+    where = " AND l.attribute = $attribute" if named else ""
+    text = (
+        f"SELECT DISTINCT CAST(l.detection_id AS BIGINT) AS detection_id, CAST(l.value AS VARCHAR) AS value, "
+        f"{_BOXES if known else _NO_BOXES} FROM {relation} AS l "
+        f"{'LEFT JOIN detections AS d ON d.detection_id = l.detection_id ' if known else ''}"
+        f"WHERE l.detection_id IS NOT NULL AND l.value IS NOT NULL{where}"
+    )
+    return session.sql(text, {"attribute": attribute} if named else {}).to_arrow()
+
+
+def _unknown(session: Session, relation: str, attribute: str, *, named: bool) -> NotFoundError:
+    hint, near = None, ""
+    if named:
+        found = session.sql(f"SELECT DISTINCT attribute FROM {relation} WHERE attribute IS NOT NULL ORDER BY 1").fetchall()
+        known = [a for (a,) in found]
+        near = did_you_mean(attribute, known)
+        hint = f"its attributes are {', '.join(known)}" if known else None
+    if attribute in session.sensitive_attributes() and not session.sensitive:
+        hint = 'they are perceived labels; state a purpose: --sensitive "why", which is logged'
+    return NotFoundError(f"{relation} has no labels of {attribute!r} for boxes{near}", code="E8152", hint=hint)
+
+
+def _sorted(rows: pa.Table) -> Labelled:
+    rows = rows.sort_by("detection_id")
+    ids = rows["detection_id"].to_numpy().astype(np.int64)
+    values = rows["value"].to_pylist()
+    classes = tuple(sorted(set(values)))
+    number = {c: i for i, c in enumerate(classes)}
+    image = rows["image_id"].to_numpy()
+    images = np.where(rows["image_id"].is_null(), -1 - ids, np.nan_to_num(image).astype(np.int64))
+    person = rows["is_person"].fill_null(value=False).to_numpy()
+    boxes = np.full((len(ids), 4), np.nan)
+    for i, name in enumerate(("x", "y", "width", "height")):
+        boxes[person, i] = rows[name].cast(pa.float64()).to_numpy()[person]
+    return Labelled(ids, images, classes, np.array([number[v] for v in values], np.int64), boxes)
+
+
+def require_enough(labelled: Labelled, images: NDArray[np.int64] | None = None) -> None:
+    """Refuse classes that are too rare to be learned and judged.
+
+    Raises:
+        RequestError: There is only one class, or a class is on fewer than ``MIN_IMAGES`` images.
+    """
+    images = labelled.images if images is None else images
+    seen = Counter(label for label, _ in set(zip(labelled.labels.tolist(), images.tolist(), strict=True)))
+    few = [c for i, c in enumerate(labelled.classes) if seen[i] < MIN_IMAGES]
+    if few:
+        raise RequestError(
+            f"too few labels to learn {', '.join(map(repr, few))}: on fewer than {MIN_IMAGES} images with a picture",
+            code="E8153",
+            hint="label more, or leave these values out: (SELECT … WHERE value NOT IN (…))",
+        )
+    if len(labelled.classes) < 2:
+        raise RequestError(
+            f"all labels are {labelled.classes[0]!r}: there is nothing to tell apart", code="E8153", hint="label others too"
+        )
+
+
+class Pictures:
+    """The pictures of labelled boxes: crops of the lake's images, or those of a relation. Bytes are read a few at a time.
+
+    Args:
+        location: The lake.
+        session: Whose pinned versions are read.
+        relation: ``None`` for crops of ``images.image`` to the boxes, without a margin, as Girrbach et al. (2025) cut them;
+            else what has ``detection_id`` and one column of bytes, or of that name: ``image``.
+
+    Raises:
+        RequestError: There are no pictures (E8154).
+    """
+
+    def __init__(self, location: Location, session: Session, relation: str | None) -> None:
+        self._location, self._session, self._relation = location, session, relation
+        self.unreadable = 0
+        self._stored: tuple[Any, str] | None = None
+        name = "images" if relation is None else relation.strip()
+        version = session.versions.get(name.lower())
+        dataset = None if version is None else tables.open_table(location, name.lower(), version)
+        if dataset is not None:
+            self._stored = dataset, _column_of_bytes(dataset.schema, name)
+        elif relation is None:
+            raise _none("this lake has no images")
+
+    def __call__(self, labelled: Labelled) -> Iterator[tuple[int, Image]]:
+        """Row numbers in ``labelled`` with their decoded pictures; rows without one, or with one that is broken, are left out."""
+        if self._relation is None:
+            yield from self._crops(labelled)
+            return
+        rows = {int(d): i for i, d in enumerate(labelled.ids)}
+        for detection, data in self._given(list(rows)):
+            row = rows.pop(detection, None)
+            if row is not None and (picture := self._decoded(data)) is not None:
+                yield row, picture
+
+    def _crops(self, labelled: Labelled) -> Iterator[tuple[int, Image]]:
+        rows: dict[int, list[int]] = {}
+        for row in np.flatnonzero(~np.isnan(labelled.boxes).any(1)):
+            rows.setdefault(int(labelled.images[row]), []).append(int(row))
+        for image, data in self._bytes("image_id", list(rows)):
+            picture = self._decoded(data, len(rows[image]))
+            for row in rows[image] if picture is not None else ():
+                cut = crop(picture, tuple(labelled.boxes[row].tolist()))
+                self.unreadable += cut is None
+                if cut is not None:
+                    yield row, cut
+
+    def _decoded(self, data: bytes | None, boxes: int = 1) -> Image | None:
+        try:
+            return None if data is None else decode(data)
+        except ImageError:
+            self.unreadable += boxes
+            return None
+
+    def _given(self, ids: Sequence[int]) -> Iterator[tuple[int, bytes | None]]:
+        """What the relation has; a stored one is read by key, a query runs as a whole."""
+        if self._stored is not None:
+            yield from self._bytes("detection_id", ids)
+            return
+        found = self._session.sql(f"SELECT * FROM {self._relation}")
+        name = _column_of_bytes(found.schema, str(self._relation))
+        if "detection_id" not in found.columns:
+            raise _none(f"{self._relation} has no column 'detection_id'")
+        chosen = self._session.sql(f'SELECT detection_id, "{name}" AS image FROM {self._relation}')
+        for batch in chosen.to_batches():
+            yield from zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
+
+    def _bytes(self, key: str, ids: Sequence[int]) -> Iterator[tuple[int, bytes | None]]:
+        """Bytes by key, in the order in which they are stored."""
+        dataset, column = self._stored or (None, "")
+        if dataset is None or key not in dataset.schema.names:
+            raise _none(f"{self._relation} has no column {key!r}")
+        places = _places(dataset, key, ids)
+        for start in range(0, len(places), _AT_ONCE):
+            chunk = ", ".join(str(p) for p in places[start : start + _AT_ONCE])
+            scanner = dataset.scanner(
+                columns=[key, column], filter=f"_rowid IN ({chunk})", blob_handling="all_binary", scan_in_order=True
+            )
+            for batch in scanner.to_batches():
+                yield from zip(batch.column(key).to_pylist(), batch.column(column).to_pylist(), strict=True)
+
+
+def _places(dataset: Any, key: str, ids: Sequence[int]) -> list[int]:
+    """Row ids of the rows with these keys, rising."""
+    wanted = np.sort(np.array(ids, np.int64))
+    found = []
+    for batch in dataset.scanner(columns=[key], with_row_id=True).to_batches():
+        keys = batch.column(key).to_numpy(zero_copy_only=False)
+        at = np.minimum(np.searchsorted(wanted, keys), max(0, len(wanted) - 1))
+        hit = wanted[at] == keys if len(wanted) else np.zeros(len(keys), bool)
+        found.append(batch.column("_rowid").to_numpy()[hit])
+    return sorted(np.concatenate(found).tolist()) if found else []
+
+
+def _column_of_bytes(schema: pa.Schema, name: str) -> str:
+    from counterbalance.engine.sql.sources import is_bytes
+
+    found = [f.name for f in schema if is_bytes(f)]
+    if _BYTES in found or len(found) == 1:
+        return _BYTES if _BYTES in found else str(found[0])
+    if found:
+        raise _none(f"{name} has several columns of bytes ({', '.join(found)}), and none is called 'image'")
+    raise _none(f"{name} has no column of pictures")
+
+
+def crop(picture: Image, box: Box) -> Image | None:
+    """The part of a picture inside of a box in pixels, which is rounded to whole ones; ``None`` where nothing is.
+
+    Example:
+        >>> from PIL import Image
+        >>> crop(Image.new("RGB", (10, 8)), (1.6, 2, 20, 3.2)).size
+        (8, 3)
+    """
+    x, y, width, height = box
+    left, top = max(0, round(x)), max(0, round(y))
+    right, bottom = min(picture.width, round(x + width)), min(picture.height, round(y + height))
+    return picture.crop((left, top, right, bottom)) if left < right and top < bottom else None
+
+
+def _none(why: str) -> RequestError:
+    return RequestError(
+        f"no pictures to learn from: {why}",
+        code="E8154",
+        hint="ingest with --store-images, or give --images a relation of (detection_id, image)",
+    )
+
+
+def no_pictures(why: str, counts: Mapping[str, int]) -> RequestError:
+    """None of the labels has a picture."""
+    told = ", ".join(f"{n:,} {name}" for name, n in counts.items() if n)
+    return _none(f"{why} ({told})" if told else why)

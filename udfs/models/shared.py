@@ -1,0 +1,120 @@
+"""Loaded models that several functions of a process use at once: loaded when the first asks, let go after the last."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from counterbalance.udfs.models.weights import allowed, need
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+M = TypeVar("M")
+
+
+@dataclass
+class _Held(Generic[M]):
+    model: M
+    users: int = 0
+
+
+class Shared(Generic[M]):
+    """Models by what they are loaded from, each once a process while somebody uses it.
+
+    Args:
+        load: Loads the model of a key.
+
+    Example:
+        >>> models = Shared(lambda name, device: [name])
+        >>> one, other = models.borrow("a", "cpu"), models.borrow("a", "cpu")
+        >>> one is other
+        True
+        >>> models.give_back("a", "cpu"), models.give_back("a", "cpu")
+        (None, None)
+        >>> models.borrow("a", "cpu") is one
+        False
+    """
+
+    def __init__(self, load: Callable[..., M]) -> None:
+        self._load = load
+        self._held: dict[tuple[str, ...], _Held[M]] = {}
+        self._turn = threading.RLock()
+
+    def borrow(self, *key: str) -> M:
+        """The model of a key; give it back as often as it was borrowed."""
+        with self._turn:
+            if key not in self._held:
+                self._held[key] = _Held(self._load(*key))
+            self._held[key].users += 1
+            return self._held[key].model
+
+    def give_back(self, *key: str) -> None:
+        """One user less; after the last one the model is closed, and its device's memory is free."""
+        with self._turn:
+            held = self._held[key]
+            held.users -= 1
+            if held.users:
+                return
+            del self._held[key]
+        getattr(held.model, "close", lambda: None)()
+        del held
+        torch: Any = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+_NETWORK: Final = threading.RLock()
+
+
+@contextlib.contextmanager
+def loading() -> Iterator[None]:
+    """Around a library that loads a model: no network unless that was allowed, and no chatter.
+
+    Hugging Face's libraries ask ``huggingface_hub.constants.HF_HUB_OFFLINE`` before they connect; they draw progress bars,
+    and open_clip speaks through the root logger.
+    """
+    constants: Any = need("huggingface_hub.constants", "models")
+    bars: Any = need("huggingface_hub.utils", "models")
+    root, silent = logging.getLogger(), logging.NullHandler()
+    with _NETWORK:
+        before, drawn = constants.HF_HUB_OFFLINE, bars.are_progress_bars_disabled()
+        constants.HF_HUB_OFFLINE = before or not allowed()
+        root.addHandler(silent)  # or logging.warning() would set up the root logger for the whole process
+        root.addFilter(_nothing)
+        bars.disable_progress_bars()
+        try:
+            with _transformers_silent():
+                yield
+        finally:
+            constants.HF_HUB_OFFLINE = before
+                root.removeFilter(_nothing)
+            root.removeHandler(silent)
+            if not drawn:
+                bars.enable_progress_bars()
+
+
+def _nothing(record: logging.LogRecord) -> bool:
+    del record
+    return False
+
+
+@contextlib.contextmanager
+def _transformers_silent() -> Iterator[None]:
+    said: Any = sys.modules.get("transformers.utils.logging")
+    if said is None:
+        yield
+        return
+    level, bars = said.get_verbosity(), said.is_progress_bar_enabled()
+    said.set_verbosity_error()
+    said.disable_progress_bar()
+    try:
+        yield
+    finally:
+        said.set_verbosity(level)
+        if bars:
+            said.enable_progress_bar()

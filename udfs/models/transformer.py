@@ -1,0 +1,67 @@
+"""Checkpoints of transformers: from a path or the cache, of architectures that the library itself has, safely."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from counterbalance.engine.errors import RequestError
+from counterbalance.udfs.models.weights import CHECKPOINT, need
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    Kind = Literal["IMAGE_TEXT_TO_TEXT", "SEQUENCE_CLASSIFICATION"]
+
+FILES: Final = (*CHECKPOINT, "*.jinja")
+"""What is fetched of a repository: also the chat template."""
+TWEETS: Final = (*CHECKPOINT, "*.codes", "*.bin")
+"""What is fetched of BERTweet's children: their merges, and the weights of those that have no safetensors."""
+NATIVE: Final = {
+    "IMAGE_TEXT_TO_TEXT": "OpenGVLab/InternVL3-8B-hf, Qwen/Qwen2.5-VL-7B-Instruct, llava-hf/llava-v1.6-vicuna-7b-hf",
+    "SEQUENCE_CLASSIFICATION": "finiteautomata/bertweet-base-sentiment-analysis, pysentimiento/bertweet-hate-speech",
+}
+"""Models of each kind whose code is in transformers."""
+
+
+def load(path: Path, kind: Kind, device: str) -> Any:
+    """A model ready to be called: bfloat16 on a GPU, float32 elsewhere; code that came with the weights is never run.
+
+    Args:
+        path: Folder of the checkpoint.
+        kind: What the model does.
+        device: ``"cpu"``, ``"cuda:0"`` …
+
+    Raises:
+        RequestError: transformers has no such architecture (E8140), or it does something else (E8141).
+    """
+    transformers: Any = need("transformers", "models")
+    torch: Any = need("torch", "models")
+    _check(path, kind)
+    auto = {"IMAGE_TEXT_TO_TEXT": "AutoModelForImageTextToText"}.get(kind, "AutoModelForSequenceClassification")
+    transformers.utils.logging.disable_progress_bar()
+    dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
+    model = getattr(transformers, auto).from_pretrained(
+        path, dtype=dtype, local_files_only=True, trust_remote_code=False, weights_only=True
+    )
+    return model.to(device).eval()
+
+
+def _check(path: Path, kind: Kind) -> None:
+    from transformers.models.auto import configuration_auto, modeling_auto
+
+    file = path / "config.json"
+    found = json.loads(file.read_text("utf-8")).get("model_type") if file.is_file() else None
+    known: Any = getattr(modeling_auto, f"MODEL_FOR_{kind}_MAPPING_NAMES")
+    if found not in configuration_auto.CONFIG_MAPPING_NAMES:
+        raise RequestError(
+            f"{path} needs code of its own (model type {found!r} is not one of transformers), which is never run",
+            code="E8140",
+            hint=f"models whose code is in transformers: {NATIVE[kind]}",
+        )
+    if found not in known:
+        raise RequestError(
+            f"{path} is no model for {kind.lower().replace('_', ' ')}: it is of type {found!r}",
+            code="E8141",
+            hint=f"such as {NATIVE[kind]}",
+        )
