@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "ingest": ("ingest", "Read images, captions, boxes or labels into a lake."),
     "sql": ("sql", "Ask a lake in SQL; without a query, open a shell."),
     "audit": ("audit", "Run an audit over a lake, or list and describe them."),
+    "recipe": ("recipe", "Run a pipeline over a lake, or tell what it would cost."),
     "refresh": ("refresh", "Compute what is missing or stale in a lake."),
     "status": ("status", "Tell what is declared in a lake, and what is stale."),
     "tables": ("tables", "List what a lake holds."),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from counterbalance.engine.catalog.snapshot import Snapshot
+    from counterbalance.engine.recipes.model import RecipeReport, StepReport
     from counterbalance.engine.refresh.gc import GcReport
     from counterbalance.engine.refresh.model import RefreshReport
     from counterbalance.engine.result import Result
@@ -164,6 +165,46 @@ class Lake:
     ) -> Result:
         """An audit's result; ``counterbalance audit --list`` or ``cb.audits()`` name them."""
         return self.session(at=at, sensitive=sensitive, threads=threads).audit(name, max_rows=max_rows, **params)
+
+    def recipe(
+        self,
+        name: str,
+        values: Mapping[str, Any] | None = None,
+        /,
+        *,
+        dry_run: bool = False,
+        until: str | None = None,
+        sensitive: str | None = None,
+        measure: bool = False,
+        udfs: str | Sequence[str] = (),
+        progress: Callable[[Progress], None] | None = None,
+        tell: Callable[[StepReport], None] | None = None,
+        refresh: Mapping[str, Any] | None = None,
+        **params: Any,
+    ) -> RecipeReport:
+        """Run a recipe: declare, compute and ask, step by step; what is done already is left alone.
+
+        Args:
+            name: A recipe, or the path of a file with one.
+            values: Values of its parameters; ``params`` win over them.
+            dry_run: Tell what would be done and how long it would take; change nothing.
+            until: The last step.
+            sensitive: Purpose for which perceived labels are read, if a step reads them.
+            measure: In a dry run, run functions on a few rows where no run tells how fast they are.
+            udfs: Files of your own functions and actions.
+            progress: Called as rows are done.
+            tell: Called when a step begins and when it ended.
+            refresh: Options of its refreshes: executor, workers, device, batch_size, retry_errors.
+            params: Values of its parameters.
+
+        Raises:
+            StepError: A step failed; those before it stay done, and the same call goes on.
+        """
+        from counterbalance.engine.recipes import runner
+
+        files = (udfs,) if isinstance(udfs, str) else tuple(udfs)
+        how = runner.Running(until, sensitive, refresh or {}, files, measure, progress, tell)
+        return runner.run(self, name, {**(values or {}), **params}, how, dry_run=dry_run)
 
     # -- the four nouns and the verb ---------------------------------------------------------------------------------
 

@@ -68,6 +68,7 @@ class Relations:
         self._fresh: dict[str, Mapping[str, str]] = {}
         self._parts: dict[str, list[str]] = {}
         self._computed: dict[str, str] = {}
+        self._closed: set[str] = set()
         self.raised: list[CounterbalanceError] = []
         self._bound_rows: dict[str, str] = {}
         self.token = secrets.token_hex(6)
@@ -94,7 +95,7 @@ class Relations:
             schema = None
         if schema is None and name in self._bound:
             return self._bound[name]
-        trusted = trusted and name == LABELS
+        trusted = trusted and (name == LABELS or self._is_closed_view(schema, name))
         key = (schema, name, trusted)
         if key not in self._registered:
             found = self._register(schema, name, trusted=trusted)
@@ -112,9 +113,31 @@ class Relations:
         if pinned is None or "/" in name:  # folders of a lake are closed: they hold the journal and sensitive labels
             return None
         shown = name if schema is None else f"{schema}.{name}"
+        if trusted and name != LABELS:
+            return self._register_closed_view(pinned, name, shown)
         if trusted and snapshot.SENSITIVE_LABELS in pinned.snapshot.versions:
             return self._register_all_labels(pinned, shown)
+        if self._is_closed_view(schema, name):
+            raise SensitiveError(
+                f"{shown} holds perceived-demographic labels", code="E3308", hint='state a purpose: --sensitive "why"'
+            )
         return self._register_stored(pinned, name, shown)
+
+    def _is_closed_view(self, schema: str | None, name: str) -> bool:
+        """Whether it is a view of perceived labels, which this session reads through audits only."""
+        pinned = self.main if schema is None else self.attached.get(schema)
+        view = None if pinned is None or self.sensitive else pinned.declared.views().get(name)
+        return view is not None and view.sensitive and name in pinned.snapshot.versions
+
+    def _register_closed_view(self, pinned: Pinned, stored: str, shown: str) -> str | None:
+        """A view of perceived labels, for audits, under a name that no text can know."""
+        name = self._register_stored(pinned, stored, f"{shown}_{self.token}")
+        self._closed |= set() if name is None else {name}
+        return name
+
+    def is_closed(self, name: str) -> bool:
+        """Whether a registered relation is a view of perceived labels that only audits read."""
+        return name in self._closed
 
     def _register_stored(self, pinned: Pinned, stored: str, shown: str) -> str | None:
         version = pinned.snapshot.versions.get(stored)
@@ -128,11 +151,6 @@ class Relations:
         dataset = tables.open_table(pinned.location, stored, version)
         if dataset is None:
             return None
-        view = pinned.declared.views().get(stored)
-        if view is not None and view.sensitive and not self.sensitive:
-            raise SensitiveError(
-                f"{shown} holds perceived-demographic labels", code="E3308", hint='state a purpose: --sensitive "why"'
-            )
         hidden = self._hidden(pinned, stored)
         self._stored[shown] = (pinned, stored, dataset)
         trusted_codes = stored in pinned.snapshot.coded

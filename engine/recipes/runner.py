@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from counterbalance.engine.functions import load_file
 from counterbalance.engine.recipes import actions, values
 from counterbalance.engine.recipes.files import recipe as find
 from counterbalance.engine.recipes.model import RecipeReport, StepError, StepReport
-from counterbalance.engine.sql import statements
+from counterbalance.engine.sql import parse, statements
 from counterbalance.engine.write.journal import require_lake
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def run(lake: Lake, name: str, given: Mapping[str, Any], how: Running, *, dry_ru
     require_lake(lake.location)
     for file in how.udfs:
         load_file(file)
-    _check(made)
+    _check(made, literals)
     if dry_run:
         from counterbalance.engine.recipes.estimate import Estimate
 
@@ -86,25 +87,26 @@ def run(lake: Lake, name: str, given: Mapping[str, Any], how: Running, *, dry_ru
     return RecipeReport(made.name, literals, tuple(found), dry_run)
 
 
-def _check(recipe: Recipe) -> None:
-    """Refuse a recipe that could not be run twice."""
+def _check(recipe: Recipe, literals: Mapping[str, str | None]) -> None:
+    """Refuse a recipe with a statement that is not right, or that could not be run again, before anything is done."""
     for step in recipe.steps:
         for text in step.statements:
-            statement = _read(text)
-            kind = type(statement).__name__
-            declares = isinstance(statement, statements.AddColumn | statements.CreateView | statements.CreateIndex)
-            drops = isinstance(statement, statements.DropColumn | statements.DropView | statements.DropIndex)
-            again = getattr(statement, "if_not_exists", False) or getattr(statement, "replace", False)
-            if (declares and not again) or (drops and not getattr(statement, "if_exists", False)):
-                wanted = "IF NOT EXISTS" if declares else "IF EXISTS"
-                raise RefusedError(
-                    f"step {step.name} of {recipe.name} could not be run again: {kind} without {wanted}", code="E8168"
-                )
+            with contextlib.suppress(values.MissingError):
+                _check_statement(recipe, step, values.put(text, recipe, literals))
 
 
-def _read(text: str) -> statements.Statement | None:
-    """One of the engine's statements with NULL for every parameter, or ``None``."""
-    return statements.read(values.blank(text))
+def _check_statement(recipe: Recipe, step: Step, text: str) -> None:
+    if actions.read(text) is not None:
+        return
+    statement = statements.read(text)
+    if statement is None:
+        parse.parse(text)
+        return
+    declares = isinstance(statement, statements.AddColumn | statements.CreateView | statements.CreateIndex)
+    again = any(getattr(statement, flag, False) for flag in ("if_not_exists", "if_exists", "replace"))
+    if not again and not isinstance(statement, statements.Refresh):
+        wanted = "IF NOT EXISTS" if declares else "IF EXISTS"
+        raise RefusedError(f"step {step.name} of {recipe.name} could not be run twice: add {wanted}", code="E8168")
 
 
 class _Run:

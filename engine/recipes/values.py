@@ -129,14 +129,3 @@ def _replaced(text: str, value: Callable[[str], str]) -> str:
         at = end
     return "".join([*parts, text[at:]])
 
-
-
-
-def blank(text: str) -> str:
-    """A statement with NULL for every parameter, to look at its form.
-
-    Example:
-        >>> blank("SELECT $a + 1")
-        'SELECT NULL + 1'
-    """
-    return _replaced(text, lambda _: "NULL")

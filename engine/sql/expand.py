@@ -228,7 +228,7 @@ class Expander:
             self._qualified |= {found} if schema is not None else set()
             if not env.is_user and found.lower() in self._user:
                 raise _hides(found, f"the table {found!r} that an audit in this query reads")
-            if name == "labels" and trusted and self._host.sensitive_attributes():
+            if trusted and (self._host.is_closed(found) or (name == "labels" and self._host.sensitive_attributes())):
                 self._read_sensitive = self.reads_sensitive = True
             return found
         if name in queries.queries() and schema in {None, "main", *self._host.lakes()}:
@@ -339,7 +339,7 @@ class Expander:
             value = scalars[parameter.name] = arguments.scalar(parameter, node, where)
             if not trusted:
                 refuse_rows(query, value, self._host.sensitive_attributes())
-            if parameter.label_column is not None and isinstance(value, exp.Literal):
+            if parameter.label_column is not None and "labels" not in given and isinstance(value, exp.Literal):
                 self.named.append((parameter.label_column, value.this))
         inner = Env(relations, scalars, trusted=trusted, placeholders=env.placeholders, lake=lake)
         for parameter in query.parameters:

@@ -63,6 +63,9 @@ class Host(Protocol):
     def shown(self, text: str) -> str:
         """A relation argument as a reader understands it, without names that the session made up."""
 
+    def is_closed(self, name: str) -> bool:
+        """Whether a registered relation is a view of perceived labels that only audits read."""
+
     def is_own(self, name: str) -> bool:
         """Whether only the session itself can have made a name up."""
 

@@ -13,6 +13,7 @@
 -- param tau double[] = [0.5] : thresholds
 -- param groups relation = (SELECT image_id, 'all' AS label FROM images) : group relation (image_id, label)
 -- param min_count integer = 10 : rows that rest on fewer scores are suppressed
+-- param labels relation = labels : (image_id, attribute, value, score, annotator); label rows, in table labels or elsewhere
 WITH cuts AS (
   SELECT unnest($tau) AS tau
 ),

@@ -8,6 +8,8 @@
 -- param attribute varchar : attribute of labels, such as 'perceived_gender'
 -- param min_side double = 30 : shortest side of a box that counts, in pixels
 -- param annotator varchar = NULL : annotator of labels that count; NULL counts all
+-- param labels relation = labels : (image_id, detection_id, attribute, value, ...); label rows, in table labels or elsewhere
+-- param detections relation = detections : (detection_id, width, height, ...); the boxes that they are about
 -- kernel: roll_up
 WITH given AS (
   SELECT

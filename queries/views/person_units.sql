@@ -8,4 +8,6 @@
 -- param attribute varchar : attribute of labels, such as 'perceived_gender'
 -- param min_side double = 30 : shortest side of a box that counts, in pixels
 -- param annotator varchar = NULL : annotator of labels that count; NULL counts all
-SELECT detection_id AS image_id, label FROM person_labels($attribute, $min_side, $annotator)
+-- param labels relation = labels : (image_id, detection_id, attribute, value, ...); label rows, in table labels or elsewhere
+-- param detections relation = detections : (detection_id, width, height, ...); the boxes that they are about
+SELECT detection_id AS image_id, label FROM person_labels($attribute, $min_side, $annotator, labels, detections)

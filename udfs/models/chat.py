@@ -8,7 +8,7 @@ from counterbalance.engine.errors import RequestError
 from counterbalance.udfs.models import transformer
 from counterbalance.udfs.models.meter import Meter
 from counterbalance.udfs.models.running import by_budget, inference
-from counterbalance.udfs.models.weights import digest, folder, need
+from counterbalance.udfs.models.weights import folder, need
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ _PIXELS_A_TOKEN: Final = 28 * 28
 
 def fingerprint(model: str, **_: Any) -> str:
     """Digest of a model's weights, vocabulary and chat template."""
-    return digest(folder(model, transformer.FILES))
+    return transformer.fingerprint(model, transformer.FILES)
 
 
 class Chat:

@@ -186,7 +186,7 @@ def _begun(model: str, folder: Path, config: Any, overlay: Mapping[str, Any]) ->
     if found is None:
         raise RequestError(
             f"{folder} holds no .safetensors file",
-            code="E8159",
+            code="E8156",
             hint="weights in other formats are not read: save them with safetensors.torch.save_file",
         )
     config = config if isinstance(config, dict) else {}
@@ -363,6 +363,6 @@ def _damaged(file: Path, error: Exception) -> RequestError:
     said = " ".join(str(error).split())[:200]
     return RequestError(
         f"{file} does not hold the weights of this model: {said}",
-        code="E8158",
+        code="E8156",
         hint="the file is damaged, or belongs to another architecture; fetch or train it again",
     )

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
 from counterbalance.engine.images import ImageError, decode
+from counterbalance.engine.sql.sources import bytes_of
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
@@ -25,13 +26,19 @@ if TYPE_CHECKING:
 
     Box = tuple[float, float, float, float]
 
-PERSON: Final = "person"
 MIN_IMAGES: Final = 10
 """Images that a class must be seen on, so that every split has one."""
 _BYTES: Final = "image"
 _AT_ONCE: Final = 64
-_BOXES: Final = "d.image_id, d.x, d.y, d.width, d.height, d.category = 'person' AND d.is_crowd IS NOT TRUE AS is_person"
-_NO_BOXES: Final = "NULL::BIGINT AS image_id, NULL AS x, NULL AS y, NULL AS width, NULL AS height, false AS is_person"
+_BOXES: Final = """\
+  d.image_id, d.x, d.y, d.width, d.height, d.category = 'person' AND d.is_crowd IS NOT TRUE AS is_person, i.sha256
+FROM {relation} AS l
+LEFT JOIN detections AS d ON d.detection_id = l.detection_id
+LEFT JOIN images AS i ON i.image_id = d.image_id"""
+_NO_BOXES: Final = """\
+  CAST(NULL AS BIGINT) AS image_id, CAST(NULL AS FLOAT) AS x, CAST(NULL AS FLOAT) AS y, CAST(NULL AS FLOAT) AS width,
+  CAST(NULL AS FLOAT) AS height, false AS is_person, CAST(NULL AS VARCHAR) AS sha256
+FROM {relation} AS l"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,7 @@ class Labelled:
         classes: Names of the classes, sorted.
         labels: Number of each one's class, int64.
         boxes: x, y, width, height in pixels, float64 (rows, 4); NaN where there is no box of a person.
+        pictures: Hex digest of each one's image as stored, where the lake has it.
     """
 
     ids: NDArray[np.int64]
@@ -51,6 +59,7 @@ class Labelled:
     classes: tuple[str, ...]
     labels: NDArray[np.int64]
     boxes: NDArray[np.float64]
+    pictures: tuple[str | None, ...]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -60,11 +69,12 @@ class Labelled:
         left = np.unique(self.labels[keep])
         classes = tuple(self.classes[i] for i in left)
         labels = np.searchsorted(left, self.labels[keep]).astype(np.int64)
-        return Labelled(self.ids[keep], self.images[keep], classes, labels, self.boxes[keep])
+        pictures = tuple(p for p, kept in zip(self.pictures, keep, strict=True) if kept)
+        return Labelled(self.ids[keep], self.images[keep], classes, labels, self.boxes[keep], pictures)
 
     def digest(self) -> str:
         """Of all of it: another label or box, another digest."""
-        sha = hashlib.sha256(repr(self.classes).encode())
+        sha = hashlib.sha256(repr((self.classes, self.pictures)).encode())
         for part in (self.ids, self.images, self.labels, self.boxes):
             sha.update(np.ascontiguousarray(part).tobytes())
         return sha.hexdigest()[:16]
@@ -87,7 +97,7 @@ def read(session: Session, relation: str, attribute: str) -> Labelled:
     if missing := {"detection_id", "value"} - columns:
         raise RequestError(
             f"{relation} has no column {sorted(missing)[0]!r}",
-            code="E8150",
+            code="E8151",
             hint="labels are rows of (detection_id, value), with one label a box",
         )
     rows = _rows(session, relation, attribute, named="attribute" in columns)
@@ -105,13 +115,11 @@ def read(session: Session, relation: str, attribute: str) -> Labelled:
 
 
 def _rows(session: Session, relation: str, attribute: str, *, named: bool) -> pa.Table:
-    known = "detections" in session.names()
-    where = " AND l.attribute = $attribute" if named else ""
+    parts = _BOXES if {"detections", "images"} <= set(session.names()) else _NO_BOXES
     text = (
-        f"SELECT DISTINCT CAST(l.detection_id AS BIGINT) AS detection_id, CAST(l.value AS VARCHAR) AS value, "
-        f"{_BOXES if known else _NO_BOXES} FROM {relation} AS l "
-        f"{'LEFT JOIN detections AS d ON d.detection_id = l.detection_id ' if known else ''}"
-        f"WHERE l.detection_id IS NOT NULL AND l.value IS NOT NULL{where}"
+        "SELECT DISTINCT CAST(l.detection_id AS BIGINT) AS detection_id, CAST(l.value AS VARCHAR) AS value,\n"
+        f"{parts.format(relation=relation)}\nWHERE l.detection_id IS NOT NULL AND l.value IS NOT NULL"
+        f"{' AND l.attribute = $attribute' if named else ''}"
     )
     return session.sql(text, {"attribute": attribute} if named else {}).to_arrow()
 
@@ -134,13 +142,14 @@ def _sorted(rows: pa.Table) -> Labelled:
     values = rows["value"].to_pylist()
     classes = tuple(sorted(set(values)))
     number = {c: i for i, c in enumerate(classes)}
-    image = rows["image_id"].to_numpy()
-    images = np.where(rows["image_id"].is_null(), -1 - ids, np.nan_to_num(image).astype(np.int64))
+    column = rows["image_id"]
+    images = np.where(column.is_null().to_numpy(), -1 - ids, column.fill_null(0).to_numpy()).astype(np.int64)
     person = rows["is_person"].fill_null(value=False).to_numpy()
     boxes = np.full((len(ids), 4), np.nan)
     for i, name in enumerate(("x", "y", "width", "height")):
         boxes[person, i] = rows[name].cast(pa.float64()).to_numpy()[person]
-    return Labelled(ids, images, classes, np.array([number[v] for v in values], np.int64), boxes)
+    labels = np.array([number[v] for v in values], np.int64)
+    return Labelled(ids, images, classes, labels, boxes, tuple(rows["sha256"].to_pylist()))
 
 
 def require_enough(labelled: Labelled, images: NDArray[np.int64] | None = None) -> None:
@@ -182,12 +191,21 @@ class Pictures:
         self.unreadable = 0
         self._stored: tuple[Any, str] | None = None
         name = "images" if relation is None else relation.strip()
-        version = session.versions.get(name.lower())
-        dataset = None if version is None else tables.open_table(location, name.lower(), version)
+        self._version = session.versions.get(name.lower())
+        dataset = None if self._version is None else tables.open_table(location, name.lower(), self._version)
         if dataset is not None:
-            self._stored = dataset, _column_of_bytes(dataset.schema, name)
+            self._stored = dataset, _column_of_bytes(bytes_of(dataset), name)
         elif relation is None:
-            raise _none("this lake has no images")
+            raise none("this lake has no images")
+        elif "detection_id" not in session.sql(f"SELECT * FROM {relation}").columns:
+            raise none(f"{relation} has no column 'detection_id'")
+
+    def digest(self) -> str:
+        """Tells one relation of pictures from another, and a stored one from what it was; crops are told by their labels."""
+        if self._relation is None:
+            return "crops"
+        versions = self._version if self._stored is not None else sorted(self._session.versions.items())
+        return hashlib.sha256(f"{self._relation} {versions}".encode()).hexdigest()[:16]
 
     def __call__(self, labelled: Labelled) -> Iterator[tuple[int, Image]]:
         """Row numbers in ``labelled`` with their decoded pictures; rows without one, or with one that is broken, are left out."""
@@ -225,9 +243,7 @@ class Pictures:
             yield from self._bytes("detection_id", ids)
             return
         found = self._session.sql(f"SELECT * FROM {self._relation}")
-        name = _column_of_bytes(found.schema, str(self._relation))
-        if "detection_id" not in found.columns:
-            raise _none(f"{self._relation} has no column 'detection_id'")
+        name = _column_of_bytes([f.name for f in found.schema if pa.types.is_binary(f.type)], str(self._relation))
         chosen = self._session.sql(f'SELECT detection_id, "{name}" AS image FROM {self._relation}')
         for batch in chosen.to_batches():
             yield from zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
@@ -236,7 +252,7 @@ class Pictures:
         """Bytes by key, in the order in which they are stored."""
         dataset, column = self._stored or (None, "")
         if dataset is None or key not in dataset.schema.names:
-            raise _none(f"{self._relation} has no column {key!r}")
+            raise none(f"{self._relation} has no column {key!r}")
         places = _places(dataset, key, ids)
         for start in range(0, len(places), _AT_ONCE):
             chunk = ", ".join(str(p) for p in places[start : start + _AT_ONCE])
@@ -259,15 +275,12 @@ def _places(dataset: Any, key: str, ids: Sequence[int]) -> list[int]:
     return sorted(np.concatenate(found).tolist()) if found else []
 
 
-def _column_of_bytes(schema: pa.Schema, name: str) -> str:
-    from counterbalance.engine.sql.sources import is_bytes
-
-    found = [f.name for f in schema if is_bytes(f)]
+def _column_of_bytes(found: Sequence[str], name: str) -> str:
     if _BYTES in found or len(found) == 1:
         return _BYTES if _BYTES in found else str(found[0])
     if found:
-        raise _none(f"{name} has several columns of bytes ({', '.join(found)}), and none is called 'image'")
-    raise _none(f"{name} has no column of pictures")
+        raise none(f"{name} has several columns of bytes ({', '.join(found)}), and none is called 'image'")
+    raise none(f"{name} has no column of pictures")
 
 
 def crop(picture: Image, box: Box) -> Image | None:
@@ -284,15 +297,10 @@ def crop(picture: Image, box: Box) -> Image | None:
     return picture.crop((left, top, right, bottom)) if left < right and top < bottom else None
 
 
-def _none(why: str) -> RequestError:
+def none(why: str) -> RequestError:
+    """There are no pictures."""
     return RequestError(
         f"no pictures to learn from: {why}",
         code="E8154",
         hint="ingest with --store-images, or give --images a relation of (detection_id, image)",
     )
-
-
-def no_pictures(why: str, counts: Mapping[str, int]) -> RequestError:
-    """None of the labels has a picture."""
-    told = ", ".join(f"{n:,} {name}" for name, n in counts.items() if n)
-    return _none(f"{why} ({told})" if told else why)

@@ -6,9 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from counterbalance.engine.errors import RequestError
-from counterbalance.udfs.models.weights import CHECKPOINT, need
+from counterbalance.udfs.models.weights import CHECKPOINT, digest, folder, need
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     Kind = Literal["IMAGE_TEXT_TO_TEXT", "SEQUENCE_CLASSIFICATION"]
@@ -22,6 +23,18 @@ NATIVE: Final = {
     "SEQUENCE_CLASSIFICATION": "finiteautomata/bertweet-base-sentiment-analysis, pysentimiento/bertweet-hate-speech",
 }
 """Models of each kind whose code is in transformers."""
+_BESIDE: Final = ("*.jinja", "*.codes")
+_AUTO: Final = {
+    "IMAGE_TEXT_TO_TEXT": "AutoModelForImageTextToText",
+    "SEQUENCE_CLASSIFICATION": "AutoModelForSequenceClassification",
+}
+
+
+def fingerprint(name: str, files: Sequence[str]) -> str:
+    """Digest of all that decides results of a checkpoint: weights, vocabulary, merges, chat template."""
+    path = folder(name, files)
+    beside = sorted(file for pattern in _BESIDE for file in path.glob(pattern))
+    return "-".join([digest(path), *(digest(file) for file in beside)])
 
 
 def load(path: Path, kind: Kind, device: str) -> Any:
@@ -38,10 +51,9 @@ def load(path: Path, kind: Kind, device: str) -> Any:
     transformers: Any = need("transformers", "models")
     torch: Any = need("torch", "models")
     _check(path, kind)
-    auto = {"IMAGE_TEXT_TO_TEXT": "AutoModelForImageTextToText"}.get(kind, "AutoModelForSequenceClassification")
     transformers.utils.logging.disable_progress_bar()
     dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
-    model = getattr(transformers, auto).from_pretrained(
+    model = getattr(transformers, _AUTO[kind]).from_pretrained(
         path, dtype=dtype, local_files_only=True, trust_remote_code=False, weights_only=True
     )
     return model.to(device).eval()

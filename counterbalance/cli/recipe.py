@@ -1,0 +1,223 @@
+"""``counterbalance recipe``: run a pipeline of declarations, refreshes and audits, or tell what it would cost."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from click.shell_completion import CompletionItem
+
+from counterbalance.cli import values
+from counterbalance.cli.base import declare
+from counterbalance.cli.options import connect, download_option, progress_option, udfs_option
+from counterbalance.cli.refresh import KEPT
+from counterbalance.shell.output import FORMATS
+
+if TYPE_CHECKING:
+    from counterbalance.engine.recipes.files import Recipe
+    from counterbalance.engine.recipes.model import RecipeReport, StepReport
+    from counterbalance.shell.output import OutputOptions
+
+EXAMPLES = (
+    "counterbalance recipe --list",
+    "counterbalance recipe laion.lake laion400m --dry-run --measure",
+    "counterbalance recipe laion.lake laion400m --param sample=2000 --until detect --device cuda",
+    'counterbalance recipe laion.lake laion400m --param gender_checkpoint=gender/ --sensitive "audit of depiction" --out results/',
+    "counterbalance recipe coco.lake my_recipe.sql --udfs my_udfs.py --json",
+)
+STOPPED: Final = 3
+_SUFFIXES: Final = {"markdown": "md", "table": "txt"}
+
+
+def _names(_context: click.Context, _argument: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from counterbalance.engine.recipes.files import recipes
+
+    return [CompletionItem(n, help=r.doc) for n, r in recipes().items() if n.startswith(incomplete)]
+
+
+@declare("recipe", examples=EXAMPLES, short_help="Run a pipeline over a lake, or tell what it would cost.")
+@click.argument("lake", required=False, type=click.Path())
+@click.argument("name", required=False, shell_complete=_names)
+@click.option("--list", "list_", is_flag=True, help="List all recipes with their parameters and steps.")
+@click.option("-p", "--param", "params", multiple=True, metavar="NAME=VALUE", help="Value of a parameter.")
+@click.option("--dry-run", is_flag=True, help="Tell what would be done and how long it would take; change nothing.")
+@click.option("--measure", is_flag=True, help="In a dry run, try functions on 32 rows where no run tells their speed.")
+@click.option("--until", metavar="STEP", help="Stop after this step.")
+@click.option("--sensitive", metavar="PURPOSE", help="Read perceived labels; PURPOSE goes into the access log.")
+@click.option("--retry-errors", is_flag=True, help="Try rows again whose function failed.")
+@click.option(
+    "--executor", default="local", show_default=True, metavar="NAME", help="local, inline, ray, or an installed one."
+)
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Worker processes.  [default: one a device]")
+@click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:0 …")
+@click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Rows a function gets at once.")
+@udfs_option
+@download_option
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write results to DIR, a file a step.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), help="Format of results.  [default: table; csv in --out]")
+@click.option("--json", "as_json", is_flag=True, help="Print the report, results included, as one JSON document.")
+@progress_option
+def command(
+    lake: str | None,
+    name: str | None,
+    *,
+    list_: bool,
+    params: tuple[str, ...],
+    dry_run: bool,
+    measure: bool,
+    until: str | None,
+    sensitive: str | None,
+    udfs: tuple[str, ...],
+    out: Path | None,
+    format_: str | None,
+    as_json: bool,
+    progress: str,
+    **refresh: Any,
+) -> int:
+    """Run the recipe NAME (or a file NAME.sql) over LAKE, step by step.
+
+    Every step leaves alone what is done already, so that a recipe that was stopped goes on when it is run again. What
+    steps do is told on stderr, their results go to stdout. Exit codes: 0 done; 1 a step failed; 3 it stopped at a step
+    that needs a parameter; 75 another refresh is running; 130 interrupted.
+    """
+    if list_:
+        return _list(as_json=as_json)
+    if lake is None or name is None:
+        raise click.UsageError("give a LAKE and the NAME of a recipe, or --list")
+    from counterbalance.shell.progress import reporter
+    from counterbalance.shell.supervise import ends_in_time
+
+    shown = _Shown(out, format_, quiet=as_json)
+    given = {key: values.argument(text) for key, text in values.pairs(params, "NAME=VALUE").items()}
+    try:
+        with ends_in_time(KEPT), reporter(progress) as report:
+            done = connect(lake).recipe(
+                name,
+                given,
+                dry_run=dry_run,
+                measure=measure,
+                until=until,
+                sensitive=sensitive,
+                udfs=udfs,
+                progress=report,
+                tell=None if dry_run else shown.step,
+                refresh={k: v for k, v in refresh.items() if v not in (None, False)},
+            )
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{KEPT}\n")
+        raise
+    if as_json:
+        _print_json(done)
+    elif dry_run:
+        _print_plan(done)
+    return STOPPED if done.state == "stopped" else 0
+
+
+class _Shown:
+    """Steps as they end: what they did on stderr, their rows on stdout or in files."""
+
+    def __init__(self, folder: Path | None, format_: str | None, *, quiet: bool) -> None:
+        self._folder, self._format, self._quiet = folder, format_, quiet
+
+    def step(self, report: StepReport) -> None:
+        """Show one step."""
+        if report.state == "planned":
+            sys.stderr.write(f"{report.step}: {report.doc}\n")
+            return
+        took = f" ({report.seconds:.1f} s)" if report.seconds is not None and report.seconds >= 0.05 else ""
+        sys.stderr.write(f"  {report.message}{took}\n")
+        if report.hint is not None:
+            sys.stderr.write(f"hint: {report.hint}\n")
+        for number, rows in enumerate(report.results, 1):
+            self._rows(report.step if number == 1 else f"{report.step}_{number}", rows)
+
+    def _rows(self, name: str, rows: Any) -> None:
+        from counterbalance.shell import errors, output
+
+        if self._quiet and self._folder is None:
+            return
+        options = self._options(name)
+        if options.path is not None:
+            options.path.parent.mkdir(parents=True, exist_ok=True)
+        written = output.write(rows.to_reader(), options)
+        if options.path is not None:
+            sys.stderr.write(f"  {rows.num_rows:,} rows written to {options.path}\n")
+        for text in written.notes:
+            errors.note(text)
+
+    def _options(self, name: str) -> OutputOptions:
+        from counterbalance.shell.output import OutputOptions
+
+        if self._folder is None:
+            return OutputOptions(self._format or "table")
+        chosen = self._format or "csv"
+        return OutputOptions(chosen, self._folder / f"{name}.{_SUFFIXES.get(chosen, chosen)}")
+
+
+def _print_json(done: RecipeReport) -> None:
+    import json
+
+    click.echo(json.dumps(done.to_dict(), default=str))
+
+
+def _print_plan(done: RecipeReport) -> None:
+    from counterbalance.shell import errors, present
+
+    present.facts([_planned(s) for s in done.steps])
+    known = [s.seconds for s in done.steps if s.seconds is not None]
+    total = f"about {_time(sum(known))} where the speed is known" if known else "no speed is known yet"
+    errors.note(f"{total}; --measure tries functions on a few rows")
+
+
+def _planned(report: StepReport) -> dict[str, str | int | None]:
+    speed = report.rows_per_second
+    return {
+        "step": report.step,
+        "does": report.message or "nothing: done already",
+        "rows": report.rows,
+        "rows/s": None if speed is None else f"{speed:,.0f}" if speed >= 10 else f"{speed:.2g}",
+        "time": None if report.seconds is None else _time(report.seconds),
+        "measured": report.basis or None,
+    }
+
+
+def _time(seconds: float) -> str:
+    """A length of time for eyes.
+
+    Example:
+        >>> _time(0.4), _time(90), _time(7300), _time(300000)
+        ('0.4 s', '1.5 min', '2.0 h', '3.5 d')
+    """
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"
+
+
+def _list(*, as_json: bool) -> int:
+    import json
+
+    from counterbalance.engine.recipes.files import recipes
+
+    found = recipes()
+    if as_json:
+        click.echo(json.dumps([_fields(r) for r in found.values()]))
+        return 0
+    click.echo("\n\n".join(_described(r) for r in found.values()))
+    return 0
+
+
+def _fields(recipe: Recipe) -> dict[str, Any]:
+    parameters = [{"name": p.name, "type": p.type, "default": p.default, "doc": p.doc} for p in recipe.parameters]
+    steps = [{"step": s.name, "doc": s.doc} for s in recipe.steps]
+    fields = {"name": recipe.name, "doc": recipe.doc, "text": recipe.text, "source": recipe.source}
+    return {**fields, "parameters": parameters, "steps": steps}
+
+
+def _described(recipe: Recipe) -> str:
+    lines = [f"{recipe.name}: {recipe.doc}", f"  source: {recipe.source}", "  parameters:"]
+    lines += [f"    {p.name} {p.type}{'' if p.default is None else f' = {p.default}'}: {p.doc}" for p in recipe.parameters]
+    lines += ["  steps:", *(f"    {s.name}: {s.doc}" for s in recipe.steps)]
+    return "\n".join(lines)

@@ -1,0 +1,128 @@
+"""What running a recipe would do, and how long it would take: rows to compute, times a rate that was measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from counterbalance.engine import manage
+from counterbalance.engine.catalog import declare
+from counterbalance.engine.catalog.planning import Catalog
+from counterbalance.engine.recipes import actions, rates, values
+from counterbalance.engine.recipes.model import StepReport
+from counterbalance.engine.refresh import runner as refreshing
+from counterbalance.engine.sql import statements
+from counterbalance.engine.store import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from counterbalance.engine.lake import Lake
+    from counterbalance.engine.recipes.files import Recipe, Step
+    from counterbalance.engine.recipes.rates import Rate
+    from counterbalance.engine.recipes.runner import Running
+
+Declaring = statements.AddColumn | statements.CreateView | statements.CreateIndex
+
+
+class Estimate:
+    """Plans steps without changing anything.
+
+    Args:
+        lake: The lake.
+        recipe: What is planned.
+        literals: Its parameters.
+        how: Options; ``measure`` runs functions on a few rows.
+    """
+
+    def __init__(self, lake: Lake, recipe: Recipe, literals: Mapping[str, str | None], how: Running) -> None:
+        self._lake, self._recipe, self._literals, self._how = lake, recipe, literals, how
+        self._catalog = Catalog(lake.location)
+        self._rates = rates.Rates(self._catalog, measure=how.measure, device=str(how.refresh.get("device", "cpu")))
+        self._planned: dict[str, Declaring] = {}
+
+    def steps(self, steps: Sequence[Step]) -> list[StepReport]:
+        """A report for every step, whose ``seconds`` are the estimate, ``None`` where it is not known."""
+        return [self._step(step) for step in steps]
+
+    def _step(self, step: Step) -> StepReport:
+        report = StepReport(step.name, step.doc, "planned")
+        try:
+            for text in step.statements:
+                self._statement(values.put(text, self._recipe, self._literals), report)
+        except values.MissingError as missing:
+            report.state, report.message, report.hint = "stopped", missing.message, missing.hint
+            report.rows = report.rows_per_second = report.seconds = None
+        return report
+
+    def _statement(self, text: str, report: StepReport) -> None:
+        call = actions.read(text)
+        statement = None if call is not None else statements.read(text)
+        if call is not None:
+            actions.find(call.name)
+            _note(report, f"call {call.name}")
+        elif isinstance(statement, statements.Refresh):
+            self._refresh(statement, report)
+        elif isinstance(statement, statements.AddColumn | statements.CreateView | statements.CreateIndex):
+            self._declare(statement, report)
+        else:
+            _note(report, "query" if statement is None else "drop")
+
+    def _declare(self, statement: Declaring, report: StepReport) -> None:
+        target = _target(statement)
+        if target in self._catalog.definitions.by_target:
+            same = {statements.AddColumn: declare.add_column, statements.CreateView: declare.create_view}
+            if statement.if_not_exists and type(statement) in same:
+                same[type(statement)](self._lake.location, statement)  # what is there already is compared, and no more
+            return
+        self._planned[target] = statement
+        _note(report, f"declare {target}")
+
+    def _refresh(self, statement: statements.Refresh, report: StepReport) -> None:
+        stages = list(self._stages(statement))
+        for target, rows, rate in stages:
+            _note(report, f"refresh {target}")
+            if rate is not None:
+                report.rows_per_second, report.basis = rate.rows_per_second, rate.basis
+            if rows is not None:
+                report.rows = (report.rows or 0) + rows
+        seconds = [rows / rate.rows_per_second if rows else 0.0 for _, rows, rate in stages if rate and rows is not None]
+        columns = [target for target, _, _ in stages if "." in target]
+        if columns and len(seconds) == len(columns):
+            report.seconds = sum(seconds)
+
+    def _stages(self, statement: statements.Refresh) -> Iterator[tuple[str, int | None, Rate | None]]:
+        """What a refresh would do: target, rows where they are known, rate of a column where it is."""
+        known = self._catalog.definitions.by_target
+        tables_ = {d.table for d in known.values()}
+        there = [t for t in statement.targets if t in known or t in tables_]
+        if there or statement.all:
+            done = refreshing.refresh(
+                self._lake.location, there, manage.options(self._how.refresh, self._how.udfs), dry_run=True
+            )
+            for stage in done.stages:
+                if stage.reason:
+                    rows = stage.rows if stage.kind == "column" else None
+                    rate = self._rates.of(known[stage.target].table, known[stage.target].sql, stage.target)
+                    yield stage.target, rows, rate if stage.kind == "column" else None
+        for target, planned in self._planned.items():
+            if statement.all or target in statement.targets:
+                yield self._new(target, planned)
+
+    def _new(self, target: str, planned: Declaring) -> tuple[str, int | None, Rate | None]:
+        if not isinstance(planned, statements.AddColumn):
+            return target, None, None
+        dataset = tables.open_table(self._lake.location, planned.table)
+        rows = None if dataset is None else int(dataset.count_rows())
+        return target, rows, self._rates.of(planned.table, planned.expression, target)
+
+
+def _target(statement: Declaring) -> str:
+    if isinstance(statement, statements.AddColumn):
+        return f"{statement.table}.{statement.name}"
+    if isinstance(statement, statements.CreateView):
+        return statement.name
+    return statement.name or f"{statement.table}_{statement.columns[0]}_{statement.kind}"
+
+
+def _note(report: StepReport, text: str) -> None:
+    report.message = f"{report.message}, {text}" if report.message else text

@@ -1,0 +1,95 @@
+"""How fast a column is computed: told by its own runs, by those of the same functions elsewhere, or tried on a few rows."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from counterbalance.engine.catalog import meta
+from counterbalance.engine.errors import CounterbalanceError
+from counterbalance.engine.executors import devices
+from counterbalance.engine.sql.expression import Evaluator, analyse
+from counterbalance.engine.store import tables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from counterbalance.engine.catalog.planning import Catalog
+    from counterbalance.engine.sql.expression import Expression
+
+TRIED_ROWS: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A rate, and where it was measured."""
+
+    rows_per_second: float
+    basis: str
+
+
+class Rates:
+    """Rates of columns of one lake.
+
+    Args:
+        catalog: The lake.
+        measure: Run functions on ``TRIED_ROWS`` rows where no run tells.
+        device: Where they are run then.
+    """
+
+    def __init__(self, catalog: Catalog, *, measure: bool = False, device: str = "cpu") -> None:
+        self._catalog, self._measure, self._device = catalog, measure, device
+        self._runs: dict[str, Rate] = {}
+        for row in meta.read(catalog.location, "runs").to_pylist():
+            if row["kind"] == "refresh" and row["state"] == "finished" and row["rows_read"] and row["seconds"]:
+                told = f"{row['target']}, run of {row['at']:%Y-%m-%d %H:%M} UTC"
+                self._runs[row["target"]] = Rate(row["rows_read"] / row["seconds"], told)
+
+    def of(self, table: str, sql: str, target: str) -> Rate | None:
+        """The rate of a column: of its newest run, of the newest of the same functions, or measured; ``None`` if unknown."""
+        if target in self._runs:
+            return self._runs[target]
+        called = self._functions(table, sql)
+        for other in reversed(self._runs):  # the newest come last
+            definition = self._catalog.definitions.by_target.get(other)
+            if called and definition is not None and definition.kind == "column":
+                if self._functions(definition.table, definition.sql) == called:
+                    return self._runs[other]
+        return self._tried(table, sql) if self._measure else None
+
+    def _functions(self, table: str, sql: str) -> set[str]:
+        expression = self._analysed(table, sql)
+        return set() if expression is None else {c.function for c in expression.calls}
+
+    def _analysed(self, table: str, sql: str) -> Expression | None:
+        try:
+            return analyse(sql, table, list(self._catalog.types(table)))
+        except CounterbalanceError:  # it stands on what is not there yet
+            return None
+
+    def _tried(self, table: str, sql: str) -> Rate | None:
+        expression = self._analysed(table, sql)
+        rows = None if expression is None else self._rows(table, expression)
+        if expression is None or rows is None or not rows.num_rows:
+            return None
+        evaluator = Evaluator(expression, {f.name: f.type for f in rows.schema})
+        try:
+            evaluator.open(devices.available(self._device, wants=expression.device == "auto")[0])
+            started = time.monotonic()
+            evaluator(rows)
+            seconds = max(time.monotonic() - started, 1e-9)
+        finally:
+            evaluator.close()
+        return Rate(rows.num_rows / seconds, f"measured on {rows.num_rows} rows")
+
+    def _rows(self, table: str, expression: Expression) -> pa.RecordBatch | None:
+        """The first rows, with what the expression reads; ``None`` where not all of it is computed yet."""
+        dataset = tables.open_table(self._catalog.location, table)
+        if dataset is None or not set(expression.columns) <= set(dataset.schema.names):
+            return None
+        batches = dataset.scanner(
+            columns=list(expression.columns), limit=TRIED_ROWS, blob_handling="all_binary", scan_in_order=True
+        ).to_table()
+        found = batches.combine_chunks().to_batches()
+        return found[0] if found else None
