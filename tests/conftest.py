@@ -367,3 +367,29 @@ def row_function() -> Iterator[Callable[..., RowFunction]]:
     yield make
     for name in made:
         functions._registry.pop(name, None)
+
+
+@pytest.fixture(scope="session")
+def tiny_clip(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Make a folder with a CLIP model of 16 dimensions, 32 x 32 pixels and 16 tokens, weights by seed; skips without open_clip."""
+    import json
+
+    torch = pytest.importorskip("torch")
+    open_clip = pytest.importorskip("open_clip")
+    from safetensors.torch import save_file
+
+    def make(seed: int = 0, preprocess: Mapping[str, Any] | None = None, **vision: Any) -> Path:
+        config = {
+            "embed_dim": 16,
+            "vision_cfg": {"image_size": 32, "layers": 2, "width": 32, "head_width": 16, "patch_size": 8, **vision},
+            "text_cfg": {"context_length": 16, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2},
+        }
+        folder: Path = tmp_path_factory.mktemp("clip")
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            save_file(open_clip.CLIP(**config).state_dict(), folder / "open_clip_model.safetensors")
+        described = {"model_cfg": config, "preprocess_cfg": dict(preprocess or {})}
+        (folder / "open_clip_config.json").write_text(json.dumps(described))
+        return folder
+
+    return make

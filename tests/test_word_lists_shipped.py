@@ -18,6 +18,8 @@ SIZES = {
     "gender_gensynth_paper": 28,
     "gender_pairs": 54,
     "gender_words": 46,
+    "label_options": 12,
+    "label_prompts": 2,
     "stop_words": 235,
 }
 

@@ -94,11 +94,11 @@ def sample(lake: Lake, session: Session, most: int = 12, *, blur: bool = False) 
     rows = session.sql(SAMPLE_SQL, most=most).to_arrow().to_pylist()
     if not rows:
         return [], ["This lake stores no pictures; ingest with --store-images to see some here."]
-    stored = _bytes(lake, session, [r["image_id"] for r in rows])
-    boxes = _boxes(session, [r["image_id"] for r in rows])
+    stored = stored_bytes(lake, session, [r["image_id"] for r in rows])
+    boxes = boxes_of(session, [r["image_id"] for r in rows])
     found, broken = [], 0
     for row in rows:
-        frames = _frames(boxes.get(row["image_id"], []), row["width"], row["height"])
+        frames = frames_of(boxes.get(row["image_id"], []), row["width"], row["height"])
         picture = _decoded(stored.get(row["image_id"]))
         if picture is None:
             broken += 1
@@ -115,7 +115,8 @@ def sample(lake: Lake, session: Session, most: int = 12, *, blur: bool = False) 
     return found, notes
 
 
-def _bytes(lake: Lake, session: Session, ids: Sequence[int]) -> Mapping[int, bytes | None]:
+def stored_bytes(lake: Lake, session: Session, ids: Sequence[int]) -> Mapping[int, bytes | None]:
+    """Encoded pictures by image id, in the versions that a session reads."""
     from counterbalance.engine.store import tables
 
     version = session.versions.get("images")
@@ -130,7 +131,8 @@ def _bytes(lake: Lake, session: Session, ids: Sequence[int]) -> Mapping[int, byt
     return dict(zip(rows["image_id"].to_pylist(), rows["image"].to_pylist(), strict=True))
 
 
-def _boxes(session: Session, ids: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+def boxes_of(session: Session, ids: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+    """Boxes by image id: category, x, y, width and height in pixels, is_crowd."""
     wanted = ", ".join(str(i) for i in ids)
     text = (
         "SELECT image_id, category, x, y, width, height, is_crowd FROM detections "
@@ -142,7 +144,8 @@ def _boxes(session: Session, ids: Sequence[int]) -> dict[int, list[dict[str, Any
     return found
 
 
-def _frames(rows: Sequence[Mapping[str, Any]], width: int | None, height: int | None) -> list[Frame]:
+def frames_of(rows: Sequence[Mapping[str, Any]], width: int | None, height: int | None) -> list[Frame]:
+    """Boxes in parts of a picture of that size; none where the size is unknown."""
     if not width or not height:
         return []
     sides = ("x", "y", "width", "height")
@@ -180,14 +183,14 @@ def _thumbnail(row: Mapping[str, Any], picture: Image, frames: Sequence[Frame], 
     if blur:
         people = [f.head() for f in frames if f.category == "person"]
         for frame in people if frames else [Frame("", 0, 0, 1, 1)]:
-            _blur(picture, frame)
+            blur_frame(picture, frame)
     buffer = io.BytesIO()
     picture.save(buffer, "JPEG", quality=QUALITY, optimize=True)
     uri = "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
     return Picture(row["image_id"], uri, picture.width, picture.height, plain(row["caption"] or ""), frames)
 
 
-def _blur(picture: Image, frame: Frame) -> None:
+def blur_frame(picture: Image, frame: Frame) -> None:
     """Leave five blocks across, smoothed: nothing of a face remains in the pixels."""
     from PIL import Image, ImageFilter
 

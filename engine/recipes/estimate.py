@@ -59,13 +59,13 @@ class Estimate:
         statement = None if call is not None else statements.read(text)
         if call is not None:
             actions.find(call.name)
-            _note(report, f"call {call.name}")
+            report.does("call", call.name)
         elif isinstance(statement, statements.Refresh):
             self._refresh(statement, report)
         elif isinstance(statement, statements.AddColumn | statements.CreateView | statements.CreateIndex):
             self._declare(statement, report)
         else:
-            _note(report, "query" if statement is None else "drop")
+            report.does("ask" if statement is None else "drop", "" if statement is None else statement.name)
 
     def _declare(self, statement: Declaring, report: StepReport) -> None:
         target = _target(statement)
@@ -75,12 +75,13 @@ class Estimate:
                 same[type(statement)](self._lake.location, statement)  # what is there already is compared, and no more
             return
         self._planned[target] = statement
-        _note(report, f"declare {target}")
+        report.does("make", target)
 
     def _refresh(self, statement: statements.Refresh, report: StepReport) -> None:
         stages = list(self._stages(statement))
         for target, rows, rate in stages:
-            _note(report, f"refresh {target}")
+            if target not in self._planned:
+                report.does("refresh", target)
             if rate is not None:
                 report.rows_per_second, report.basis = rate.rows_per_second, rate.basis
             if rows is not None:
@@ -122,7 +123,3 @@ def _target(statement: Declaring) -> str:
     if isinstance(statement, statements.CreateView):
         return statement.name
     return statement.name or f"{statement.table}_{statement.columns[0]}_{statement.kind}"
-
-
-def _note(report: StepReport, text: str) -> None:
-    report.message = f"{report.message}, {text}" if report.message else text

@@ -50,6 +50,22 @@ class StepReport:
         if rows:
             self.rows = (self.rows or 0) + rows
 
+    def does(self, verb: str, what: str) -> None:
+        """Tell of one more thing that would be done; what has the same verb is listed behind it.
+
+        Example:
+            >>> report = StepReport("one", "does two things")
+            >>> report.does("make", "a"), report.does("make", "b"), report.does("ask", "")
+            (None, None, None)
+            >>> report.message
+            'make a, b; ask'
+        """
+        last = self.message.rpartition("; ")[2].split(" ", maxsplit=1)[0]
+        if last != verb:
+            self.message += "; " * bool(self.message) + f"{verb} {what}".rstrip()
+        elif what:
+            self.message += f", {what}"
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready fields; the rows of its queries as lists of objects."""
         fields = ("step", "doc", "state", "message", "rows", "rows_per_second", "seconds", "basis", "hint")

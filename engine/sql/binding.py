@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +87,9 @@ def register_function(
             raise
         result = _whole(result) if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result, returns)
         return result if result.type == returns else result.cast(returns)
+
+    places = [inspect.Parameter(f"column_{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(len(arrays))]
+    call.__signature__ = inspect.Signature(places)  # type: ignore[attr-defined]  # DuckDB counts them
 
     import duckdb
     from duckdb.func import FunctionNullHandling, PythonUDFType

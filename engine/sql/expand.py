@@ -526,7 +526,7 @@ class Expander:
                 else:
                     rest.append(node.copy())
             else:
-                rest.append(exp.convert(parameter.default) if node is None else node.copy())
+                rest.append(exp.convert(parameter.default) if node is None else node)
         if not self._bind:
             return
         if answer(call, function, constants, self._host):

@@ -1,9 +1,9 @@
 -- hate_content_rate: How many of 100 scored texts or images a classifier finds hateful, at one or several thresholds.
 --
 -- rate = 100 * share of scored labels with P > tau (strictly) with Wilson's 95 % interval, in percent, for every
--- annotator (classifier), threshold and label. P is the column score of table labels, for the given attribute. It is
--- what a classifier thinks of a text, with its errors. Without groups all images count ('all'); with a group relation,
--- images with one clear perceived label.
+-- annotator (classifier), threshold and label. P is the column score of table labels, for the given attribute; the
+-- scores of a column of hate_scores() go in as labels, too. It is what a classifier thinks of a text, with its errors.
+-- Without groups all images count ('all'); with a group relation, images with one clear perceived label.
 --
 -- Rows with n under min_count are suppressed (NULL); no totals are given, so that nothing follows by subtraction.
 --

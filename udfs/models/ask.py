@@ -18,6 +18,7 @@ from counterbalance.engine.functions import Parameter, Partial, udf
 from counterbalance.udfs.models.chat import Chat, fingerprint
 from counterbalance.udfs.models.replies import LETTERS, meant, question, shuffled
 from counterbalance.udfs.models.running import pictures, rows_of
+from counterbalance.udfs.pictures import highlight
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,9 +81,9 @@ class ask:  # noqa: N801 - its name in SQL
         the options in the order it saw them.
 
     Raises:
-        NotFoundError: There are no weights of that name (E8102, E8103).
-        RequestError: An extra is missing (E8101), transformers has no such architecture (E8140), the model does something
-            else (E8141), or has no chat template (E8142).
+        NotFoundError: There are no weights of that name (E1102, E1103).
+        RequestError: An extra is missing (E3501), transformers has no such architecture (E3540), the model does something
+            else (E3541), or has no chat template (E3542).
 
     Source:
         Girrbach et al. (2025), labels by several multimodal models; ``label_prompt`` and ``label_options`` give questions.
@@ -135,7 +136,7 @@ class ask:  # noqa: N801 - its name in SQL
     returns=pa.string(),
     parameters=[
         _IMAGE,
-        *(Parameter(name, pa.float32()) for name in ("x", "y", "width", "height")),
+        *(Parameter(name, pa.float64()) for name in ("x", "y", "width", "height")),
         _MODEL,
         Parameter("prompt", pa.string(), default=DESCRIBE, constant=True),
     ],
@@ -158,7 +159,8 @@ class caption_person:  # noqa: N801 - its name in SQL
 
     Call with:
         image: Encoded pictures, binary; NULL gives NULL.
-        x: Left edge of the person's box in pixels of the picture as stored; NULL in any edge gives NULL.
+        x: Left edge of the person's box in pixels of the picture as stored; NULL in any edge gives NULL, and a box
+            outside of the picture is an error of its row.
         y: Top edge.
         width: Pixels.
         height: Pixels.
@@ -187,13 +189,10 @@ class caption_person:  # noqa: N801 - its name in SQL
 
     def __call__(self, image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.Array) -> Partial:
         """Descriptions of a batch."""
-        found, errors = pictures(image)
-        framed: dict[int, Image] = {}
-        for row, picture in found.items():
-            box = [edge[row].as_py() for edge in (x, y, width, height)]
-            if None not in box:
-                framed[row] = _framed(picture, box)
-        replies = _replies(self._chat, framed, dict.fromkeys(framed, self._prompt), CAPTION_TOKENS)
+        framed = highlight(image, x, y, width, height)
+        found, errors = pictures(framed.values)
+        errors |= framed.errors
+        replies = _replies(self._chat, found, dict.fromkeys(found, self._prompt), CAPTION_TOKENS)
         errors |= {row: "the model said nothing" for row, reply in replies.items() if not reply}
         return rows_of({row: reply for row, reply in replies.items() if reply}, errors, len(image), pa.string())
 
@@ -225,13 +224,3 @@ def _fault(options: Sequence[str | None]) -> str | None:
 
 def _cut(reply: str) -> str:
     return reply if len(reply) <= _CUT else reply[:_CUT] + "…"
-
-
-def _framed(picture: Image, box: Sequence[float]) -> Image:
-    """The picture with a red frame of three pixels around a box (x, y, width, height)."""
-    from PIL import ImageDraw
-
-    x, y, width, height = box
-    copy = picture.copy()
-    ImageDraw.Draw(copy).rectangle((x, y, x + max(width, 0), y + max(height, 0)), outline="red", width=3)
-    return copy

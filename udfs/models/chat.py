@@ -39,8 +39,8 @@ class Chat:
 
     Raises:
         NotFoundError: There are no such weights.
-        RequestError: transformers has no such architecture (E8140), it does something else (E8141), or the checkpoint has
-            no chat template (E8142).
+        RequestError: transformers has no such architecture (E3540), it does something else (E3541), or the checkpoint has
+            no chat template (E3542).
     """
 
     def __init__(self, name: str, device: str, role: str) -> None:
@@ -54,7 +54,7 @@ class Chat:
         self._tokenizer = self._processor.tokenizer
         if not (self._processor.chat_template or self._tokenizer.chat_template):
             raise RequestError(
-                f"{name} has no chat template", code="E8142", hint="take a model that was tuned to follow instructions"
+                f"{name} has no chat template", code="E3542", hint="take a model that was tuned to follow instructions"
             )
         if self._tokenizer.pad_token is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token

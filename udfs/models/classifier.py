@@ -8,84 +8,29 @@ names of models or sizes that would reach out or fill the memory are refused.
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
-from counterbalance.udfs.models import weights
+from counterbalance.engine.errors import CounterbalanceError, NotFoundError, RequestError
+from counterbalance.udfs.models import clip_names, weights
+from counterbalance.udfs.models.clip_pictures import Preparation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-    from PIL.Image import Image
+    from collections.abc import Mapping
 
 CONFIG: Final = "config.json"
 MODEL: Final = "model.safetensors"
 CARD: Final = "README.md"
 FORMAT: Final = "counterbalance classifier 1"
-_OPEN_CLIP: Final = "open_clip_config.json"
 _VISUAL: Final = "visual."
-_FILES: Final = (_OPEN_CLIP, "open_clip_model.safetensors", "model.safetensors")
 _LARGEST: Final = 65_536
+_WIDEST: Final = 2048
 _LONGEST: Final = 512
 _TEXT: Final = {"context_length": 1, "vocab_size": 2, "width": 8, "heads": 1, "layers": 1}
 """The smallest text tower: open_clip's public class makes both, and only the vision tower is kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Preparation:
-    """How a picture becomes the model's input: open_clip's evaluation transform, up to eight-bit pixels.
-
-    Args:
-        size: Height and width in pixels.
-        mean: By channel, of values in [0, 1].
-        std: By channel.
-        interpolation: ``"bicubic"`` or ``"bilinear"``.
-        resize_mode: ``"shortest"`` (then cut), ``"longest"`` (then padded) or ``"squash"``.
-        fill_color: Of the padding.
-    """
-
-    size: tuple[int, int]
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    interpolation: str = "bicubic"
-    resize_mode: str = "shortest"
-    fill_color: int = 0
-
-    def __call__(self, picture: Image) -> NDArray[Any]:
-        """Pixels, uint8 (height, width, 3)."""
-        import numpy as np
-
-        for step in self.transform().transforms[:-2]:
-            picture = step(picture)
-        return np.asarray(picture, np.uint8)
-
-    def transform(self) -> Any:
-        """open_clip's whole transform, the last two steps of which make a tensor and normalise it."""
-        open_clip: Any = weights.need("open_clip", "models")
-        return open_clip.image_transform(
-            self.size,
-            is_train=False,
-            mean=self.mean,
-            std=self.std,
-            resize_mode=self.resize_mode,
-            interpolation=self.interpolation,
-            fill_color=self.fill_color,
-        )
-
-    def tensor(self, pixels: NDArray[Any], device: str) -> Any:
-        """The model's input from pixels, float32 (rows, 3, height, width), as the last two steps would make it."""
-        torch: Any = weights.need("torch", "models")
-        values = torch.from_numpy(pixels).to(device).permute(0, 3, 1, 2).contiguous().to(torch.float32).div_(255)
-        mean, std = (torch.tensor(v, device=device).view(1, 3, 1, 1) for v in (self.mean, self.std))
-        return values.sub_(mean).div_(std)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON keeps it."""
-        return {n: list(v) if isinstance(v, tuple) else v for n in self.__slots__ for v in [getattr(self, n)]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +78,19 @@ class Beginning:
     digest: str
 
     def tower(self) -> Any:
-        """The tower with these weights; the text tower's are not read.
+        """The tower with these weights; the text tower's are left.
 
         Raises:
             RequestError: They do not fit.
         """
-        safetensors: Any = weights.need("safetensors", "models")
-        tower = self.architecture.build()
+        factory: Any = weights.need("open_clip.factory", "models")
         try:
-            with safetensors.safe_open(self.file, "pt") as stored:
-                state = {k.removeprefix(_VISUAL): stored.get_tensor(k) for k in stored.keys() if k.startswith(_VISUAL)}  # noqa: SIM118 - no mapping
-            tower.load_state_dict(state)
-        except (RuntimeError, OSError, safetensors.SafetensorError) as error:
+            tower = self.architecture.build()
+            stored = factory.load_state_dict(str(self.file), device="cpu", weights_only=True)
+            tower.load_state_dict({k.removeprefix(_VISUAL): v for k, v in stored.items() if k.startswith(_VISUAL)})
+        except CounterbalanceError:
+            raise
+        except Exception as error:  # what is wrong with a file, each reader says in its own way
             raise _damaged(self.file, error) from error
         return tower.float()
 
@@ -153,55 +99,35 @@ def beginning(model: str) -> Beginning:
     """Find a pretrained model.
 
     Args:
-        model: open_clip's ``name/pretrained``, ``hf-hub:owner/repository``, or a folder with ``open_clip_config.json`` and one
-            ``.safetensors`` file.
+        model: As ``clip_names.named`` takes it: open_clip's ``name/pretrained``, ``hf-hub:owner/repository``, or a folder with
+            ``open_clip_config.json`` and weights.
 
     Raises:
         NotFoundError: There is none of that name, or it is not in the cache and may not be fetched.
         RequestError: The folder does not hold what it should.
     """
-    local = Path(model).expanduser()
-    if local.is_dir() or model.startswith("hf-hub:"):
-        folder = local if local.is_dir() else weights.folder(model.removeprefix("hf-hub:"), _FILES)
-        config = _json(folder / _OPEN_CLIP)
-        return _begun(model, folder, config.get("model_cfg"), config.get("preprocess_cfg") or {})
-    open_clip: Any = weights.need("open_clip", "models")
-    name, _, tag = model.partition("/")
-    known = ["/".join(pair) for pair in open_clip.list_pretrained()]
-    if model not in known:
-        raise NotFoundError(
-            f"no model {model!r}{did_you_mean(model, known)}",
-            code="E8157",
-            hint="open_clip's name/pretrained, hf-hub:owner/repository, or a folder with open_clip_config.json",
-        )
-    pretrained = open_clip.get_pretrained_cfg(name, tag)
-    repository = str(pretrained.get("hf_hub") or model).strip("/")
-    return _begun(model, weights.folder(repository, _FILES), open_clip.get_model_config(name), pretrained)
-
-
-def _begun(model: str, folder: Path, config: Any, overlay: Mapping[str, Any]) -> Beginning:
-    """The parts of a model in a folder."""
-    files = sorted(folder.glob("*.safetensors"))
-    found = next((f for f in files if f.name in _FILES), files[0] if files else None)
-    if found is None:
-        raise RequestError(
-            f"{folder} holds no .safetensors file",
-            code="E8156",
-            hint="weights in other formats are not read: save them with safetensors.torch.save_file",
-        )
-    config = config if isinstance(config, dict) else {}
-    shape = architecture(
-        {**config, "name": model, "vision_cfg": config.get("vision_cfg")},
-        str(folder / _OPEN_CLIP),
-    )
-    return Beginning(shape, _preparation_of(shape, overlay, str(folder)), found, weights.digest(found))
-
-
-def _preparation_of(shape: Architecture, overlay: Mapping[str, Any], where: str) -> Preparation:
+    found = clip_names.named(model)
+    file = found.checkpoint()
+    told = _told(found, model)
+    quick = bool(found.config.get("quick_gelu") or told.get("quick_gelu"))
+    shape = architecture({**found.config, "name": model, "quick_gelu": quick}, model)
     transform: Any = weights.need("open_clip.transform", "models")
-    merged = transform.merge_preprocess_dict(transform.PreprocessCfg(), dict(overlay))
-    side = shape.vision.get("image_size", 224)
-    return preparation({**merged, "size": side}, where)
+    merged = transform.merge_preprocess_dict(transform.PreprocessCfg(), told)
+    prepared = preparation({**merged, "size": shape.vision.get("image_size", 224)}, model)
+    return Beginning(shape, prepared, file, weights.digest(file))
+
+
+def _told(found: clip_names.Named, model: str) -> dict[str, Any]:
+    """What is known of the input of a model beside its architecture."""
+    if found.tag:
+        open_clip: Any = weights.need("open_clip", "models")
+        name, _, tag = model.partition("/")
+        return dict(open_clip.get_pretrained_cfg(name, tag))
+    if found.name.startswith("hf-hub:"):
+        return dict(_json(weights.file(found.place, clip_names.CONFIG)).get("preprocess_cfg") or {})
+    if found.name.startswith("local-dir:"):
+        return dict(_json(Path(found.place) / clip_names.CONFIG).get("preprocess_cfg") or {})
+    return {}
 
 
 def architecture(config: Any, where: str) -> Architecture:
@@ -228,29 +154,28 @@ def preparation(config: Any, where: str) -> Preparation:
         RequestError: It is none.
     """
     try:
-        size = config["size"]
-        high, wide = size if isinstance(size, list | tuple) else (size, size)
-        mean, std = (tuple(float(v) for v in config[n]) for n in ("mean", "std"))
-        found = Preparation(
-            (int(high), int(wide)),
-            mean,
-            std,
-            str(config.get("interpolation") or "bicubic"),
-            str(config.get("resize_mode") or "shortest"),
-            int(config.get("fill_color") or 0),
-        )
-    except (KeyError, TypeError, ValueError) as error:
+        found = Preparation.of({"interpolation": "bicubic", "resize_mode": "shortest", "fill_color": 0, **config})
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise _unfit(where, f"no preprocessing: {type(error).__name__} {error}") from error
     fits = (
-        len(mean) == len(std) == 3
-        and all(1 <= side <= 2048 for side in found.size)
-        and all(std)
+        len(found.mean) == len(found.std) == 3
+        and all(map(math.isfinite, (*found.mean, *found.std)))
+        and all(found.std)
+        and 1 <= found.height <= _WIDEST
+        and 1 <= found.width <= _WIDEST
         and found.interpolation in {"bicubic", "bilinear"}
         and found.resize_mode in {"shortest", "longest", "squash"}
+        and isinstance(found.fill_color, int)
     )
     if not fits:
         raise _unfit(where, f"no preprocessing that can be done: {found}")
     return found
+
+
+def described(found: Preparation) -> dict[str, Any]:
+    """A preparation as JSON keeps it."""
+    rest = {n: getattr(found, n) for n in ("interpolation", "resize_mode", "fill_color")}
+    return {"size": [found.height, found.width], "mean": list(found.mean), "std": list(found.std), **rest}
 
 
 def _bounded(values: Mapping[str, Any], where: str) -> None:
@@ -288,22 +213,14 @@ class Checkpoint:
         Raises:
             RequestError: The weights are damaged, or do not fit the architecture.
         """
-        torch_files: Any = weights.need("safetensors.torch", "models")
-        safetensors: Any = weights.need("safetensors", "models")
+        files: Any = weights.need("safetensors.torch", "models")
         file = self.folder / MODEL
         try:
             model = assembled(self.architecture.build(), self.architecture.embed_dim, len(self.classes))
-            model.load_state_dict(torch_files.load_file(file))
-        except (
-            RuntimeError,
-            OSError,
-            TypeError,
-            ValueError,
-            AssertionError,
-            AttributeError,
-            ZeroDivisionError,
-            safetensors.SafetensorError,
-        ) as error:
+            model.load_state_dict(files.load_file(file))
+        except CounterbalanceError:
+            raise
+        except Exception as error:  # what is wrong with a file, each reader says in its own way
             raise _damaged(file, error) from error
         return model.to(device).eval()
 
@@ -327,7 +244,7 @@ def checkpoint(folder: str | Path) -> Checkpoint:
     if not path.is_dir():
         raise NotFoundError(
             f"no folder {str(folder)!r} with a classifier",
-            code="E8155",
+            code="E1155",
             hint="counterbalance train classifier LAKE … --output FOLDER makes one",
         )
     where = str(path / CONFIG)
@@ -356,13 +273,15 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _unfit(where: str, why: str) -> RequestError:
-    return RequestError(f"{where} cannot be used: {why}", code="E8156", hint="give the folder of a model, as it was saved")
+    return RequestError(
+        f"{where} cannot be used: {why}", code="E3556", hint="give the folder of a model, as it was saved"
+    )
 
 
 def _damaged(file: Path, error: Exception) -> RequestError:
     said = " ".join(str(error).split())[:200]
     return RequestError(
         f"{file} does not hold the weights of this model: {said}",
-        code="E8156",
+        code="E3556",
         hint="the file is damaged, or belongs to another architecture; fetch or train it again",
     )

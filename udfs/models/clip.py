@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.functions import Parameter, Partial, udf
@@ -195,9 +196,9 @@ class clip_score(_Model):  # noqa: N801 - the name of a SQL function
 
     def __call__(self, image: pa.Array, text: pa.Array) -> Partial:
         """Float32; NULL where the picture or the text is."""
-        both = pa.compute.and_(image.is_valid(), text.is_valid())
-        seen, errors = self.images(pa.compute.if_else(both, image, pa.scalar(None, image.type)))
-        read = self.texts(pa.compute.if_else(both, text, pa.scalar(None, text.type)))
+        both = pc.and_(image.is_valid(), text.is_valid())
+        seen, errors = self.images(pc.if_else(both, image, pa.scalar(None, image.type)))
+        read = self.texts(pc.if_else(both, text, pa.scalar(None, text.type)))
         found = {row: float(np.dot(v.astype(np.float64), read[row].astype(np.float64))) for row, v in seen.items()}
         return rows_of(found, errors, len(image), pa.float32())
 
@@ -256,7 +257,11 @@ class classify_zero_shot(_Model):  # noqa: N801 - the name of a SQL function
         """Load the model and compute the vectors of the labels."""
         super().open(device)
         sentences = [t.replace("{}", label) for label in self._labels for t in self._templates]
-        found = self.unit(self.clip.texts(sentences))
+        try:
+            found = self.unit(self.clip.texts(sentences))
+        except BaseException:
+            self.close()
+            raise
         self._classes = self.unit(found.reshape(len(self._labels), len(self._templates), -1).mean(axis=1))
 
     def __call__(self, image: pa.Array) -> Partial:

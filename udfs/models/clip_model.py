@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,7 +35,7 @@ _OVERLAY: Final = ("mean", "std", "interpolation", "resize_mode")
 
 
 class Clip:
-    """A model on a device.
+    """A model on a device; several threads may use it, one after the other.
 
     Args:
         model: As ``clip_names.named`` takes it.
@@ -55,6 +56,7 @@ class Clip:
         self.scale = float(self.network.logit_scale.detach().exp())
         self._ahead = Ahead(self.preparation, device)
         self._meter = Meter(f"{model}, pictures", device)
+        self._turn = threading.RLock()
         self._copies = torch.cuda.Stream(device) if self._kind == "cuda" else None
 
     def close(self) -> None:
@@ -68,7 +70,7 @@ class Clip:
         rows = max(1, _PIXELS[self._kind] // (height * width))
         found: dict[int, NDArray[np.float32]] = {}
         errors: dict[int, str] = {}
-        with contextlib.closing(self._ahead.batches(images, rows)) as prepared:
+        with self._turn, contextlib.closing(self._ahead.batches(images, rows)) as prepared:
             for batch, pixels, unread in self.placed(prepared):
                 errors |= unread
                 if pixels is not None:
@@ -116,8 +118,8 @@ class Clip:
         parts: list[NDArray[np.float32]] = []
         rows = max(1, _TOKENS[self._kind] // int(self._tokenize.context_length))
         for start in range(0, len(texts), rows):
-            tokens = self._tokenize(list(texts[start : start + rows])).to(self.device)
-            with inference(self.device):
+            with self._turn, inference(self.device):
+                tokens = self._tokenize(list(texts[start : start + rows])).to(self.device)
                 parts.append(_numpy(self.network.encode_text(tokens)))
         return np.concatenate(parts)
 

@@ -99,7 +99,7 @@ def named(model: str) -> Named:
     name, _, rest = model.partition("/")
     known = architectures()
     local = Path(model.removeprefix(_LOCAL)).expanduser()
-    if model.startswith((_LOCAL, "/", ".", "~")) or (local / CONFIG).is_file() or (name not in known and local.exists()):
+    if model.startswith((_LOCAL, "/", ".", "~")) or (local / CONFIG).is_file() or (name and name not in known and local.exists()):
         return Named(f"{_LOCAL}{local}", _config(local / CONFIG), place=str(local))
     if name not in known:
         raise NotFoundError(f"open_clip has no model {name!r}{did_you_mean(name, known)}", code="E1120", hint=_FORMS)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from counterbalance.udfs.models.classifier import Preparation
+    from counterbalance.udfs.models.clip_pictures import Preparation
 
 LOWEST_RATE: Final = 1e-6
 """Where OneCycle begins."""
@@ -52,7 +52,7 @@ class Settings:
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
             if not math.isfinite(value) or (name != "seed" and value <= 0):
-                raise RequestError(f"{name} is {value}; it must be above zero", code="E8150")
+                raise RequestError(f"{name} is {value}; it must be above zero", code="E3550")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,14 @@ class Examples:
     """Prepared pictures with their classes.
 
     Args:
-        pixels: uint8 (rows, height, width, 3), in memory or mapped from a file.
+        pixels: uint8 (pictures, height, width, 3), in memory or mapped from a file.
+        places: Where in ``pixels`` the picture of a row is, int64.
         labels: Number of the class, one a row.
         preparation: Makes them the model's input.
     """
 
     pixels: NDArray[np.uint8]
+    places: NDArray[np.int64]
     labels: NDArray[np.int64]
     preparation: Preparation
 
@@ -74,12 +76,18 @@ class Examples:
         torch: Any = need("torch", "models")
         chunks = [order[i : i + size] for i in range(0, len(order), size)]
         with ThreadPoolExecutor(1) as pool:
-            ready = [pool.submit(self.pixels.__getitem__, chunk) for chunk in chunks[:1]]
+            ready = [pool.submit(self._read, chunk) for chunk in chunks[:1]]
             for number, chunk in enumerate(chunks):
                 pixels = ready.pop().result()
                 if number + 1 < len(chunks):
-                    ready.append(pool.submit(self.pixels.__getitem__, chunks[number + 1]))
-                yield self.preparation.tensor(pixels, device), torch.from_numpy(self.labels[chunk]).to(device)
+                    ready.append(pool.submit(self._read, chunks[number + 1]))
+                yield (
+                    self.preparation.tensor(torch.from_numpy(pixels).to(device)),
+                    torch.from_numpy(self.labels[chunk]).to(device),
+                )
+
+    def _read(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        return self.pixels[self.places[rows]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +145,9 @@ def fit(
             if number <= 2:
                 optimizer, schedule = _begin(model, number == 1, settings, -(-len(train) // settings.batch_size))
             order = np.random.default_rng([settings.seed, number]).permutation(train)
-            loss = _train(model, examples, order, settings, device, optimizer, schedule, lambda n: seen(number, n, len(order)))  # noqa: B023 - called before the next epoch
+            loss = _train(
+                model, examples, order, settings, device, optimizer, schedule, lambda n: seen(number, n, len(order))
+            )  # noqa: B023 - called before the next epoch
             logits = ask(model, examples, validation, settings.batch_size, device)
             epoch = Epoch(number, loss, *_judged(logits, examples.labels[validation]))
             if not math.isfinite(loss + epoch.validation_loss):
@@ -212,9 +222,7 @@ def _train(
     return total / count
 
 
-def ask(
-    model: Any, examples: Examples, rows: NDArray[np.int64], size: int, device: str
-) -> NDArray[np.float32]:
+def ask(model: Any, examples: Examples, rows: NDArray[np.int64], size: int, device: str) -> NDArray[np.float32]:
     """Logits of some rows, float32 (rows, classes)."""
     model.eval()
     found = []

@@ -14,6 +14,7 @@ from counterbalance.engine.errors import NotFoundError, RequestError, did_you_me
 from counterbalance.engine.images import ImageError, decode
 from counterbalance.engine.sql.sources import bytes_of
 from counterbalance.engine.store import tables
+from counterbalance.udfs.pictures import _within as within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.session import Session
     from counterbalance.engine.store.location import Location
-
-    Box = tuple[float, float, float, float]
 
 MIN_IMAGES: Final = 10
 """Images that a class must be seen on, so that every split has one."""
@@ -97,7 +96,7 @@ def read(session: Session, relation: str, attribute: str) -> Labelled:
     if missing := {"detection_id", "value"} - columns:
         raise RequestError(
             f"{relation} has no column {sorted(missing)[0]!r}",
-            code="E8151",
+            code="E3551",
             hint="labels are rows of (detection_id, value), with one label a box",
         )
     rows = _rows(session, relation, attribute, named="attribute" in columns)
@@ -108,7 +107,7 @@ def read(session: Session, relation: str, attribute: str) -> Labelled:
     if twice:
         raise RequestError(
             f"{relation} has more than one label of {attribute!r} for some boxes: {twice} rows too many",
-            code="E8151",
+            code="E3551",
             hint="train on what annotators agree about: a consensus view, or (SELECT … WHERE annotator = '…')",
         )
     return _sorted(rows)
@@ -127,13 +126,15 @@ def _rows(session: Session, relation: str, attribute: str, *, named: bool) -> pa
 def _unknown(session: Session, relation: str, attribute: str, *, named: bool) -> NotFoundError:
     hint, near = None, ""
     if named:
-        found = session.sql(f"SELECT DISTINCT attribute FROM {relation} WHERE attribute IS NOT NULL ORDER BY 1").fetchall()
+        found = session.sql(
+            f"SELECT DISTINCT attribute FROM {relation} WHERE attribute IS NOT NULL ORDER BY 1"
+        ).fetchall()
         known = [a for (a,) in found]
         near = did_you_mean(attribute, known)
         hint = f"its attributes are {', '.join(known)}" if known else None
     if attribute in session.sensitive_attributes() and not session.sensitive:
         hint = 'they are perceived labels; state a purpose: --sensitive "why", which is logged'
-    return NotFoundError(f"{relation} has no labels of {attribute!r} for boxes{near}", code="E8152", hint=hint)
+    return NotFoundError(f"{relation} has no labels of {attribute!r} for boxes{near}", code="E1152", hint=hint)
 
 
 def _sorted(rows: pa.Table) -> Labelled:
@@ -144,7 +145,7 @@ def _sorted(rows: pa.Table) -> Labelled:
     number = {c: i for i, c in enumerate(classes)}
     column = rows["image_id"]
     images = np.where(column.is_null().to_numpy(), -1 - ids, column.fill_null(0).to_numpy()).astype(np.int64)
-    person = rows["is_person"].fill_null(value=False).to_numpy()
+    person = rows["is_person"].fill_null(False).to_numpy()
     boxes = np.full((len(ids), 4), np.nan)
     for i, name in enumerate(("x", "y", "width", "height")):
         boxes[person, i] = rows[name].cast(pa.float64()).to_numpy()[person]
@@ -162,15 +163,22 @@ def require_enough(labelled: Labelled, images: NDArray[np.int64] | None = None) 
     seen = Counter(label for label, _ in set(zip(labelled.labels.tolist(), images.tolist(), strict=True)))
     few = [c for i, c in enumerate(labelled.classes) if seen[i] < MIN_IMAGES]
     if few:
-        raise RequestError(
-            f"too few labels to learn {', '.join(map(repr, few))}: on fewer than {MIN_IMAGES} images with a picture",
-            code="E8153",
-            hint="label more, or leave these values out: (SELECT … WHERE value NOT IN (…))",
-        )
+        raise too_few(few, f"on fewer than {MIN_IMAGES} images")
     if len(labelled.classes) < 2:
         raise RequestError(
-            f"all labels are {labelled.classes[0]!r}: there is nothing to tell apart", code="E8153", hint="label others too"
+            f"all labels are {labelled.classes[0]!r}: there is nothing to tell apart",
+            code="E3553",
+            hint="label others too",
         )
+
+
+def too_few(classes: Sequence[str], why: str) -> RequestError:
+    """These classes are too rare."""
+    return RequestError(
+        f"too few labels to learn {', '.join(map(repr, classes))}: {why}",
+        code="E3553",
+        hint="label more, or leave these values out: (SELECT … WHERE value NOT IN (…))",
+    )
 
 
 class Pictures:
@@ -183,7 +191,7 @@ class Pictures:
             else what has ``detection_id`` and one column of bytes, or of that name: ``image``.
 
     Raises:
-        RequestError: There are no pictures (E8154).
+        RequestError: There are no pictures (E3554).
     """
 
     def __init__(self, location: Location, session: Session, relation: str | None) -> None:
@@ -225,9 +233,11 @@ class Pictures:
         for image, data in self._bytes("image_id", list(rows)):
             picture = self._decoded(data, len(rows[image]))
             for row in rows[image] if picture is not None else ():
-                cut = crop(picture, tuple(labelled.boxes[row].tolist()))
-                self.unreadable += cut is None
-                if cut is not None:
+                try:
+                    cut = picture.crop(within(picture, *labelled.boxes[row].tolist()))
+                except ValueError:
+                    self.unreadable += 1
+                else:
                     yield row, cut
 
     def _decoded(self, data: bytes | None, boxes: int = 1) -> Image | None:
@@ -283,24 +293,10 @@ def _column_of_bytes(found: Sequence[str], name: str) -> str:
     raise none(f"{name} has no column of pictures")
 
 
-def crop(picture: Image, box: Box) -> Image | None:
-    """The part of a picture inside of a box in pixels, which is rounded to whole ones; ``None`` where nothing is.
-
-    Example:
-        >>> from PIL import Image
-        >>> crop(Image.new("RGB", (10, 8)), (1.6, 2, 20, 3.2)).size
-        (8, 3)
-    """
-    x, y, width, height = box
-    left, top = max(0, round(x)), max(0, round(y))
-    right, bottom = min(picture.width, round(x + width)), min(picture.height, round(y + height))
-    return picture.crop((left, top, right, bottom)) if left < right and top < bottom else None
-
-
 def none(why: str) -> RequestError:
     """There are no pictures."""
     return RequestError(
         f"no pictures to learn from: {why}",
-        code="E8154",
+        code="E3554",
         hint="ingest with --store-images, or give --images a relation of (detection_id, image)",
     )

@@ -15,9 +15,10 @@ INSTRUCTION: Final = "Reply with one letter only."
 _WORDS: Final = re.compile(r"[^\W_]+")
 _AFTER: Final = "or|and|is|was|are|but|because|since|as|not|nor|with|seems|would|if"
 """Small words before which ``A`` is a letter and no article."""
-_CAPITAL: Final = re.compile(rf"(?<![\w'’])(?:[B-HJ-Z]|[AI](?!\s+(?!(?:{_AFTER})\b)[a-z]))(?![\w'’])")
+_CAPITAL: Final = re.compile(rf"(?<![\w'\u2019])(?:[B-HJ-Z]|[AI](?!\s+(?!(?:{_AFTER})\b)[a-z]))(?![\w'\u2019])")
 _LEAD: Final = frozenset(
-    "the my a it is s so answer answers option choice letter correct best right most likely final be would".split()
+    {"the", "my", "a", "it", "is", "s", "so", "would", "be", "most", "likely", "correct", "right", "best", "final"}
+    | {"answer", "option", "choice", "letter"}
 )
 
 

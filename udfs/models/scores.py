@@ -51,12 +51,12 @@ class Scores:
         return None if expected == 1.0 else (self.accuracy - expected) / (1 - expected)
 
     def by_class(self) -> list[dict[str, Any]]:
-        """Name, n, precision, recall and F1 of every class; ``None`` where the denominator is zero."""
+        """Name, n (labels), predicted, precision, recall and F1 of every class; ``None`` where the denominator is zero."""
         found = []
         for i, name in enumerate(self.classes):
             hit, true, said = int(self.confusion[i, i]), int(self.confusion[i].sum()), int(self.confusion[:, i].sum())
             measures = {"precision": _ratio(hit, said), "recall": _ratio(hit, true), "f1": _ratio(2 * hit, true + said)}
-            found.append({"class": name, "n": true, **measures})
+            found.append({"class": name, "n": true, "predicted": said, **measures})
         return found
 
     @property
@@ -66,14 +66,15 @@ class Scores:
         return float(np.mean(values)) if values else 0.0
 
     def published(self) -> dict[str, Any]:
-        """All of it without small cells: counts below ``MIN_COUNT``, and what was computed from so few, are ``None``.
+        """All of it without small cells: counts below ``MIN_COUNT``, and rates whose denominator is below it, are ``None``.
 
         Where one cell alone of a row of the confusion matrix would be hidden, the next smallest goes too, because the
-        row's total would tell it.
+        row's total would tell it; where one class alone is hidden, or one bin, the number of all goes too.
         """
         enough = self.rows >= MIN_COUNT
+        alone = 1 in (self._hidden_classes("n"), self._hidden_classes("predicted"), self._hidden_bins())
         return {
-            "n": count(self.rows),
+            "n": None if alone else count(self.rows),
             "accuracy": self.accuracy if enough else None,
             "kappa": self.kappa if enough else None,
             "macro_f1": self.macro_f1 if enough else None,
@@ -82,6 +83,12 @@ class Scores:
             "confusion": [_hidden(row) for row in self.confusion.tolist()],
             "reliability": [r if r["n"] >= MIN_COUNT else {**r, **_NO_BIN} for r in self.reliability],
         }
+
+    def _hidden_classes(self, what: str) -> int:
+        return sum(c[what] < MIN_COUNT for c in self.by_class())
+
+    def _hidden_bins(self) -> int:
+        return sum(r["n"] < MIN_COUNT for r in self.reliability)
 
 
 _NO_BIN: Final = {"n": None, "confidence": None, "accuracy": None}
@@ -140,7 +147,10 @@ def count(number: int) -> int | None:
 
 
 def _class(row: dict[str, Any]) -> dict[str, Any]:
-    return row if row["n"] >= MIN_COUNT else {**dict.fromkeys(row), "class": row["class"]}
+    few = {"recall": row["n"] < MIN_COUNT, "precision": row["predicted"] < MIN_COUNT}
+    shown = {"class": row["class"], "n": count(row["n"]), "predicted": count(row["predicted"])}
+    rates = {name: None if hidden else row[name] for name, hidden in few.items()}
+    return {**shown, **rates, "f1": None if any(few.values()) else row["f1"]}
 
 
 def _hidden(row: Sequence[int]) -> list[int | None]:

@@ -92,7 +92,7 @@ def loading() -> Iterator[None]:
                 yield
         finally:
             constants.HF_HUB_OFFLINE = before
-                root.removeFilter(_nothing)
+            root.removeFilter(_nothing)
             root.removeHandler(silent)
             if not drawn:
                 bars.enable_progress_bars()
@@ -105,10 +105,7 @@ def _nothing(record: logging.LogRecord) -> bool:
 
 @contextlib.contextmanager
 def _transformers_silent() -> Iterator[None]:
-    said: Any = sys.modules.get("transformers.utils.logging")
-    if said is None:
-        yield
-        return
+    said: Any = need("transformers.utils.logging", "models")
     level, bars = said.get_verbosity(), said.is_progress_bar_enabled()
     said.set_verbosity_error()
     said.disable_progress_bar()

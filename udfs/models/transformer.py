@@ -38,7 +38,9 @@ def fingerprint(name: str, files: Sequence[str]) -> str:
 
 
 def load(path: Path, kind: Kind, device: str) -> Any:
-    """A model ready to be called: bfloat16 on a GPU, float32 elsewhere; code that came with the weights is never run.
+    """A model ready to be called; code that came with the weights is never run.
+
+    Weights are float32, but bfloat16 those of a language model on a GPU.
 
     Args:
         path: Folder of the checkpoint.
@@ -46,15 +48,19 @@ def load(path: Path, kind: Kind, device: str) -> Any:
         device: ``"cpu"``, ``"cuda:0"`` …
 
     Raises:
-        RequestError: transformers has no such architecture (E8140), or it does something else (E8141).
+        RequestError: transformers has no such architecture (E3540), or it does something else (E3541).
     """
     transformers: Any = need("transformers", "models")
     torch: Any = need("torch", "models")
     _check(path, kind)
     transformers.utils.logging.disable_progress_bar()
-    dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
+    half = device.startswith("cuda") and kind == "IMAGE_TEXT_TO_TEXT"
     model = getattr(transformers, _AUTO[kind]).from_pretrained(
-        path, dtype=dtype, local_files_only=True, trust_remote_code=False, weights_only=True
+        path,
+        dtype=torch.bfloat16 if half else torch.float32,
+        local_files_only=True,
+        trust_remote_code=False,
+        weights_only=True,
     )
     return model.to(device).eval()
 
@@ -68,12 +74,12 @@ def _check(path: Path, kind: Kind) -> None:
     if found not in configuration_auto.CONFIG_MAPPING_NAMES:
         raise RequestError(
             f"{path} needs code of its own (model type {found!r} is not one of transformers), which is never run",
-            code="E8140",
+            code="E3540",
             hint=f"models whose code is in transformers: {NATIVE[kind]}",
         )
     if found not in known:
         raise RequestError(
             f"{path} is no model for {kind.lower().replace('_', ' ')}: it is of type {found!r}",
-            code="E8141",
+            code="E3541",
             hint=f"such as {NATIVE[kind]}",
         )

@@ -1,0 +1,137 @@
+"""``counterbalance train``: make a model from what a lake holds."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from counterbalance.cli.base import Command
+from counterbalance.cli.options import connect, progress_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from counterbalance.udfs.models.training import Trained
+
+EXAMPLES = (
+    "counterbalance train classifier laion.lake --labels gender_consensus --attribute perceived_gender "
+    '--output gender/ --sensitive "gender shares of LAION"',
+    "counterbalance train classifier coco.lake --labels labels --attribute scene --output scene/ --epochs 20 --json",
+)
+MODEL = "ViT-B-16-SigLIP/webli"
+
+
+class Group(click.Group):
+    """Commands under one word, with the examples of all."""
+
+    examples = EXAMPLES
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click calls it so
+        """The examples, as they are."""
+        formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in self.examples))
+
+
+@click.group("train", cls=Group, short_help="Train a classifier from labels of a lake.")
+def command() -> None:
+    """Train a model from what a lake holds."""
+
+
+@command.command(
+    "classifier", cls=Command, examples=EXAMPLES, short_help="Fine-tune a vision model on labels of persons."
+)
+@click.argument("lake", type=click.Path())
+@click.option("--labels", required=True, metavar="RELATION", help="Rows of (detection_id, value), one label a box.")
+@click.option("--attribute", required=True, metavar="NAME", help="What is labelled, such as perceived_gender.")
+@click.option("--output", required=True, type=click.Path(), metavar="FOLDER", help="The folder to make.")
+@click.option(
+    "--images", metavar="RELATION", help="Rows of (detection_id, image).  [default: crops of the boxes of persons]"
+)
+@click.option(
+    "--model",
+    default=MODEL,
+    show_default=True,
+    metavar="NAME",
+    help="open_clip's name/pretrained, hf-hub:…, or a folder.",
+)
+@click.option(
+    "--epochs", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="The first one: head only."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="S", help="Of split, head and order."
+)
+@click.option(
+    "--batch-size", type=click.IntRange(min=1), default=32, show_default=True, metavar="N", help="Pictures a step."
+)
+@click.option("--lr", type=float, default=1e-3, show_default=True, metavar="R", help="Learning rate of the head alone.")
+@click.option(
+    "--tower-lr", type=float, default=1e-5, show_default=True, metavar="R", help="Highest rate of all weights after it."
+)
+@click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:0 …")
+@click.option("--sensitive", metavar="PURPOSE", help="Read sensitive labels; PURPOSE goes into the access log.")
+@click.option("--allow-download", is_flag=True, help="Fetch the weights of MODEL when they are not in the cache.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
+@progress_option
+def classifier(lake: str, *, as_json: bool, progress: str, allow_download: bool, **options: Any) -> int:
+    """Fine-tune the vision tower of an open_clip model with a linear head on labels of LAKE, and write it to FOLDER.
+
+    The first epoch trains the head alone, the others everything; the best epoch on the validation split is kept. Labels are
+    split 80/10/10 by image. FOLDER gets model.safetensors, config.json and a model card; label_person('NAME', 'FOLDER')
+    asks it. A FOLDER that holds this very classifier is left as it is. Perceived labels tell how groups are depicted,
+    never who a person is.
+    """
+    from counterbalance.shell.progress import reporter
+    from counterbalance.udfs.models.training import train
+
+    try:
+        with _downloads(allow_download), reporter(progress) as report:
+            done = train(connect(lake), progress=report, **options)
+    except KeyboardInterrupt:
+        sys.stderr.write("nothing was written; the same command starts again\n")
+        raise
+    if as_json:
+        _print_json(done)
+    else:
+        _print_text(done)
+    return 0
+
+
+@contextlib.contextmanager
+def _downloads(allowed: bool) -> Iterator[None]:
+    """Weights may be fetched inside, if that was said."""
+    from counterbalance.udfs.models.weights import ALLOW
+
+    before = os.environ.get(ALLOW)
+    if allowed:
+        os.environ[ALLOW] = "1"
+    try:
+        yield
+    finally:
+        if allowed and before is None:
+            del os.environ[ALLOW]
+        elif before is not None:
+            os.environ[ALLOW] = before
+
+
+def _print_json(done: Trained) -> None:
+    import json
+
+    click.echo(json.dumps(done.to_dict()))
+
+
+def _print_text(done: Trained) -> None:
+    from counterbalance.shell.text import escape
+
+    where = escape(done.output)
+    if not done.trained:
+        click.echo(f"{where} holds this classifier already: same labels, pictures and settings")
+        return
+    classes = ", ".join(escape(c) for c in done.classes)
+    click.echo(f"{where}: {escape(done.attribute)} ({classes}), epoch {done.best_epoch}, in {done.seconds:.1f} s")
+    for name, label in (("accuracy", "accuracy"), ("macro_f1", "macro F1"), ("ece", "calibration error")):
+        value = done.test[name]
+        click.echo(f"{label} on the test split: {'too few pictures to tell' if value is None else f'{value:.3f}'}")
+    click.echo("perceived labels tell how groups are depicted, never who a person is; see README.md there")

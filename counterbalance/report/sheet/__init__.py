@@ -1,0 +1,1 @@
+"""Annotation sheets: people check a model's labels, on a stratified sample, without seeing them."""

@@ -1,0 +1,374 @@
+"""detect, detect_people: the boxes and masks that ultralytics itself finds, from files that cannot run anything."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from PIL import Image
+from pycocotools import mask as coco_masks
+
+import counterbalance as cb
+from counterbalance.engine.errors import FunctionError, NotFoundError
+from counterbalance.engine.functions import functions
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("ultralytics")
+
+from counterbalance.udfs.models import yolo, yolo_files  # noqa: E402 - they need what may not be installed
+
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of pycocotools
+
+OPTIONS = {"score": 0.3, "iou": 0.5, "size": 160}
+SIDES = ["x", "y", "width", "height"]
+MODELS = ["yolo11n", "yolo11n-seg", "yolo26n", "yolo26n-seg"]
+
+
+def lively(name):
+    """A network of ultralytics with random weights that finds something: its layers' outputs are normal, its scores differ."""
+    held = yolo.library()
+    from ultralytics import YOLO
+
+    torch.manual_seed(1)
+    model = YOLO(f"{name}.yaml")
+    for module in model.model.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.momentum = 1.0
+    model.model.train()
+    with torch.no_grad():
+        model.model(torch.rand(2, 3, 5, 5).repeat_interleave(32, 2).repeat_interleave(32, 3))
+    model.model.eval()
+    head = model.model.model[-1]
+    for branch in ("cv3", "one2one_cv3"):
+        for layers in getattr(head, branch, None) or []:
+            torch.nn.init.normal_(layers[-1].weight, std=0.15)
+            torch.nn.init.constant_(layers[-1].bias, -5)
+    coco = (held.root / "cfg" / "datasets" / "coco.yaml").read_text()
+    model.model.names = __import__("yaml").safe_load(coco)["names"]
+    return model
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("weights")
+    for name in MODELS:
+        lively(name).save(folder / f"{name}.pt")
+    return {name: str(folder / f"{name}.pt") for name in MODELS}
+
+
+def picture(width, height, seed):
+    pixels = np.random.default_rng(seed).integers(0, 255, (6, 6, 3), np.uint8)
+    return Image.fromarray(pixels).resize((width, height), Image.Resampling.BICUBIC)
+
+
+PICTURES = [picture(200, 120, 0), picture(97, 133, 1), picture(200, 120, 2), picture(320, 240, 3)]
+
+
+def png(image):
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+BYTES = [png(p) for p in PICTURES]
+
+
+def run(images, name="detect", **constants):
+    constants = {"classes": None, **OPTIONS, **constants}
+    if name == "detect_people":
+        del constants["classes"]
+    opened = functions()[name].open(constants)
+    found = opened([pa.array(images, pa.binary())])
+    opened.close()
+    return found.values.to_pylist(), found.errors
+
+
+def row(box):
+    return (-box["score"], box["category"], *(box[s] for s in SIDES))
+
+
+@pytest.fixture(scope="module")
+def peers(files):
+    """What ultralytics finds in each picture alone."""
+    from ultralytics import YOLO
+
+    found = {}
+    for name, path in files.items():
+        model = YOLO(path)
+        found[name] = [
+            model.predict(p, conf=0.3, iou=0.5, imgsz=160, retina_masks=True, verbose=False)[0] for p in PICTURES
+        ]
+    return found
+
+
+def as_rows(result):
+    corners, scores = result.boxes.xyxy.numpy(), result.boxes.conf.numpy()
+    sides = np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], 1)
+    names = [result.names[int(c)] for c in result.boxes.cls]
+    stack = [None] * len(names) if result.masks is None else result.masks.data.numpy().astype(bool)
+    boxes = [
+        {"score": s, "category": n, **dict(zip(SIDES, b, strict=True))}
+        for s, n, b in zip(scores, names, sides, strict=True)
+    ]
+    return list(zip(boxes, stack, strict=True))
+
+
+def near(box, other):
+    """The same to within what two orders of adding up float32 differ by."""
+    return (
+        box["category"] == other["category"]
+        and abs(box["score"] - other["score"]) < 1e-4
+        and all(abs(box[s] - other[s]) < 0.02 for s in SIDES)
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_boxes_are_those_of_ultralytics(files, peers, name):
+    mine, errors = run(BYTES, model=files[name])
+    assert not errors
+    total = 0
+    for boxes, peer in zip(mine, peers[name], strict=True):
+        wanted = as_rows(peer)
+        assert len(boxes) == len(wanted)
+        for box in boxes:
+            at = next(i for i, (other, _) in enumerate(wanted) if near(box, other))
+            other, mask = wanted.pop(at)
+            assert (box["mask"] is None) == (mask is None)
+            if mask is not None:
+                decoded = coco_masks.decode(json.loads(box["mask"])).astype(bool)
+                assert decoded.shape == mask.shape
+                assert (decoded != mask).mean() < 0.001
+        total += len(boxes)
+    assert total > 20
+
+
+@pytest.mark.parametrize("name", ["yolo11n", "yolo26n-seg"])
+def test_boxes_come_in_descending_score_and_lie_in_the_picture(files, name):
+    for boxes, image in zip(run(BYTES, model=files[name])[0], PICTURES, strict=True):
+        scores = [b["score"] for b in boxes]
+        assert scores == sorted(scores, reverse=True)
+        assert all(0 <= b["x"] and b["x"] + b["width"] <= image.width + 1e-4 for b in boxes)
+        assert all(0 <= b["y"] and b["y"] + b["height"] <= image.height + 1e-4 for b in boxes)
+        assert all(b["score"] > 0.3 for b in boxes)
+
+
+def test_the_same_twice(files):
+    assert run(BYTES, model=files["yolo11n-seg"]) == run(BYTES, model=files["yolo11n-seg"])
+
+
+def test_who_shares_a_batch_does_not_matter(files):
+    together, _ = run(BYTES, model=files["yolo26n"])
+    for data, boxes in zip(BYTES, together, strict=True):
+        ((alone,), _) = run([data], model=files["yolo26n"])
+        assert len(alone) == len(boxes)
+        assert all(near(a, b) for a, b in zip(sorted(alone, key=row), sorted(boxes, key=row), strict=True))
+
+
+def test_rows_without_a_picture(files):
+    values, errors = run([None, b"no picture", BYTES[0], BYTES[0][:200]], model=files["yolo11n"])
+    assert values[0] is None
+    assert values[2]
+    assert set(errors) == {1, 3}
+    assert run([None, None], model=files["yolo11n"]) == ([None, None], {})
+
+
+def test_nothing_found_is_an_empty_list(files):
+    assert run(BYTES[:1], model=files["yolo11n"], score=1.0) == ([[]], {})
+
+
+def test_classes_by_name(files):
+    everything, _ = run(BYTES, model=files["yolo26n"])
+    most = statistics.mode(b["category"] for boxes in everything for b in boxes)
+    assert all(len(boxes) < 300 for boxes in everything)
+    kept, _ = run(BYTES, model=files["yolo26n"], classes=[most])
+    assert kept == [[b for b in boxes if b["category"] == most] for boxes in everything]
+    assert any(kept)
+
+
+def test_an_unknown_class(files):
+    with pytest.raises(NotFoundError, match="no class 'persn'; did you mean 'person'") as caught:
+        run(BYTES, model=files["yolo11n"], classes=["dog", "persn"])
+    assert caught.value.code == "E1115"
+
+
+def test_people_are_objects_of_the_class_person(files):
+    people, _ = run(BYTES, "detect_people", model=files["yolo11n"], score=0.1)
+    assert people == run(BYTES, model=files["yolo11n"], classes=["person"], score=0.1)[0]
+    assert any(people)
+    assert {b["category"] for boxes in people for b in boxes} == {"person"}
+
+
+@pytest.mark.parametrize("options", [{"score": 1.5}, {"iou": -0.1}, {"size": 16}, {"size": 10**6}])
+def test_options_out_of_range(files, options):
+    with pytest.raises(FunctionError, match="out of range"):
+        run(BYTES, model=files["yolo11n"], **options)
+
+
+@pytest.mark.parametrize("name", ["yolo11n", "yolo26n-seg"])
+def test_a_state_dict_beside_a_yaml(files, tmp_path, name):
+    import yaml
+    from safetensors.torch import save_file
+
+    from ultralytics import YOLO
+
+    network = YOLO(files[name]).model
+    save_file({k: v.contiguous() for k, v in network.state_dict().items()}, tmp_path / f"{name}.safetensors")
+    plan = dict(network.yaml)
+    del plan["scale"]  # the letter in the file's name says it
+    (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(plan))
+    assert run(BYTES, model=str(tmp_path / f"{name}.safetensors")) == run(BYTES, model=files[name])
+
+
+class Hostile:
+    def __init__(self, *call):
+        self.call = call
+
+    def __reduce__(self):
+        return self.call
+
+
+def test_a_checkpoint_that_would_run_a_command_is_refused(tmp_path):
+    torch.save({"model": Hostile(os.system, (f"touch {tmp_path}/ran",))}, tmp_path / "bad.pt")
+    with pytest.raises(FunctionError, match=r"it would run (posix|nt)\.system") as caught:
+        run(BYTES, model=str(tmp_path / "bad.pt"))
+    assert caught.value.code == "E8112"
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_checkpoint_that_would_build_a_network_while_it_is_read_builds_none(tmp_path):
+    from ultralytics.nn.tasks import DetectionModel
+
+    plan = {"nc": 1, "activation": f"__import__('os').system('touch {tmp_path}/ran')", "backbone": [], "head": []}
+    torch.save({"model": Hostile(DetectionModel, (plan,))}, tmp_path / "bad.pt")
+    with pytest.raises(FunctionError, match="holds no network"):
+        run(BYTES, model=str(tmp_path / "bad.pt"))
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda plan, ran: plan.update(activation=f"__import__('os').system('touch {ran}')"),
+        lambda plan, ran: plan["backbone"].insert(0, [-1, 1, "load_checkpoint", [str(ran)]]),
+        lambda plan, ran: plan["backbone"].insert(0, [-1, 1, "nn.init", []]),
+        lambda plan, ran: plan["backbone"].insert(0, [-1, 1, "TorchVision", [3, "resnet18", "DEFAULT"]]),
+    ],
+)
+def test_a_plan_that_names_more_than_layers_is_refused(files, tmp_path, change):
+    from ultralytics import YOLO
+
+    model = YOLO(files["yolo11n"])
+    change(model.model.yaml, tmp_path / "ran")
+    model.save(tmp_path / "bad.pt")
+    with pytest.raises(FunctionError, match="no layer") as caught:
+        run(BYTES, model=str(tmp_path / "bad.pt"))
+    assert caught.value.code == "E8114"
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no checkpoint", b"\x80\x04K\x01."])
+def test_a_file_that_is_no_checkpoint(tmp_path, content):
+    (tmp_path / "bad.pt").write_bytes(content)
+    with pytest.raises(FunctionError, match="cannot be loaded as a detector") as caught:
+        run(BYTES, model=str(tmp_path / "bad.pt"))
+    assert caught.value.code == "E8112"
+
+
+def test_a_network_that_finds_no_boxes_is_refused(tmp_path):
+    from ultralytics import YOLO
+
+    YOLO("yolo11n-cls.yaml").save(tmp_path / "class.pt")
+    with pytest.raises(FunctionError, match="ends in Classify"):
+        run(BYTES, model=str(tmp_path / "class.pt"))
+
+
+def test_weights_that_do_not_fit(files, tmp_path):
+    from ultralytics import YOLO
+
+    model = YOLO(files["yolo11n"])
+    model.model.yaml["scale"] = "s"
+    model.save(tmp_path / "bad.pt")
+    with pytest.raises(FunctionError, match="do not fit") as caught:
+        run(BYTES, model=str(tmp_path / "bad.pt"))
+    assert caught.value.code == "E8113"
+
+
+def test_names_that_are_none(monkeypatch, tmp_path):
+    monkeypatch.delenv("COUNTERBALANCE_ALLOW_DOWNLOAD", raising=False)
+    with pytest.raises(NotFoundError, match="no detector 'resnet'") as caught:
+        functions()["detect"].digest({"model": "resnet"})
+    assert caught.value.code == "E1111"
+    with pytest.raises(NotFoundError, match="YOLO11/yolo11x-seg") as caught:
+        functions()["detect"].digest({"model": "yolo11x-seg"})
+    assert caught.value.code == "E1102"
+    assert "--allow-download" in caught.value.hint
+
+
+def test_a_name_is_looked_for_where_ultralytics_keeps_weights(monkeypatch, tmp_path, files):
+    monkeypatch.delenv("YOLO_CONFIG_DIR", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    folder = os.path.dirname(files["yolo11n"])  # noqa: PTH120 - files are strings here
+    (tmp_path / "Ultralytics").mkdir()
+    (tmp_path / "Ultralytics" / "settings.json").write_text(json.dumps({"weights_dir": folder}))
+    if sys.platform != "darwin":
+        assert str(yolo_files.locate("yolo11n")) == files["yolo11n"]
+
+
+def test_the_digest_is_that_of_the_file(files):
+    digest = functions()["detect"].digest
+    assert digest({"model": files["yolo11n"]}) == functions()["detect_people"].digest({"model": files["yolo11n"]})
+    assert digest({"model": files["yolo11n"]}) != digest({"model": files["yolo26n"]})
+
+
+PROGRAM = """
+import os, sys
+before = dict(os.environ)
+import pyarrow as pa
+from counterbalance.engine.functions import functions
+opened = functions()["detect"].open({"model": sys.argv[1], "classes": None, "score": 0.3, "iou": 0.5, "size": 160})
+found = opened([pa.array([open(sys.argv[2], "rb").read()])])
+assert found.values[0].as_py()
+assert dict(os.environ) == before, set(os.environ.items()) ^ set(before.items())
+"""
+
+
+def test_it_writes_nothing_and_prints_nothing(files, tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "here").mkdir()
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "a.png").write_bytes(BYTES[0])
+    hidden = ("YOLO", "XDG", "OMP", "PYTEST", "TORCH")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(hidden)}
+    environment |= {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "temporary")}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, files["yolo11n"], str(tmp_path / "a.png")],
+        cwd=tmp_path / "here",
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    for folder in ("home", "here", "temporary"):
+        assert [str(f) for f in (tmp_path / folder).rglob("*") if f.is_file()] == []
+
+
+def test_as_a_column_of_a_lake(files, tmp_path):
+    lake = cb.connect(tmp_path / "a.lake")
+    lake.ingest(
+        {"images": pa.table({"image_id": [1, 2, 3], "image": pa.array([BYTES[0], None, b"broken"], pa.binary())})}
+    )
+    call = f"detect_people(image, model := '{files['yolo11n']}', score := 0.1, iou := 0.5, size := 160)"
+    lake.sql(f"ALTER TABLE images ADD COLUMN people AS ({call})")
+    lake.refresh(executor="inline")
+    rows = dict(lake.sql("SELECT image_id, people FROM images").fetchall())
+    assert rows[1] == run(BYTES[:1], "detect_people", model=files["yolo11n"], score=0.1)[0][0]
+    assert rows[2] is None
+    assert rows[3] is None

@@ -1,0 +1,163 @@
+"""Objects and people in pictures, by the YOLO networks of ultralytics.
+
+ultralytics is under the AGPL-3.0: a program that uses these functions is, too. Boxes are what a network takes for an object,
+with a score that says how sure it is; which it misses is asked by the audit ``detection_recall``.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from counterbalance.engine.errors import FunctionError, NotFoundError, did_you_mean
+from counterbalance.engine.functions import Parameter, Partial, udf
+from counterbalance.engine.images import ImageError, decode
+from counterbalance.udfs.masks import BOXES
+from counterbalance.udfs.models import yolo_files
+from counterbalance.udfs.models.running import by_budget, inference, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from counterbalance.udfs.models.yolo import Network
+
+PERSON: Final = "person"
+_PIXELS: Final = 16 * 640 * 640
+"""Pixels that go through the network at once."""
+_LARGEST: Final = 4096
+_IMAGE: Final = Parameter("image", pa.binary())
+_MODEL: Final = Parameter("model", pa.string(), "yolo11l", constant=True)
+_CLASSES: Final = Parameter("classes", pa.list_(pa.string()), None, constant=True)
+_OPTIONS: Final = (
+    Parameter("score", pa.float64(), 0.25, constant=True),
+    Parameter("iou", pa.float64(), 0.7, constant=True),
+    Parameter("size", pa.int64(), 640, constant=True),
+)
+
+
+def _digest(model: str, **_: Any) -> str:
+    return yolo_files.digest(model)
+
+
+@udf(
+    returns=BOXES,
+    parameters=[_IMAGE, _MODEL, _CLASSES, *_OPTIONS],
+    version="1",
+    batch_size=64,
+    device="auto",
+    memory="4GB",
+    weights=_digest,
+)
+class detect:  # noqa: N801 - its name in SQL
+    """Objects in pictures: boxes in descending score, with masks if the model is one of segmentation.
+
+    A picture gets the boxes that ``YOLO(model).predict`` gives for it alone; which others share its batch does not matter
+    but for the rounding of floating-point numbers. On a GPU the network runs in bfloat16, its head in float32.
+
+    Args:
+        model: A name such as ``'yolo11l'`` or ``'yolo11l-seg'``, a ``.pt`` checkpoint of ultralytics, or a ``.safetensors``
+            file with its ``.yaml`` beside it.
+        classes: Names of classes that are kept, such as ``['person', 'dog']``; NULL keeps all.
+        score: Boxes with a higher score in [0, 1] are kept.
+        iou: Of boxes of a class whose intersection / union is larger, the one with the highest score is kept.
+        size: Longer side in pixels to which pictures are scaled before.
+
+    Returns:
+        A list of (category, score, x, y, width, height, mask) a picture, at most 300; boxes in pixels of the picture as
+        stored, float32; masks as COCO's packed run lengths in JSON, as ``detections.mask``. NULL for NULL; a picture that
+        cannot be decoded is an error of its row.
+
+    Raises:
+        NotFoundError: No such model (E1111), or class (E1115).
+        RequestError: ultralytics is not installed.
+        FunctionError: An option is out of range (E8118), or the weights cannot be loaded (E8112, E8113, E8114).
+
+    Source: ultralytics YOLO11 (2024); Girrbach et al., person annotations of LAION-400M (2025), find people with YOLO11-l.
+
+    Example:
+        ``ALTER TABLE images ADD COLUMN objects AS (detect(image, classes := ['person', 'dog'], score := 0.4))``
+    """
+
+    def __init__(self, model: str, classes: Sequence[str] | None, score: float, iou: float, size: int) -> None:
+        if not 0 <= score <= 1 or not 0 <= iou <= 1 or not 32 <= size <= _LARGEST:
+            raise FunctionError(
+                f"score {score}, iou {iou}, size {size}: out of range",
+                code="E8118",
+                hint=f"score and iou are in [0, 1], size in 32 … {_LARGEST} pixels",
+            )
+        self._model, self._classes, self._score, self._iou, self._size = model, classes, score, iou, size
+        self._network: Network | None = None
+        self._numbers: list[int] | None = None
+
+    def open(self, device: str) -> None:
+        """Load the network."""
+        from counterbalance.udfs.models.yolo import Network
+
+        self._device = device
+        self._network = Network(self._model, device)
+        if self._classes is not None:
+            self._numbers = [_number(name, self._network.names, self._model) for name in self._classes]
+
+    def __call__(self, image: pa.Array) -> Partial:
+        """Boxes of a batch of pictures."""
+        network = self._network
+        assert network is not None  # noqa: S101 - opened before it is called
+        prepared: dict[tuple[int, ...], list[tuple[int, NDArray[np.uint8], tuple[int, int]]]] = defaultdict(list)
+        errors: dict[int, str] = {}
+        for row, value in enumerate(image):
+            if not value.is_valid:
+                continue
+            try:
+                picture = decode(value.as_py())
+            except ImageError as error:
+                errors[row] = str(error)
+                continue
+            pixels = network.prepare(picture, self._size)
+            prepared[pixels.shape].append((row, pixels, (picture.height, picture.width)))
+        found: dict[int, list[dict[str, Any]]] = {}
+        with inference(self._device):
+            for shape, group in sorted(prepared.items()):
+                for part in by_budget([shape[0] * shape[1]] * len(group), _PIXELS):
+                    rows, pixels, shapes = zip(*(group[i] for i in part), strict=True)
+                    boxes = network.find(np.stack(pixels), shapes, self._score, self._iou, self._numbers)
+                    found.update(zip(rows, boxes, strict=True))
+        return rows_of(found, errors, len(image), BOXES)
+
+    def close(self) -> None:
+        """Let the network go."""
+        self._network = None
+
+
+@udf(
+    returns=BOXES,
+    parameters=[_IMAGE, _MODEL, *_OPTIONS],
+    version="1",
+    batch_size=64,
+    device="auto",
+    memory="4GB",
+    weights=_digest,
+)
+class detect_people(detect):  # noqa: N801 - its name in SQL
+    """People in pictures: ``detect`` with the class person alone.
+
+    Example:
+        ``ALTER TABLE images ADD COLUMN people AS (detect_people(image))``
+    """
+
+    def __init__(self, model: str, score: float, iou: float, size: int) -> None:
+        super().__init__(model, [PERSON], score, iou, size)
+
+
+def _number(name: str, names: Sequence[str], model: str) -> int:
+    if name in names:
+        return list(names).index(name)
+    raise NotFoundError(
+        f"detector {model!r} knows no class {name!r}{did_you_mean(name, names)}",
+        code="E1115",
+        hint="classes: " + ", ".join(names[:100]),
+    )

@@ -1,0 +1,362 @@
+"""Training of a classifier from labels of a lake: what ``counterbalance train classifier`` does.
+
+Pictures are read once, prepared as the model wants them, and kept as eight-bit pixels in a file beside the output while
+training runs; so neither memory nor decoding bounds it. The output appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import shutil
+import time
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from counterbalance.engine.errors import RequestError, StorageError
+from counterbalance.engine.executors.devices import available
+from counterbalance.engine.images import ImageError
+from counterbalance.engine.store.location import Location
+from counterbalance.engine.store.lock import writer_lock
+from counterbalance.engine.write.ingest import Progress
+from counterbalance.udfs.models import card, classifier, fitting, labelled, scores, splits
+from counterbalance.udfs.models.shared import loading
+from counterbalance.udfs.models.weights import digest, need
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from counterbalance.engine.lake import Lake
+    from counterbalance.udfs.models.classifier import Beginning
+    from counterbalance.udfs.models.labelled import Labelled, Pictures
+
+MODEL: Final = "ViT-B-16-SigLIP/webli"
+"""What Girrbach et al. (2025) fine-tune."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What became of a training.
+
+    Args:
+        output: The folder.
+        attribute: What the classifier tells.
+        classes: In the order of the logits.
+        trained: ``False`` when the folder held this very classifier already.
+        labels: Labels that had a picture; ``None`` where there are too few to tell.
+        without_picture: Labels that had none.
+        best_epoch: The epoch whose weights were kept.
+        test: Scores on the test split, without small cells.
+        seconds: How long it took.
+    """
+
+    output: str
+    attribute: str
+    classes: tuple[str, ...]
+    trained: bool
+    labels: int | None
+    without_picture: int | None
+    best_epoch: int
+    test: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON-ready fields."""
+        return {**asdict(self), "classes": list(self.classes)}
+
+
+def train(
+    lake: Lake,
+    *,
+    labels: str,
+    attribute: str,
+    output: str | Path,
+    images: str | None = None,
+    model: str = MODEL,
+    epochs: int = 10,
+    seed: int = 0,
+    batch_size: int = 32,
+    lr: float = 1e-3,
+    tower_lr: float = 1e-5,
+    device: str = "auto",
+    sensitive: str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Trained:
+    """Fine-tune a vision tower with a linear head on labels of persons (Girrbach et al. 2025, section 3).
+
+    The same labels, pictures, model and settings give the same classifier; on a CPU, the same bits. The labels are
+    perceived ones: what a classifier learns from them tells how groups are depicted, never who a person is.
+
+    Args:
+        lake: The lake.
+        labels: Relation of (``detection_id``, ``value``), one label a box: a table, a view, a call or ``(SELECT …)``; of one
+            with a column ``attribute``, such as ``labels``, only the rows of ``attribute`` are taken.
+        attribute: What is labelled; a checkpoint is asked for by this name.
+        output: A new folder.
+        images: Relation of (``detection_id``, ``image`` as bytes); crops of ``images.image`` to the boxes of persons without.
+        model: open_clip's ``name/pretrained``, ``hf-hub:…`` or a folder.
+        epochs: In all; the first trains the head alone.
+        seed: Of split, head and order.
+        batch_size: Pictures a step.
+        lr: Learning rate of the head in the first epoch.
+        tower_lr: Highest learning rate of all weights after it.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"`` …
+        sensitive: The purpose for which perceived labels are read; it goes into the access log.
+        progress: Called as pictures are read and learned from.
+
+    Returns:
+        What was done; ``trained`` is ``False`` when ``output`` holds this very classifier.
+
+    Raises:
+        NotFoundError: No such relation, attribute or model.
+        RequestError: Labels are too few or doubled, there are no pictures, or the folder holds something else.
+        BusyError: Another training writes this folder.
+
+    Example:
+        >>> train(lake, labels="labels", attribute="scene", output="scene/")  # doctest: +SKIP
+    """
+    settings = fitting.Settings(epochs, seed, batch_size, lr, tower_lr)
+    began = time.monotonic()
+    target = Path(output).expanduser().absolute()
+    with lake.session(sensitive=sensitive) as session:
+        rows = labelled.read(session, labels, attribute)
+        labelled.require_enough(rows)
+        pictures = labelled.Pictures(lake.location, session, images)
+        start = classifier.beginning(model)
+        facts = {
+            "lake": lake.uri,
+            "labels": labels,
+            "labels_digest": rows.digest(),
+            "images": images,
+            "began_with": start.digest,
+            "settings": asdict(settings),
+        }
+        key = _fingerprint(attribute, start, pictures, facts)
+        if (found := _finished(target, key)) is not None:
+            return found
+        tables = {n: v for n, v in sorted(session.versions.items()) if "/" not in n}
+        with _workplace(target) as place:
+            run = _Run(target, place, attribute, start, settings, available(device, wants=True)[0], progress)
+            config = {"fingerprint": key, "training": {**facts, "tables": tables}}
+            result = run.all(rows, pictures, config)
+    return _told(target, result, trained=True, seconds=time.monotonic() - began)
+
+
+@functools.wraps(train)
+def train_classifier(*args: Any, **options: Any) -> str:
+    """As ``train``, for recipes; returns a line that tells what was done."""
+    done = train(*args, **options)
+    what = "trained" if done.trained else "was there already"
+    return f"{done.attribute} ({', '.join(done.classes)}) {what}: {done.output}"
+
+
+def _fingerprint(attribute: str, start: Beginning, pictures: Pictures, facts: Mapping[str, Any]) -> str:
+    """Of everything that decides the result; not of where the lake lies or what a relation is called."""
+    told = [
+        attribute,
+        facts["labels_digest"],
+        facts["settings"],
+        pictures.digest(),
+        start.digest,
+        start.architecture.to_dict(),
+        classifier.described(start.preparation),
+        classifier.FORMAT,
+    ]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _finished(target: Path, key: str) -> Trained | None:
+    """What the folder holds already.
+
+    Raises:
+        RequestError: Something else.
+    """
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return None
+    with contextlib.suppress(RequestError, LookupError):
+        config = classifier.checkpoint(target).config
+        if config.get("fingerprint") == key and config.get("weights") == digest(target / classifier.MODEL):
+            return _told(target, config, trained=False)
+    raise RequestError(
+        f"{target} holds something else than this classifier",
+        code="E3559",
+        hint="name another folder for --output, or remove this one; other labels or settings make another classifier",
+    )
+
+
+def _told(target: Path, config: Mapping[str, Any], *, trained: bool, seconds: float = 0.0) -> Trained:
+    training = config["training"]
+    counts = [training["splits"][name] for name in splits.SPLITS]
+    return Trained(
+        str(target),
+        config["attribute"],
+        tuple(config["classes"]),
+        trained,
+        None if None in counts else sum(counts),
+        training["without_picture"],
+        training["best_epoch"],
+        training["test"],
+        seconds,
+    )
+
+
+@contextlib.contextmanager
+def _workplace(target: Path) -> Iterator[Path]:
+    """A folder beside the output for one training at a time; what a killed one left there is removed."""
+    place = target.parent / f".{target.name}.training"
+    try:
+        with writer_lock(Location(str(place)), f"training of {target.name}"):
+            _clear(place)
+            try:
+                yield place
+            finally:
+                _clear(place)
+        shutil.rmtree(place, ignore_errors=True)
+    except OSError as error:
+        if isinstance(error, StorageError):
+            raise
+        hint = "free some space, or name a folder on another disk" if error.errno == 28 else "check the path"
+        raise StorageError(f"cannot write {place}: {error.strerror or error}", code="E6003", hint=hint) from error
+
+
+def _clear(place: Path) -> None:
+    for entry in place.iterdir():
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        elif not entry.name.startswith(".lock"):
+            entry.unlink()
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One training, step by step."""
+
+    target: Path
+    place: Path
+    attribute: str
+    start: Beginning
+    settings: fitting.Settings
+    device: str
+    progress: Callable[[Progress], None] | None
+
+    def all(self, rows: Labelled, pictures: Pictures, config: dict[str, Any]) -> dict[str, Any]:
+        """Read, divide, train, judge, write; returns what ``config.json`` holds."""
+        torch: Any = need("torch", "models")
+        pixels, there = self._read(rows, pictures)
+        without = len(rows) - int(there.sum())
+        if not there.any():
+            raise labelled.none(
+                f"not one of {len(rows):,} labels has a picture; {pictures.unreadable:,} cannot be read"
+            )
+        rows = rows.only(there)
+        labelled.require_enough(rows)
+        examples = fitting.Examples(pixels, np.flatnonzero(there), rows.labels, self.start.preparation)
+        side = splits.split(rows.labels.tolist(), rows.images.tolist(), self.settings.seed)
+        parts = {name: np.flatnonzero(side == i) for i, name in enumerate(splits.SPLITS)}
+        self._require_all(rows, parts)
+        cuda = [self.device] if self.device.startswith("cuda") else []
+        with torch.random.fork_rng(devices=cuda):
+            torch.manual_seed(self.settings.seed)
+            tower = self._tower()
+            model = classifier.assembled(tower, self.start.architecture.embed_dim, len(rows.classes)).to(self.device)
+            epochs, best = self._fit(model, examples, parts)
+        self._load(model)
+        logits = fitting.ask(model, examples, parts["test"], self.settings.batch_size, self.device)
+        judged = scores.score(rows.classes, rows.labels[parts["test"]], logits)
+        config["training"] |= {
+            "without_picture": scores.count(without) if without else 0,
+            "splits": _sizes(parts, judged.published()["n"]),
+            "epochs": [asdict(e) for e in epochs],
+            "best_epoch": best,
+            "test": judged.published(),
+            "device": self.device,
+            "libraries": {n: version(n) for n in ("counterbalance", "open_clip_torch", "torch", "timm")},
+        }
+        return self._write(rows.classes, config)
+
+    def _read(self, rows: Labelled, pictures: Pictures) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+        """Prepared pixels of every row, mapped from a file, and which rows have any."""
+        prepare = self.start.preparation
+        shape = (len(rows), prepare.height, prepare.width, 3)
+        each = int(np.prod(shape[1:]))
+        there = np.zeros(len(rows), bool)
+        file = self.place / "pixels"
+        with file.open("wb") as out:
+            out.truncate(each * len(rows))
+            for number, (row, picture) in enumerate(pictures(rows), start=1):
+                try:
+                    data = np.ascontiguousarray(prepare(picture)).data
+                except ImageError:
+                    pictures.unreadable += 1
+                    continue
+                out.seek(each * row)
+                out.write(data)
+                there[row] = True
+                self._tell("reading pictures", number, len(rows))
+        return np.memmap(file, np.uint8, "r", shape=shape), there
+
+    def _require_all(self, rows: Labelled, parts: Mapping[str, NDArray[np.int64]]) -> None:
+        """Every class in every split; only classes that share their images with rarer ones can fail this."""
+        for part in parts.values():
+            missing = set(range(len(rows.classes))) - set(rows.labels[part].tolist())
+            if missing:
+                names = [rows.classes[i] for i in sorted(missing)]
+                raise labelled.too_few(names, "not in every split, for they share their images with rarer classes")
+
+    def _tower(self) -> Any:
+        with loading():
+            return self.start.tower()
+
+    def _fit(self, model: Any, examples: fitting.Examples, parts: Mapping[str, NDArray[np.int64]]) -> Any:
+        files: Any = need("safetensors.torch", "models")
+
+        def keep(best: Any) -> None:
+            state = {k: v.detach().cpu().contiguous() for k, v in best.state_dict().items()}
+            files.save_file(state, self.place / classifier.MODEL, metadata={"format": "pt"})
+
+        def seen(epoch: int, done: int, total: int) -> None:
+            self._tell(f"epoch {epoch} of {self.settings.epochs}", done, total)
+
+        return fitting.fit(
+            model, examples, parts["train"], parts["validation"], self.settings, self.device, keep=keep, seen=seen
+        )
+
+    def _load(self, model: Any) -> None:
+        files: Any = need("safetensors.torch", "models")
+        model.load_state_dict(files.load_file(self.place / classifier.MODEL))
+
+    def _write(self, classes: tuple[str, ...], config: dict[str, Any]) -> dict[str, Any]:
+        """The folder, in one step."""
+        done = self.place / "done"
+        done.mkdir()
+        (self.place / classifier.MODEL).rename(done / classifier.MODEL)
+        whole = {
+            "format": classifier.FORMAT,
+            "attribute": self.attribute,
+            "classes": list(classes),
+            "architecture": self.start.architecture.to_dict(),
+            "preprocessing": classifier.described(self.start.preparation),
+            "weights": digest(done / classifier.MODEL),
+            **config,
+        }
+        (done / classifier.CONFIG).write_text(json.dumps(whole, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        (done / classifier.CARD).write_text(card.write(whole), encoding="utf-8")
+        done.replace(self.target)
+        return whole
+
+    def _tell(self, stage: str, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(Progress(stage, done, total, "rows", done))
+
+
+def _sizes(parts: Mapping[str, NDArray[np.int64]], tested: int | None) -> dict[str, int | None]:
+    """How many labels each split has; where it is not told how many are tested, it is not told of the others' sum either."""
+    return {name: scores.count(len(part)) for name, part in parts.items()} | {"test": tested}
