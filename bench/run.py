@@ -18,7 +18,7 @@ sys.path.insert(0, str(HERE))
 import harness  # noqa: E402 - the folder is no package
 
 COMPARED = ("bench_retrieval", "bench_groups", "bench_ingest", "bench_refresh", "bench_search", "bench_words")
-ALONE = ("bench_vader", "bench_text", "bench_executors", "bench_indexes")
+ALONE = ("bench_vader", "bench_text", "bench_executors", "bench_indexes", "bench_embed")
 
 
 def main() -> None:

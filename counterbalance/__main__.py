@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "ingest": ("ingest", "Read images, captions, boxes or labels into a lake."),
     "sql": ("sql", "Ask a lake in SQL; without a query, open a shell."),
     "audit": ("audit", "Run an audit over a lake, or list and describe them."),
+    "compare": ("compare", "Compare the distributions of two lakes, with tests."),
     "recipe": ("recipe", "Run a pipeline over a lake, or tell what it would cost."),
     "train": ("train", "Train a classifier from labels of a lake."),
     "refresh": ("refresh", "Compute what is missing or stale in a lake."),

@@ -53,6 +53,9 @@ CALLS = {
         "person_units('colour', annotator := 'A'), person_units('colour')",
     ],
     "keyword_profile": ["without := lists.gender_words"],
+    "min_size_study": [
+        "person_labels('colour', 0, annotator := 'A'), person_labels('colour', 0, annotator := 'B'), bins := [30, 60, 90]"
+    ],
     "retrieval_bias": [f"{RANKINGS}, relevant := relevant_given, skew_k := [10, 20]"],
     "retrieval_bias_queries": [f"{RANKINGS}, skew_k := [10, 20], desired := 'uniform', absent := 'floor'"],
 }

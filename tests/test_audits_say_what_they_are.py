@@ -10,7 +10,9 @@ from counterbalance.engine.sql.queries import queries
 AUDITS = sorted(cb.audits())
 REQUIRED = {
     "agreement": {"attribute": "'scene'"},
+    "detection_recall": {"predicted": "detections"},
     "intersections": {"others": "image_labels('scene')"},
+    "min_size_study": {"labels": "person_labels('scene')", "reference": "person_labels('scene')"},
     "label_validation": {"attribute": "'scene'", "model": "image_labels('scene', annotator := 'ann')"},
 }
 LISTS = {"cooccurrence", "concept_ratio", "keyword_profile"}

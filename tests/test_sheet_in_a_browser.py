@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import csv
 import json
+import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -31,10 +33,10 @@ class Browser:
     """A headless Chromium, spoken to in its own protocol over its pipe."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self._number, self.failed = folder, 0, []
+        self.folder, self._number, self._heard, self.failed = folder, 0, b"", []
         words = f"exec {PROGRAM} {FLAGS} --user-data-dir={folder / 'profile'} about:blank 3<&0 4>&1"
         self.process = subprocess.Popen(
-            ["bash", "-c", words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            ["bash", "-c", words], bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         self._session = None
         target = next(t for t in self("Target.getTargets")["targetInfos"] if t["type"] == "page")
@@ -56,11 +58,14 @@ class Browser:
         return answer["result"]
 
     def _read(self):
-        found = bytearray()
-        while (byte := self.process.stdout.read(1)) != b"\0":
-            assert byte, "the browser ended"
-            found += byte
-        return json.loads(found)
+        pipe = self.process.stdout.fileno()
+        while b"\0" not in self._heard:
+            assert select.select([pipe], [], [], 20)[0], "the browser says nothing"
+            part = os.read(pipe, 1 << 16)
+            assert part, "the browser ended"
+            self._heard += part
+        first, _, self._heard = self._heard.partition(b"\0")
+        return json.loads(first)
 
     def _note(self, event):
         """What the page asked of a network, what was blocked, and what its script failed at."""
@@ -96,8 +101,8 @@ class Browser:
 
     def choose(self, annotator: int) -> None:
         self.js(
-            f"const s = document.getElementById('annotator'); s.selectedIndex = {annotator}; "
-            "s.dispatchEvent(new Event('change'))"
+            f"{{ const s = document.getElementById('annotator'); s.selectedIndex = {annotator}; "
+            "s.dispatchEvent(new Event('change')) }"
         )
 
     def shot(self, path: Path) -> None:
@@ -112,9 +117,12 @@ class Browser:
         return found[-1]
 
     def close(self) -> None:
-        self("Browser.close") if self.process.poll() is None else None
-        self.process.wait(20)
-        self.process.stdin.close()
+        self.process.stdin.close()  # it ends when nobody speaks to it any more
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
         self.process.stdout.close()
 
 

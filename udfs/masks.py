@@ -38,7 +38,7 @@ def encode(mask: NDArray[np.bool_]) -> str:
     Example:
         >>> import numpy as np
         >>> encode(np.array([[0, 1, 1], [0, 0, 1]], bool))
-        '{"size":[2,3],"counts":"2112"}'
+        '{"size":[2,3],"counts":"2111"}'
     """
     import numpy as np
     import orjson
@@ -97,8 +97,10 @@ def _polygons(value: list[Any], height: int, width: int) -> NDArray[np.bool_]:
     canvas = Image.new("1", (width, height))
     draw = ImageDraw.Draw(canvas)
     for polygon in value:
+        if len(polygon) % 2 or not all(isinstance(v, int | float) for v in polygon):
+            raise TypeError
         if len(polygon) >= 6:
-            draw.polygon([float(v) for v in polygon], fill=1)
+            draw.polygon(polygon, fill=1)
     return np.array(canvas, bool)
 
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from counterbalance.udfs.models.training import Trained
 
 EXAMPLES = (
-    "counterbalance train classifier laion.lake --labels gender_consensus --attribute perceived_gender "
-    '--output gender/ --sensitive "gender shares of LAION"',
+    'counterbalance train classifier laion.lake --labels consensus --attribute gender --output gender/ --sensitive "an audit"',
     "counterbalance train classifier coco.lake --labels labels --attribute scene --output scene/ --epochs 20 --json",
 )
 MODEL = "ViT-B-16-SigLIP/webli"

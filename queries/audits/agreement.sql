@@ -17,5 +17,5 @@
 -- param min_count integer = 10 : rows that rest on fewer targets, and smaller counts, are suppressed
 -- param labels relation = labels : (image_id, detection_id, attribute, value, annotator); label rows, in table labels or elsewhere
 SELECT metric, annotator, other, label, other_label, count, value, low, high, n, suppressed
-FROM rater_agreement(label_ratings($attribute), $min_count)
+FROM rater_agreement(label_ratings($attribute, labels), $min_count)
 ORDER BY metric, annotator, other, label, other_label

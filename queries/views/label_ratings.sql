@@ -5,6 +5,7 @@
 --
 -- source: Cohen (1960); Fleiss (1971)
 -- param attribute varchar : attribute of labels, such as 'perceived_gender'
+-- param labels relation = labels : (image_id, detection_id, attribute, value, annotator); label rows, in table labels or elsewhere
 SELECT image_id, coalesce(detection_id, -1) AS detection_id, annotator, min(value) AS value
 FROM labels
 WHERE attribute = $attribute AND value IS NOT NULL AND annotator IS NOT NULL

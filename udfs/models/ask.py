@@ -50,7 +50,7 @@ _SEED: Final = Parameter("seed", pa.int64(), default=0, constant=True)
         _SEED,
     ],
     version="1",
-    batch_size=64,
+    batch_size=32,
     device="auto",
     memory="20GB",
     weights=fingerprint,

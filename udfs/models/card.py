@@ -9,6 +9,7 @@ from counterbalance.udfs.models.scores import MIN_COUNT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+_HIDDEN: Final = f"Counts below {MIN_COUNT} are not shown, nor counts that would tell them, nor rates of fewer than {MIN_COUNT} pictures."
 _MEASURES: Final = {
     "accuracy": "accuracy",
     "Cohen's kappa": "kappa",
@@ -32,17 +33,17 @@ def write(config: Mapping[str, Any]) -> str:
         config: What ``config.json`` holds; what is ``None`` is not shown.
     """
     training = config["training"]
+    begun = _plain(config["architecture"]["name"])
+    made = f"It is the vision tower of `{begun}` with a linear head, fine-tuned by `counterbalance train classifier`."
     parts = [
         f"# Classifier of {_plain(config['attribute'])}",
-        f"Tells {_listed(config['classes'])} from the picture of one person. It is the vision tower of "
-        f"`{_plain(config['architecture']['name'])}` with a linear head, fine-tuned by `counterbalance train classifier`.",
+        f"Tells {_listed(config['classes'])} from the picture of one person. {made}",
         _USE,
         "## Data",
         _data(config, training),
         "## Training",
         _training(training),
-        f"## Results on the test split\n\nCounts below {MIN_COUNT} are not shown, nor counts that "
-        "would tell them, nor rates of so few.",
+        f"## Results on the test split\n\n{_HIDDEN}",
         _results(config["classes"], training["test"]),
     ]
     return "\n\n".join(parts) + "\n"

@@ -250,8 +250,9 @@ def checkpoint(folder: str | Path) -> Checkpoint:
     where = str(path / CONFIG)
     config = _json(path / CONFIG)
     classes = config.get("classes")
-    named = isinstance(classes, list) and all(isinstance(c, str) for c in classes) and len(set(classes)) > 1
-    named = named and len(set(classes)) == len(classes)
+    if not isinstance(classes, list) or not all(isinstance(c, str) for c in classes):
+        classes = []
+    named = 1 < len(classes) == len(set(classes))
     if config.get("format") != FORMAT or not named or not isinstance(config.get("attribute"), str):
         raise _unfit(where, "no classifier of this package")
     if not (path / MODEL).is_file():

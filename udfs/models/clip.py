@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
 DEFAULT: Final = "ViT-B-32/laion2b_s34b_b79k"
 TEMPLATES: Final = ("a photo of a {}.",)
-_ZERO_SHOT: Final = pa.struct(
-    [("label", pa.string()), ("score", pa.float32()), ("scores", pa.list_(pa.float32()))]
-)
+_ZERO_SHOT: Final = pa.struct([("label", pa.string()), ("score", pa.float32()), ("scores", pa.list_(pa.float32()))])
 _BATCH: Final = 1024
 _MEMORY: Final = "4GB"
 _MODEL: Final = Parameter("model", pa.string(), DEFAULT, constant=True)
@@ -208,12 +206,16 @@ def _zero_shot(labels: Sequence[str], templates: Sequence[str] = TEMPLATES, mode
     del model
     for name, values in (("labels", labels), ("templates", templates)):
         if isinstance(values, str) or not values or not all(isinstance(v, str) and v.strip() for v in values):
-            raise RequestError(f"{name} cannot be {values!r}", code="E3524", hint=f"a list of texts: {name} := ['…', '…']")
+            raise RequestError(
+                f"{name} cannot be {values!r}", code="E3524", hint=f"a list of texts: {name} := ['…', '…']"
+            )
     if len(set(labels)) < len(labels):
         raise RequestError("labels holds a label twice", code="E3524", hint="give each once")
     odd = next((t for t in templates if "{}" not in t), None)
     if odd is not None:
-        raise RequestError(f"template {odd!r} has no {{}} for the label", code="E3524", hint=f"such as {TEMPLATES[0]!r}")
+        raise RequestError(
+            f"template {odd!r} has no {{}} for the label", code="E3524", hint=f"such as {TEMPLATES[0]!r}"
+        )
     return _ZERO_SHOT
 
 

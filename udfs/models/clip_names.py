@@ -99,7 +99,11 @@ def named(model: str) -> Named:
     name, _, rest = model.partition("/")
     known = architectures()
     local = Path(model.removeprefix(_LOCAL)).expanduser()
-    if model.startswith((_LOCAL, "/", ".", "~")) or (local / CONFIG).is_file() or (name and name not in known and local.exists()):
+    if (
+        model.startswith((_LOCAL, "/", ".", "~"))
+        or (local / CONFIG).is_file()
+        or (name and name not in known and local.exists())
+    ):
         return Named(f"{_LOCAL}{local}", _config(local / CONFIG), place=str(local))
     if name not in known:
         raise NotFoundError(f"open_clip has no model {name!r}{did_you_mean(name, known)}", code="E1120", hint=_FORMS)
@@ -134,7 +138,9 @@ def registry() -> dict[str, dict[str, dict[str, Any]]]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             known[node.targets[0].id] = _value(node.value, known)
     found: dict[str, dict[str, dict[str, Any]]] = known.get("_PRETRAINED") or {}
-    quick = {f"{name}-quickgelu": {t: c for t, c in tags.items() if c.get("quick_gelu")} for name, tags in found.items()}
+    quick = {
+        f"{name}-quickgelu": {t: c for t, c in tags.items() if c.get("quick_gelu")} for name, tags in found.items()
+    }
     return found | {name: tags for name, tags in quick.items() if tags}
 
 
@@ -147,7 +153,9 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Call):
         return {k.arg: _value(k.value, known) for k in node.keywords if k.arg is not None}
     if isinstance(node, ast.Dict):
-        return {_value(k, known): _value(v, known) for k, v in zip(node.keys, node.values, strict=True) if k is not None}
+        return {
+            _value(k, known): _value(v, known) for k, v in zip(node.keys, node.values, strict=True) if k is not None
+        }
     return None
 
 

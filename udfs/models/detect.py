@@ -123,8 +123,8 @@ class detect:  # noqa: N801 - its name in SQL
         with inference(self._device):
             for shape, group in sorted(prepared.items()):
                 for part in by_budget([shape[0] * shape[1]] * len(group), _PIXELS):
-                    rows, pixels, shapes = zip(*(group[i] for i in part), strict=True)
-                    boxes = network.find(np.stack(pixels), shapes, self._score, self._iou, self._numbers)
+                    rows, arrays, shapes = zip(*(group[i] for i in part), strict=True)
+                    boxes = network.find(np.stack(arrays), shapes, self._score, self._iou, self._numbers)
                     found.update(zip(rows, boxes, strict=True))
         return rows_of(found, errors, len(image), BOXES)
 

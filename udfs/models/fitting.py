@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -129,7 +130,7 @@ def fit(
         device: Where.
         keep: Called with the model after every epoch that is the best so far: higher validation accuracy, or the same at
             a lower loss.
-        seen: Called with the epoch, and pictures done and in all.
+        seen: Called with the epoch, its pictures, and how many are done.
 
     Returns:
         All epochs, and the number of the best one.
@@ -145,9 +146,8 @@ def fit(
             if number <= 2:
                 optimizer, schedule = _begin(model, number == 1, settings, -(-len(train) // settings.batch_size))
             order = np.random.default_rng([settings.seed, number]).permutation(train)
-            loss = _train(
-                model, examples, order, settings, device, optimizer, schedule, lambda n: seen(number, n, len(order))
-            )  # noqa: B023 - called before the next epoch
+            told = partial(seen, number, len(order))
+            loss = _train(model, examples, order, settings, device, optimizer, schedule, told)
             logits = ask(model, examples, validation, settings.batch_size, device)
             epoch = Epoch(number, loss, *_judged(logits, examples.labels[validation]))
             if not math.isfinite(loss + epoch.validation_loss):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections import Counter
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from counterbalance.engine.store import tables
 from counterbalance.udfs.pictures import _within as within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
     from PIL.Image import Image
@@ -95,7 +96,7 @@ def read(session: Session, relation: str, attribute: str) -> Labelled:
     columns = set(session.sql(f"SELECT * FROM {relation}").columns)
     if missing := {"detection_id", "value"} - columns:
         raise RequestError(
-            f"{relation} has no column {sorted(missing)[0]!r}",
+            f"{relation} has no column {min(missing)!r}",
             code="E3551",
             hint="labels are rows of (detection_id, value), with one label a box",
         )
@@ -181,6 +182,34 @@ def too_few(classes: Sequence[str], why: str) -> RequestError:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """An encoded picture.
+
+    Args:
+        rows: The rows that it shows.
+        data: Its bytes.
+        boxes: x, y, width, height in pixels, float64 (rows, 4), of what is cut out for each; ``None`` for the whole picture.
+    """
+
+    rows: tuple[int, ...]
+    data: bytes
+    boxes: NDArray[np.float64] | None = None
+
+    def prepared(self, prepare: Callable[[Image], NDArray[np.uint8]]) -> dict[int, NDArray[np.uint8]]:
+        """Pixels by row; rows that cannot be read, or whose box lies outside, are left out."""
+        found = {}
+        try:
+            picture = decode(self.data)
+        except ImageError:
+            return {}
+        for number, row in enumerate(self.rows):
+            with contextlib.suppress(ValueError):  # an ImageError is one too
+                part = picture if self.boxes is None else picture.crop(within(picture, *self.boxes[number].tolist()))
+                found[row] = np.ascontiguousarray(prepare(part))
+        return found
+
+
 class Pictures:
     """The pictures of labelled boxes: crops of the lake's images, or those of a relation. Bytes are read a few at a time.
 
@@ -196,7 +225,6 @@ class Pictures:
 
     def __init__(self, location: Location, session: Session, relation: str | None) -> None:
         self._location, self._session, self._relation = location, session, relation
-        self.unreadable = 0
         self._stored: tuple[Any, str] | None = None
         name = "images" if relation is None else relation.strip()
         self._version = session.versions.get(name.lower())
@@ -215,37 +243,24 @@ class Pictures:
         versions = self._version if self._stored is not None else sorted(self._session.versions.items())
         return hashlib.sha256(f"{self._relation} {versions}".encode()).hexdigest()[:16]
 
-    def __call__(self, labelled: Labelled) -> Iterator[tuple[int, Image]]:
-        """Row numbers in ``labelled`` with their decoded pictures; rows without one, or with one that is broken, are left out."""
+    def __call__(self, labelled: Labelled) -> Iterator[Encoded]:
+        """The encoded pictures of these rows, each with all rows that are cut from it; rows without one are left out."""
         if self._relation is None:
             yield from self._crops(labelled)
             return
         rows = {int(d): i for i, d in enumerate(labelled.ids)}
         for detection, data in self._given(list(rows)):
             row = rows.pop(detection, None)
-            if row is not None and (picture := self._decoded(data)) is not None:
-                yield row, picture
+            if row is not None and data is not None:
+                yield Encoded((row,), data)
 
-    def _crops(self, labelled: Labelled) -> Iterator[tuple[int, Image]]:
+    def _crops(self, labelled: Labelled) -> Iterator[Encoded]:
         rows: dict[int, list[int]] = {}
-        for row in np.flatnonzero(~np.isnan(labelled.boxes).any(1)):
-            rows.setdefault(int(labelled.images[row]), []).append(int(row))
+        for row in np.flatnonzero(~np.isnan(labelled.boxes).any(1)).tolist():
+            rows.setdefault(int(labelled.images[row]), []).append(row)
         for image, data in self._bytes("image_id", list(rows)):
-            picture = self._decoded(data, len(rows[image]))
-            for row in rows[image] if picture is not None else ():
-                try:
-                    cut = picture.crop(within(picture, *labelled.boxes[row].tolist()))
-                except ValueError:
-                    self.unreadable += 1
-                else:
-                    yield row, cut
-
-    def _decoded(self, data: bytes | None, boxes: int = 1) -> Image | None:
-        try:
-            return None if data is None else decode(data)
-        except ImageError:
-            self.unreadable += boxes
-            return None
+            if data is not None:
+                yield Encoded(tuple(rows[image]), data, labelled.boxes[rows[image]])
 
     def _given(self, ids: Sequence[int]) -> Iterator[tuple[int, bytes | None]]:
         """What the relation has; a stored one is read by key, a query runs as a whole."""

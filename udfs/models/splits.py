@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -21,9 +20,9 @@ SHARES: Final = (0.8, 0.1, 0.1)
 def split(classes: Sequence[Hashable], groups: Sequence[Hashable], seed: int) -> NDArray[np.int8]:
     """Number of the split of every row: 0 train, 1 validation, 2 test.
 
-    Rows of one group stay together, so that the persons of one image are never on two sides. Groups are divided within
-    strata: the stratum of a group is the rarest class among its rows, so that rare classes get their share. Within a
-    stratum the order is that of a hash of seed and group, and each group goes where most is missing.
+    Rows of one group stay together, so that the persons of one image are never on two sides. Groups are given out class by
+    class, the class with the fewest groups left first, in the order of a hash of seed and group, each to the split that
+    lacks most of its share of that class (iterative stratification, Sechidis et al. 2011, with a fixed order for ties).
 
     Args:
         classes: Class of every row.
@@ -35,19 +34,25 @@ def split(classes: Sequence[Hashable], groups: Sequence[Hashable], seed: int) ->
 
     Example:
         >>> split(["a"] * 10, range(10), seed=0).tolist()
-        [2, 1, 0, 0, 0, 0, 0, 0, 0, 0]
+        [0, 0, 0, 2, 0, 0, 0, 0, 0, 1]
     """
-    counts = Counter(classes)
-    rarity = {c: n for n, c in enumerate(sorted(counts, key=lambda c: (counts[c], repr(c))))}
-    strata: dict[Hashable, int] = {}
+    shown: dict[Hashable, set[Hashable]] = {}
     for label, group in zip(classes, groups, strict=True):
-        strata[group] = min(strata.get(group, len(rarity)), rarity[label])
-    members: defaultdict[int, list[Hashable]] = defaultdict(list)
-    for group, stratum in strata.items():
-        members[stratum].append(group)
+        shown.setdefault(group, set()).add(label)
+    left: dict[Hashable, list[Hashable]] = {}
+    for group in sorted(shown, key=lambda g: _order(seed, g)):
+        for label in shown[group]:
+            left.setdefault(label, []).append(group)
+    lacking = {label: [share * len(found) for share in SHARES] for label, found in left.items()}
+    every = [share * len(shown) for share in SHARES]
     side: dict[Hashable, int] = {}
-    for found in members.values():
-        side.update(_divided(sorted(found, key=lambda g: _order(seed, g))))
+    while left:
+        label = min(left, key=lambda c: (len(left[c]), repr(c)))
+        for group in left[label]:
+            where = side[group] = _most(lacking[label], every)
+            for needs in (every, *(lacking[c] for c in shown[group])):
+                needs[where] -= 1
+        left = {c: kept for c, found in left.items() if (kept := [g for g in found if g not in side])}
     return np.array([side[g] for g in groups], np.int8)
 
 
@@ -55,13 +60,6 @@ def _order(seed: int, group: Hashable) -> bytes:
     return hashlib.sha256(f"{seed} {group!r}".encode()).digest()
 
 
-def _divided(groups: Sequence[Hashable]) -> dict[Hashable, int]:
-    """Group by group to the split that lacks most of its share; the earlier one where two lack the same."""
-    given = [0] * len(SHARES)
-    found = {}
-    for number, group in enumerate(groups, start=1):
-        lacking = [round(share * number - has, 9) for share, has in zip(SHARES, given, strict=True)]
-        where = lacking.index(max(lacking))
-        given[where] += 1
-        found[group] = where
-    return found
+def _most(lacking: Sequence[float], every: Sequence[float]) -> int:
+    """The split that lacks most; of equals the one that lacks most groups of all, then the earlier one."""
+    return max(range(len(SHARES)), key=lambda i: (round(lacking[i], 6), round(every[i], 6), -i))

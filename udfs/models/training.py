@@ -10,8 +10,11 @@ import contextlib
 import functools
 import hashlib
 import json
+import os
 import shutil
 import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +24,6 @@ import numpy as np
 
 from counterbalance.engine.errors import RequestError, StorageError
 from counterbalance.engine.executors.devices import available
-from counterbalance.engine.images import ImageError
 from counterbalance.engine.store.location import Location
 from counterbalance.engine.store.lock import writer_lock
 from counterbalance.engine.write.ingest import Progress
@@ -31,12 +33,14 @@ from counterbalance.udfs.models.weights import digest, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from concurrent.futures import Future
 
     from numpy.typing import NDArray
 
     from counterbalance.engine.lake import Lake
     from counterbalance.udfs.models.classifier import Beginning
-    from counterbalance.udfs.models.labelled import Labelled, Pictures
+    from counterbalance.udfs.models.clip_pictures import Preparation
+    from counterbalance.udfs.models.labelled import Encoded, Labelled, Pictures
 
 MODEL: Final = "ViT-B-16-SigLIP/webli"
 """What Girrbach et al. (2025) fine-tune."""
@@ -253,9 +257,7 @@ class _Run:
         pixels, there = self._read(rows, pictures)
         without = len(rows) - int(there.sum())
         if not there.any():
-            raise labelled.none(
-                f"not one of {len(rows):,} labels has a picture; {pictures.unreadable:,} cannot be read"
-            )
+            raise labelled.none(f"not one of {len(rows):,} labels has one that can be read")
         rows = rows.only(there)
         labelled.require_enough(rows)
         examples = fitting.Examples(pixels, np.flatnonzero(there), rows.labels, self.start.preparation)
@@ -291,16 +293,12 @@ class _Run:
         file = self.place / "pixels"
         with file.open("wb") as out:
             out.truncate(each * len(rows))
-            for number, (row, picture) in enumerate(pictures(rows), start=1):
-                try:
-                    data = np.ascontiguousarray(prepare(picture)).data
-                except ImageError:
-                    pictures.unreadable += 1
-                    continue
-                out.seek(each * row)
-                out.write(data)
-                there[row] = True
-                self._tell("reading pictures", number, len(rows))
+            for found in _ahead(pictures(rows), prepare):
+                for row, data in found.items():
+                    out.seek(each * row)
+                    out.write(data.data)
+                    there[row] = True
+                self._tell("reading pictures", int(there.sum()), len(rows))
         return np.memmap(file, np.uint8, "r", shape=shape), there
 
     def _require_all(self, rows: Labelled, parts: Mapping[str, NDArray[np.int64]]) -> None:
@@ -322,7 +320,7 @@ class _Run:
             state = {k: v.detach().cpu().contiguous() for k, v in best.state_dict().items()}
             files.save_file(state, self.place / classifier.MODEL, metadata={"format": "pt"})
 
-        def seen(epoch: int, done: int, total: int) -> None:
+        def seen(epoch: int, total: int, done: int) -> None:
             self._tell(f"epoch {epoch} of {self.settings.epochs}", done, total)
 
         return fitting.fit(
@@ -355,6 +353,19 @@ class _Run:
     def _tell(self, stage: str, done: int, total: int) -> None:
         if self.progress is not None:
             self.progress(Progress(stage, done, total, "rows", done))
+
+
+def _ahead(pictures: Iterator[Encoded], prepare: Preparation) -> Iterator[Mapping[int, NDArray[np.uint8]]]:
+    """Prepared pictures in order; Pillow works in threads, a few pictures ahead of what is written."""
+    cores = os.cpu_count() or 1
+    with ThreadPoolExecutor(cores) as pool:
+        under_way: deque[Future[dict[int, NDArray[np.uint8]]]] = deque()
+        for picture in pictures:
+            under_way.append(pool.submit(picture.prepared, prepare))
+            if len(under_way) > 2 * cores:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
 
 
 def _sizes(parts: Mapping[str, NDArray[np.int64]], tested: int | None) -> dict[str, int | None]:

@@ -14,6 +14,7 @@ import math
 import os
 import re
 import tempfile
+import warnings
 from functools import cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
@@ -42,10 +43,17 @@ _MASK_PIXELS: Final = 64_000_000
 
 @cache
 def library() -> SimpleNamespace:
-    """The parts of ultralytics that are used. Importing it writes nothing that stays, asks no server, prints nothing."""
+    """The parts of ultralytics that are used. Importing it writes nothing that stays, asks no server, prints nothing.
+
+    What it changes of the process (environment, warnings, how numpy and torch print) is put back.
+    """
     torch: Any = need("torch", _EXTRA)  # before ultralytics, which would make it run in a single thread
     before, save = dict(os.environ), torch.save
-    with tempfile.TemporaryDirectory(prefix="counterbalance-") as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="counterbalance-") as folder,
+        warnings.catch_warnings(),
+        np.printoptions(),
+    ):
         os.environ.update({"OMP_NUM_THREADS": "1", **before, **_QUIET, "YOLO_CONFIG_DIR": folder})
         try:
             tasks: Any = need("ultralytics.nn.tasks", _EXTRA)
@@ -59,6 +67,7 @@ def library() -> SimpleNamespace:
                 del os.environ[name]
             os.environ.update(before)
             torch.save = save
+            torch.set_printoptions(profile="default")
     logger = logging.getLogger("ultralytics")
     logger.handlers.clear()  # they write to stdout
     logger.propagate = True
@@ -224,9 +233,7 @@ def _checked(plan: dict[str, Any], model: str) -> bool:
 
     ultralytics evaluates the name of an activation as Python, and takes whatever it knows by the name of a layer.
     """
-    import torch
-
-    tasks = library().tasks
+    torch, tasks = library().torch, library().tasks
     try:
         layers = [row[2] for row in [*plan["backbone"], *plan["head"]]]
         known = {

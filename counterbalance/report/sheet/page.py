@@ -124,7 +124,7 @@ def _data(
 def _about(lake: Lake, question: Question, purpose: str | None, *, blur: bool) -> dict[str, Any]:
     return {
         "lake": lake.uri.rstrip("/").rpartition("/")[2] or lake.uri,
-        "question": question.attribute.replace("_", " "),
+        "question": question.attribute.replace("_", " ").removeprefix("perceived "),
         "unit": question.unit,
         "purpose": purpose or "not stated",
         "user": meta.user(),

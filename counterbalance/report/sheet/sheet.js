@@ -5,7 +5,7 @@
   const at = (id) => document.getElementById(id);
   const SKIP = "s";
   const options = [...data.options, { value: null, shown: "cannot tell / skip", key: SKIP }];
-  let who = "", order = [], place = 0, saved = true;
+  let who = "", order = [], place = 0, saved = true; // saved: in this browser or in a file
   let answers = new Map(); // id to value, or to null where it was skipped
 
   const kept = {
@@ -93,8 +93,8 @@
 
   function answer(value) {
     answers.set(item().id, value);
-    saved = false;
-    if (!kept.write(drawer(), [...answers])) {
+    saved = kept.write(drawer(), [...answers]);
+    if (!saved) {
       say("This browser does not keep answers: save them before you close the page.");
     }
     place += 1;

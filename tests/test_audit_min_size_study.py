@@ -1,0 +1,97 @@
+"""min_size_study: agreement by size of box against counting in plain Python; Wilson; small ranges hidden."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from statsmodels.stats.proportion import proportion_confint
+
+import counterbalance as cb
+
+_names = itertools.count()
+
+
+def run(sizes, labels, reference, **options):
+    """``sizes``: (width, height) of each box; labels: (detection_id, label)."""
+    lake = cb.connect(f"memory://sizes-{os.getpid()}-{next(_names)}")
+    widths, heights = (pa.array(v, pa.float32()) for v in zip(*sizes, strict=True))
+    boxes = {"detection_id": list(range(len(sizes))), "image_id": [1] * len(sizes), "category": ["person"] * len(sizes)}
+    lake.ingest(
+        {
+            "images": pa.table({"image_id": [1]}),
+            "detections": pa.table({**boxes, "width": widths, "height": heights}),
+        }
+    )
+
+    def relation(rows):
+        ids, values = zip(*rows, strict=True)
+        return pa.table({"detection_id": pa.array(ids, pa.int64()), "label": pa.array(values, pa.string())})
+
+    found = lake.audit("min_size_study", labels=relation(labels), reference=relation(reference), **options)
+    return {(r["side_from"], r["side_to"]): r for r in found.to_arrow().to_pylist()}
+
+
+def test_a_case_by_hand():
+    sizes = [(20, 90)] * 12 + [(90, 30)] * 10 + [(50, 49.9)] * 10 + [(400, 500)] * 10
+    labels = [(i, "f") for i in range(42)]
+    reference = [(i, "f" if i >= 12 or i < 3 else "m") for i in range(42)]
+    rows = run(sizes, labels, reference, bins=[30, 50])
+    got = {k: (r["count"], r["n"], r["value"]) for k, r in rows.items()}
+    assert got == {(0, 30): (3, 12, 0.25), (30, 50): (20, 20, 1.0), (50, None): (10, 10, 1.0)}
+
+
+def test_against_counting():
+    draw = np.random.default_rng(0)
+    sizes = np.float32(draw.uniform(5, 400, (800, 2))).tolist()
+    said = {i: str(draw.choice(["f", "m", "unclear"])) for i in range(0, 800, 2)}
+    true = {i: v if draw.random() < 0.7 else "f" for i, v in said.items() if i % 3}
+    rows = run(sizes, said.items(), true.items())
+    edges = [0, 30, 50, 75, 100, 150, 200, 300, np.inf]
+    count, n = Counter(), Counter()
+    for i, value in true.items():
+        at = int(np.digitize(min(sizes[i]), edges)) - 1
+        n[at] += 1
+        count[at] += said[i] == value
+    assert len(rows) == len(n)
+    for at in n:
+        row = rows[edges[at], None if edges[at + 1] == np.inf else edges[at + 1]]
+        if n[at] < 10:
+            assert row["suppressed"]
+            continue
+        assert (row["count"], row["n"], row["value"]) == (count[at], n[at], count[at] / n[at])
+        assert (row["low"], row["high"]) == pytest.approx(
+            proportion_confint(count[at], n[at], method="wilson"), rel=1e-12
+        )
+
+
+def test_small_ranges_are_hidden():
+    labels = [(i, "f") for i in range(19)]
+    rows = run([(20, 20)] * 9 + [(60, 60)] * 10, labels, labels, bins=[50])
+    assert {rows[0, 50][k] for k in ("count", "n", "value", "low", "high")} == {None}
+    assert rows[0, 50]["suppressed"]
+    assert rows[50, None]["n"] == 10
+
+
+def test_several_labels_of_a_box():
+    """The same label twice counts once, different ones not at all; so do NULL and boxes with a label of one side only."""
+    labels = [(i, "f") for i in range(12)] + [(0, "f"), (1, "m"), (12, None)]
+    reference = [(i, "f") for i in range(1, 13)] + [(2, "m")]
+    rows = run([(60, 60)] * 13, labels, reference, min_count=1)
+    assert {(k, r["n"], r["count"]) for k, r in rows.items()} == {((50, 75), 9, 9)}
+
+
+@pytest.mark.parametrize("bins", [[50, 30, 50], [30, 50, 0], [-10, 30, 50]])
+def test_bins_in_any_order(bins):
+    labels = [(i, "f") for i in range(30)]
+    rows = run([(20, 20), (40, 40), (60, 60)] * 10, labels, labels, bins=bins)
+    assert {k: r["n"] for k, r in rows.items()} == {(0, 30): 10, (30, 50): 10, (50, None): 10}
+
+
+def test_with_person_labels(lake):
+    text = "SELECT * FROM min_size_study(person_labels('perceived_gender', min_side := 0, annotator := 'A'), person_labels('perceived_gender', min_side := 0, annotator := 'B'), min_count := 1)"
+    assert {"side_from", "side_to", "value", "params"} <= set(lake.sql(text).columns)
