@@ -138,9 +138,7 @@ def save(folder, architecture, config, processor):
         head.zero_()
         head[a], head[b] = direction, -direction
     stops = [a, b, processor.tokenizer.eos_token_id]
-    model.generation_config = transformers.GenerationConfig(
-        eos_token_id=stops, do_sample=True, temperature=3.0, repetition_penalty=1.5
-    )
+    model.generation_config = transformers.GenerationConfig(eos_token_id=stops)
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
     return folder
@@ -174,7 +172,9 @@ def talkative(folder):
         states = torch.stack([last_state(model, processor, picture(i), "Who is in the frame?") for i in range(4)])
         head.zero_()
         head[signs] = across(torch.randn(len(signs), head.shape[1]), states.mean(0))
-    model.generation_config = transformers.GenerationConfig(eos_token_id=processor.tokenizer.eos_token_id)
+    model.generation_config = transformers.GenerationConfig(
+        eos_token_id=processor.tokenizer.eos_token_id, do_sample=True, temperature=3.0, repetition_penalty=1.5
+    )
     model.save_pretrained(beside)
     processor.save_pretrained(beside)
     return beside
@@ -358,8 +358,8 @@ def test_models_that_need_their_own_code_are_refused(tmp_path, kind, code):
     with pytest.raises(RequestError) as error:
         opened("ask", model=tmp_path)
     assert error.value.code == code
-    assert "InternVL3-8B-hf" in error.value.hint
-    assert "Qwen2.5-VL" in error.value.hint
+    assert "InternVL3-8B-hf" in error.value.message
+    assert "Qwen2.5-VL" in error.value.message
 
 
 def test_a_model_without_a_chat_template(one, tmp_path):

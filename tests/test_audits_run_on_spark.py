@@ -40,6 +40,10 @@ RANKINGS = "hits := hits_given, labelled_hits := hits_given, item_groups := item
 CALLS = {
     "agreement": ["'scene'", "'colour'"],
     "balance": ["", "image_labels('colour')"],
+    "compare_demographics": ["caption_gender, image_labels('colour')", "image_labels('colour'), image_labels('scene')"],
+    "compare_intersections": [
+        "caption_gender, image_labels('colour'), crossed := image_labels('scene'), others_crossed := caption_gender_gensynth"
+    ],
     "concept_ratio": ["min_count := 20", "min_count := 20, definition := 'rate_difference'"],
     "cooccurrence": [
         "",
@@ -56,6 +60,7 @@ CALLS = {
     "min_size_study": [
         "person_labels('colour', 0, annotator := 'A'), person_labels('colour', 0, annotator := 'B'), bins := [30, 60, 90]"
     ],
+    "label_validation": ["image_labels('scene', annotator := 'A'), 'scene', min_count := 1"],
     "retrieval_bias": [f"{RANKINGS}, relevant := relevant_given, skew_k := [10, 20]"],
     "retrieval_bias_queries": [f"{RANKINGS}, skew_k := [10, 20], desired := 'uniform', absent := 'floor'"],
 }
@@ -96,7 +101,7 @@ def base_tables():
             "attribute": ["colour"] * 2 * boxes + ["scene"] * 3 * n + ["hateful"] * n,
             "value": [*colours.tolist(), *scenes.tolist(), *["yes"] * n],
             "score": [None] * (2 * boxes + 3 * n) + draw.random(n).tolist(),
-            "annotator": ["A", "B"] * boxes + ["A", "B", "C"] * n + ["model"] * n,
+            "annotator": ["A", "B"] * boxes + ["A", "b@s", "c@s"] * n + ["model"] * n,
         },
     }
     schemas = {name: BASE_TABLES[name].schema() for name in columns}

@@ -46,7 +46,9 @@ def hub_cache(tmp_path, monkeypatch):
 
 
 def test_planning_imports_nothing_heavy(tiny_clip, tmp_path):
-    done = subprocess.run([sys.executable, "-c", PLAN, tiny_clip()], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", PLAN, tiny_clip()], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines() == ["15 16", "[]"]
 
 
@@ -67,7 +69,12 @@ def test_the_registry_is_the_librarys():
 
 @pytest.mark.parametrize(
     ("model", "length"),
-    [("ViT-B-32/laion2b_s34b_b79k", 512), ("ViT-L-14/openai", 768), ("ViT-B-16-SigLIP/webli", 768), ("RN50/cc12m", 1024)],
+    [
+        ("ViT-B-32/laion2b_s34b_b79k", 512),
+        ("ViT-L-14/openai", 768),
+        ("ViT-B-16-SigLIP/webli", 768),
+        ("RN50/cc12m", 1024),
+    ],
 )
 def test_length_of_vectors(model, length):
     assert function("embed_text").type({"model": model, "drop": None}).list_size == length

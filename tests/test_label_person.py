@@ -27,6 +27,20 @@ CLASSES = ["male", "female", "unclear"]
 NAME = "perceived_gender"
 
 
+def png(seed, size=(40, 56)):
+    buffer = io.BytesIO()
+    pixels = np.random.default_rng(seed).integers(0, 256, (4, 3, 3), np.uint8)
+    Image.fromarray(pixels).resize(size, Image.Resampling.NEAREST).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def direct(tower, head, pictures):
+    """Logits by torch and open_clip alone."""
+    transform = open_clip.image_transform(32, False, tuple(MEAN), tuple(STD), resize_mode="squash")
+    with torch.inference_mode():
+        return head(tower(torch.stack([transform(Image.open(io.BytesIO(p))) for p in pictures])))
+
+
 def written(folder, **changes):
     """A checkpoint with random weights; returns the torch modules."""
     folder.mkdir()
@@ -34,6 +48,7 @@ def written(folder, **changes):
     text = {"context_length": 4, "vocab_size": 8, "width": 16, "heads": 2, "layers": 1}
     tower, head = open_clip.CLIP(16, VISION, text).visual.eval(), torch.nn.Linear(16, 3)
     head.weight.data *= 20
+    head.bias.data -= direct(tower, head, [png(i) for i in range(40)]).mean(0)  # or one class is said of everything
     state = {f"tower.{k}": v.contiguous() for k, v in tower.state_dict().items()}
     save_file({**state, "head.weight": head.weight.data, "head.bias": head.bias.data}, folder / "model.safetensors")
     config = {
@@ -70,13 +85,6 @@ def folder(modules, tmp_path):
     return shutil.copytree(modules[0], tmp_path / "gender")
 
 
-def png(seed, size=(40, 56)):
-    buffer = io.BytesIO()
-    pixels = np.random.default_rng(seed).integers(0, 256, (4, 3, 3), np.uint8)
-    Image.fromarray(pixels).resize(size, Image.Resampling.NEAREST).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
 def labelled(folder, *pictures, attribute=NAME):
     opened = function("label_person").open({"attribute": attribute, "checkpoint": str(folder)}, "cpu")
     try:
@@ -92,10 +100,9 @@ def config(folder, **changes):
 
 def test_as_torch_and_open_clip_have_it(modules):
     folder, tower, head = modules
-    pictures = [png(seed, size) for seed, size in enumerate([(40, 56), (10, 200), (333, 32), (32, 32)])]
-    transform = open_clip.image_transform(32, False, tuple(MEAN), tuple(STD), resize_mode="squash")
-    with torch.inference_mode():
-        wanted = head(tower(torch.stack([transform(Image.open(io.BytesIO(p))) for p in pictures])))
+    sizes = [(40, 56), (10, 200), (333, 32), (32, 32), (5, 4), (64, 64), (100, 90), (31, 33)]
+    pictures = [png(seed, size) for seed, size in enumerate(sizes)]
+    wanted = direct(tower, head, pictures)
     result = labelled(folder, *pictures)
     assert result.errors == {}
     rows = result.values.to_pylist()
@@ -134,12 +141,16 @@ def test_in_a_query_and_as_a_column_that_is_sensitive(modules, build, tmp_path):
         buffer = io.BytesIO()
         Image.open(io.BytesIO(data)).crop((x, y, min(40, x + w), y + h)).save(buffer, "PNG")
         crops.append(buffer.getvalue())
-    assert [r["label"] for (r,) in lake.sql(sql)] == [r["label"] for r in labelled(modules[0], *crops).values.to_pylist()]
+    assert [r["label"] for (r,) in lake.sql(sql)] == [
+        r["label"] for r in labelled(modules[0], *crops).values.to_pylist()
+    ]
     lake.add_column("images", NAME, f"label_person(image, '{NAME}', '{modules[0]}')")
     lake.refresh(executor="inline")
     assert NAME not in lake.sql("SELECT * FROM images").columns
     stored = lake.sql(f"SELECT {NAME}.label FROM images ORDER BY image_id", sensitive="a test of labels").fetchall()
-    assert [label for (label,) in stored] == [r["label"] for r in labelled(modules[0], png(1), png(2), png(3)).values.to_pylist()]
+    assert [label for (label,) in stored] == [
+        r["label"] for r in labelled(modules[0], png(1), png(2), png(3)).values.to_pylist()
+    ]
 
 
 def test_another_attribute_is_another_question(modules):

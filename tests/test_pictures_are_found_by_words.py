@@ -78,7 +78,9 @@ def test_other_weights_make_the_column_stale(lake, tiny_clip, tmp_path):
     lake.sql(f"ALTER TABLE captions ADD COLUMN other AS (embed_text(text, '{folder}'))")
     lake.refresh("captions.other", executor="inline")
     before = lake.sql("SELECT other FROM captions ORDER BY caption_id").to_arrow()
-    (folder / "open_clip_model.safetensors").write_bytes((tiny_clip(seed=9) / "open_clip_model.safetensors").read_bytes())
+    (folder / "open_clip_model.safetensors").write_bytes(
+        (tiny_clip(seed=9) / "open_clip_model.safetensors").read_bytes()
+    )
     (stage,) = lake.refresh("captions.other", executor="inline").stages
     assert stage.mode == "rebuild"
     assert not lake.sql("SELECT other FROM captions ORDER BY caption_id").to_arrow().equals(before)

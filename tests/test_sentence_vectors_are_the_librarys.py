@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +20,23 @@ TEXTS = [
     "two dogs run on the grass " * 60,
     *(f"picture number {i}, of a dog" * (1 + i % 4) for i in range(40)),
 ]
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "man", "dog", "horse", "two", "on", "the", "grass", "of", ","]
+WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "a",
+    "man",
+    "dog",
+    "horse",
+    "two",
+    "on",
+    "the",
+    "grass",
+    "of",
+    ",",
+]
 
 
 def vectors(model, texts):
@@ -108,7 +123,10 @@ def save(folder, kind="bert", poolings=("mean",), **files):
     if poolings:
         (folder / "1_Pooling").mkdir()
         parts = [("", "Transformer"), ("1_Pooling", "Pooling")]
-        listed = [{"idx": i, "name": str(i), "path": p, "type": f"sentence_transformers.models.{k}"} for i, (p, k) in enumerate(parts)]
+        listed = [
+            {"idx": i, "name": str(i), "path": p, "type": f"sentence_transformers.models.{k}"}
+            for i, (p, k) in enumerate(parts)
+        ]
         (folder / "modules.json").write_text(json.dumps(listed))
         flags = {flag: mode in poolings for flag, mode in FLAGS.items()}
         (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 16, **flags}))
@@ -125,7 +143,13 @@ FLAGS = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-SHORT = ["a man", "two dogs on the grass, of the horse", "Dog", "", "a dog on a man on the grass of two dogs, a horse, a man"]
+SHORT = [
+    "a man",
+    "two dogs on the grass, of the horse",
+    "Dog",
+    "",
+    "a dog on a man on the grass of two dogs, a horse, a man",
+]
 
 
 def same_as_the_library(library, folder, **how):
@@ -176,7 +200,7 @@ def test_lower_precision_weights_are_computed_in_full(tmp_path):
     folder = save(tmp_path)
     model = transformers.AutoModel.from_pretrained(folder, dtype=torch.bfloat16)
     model.save_pretrained(folder)
-    assert os.path.getsize(folder / "model.safetensors") < 60_000
+    assert (folder / "model.safetensors").stat().st_size < 60_000
     found = matrix(vectors(folder, SHORT))
     assert np.linalg.norm(found, axis=1) == pytest.approx(np.ones(len(SHORT)), abs=1e-6)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     'counterbalance train classifier laion.lake --labels consensus --attribute gender --output gender/ --sensitive "an audit"',
-    "counterbalance train classifier coco.lake --labels labels --attribute scene --output scene/ --epochs 20 --json",
+    "counterbalance train classifier coco.lake --labels labels --attribute posture --output posture/ --epochs 20 --json",
 )
 MODEL = "ViT-B-16-SigLIP/webli"
 

@@ -15,7 +15,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
-from counterbalance.engine.errors import FunctionError, NotFoundError, SqlError, did_you_mean
+from counterbalance.engine.errors import CounterbalanceError, FunctionError, NotFoundError, SqlError, did_you_mean
 from counterbalance.engine.functions import Partial, functions
 from counterbalance.engine.sql import arguments
 from counterbalance.engine.sql.parse import DIALECT, parse, to_sql
@@ -276,9 +276,7 @@ class Evaluator:
                 self._open[call.output] = function.open(dict(call.constants), device)
             except Exception as error:
                 self.close()
-                raise FunctionError(
-                    f"{call.function}() cannot be loaded: {_said(error)}", code="E8001", hint="no row was touched"
-                ) from error
+                raise _unloadable(call.function, error) from error
 
     def close(self) -> None:
         """Let everything go."""
@@ -372,6 +370,12 @@ class Evaluator:
             self._connection.execute("SET enable_external_access = false")
             self._connection.execute("SET lock_configuration = true")
         return self._connection
+
+
+def _unloadable(name: str, error: Exception) -> FunctionError:
+    """An error of ours keeps its words and what it says to do."""
+    told, hint = (error.message, error.hint) if isinstance(error, CounterbalanceError) else (_said(error), None)
+    return FunctionError(f"{name}() cannot be loaded: {told}", code="E8001", hint=hint or "no row was touched")
 
 
 def _checked(result: Any, function: Function, kind: pa.DataType, count: int) -> pa.Array:

@@ -209,7 +209,11 @@ def shipped(folder: str) -> Iterator[Traversable]:
     """The SQL files in that folder of every installed package that offers some, by name."""
     for entry in entry_points(group=GROUP):
         root = files(entry.value) / folder
-        yield from sorted((f for f in root.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name) if root.is_dir() else ()
+        yield from (
+            sorted((f for f in root.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
+            if root.is_dir()
+            else ()
+        )
 
 
 def audits() -> dict[str, Query]:

@@ -8,7 +8,7 @@ from counterbalance.engine.errors import RequestError
 from counterbalance.udfs.models import transformer
 from counterbalance.udfs.models.meter import Meter
 from counterbalance.udfs.models.running import by_budget, inference
-from counterbalance.udfs.models.weights import folder, need
+from counterbalance.udfs.models.weights import digest, folder, need
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ _PIXELS_A_TOKEN: Final = 28 * 28
 
 def fingerprint(model: str, **_: Any) -> str:
     """Digest of a model's weights, vocabulary and chat template."""
-    return transformer.fingerprint(model, transformer.FILES)
+    return digest(folder(model))
 
 
 class Chat:
@@ -45,7 +45,7 @@ class Chat:
 
     def __init__(self, name: str, device: str, role: str) -> None:
         transformers: Any = need("transformers", "models")
-        path = folder(name, transformer.FILES)
+        path = folder(name)
         self._device, self._budget = device, _BUDGET[device.partition(":")[0]]
         self._model = transformer.load(path, "IMAGE_TEXT_TO_TEXT", device)
         self._processor = transformers.AutoProcessor.from_pretrained(

@@ -104,7 +104,8 @@ class _Model:
         """Without the dropped dimensions, and of length 1."""
         found = found[:, self.kept]
         lengths = np.sqrt(np.einsum("ij,ij->i", found, found, dtype=np.float64))
-        return (found / np.maximum(lengths, 1e-12)[:, None]).astype(np.float32)
+        result: NDArray[np.float32] = (found / np.maximum(lengths, 1e-12)[:, None]).astype(np.float32)
+        return result
 
 
 def _different(values: pa.Array) -> tuple[pa.Array, dict[int, int]]:

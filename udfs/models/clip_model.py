@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
@@ -57,7 +56,7 @@ class Clip:
         self._ahead = Ahead(self.preparation, device)
         self._meter = Meter(f"{model}, pictures", device)
         self._turn = threading.RLock()
-        self._copies = torch.cuda.Stream(device) if self._kind == "cuda" else None
+        self._copies: Any = torch.cuda.Stream(device) if self._kind == "cuda" else None
 
     def close(self) -> None:
         """End what prepares pictures, and tell how fast it was."""
@@ -70,8 +69,8 @@ class Clip:
         rows = max(1, _PIXELS[self._kind] // (height * width))
         found: dict[int, NDArray[np.float32]] = {}
         errors: dict[int, str] = {}
-        with self._turn, contextlib.closing(self._ahead.batches(images, rows)) as prepared:
-            for batch, pixels, unread in self.placed(prepared):
+        with self._turn:
+            for batch, pixels, unread in self.placed(self._ahead.batches(images, rows)):
                 errors |= unread
                 if pixels is not None:
                     found |= zip(batch, self.encoded(pixels), strict=True)

@@ -22,7 +22,7 @@ from counterbalance.udfs.models import transformer
 from counterbalance.udfs.models.meter import Meter
 from counterbalance.udfs.models.running import by_budget, inference
 from counterbalance.udfs.models.tweets import LANGUAGES, prepared
-from counterbalance.udfs.models.weights import folder, need
+from counterbalance.udfs.models.weights import digest, folder, need
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ def _model(default: str) -> Parameter:
 
 
 def _fingerprint(model: str, **_: Any) -> str:
-    return transformer.fingerprint(model, transformer.TWEETS)
+    return digest(folder(model, transformer.TWEETS))
 
 
 @udf(

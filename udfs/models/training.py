@@ -125,7 +125,7 @@ def train(
         BusyError: Another training writes this folder.
 
     Example:
-        >>> train(lake, labels="labels", attribute="scene", output="scene/")  # doctest: +SKIP
+        >>> train(lake, labels="labels", attribute="posture", output="posture/")  # doctest: +SKIP
     """
     settings = fitting.Settings(epochs, seed, batch_size, lr, tower_lr)
     began = time.monotonic()
@@ -170,7 +170,7 @@ def _fingerprint(attribute: str, start: Beginning, pictures: Pictures, facts: Ma
         facts["settings"],
         pictures.digest(),
         start.digest,
-        start.architecture.to_dict(),
+        {**start.architecture.to_dict(), "name": None},
         classifier.described(start.preparation),
         classifier.FORMAT,
     ]

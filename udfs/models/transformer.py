@@ -6,35 +6,24 @@ import json
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from counterbalance.engine.errors import RequestError
-from counterbalance.udfs.models.weights import CHECKPOINT, digest, folder, need
+from counterbalance.udfs.models.weights import CHECKPOINT, need
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     Kind = Literal["IMAGE_TEXT_TO_TEXT", "SEQUENCE_CLASSIFICATION"]
 
-FILES: Final = (*CHECKPOINT, "*.jinja")
-"""What is fetched of a repository: also the chat template."""
-TWEETS: Final = (*CHECKPOINT, "*.codes", "*.bin")
-"""What is fetched of BERTweet's children: their merges, and the weights of those that have no safetensors."""
+TWEETS: Final = (*CHECKPOINT, "*.bin")
+"""What is fetched of BERTweet's children: also the weights of those that have no safetensors."""
 NATIVE: Final = {
     "IMAGE_TEXT_TO_TEXT": "OpenGVLab/InternVL3-8B-hf, Qwen/Qwen2.5-VL-7B-Instruct, llava-hf/llava-v1.6-vicuna-7b-hf",
     "SEQUENCE_CLASSIFICATION": "finiteautomata/bertweet-base-sentiment-analysis, pysentimiento/bertweet-hate-speech",
 }
 """Models of each kind whose code is in transformers."""
-_BESIDE: Final = ("*.jinja", "*.codes")
 _AUTO: Final = {
     "IMAGE_TEXT_TO_TEXT": "AutoModelForImageTextToText",
     "SEQUENCE_CLASSIFICATION": "AutoModelForSequenceClassification",
 }
-
-
-def fingerprint(name: str, files: Sequence[str]) -> str:
-    """Digest of all that decides results of a checkpoint: weights, vocabulary, merges, chat template."""
-    path = folder(name, files)
-    beside = sorted(file for pattern in _BESIDE for file in path.glob(pattern))
-    return "-".join([digest(path), *(digest(file) for file in beside)])
 
 
 def load(path: Path, kind: Kind, device: str) -> Any:
@@ -73,13 +62,13 @@ def _check(path: Path, kind: Kind) -> None:
     known: Any = getattr(modeling_auto, f"MODEL_FOR_{kind}_MAPPING_NAMES")
     if found not in configuration_auto.CONFIG_MAPPING_NAMES:
         raise RequestError(
-            f"{path} needs code of its own (model type {found!r} is not one of transformers), which is never run",
+            f"{path} needs code of its own (model type {found!r} is none of transformers), which is never run; transformers "
+            f"has that of {NATIVE[kind]}",
             code="E3540",
-            hint=f"models whose code is in transformers: {NATIVE[kind]}",
+            hint="take one of these, or another model of an architecture that transformers has",
         )
     if found not in known:
         raise RequestError(
-            f"{path} is no model for {kind.lower().replace('_', ' ')}: it is of type {found!r}",
+            f"{path} is no model for {kind.lower().replace('_', ' ')}: it is of type {found!r}; such are {NATIVE[kind]}",
             code="E3541",
-            hint=f"such as {NATIVE[kind]}",
         )

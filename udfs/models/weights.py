@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 ALLOW: Final = "COUNTERBALANCE_ALLOW_DOWNLOAD"
 """Environment variable that ``--allow-download`` sets; worker processes inherit it."""
-CHECKPOINT: Final = ("*.json", "*.txt", "*.model", "*.safetensors")
+CHECKPOINT: Final = ("*.json", "*.txt", "*.model", "*.jinja", "*.codes", "*.safetensors")
 """What is fetched of a repository of transformers: configuration, vocabulary, weights without pickle."""
-_WEIGHTS: Final = frozenset({".safetensors", ".pt", ".pth", ".bin", ".json", ".txt", ".model", ".yaml"})
+_WEIGHTS: Final = frozenset(
+    {".safetensors", ".pt", ".pth", ".bin", ".json", ".txt", ".model", ".yaml", ".jinja", ".codes"}
+)
 _BLOCK: Final = 1 << 22
 
 

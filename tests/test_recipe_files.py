@@ -1,0 +1,129 @@
+"""Recipe files: a header, steps, and parameters that stand for literals; what could not be run twice is refused."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from counterbalance.engine.errors import CounterbalanceError, NotFoundError, RequestError, SqlError
+from counterbalance.engine.recipes import actions, files, values
+
+WHOLE = """\
+-- whole: Does it all.
+--
+-- Longer text.
+--
+-- source: somebody
+-- param name varchar = 'it''s' : a text
+-- param sizes integer[] = [1, 2] : a list
+-- param share double : must be given
+-- param rows relation = captions : a relation
+
+-- step first: two statements; with a semicolon
+SELECT ';' AS x, $name AS name; -- and a comment; with one
+SELECT $sizes AS sizes, '$name' AS text FROM $rows;
+
+-- step second: one
+CALL act(labels := some_view, size := $share, text := 'a;b')
+"""
+
+
+def test_a_whole_file():
+    made = files.parse(WHOLE, "whole.sql")
+    assert (made.name, made.doc, made.source, made.text) == ("whole", "Does it all.", "somebody", "Longer text.")
+    assert [(s.name, s.doc, len(s.statements)) for s in made.steps] == [
+        ("first", "two statements; with a semicolon", 2),
+        ("second", "one", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "statement", "wanted"),
+    [
+        ({}, 0, "SELECT ';' AS x, 'it''s' AS name"),
+        ({"name": "a'b"}, 0, "SELECT ';' AS x, 'a''b' AS name"),
+        ({"sizes": [3]}, 1, "SELECT [3] AS sizes, '$name' AS text FROM captions"),
+        ({"sizes": "5, 6", "rows": "labels"}, 1, "SELECT [5, 6] AS sizes, '$name' AS text FROM labels"),
+        ({"share": "0.5"}, 2, "CALL act(labels := some_view, size := 0.5, text := 'a;b')"),
+    ],
+)
+def test_parameters_stand_for_literals(given, statement, wanted):
+    made = files.parse(WHOLE, "whole.sql")
+    texts = [t for s in made.steps for t in s.statements]
+    found = values.put(texts[statement], made, values.literals(made, given))
+    assert re.sub(r"^-- .*\n", "", found) == wanted
+
+
+def test_a_value_that_is_missing_is_asked_for_by_name():
+    made = files.parse(WHOLE, "whole.sql")
+    with pytest.raises(values.MissingError, match="'share' here: must be given") as caught:
+        values.put(made.steps[1].statements[0], made, values.literals(made, {}))
+    assert "--param share=" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "told"),
+    [
+        ({"nam": 1}, RequestError, "did you mean 'name'"),
+        ({"share": "much"}, SqlError, "must be double"),
+        ({"rows": "a; DROP b"}, RequestError, "one statement"),
+        ({"rows": "(SELECT 1"}, SqlError, "no relation"),
+    ],
+)
+def test_values_that_do_not_fit(given, kind, told):
+    with pytest.raises(kind, match=told):
+        values.literals(files.parse(WHOLE, "whole.sql"), given)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("SELECT 1;", "-- step NAME"),
+        ("", "-- step NAME"),
+        ("SELECT 0;\n-- step a: x\nSELECT 1;", "-- step NAME"),
+        ("-- step a: x\n-- step b: y\nSELECT 1;", "step a has no statement"),
+        ("-- step a: x\nSELECT 1;\n-- step a: y\nSELECT 1;", "two steps are called 'a'"),
+        ("-- step a: x\nSELECT $nam;", r"step a uses \$nam.*did you mean 'name'"),
+        ("-- step a: x\nCALL f(b := $nam)", r"step a uses \$nam"),
+        ("-- step a: x\nSELECT 'open;", "never closed|quote|token"),
+    ],
+)
+def test_a_file_that_is_not_right(body, told):
+    with pytest.raises(CounterbalanceError, match=told):
+        files.parse(f"-- odd: Is odd.\n-- param name varchar = 'x' : a text\n\n{body}", "odd.sql")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("CALL f(1)", "have names"),
+        ("CALL f(a := 1, a := 2)", "twice"),
+        ("CALL f", "not a call"),
+        ("CALL f(a := 1) + 1", "not a call"),
+        ("CALL f(a := b(1))", "constant"),
+    ],
+)
+def test_a_call_that_is_not_right(text, told):
+    with pytest.raises(SqlError, match=told):
+        actions.read(text)
+
+
+def test_recipes_are_found_by_name_and_by_path(tmp_path):
+    assert files.recipe("laion400m") == files.recipes()["laion400m"]
+    (tmp_path / "mine.sql").write_text(WHOLE)
+    assert files.recipe(str(tmp_path / "mine.sql")).name == "whole"
+    with pytest.raises(NotFoundError, match="did you mean 'laion400m'"):
+        files.recipe("laion40m")
+    with pytest.raises(NotFoundError, match=r"no\.sql"):
+        files.recipe(str(tmp_path / "no.sql"))
+
+
+@pytest.mark.parametrize("name", files.recipes())
+def test_a_shipped_recipe_is_complete(name):
+    made = files.recipe(name)
+    assert made.doc.endswith(".")
+    assert made.source
+    assert all(p.doc for p in made.parameters)
+    text = " ".join(t for s in made.steps for t in s.statements)
+    assert {p.name for p in made.parameters} == set(values.names_in(text))
