@@ -126,8 +126,10 @@ class Relations:
     def _is_closed_view(self, schema: str | None, name: str) -> bool:
         """Whether it is a view of perceived labels, which this session reads through audits only."""
         pinned = self.main if schema is None else self.attached.get(schema)
-        view = None if pinned is None or self.sensitive else pinned.declared.views().get(name)
-        return view is not None and view.sensitive and name in pinned.snapshot.versions
+        if pinned is None or self.sensitive or name not in pinned.snapshot.versions:
+            return False
+        view = pinned.declared.views().get(name)
+        return view is not None and view.sensitive
 
     def _register_closed_view(self, pinned: Pinned, stored: str, shown: str) -> str | None:
         """A view of perceived labels, for audits, under a name that no text can know."""

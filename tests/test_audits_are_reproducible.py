@@ -20,11 +20,23 @@ CALLS = {
     "cooccurrence": {"concepts": "word_concepts", "population": "labelled"},
     "crime_words": {"groups": "image_labels('scene')"},
     "demographics": {"groups": "image_labels('scene')"},
+    "detection_recall": {
+        "predicted": "(SELECT image_id, 'a' AS category, caption_id % 7 AS x, 0 AS y, 40 AS width, 30 + caption_id % 5 AS height, "
+        "caption_id * 37 % 101 AS score FROM captions)",
+        "truth": "(SELECT image_id, 'a' AS category, 9 * (caption_id % 2) AS x, 0 AS y, 40 AS width, 30 AS height, "
+        "false AS is_crowd FROM captions)",
+        "groups": "image_labels('scene')",
+    },
     "geography": {},
     "hate_content_rate": {"attribute": "hateful", "groups": "caption_gender", "tau": [0.3, 0.5]},
     "intersections": {"groups": "caption_gender", "others": "image_labels('scene')"},
     "keyword_profile": {"groups": "image_labels('scene')"},
     "label_validation": {"attribute": "scene", "model": "image_labels('scene', annotator := 'A')"},
+    "min_size_study": {
+        "labels": "(SELECT image_id AS detection_id, value AS label FROM labels WHERE annotator = 'A')",
+        "reference": "(SELECT image_id AS detection_id, value AS label FROM labels WHERE annotator = 'b@s')",
+        "detections": "(SELECT image_id AS detection_id, image_id % 400 AS width, 350 AS height FROM images)",
+    },
     "retrieval_bias": {
         "items": "(SELECT * FROM captions WHERE caption_id < 400)",
         "groups": "caption_gender",

@@ -60,7 +60,6 @@ CALLS = {
     "min_size_study": [
         "person_labels('colour', 0, annotator := 'A'), person_labels('colour', 0, annotator := 'B'), bins := [30, 60, 90]"
     ],
-    "label_validation": ["image_labels('scene', annotator := 'A'), 'scene', min_count := 1"],
     "retrieval_bias": [f"{RANKINGS}, relevant := relevant_given, skew_k := [10, 20]"],
     "retrieval_bias_queries": [f"{RANKINGS}, skew_k := [10, 20], desired := 'uniform', absent := 'floor'"],
 }
@@ -101,7 +100,7 @@ def base_tables():
             "attribute": ["colour"] * 2 * boxes + ["scene"] * 3 * n + ["hateful"] * n,
             "value": [*colours.tolist(), *scenes.tolist(), *["yes"] * n],
             "score": [None] * (2 * boxes + 3 * n) + draw.random(n).tolist(),
-            "annotator": ["A", "B"] * boxes + ["A", "b@s", "c@s"] * n + ["model"] * n,
+            "annotator": ["A", "B"] * boxes + ["A", "B", "C"] * n + ["model"] * n,
         },
     }
     schemas = {name: BASE_TABLES[name].schema() for name in columns}

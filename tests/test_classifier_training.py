@@ -394,3 +394,26 @@ def test_rows_of_labels_become_numbers(lake):
     assert only.classes == ("blue", "red")
     assert set(only.labels.tolist()) == {0, 1}
     assert only.digest() != rows.digest()
+
+
+def test_towers_of_timm(train, tiny_clip):
+    """As SigLIP's is one; the checkpoint is read back without open_clip's list of models."""
+    from counterbalance.udfs.models import classifier
+
+    vision = {"image_size": 160, "timm_model_name": "test_vit", "timm_pool": "token", "timm_proj": "linear"}
+    done = train(epochs=2, model=str(tiny_clip(**vision)))
+    model = classifier.checkpoint(done.output).load("cpu")
+    assert type(model.tower).__name__ == "TimmModel"
+    with torch.inference_mode():
+        assert model(torch.zeros(2, 3, 160, 160)).shape == (2, 3)
+
+
+def test_a_recipe_calls_it(small, tiny, tmp_path):
+    from counterbalance.engine.recipes import actions
+
+    call = actions.read(
+        f"CALL train_classifier(labels := labels, attribute := 'colour', output := '{tmp_path / 'out'}', model := '{tiny}', epochs := 1)"
+    )
+    told = actions.run(small, call, sensitive=None, device="cpu", progress=None)
+    assert told == f"colour (blue, green, red) trained: {tmp_path / 'out'}"
+    assert "was there already" in actions.run(small, call, sensitive=None, device="cpu", progress=None)

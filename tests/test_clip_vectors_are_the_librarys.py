@@ -175,3 +175,20 @@ def test_weights_of_another_architecture(tiny_clip, tmp_path):
     with pytest.raises(Exception, match="cannot be loaded") as caught:
         called("embed_text", {"model": str(tmp_path), "drop": None}, pa.array(["x"]))
     assert caught.value.code == "E3522"
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+def test_on_a_gpu_nearly_as_on_a_cpu(tiny_clip):
+    """Pictures come from processes and matrices are bfloat16 there; row 7 cannot be read on either."""
+    pictures = [picture(40 + i % 9, 30, i) for i in range(1100)]
+    pictures[7] = b"no picture"
+    rows, found = pa.array(pictures, pa.binary()), {}
+    for device in ("cpu", "cuda:0"):
+        opened = function("embed_image").open({"model": str(tiny_clip()), "drop": None}, device)
+        found[device] = opened([rows])
+        opened.close()
+    one, other = found.values()
+    assert set(one.errors) == set(other.errors) == {7}
+    keep = [i for i in range(len(rows)) if i != 7]
+    cosines = (matrix(one.values.take(keep)) * matrix(other.values.take(keep))).sum(1)
+    assert cosines.min() > 0.99

@@ -89,7 +89,9 @@ def test_homogeneity_of_distributions(empty_lake, build):
         columns["label_id"] = columns["image_id"] = list(range(1, len(columns["value"]) + 1))
         columns["annotator"] = ["x"] * len(columns["value"])
         ids = columns["image_id"]
-        lake.ingest({"images": build.images(image_id=ids, key=[str(i) for i in ids]), "labels": build.labels(**columns)})
+        lake.ingest(
+            {"images": build.images(image_id=ids, key=[str(i) for i in ids]), "labels": build.labels(**columns)}
+        )
     with empty_lake.session(attach={"b": other}) as session:
         for case in CASES:
             groups = f"image_labels('case {case}'), b.image_labels('case {case}')"
@@ -155,7 +157,10 @@ def test_shares_of_negative_texts(pair):
 def test_deltas_of_crime_words(pair):
     ask = pair({"amber": 90, "teal": 60}, {"amber": 60, "teal": 90}, texts=moods)
     groups = "image_labels('scene'), b.image_labels('scene')"
-    rows = {(r["item"], r["label"]): r for r in ask(f"SELECT * FROM compare_crime_words({groups}, other_texts := b.captions)")}
+    rows = {
+        (r["item"], r["label"]): r
+        for r in ask(f"SELECT * FROM compare_crime_words({groups}, other_texts := b.captions)")
+    }
     ours = ask("SELECT * FROM crime_words(image_labels('scene')) WHERE level = 'pooled'")
     theirs = ask("SELECT * FROM crime_words(b.image_labels('scene'), texts := b.captions) WHERE level = 'pooled'")
     for a, b in zip(ours, theirs, strict=True):

@@ -95,9 +95,10 @@ def test_a_run_stops_where_a_value_is_needed_and_goes_on(lake, own):
     assert "--param least=" in report.steps[-1].hint
     texts = [t for (t,) in lake.sql("SELECT text FROM captions").fetchall() if t is not None and len(t) >= 10]
     assert report.results["count"].to_pylist() == [{"n": len(texts), "size": 2 * sum(map(len, texts))}]
-    assert report.results["count_2"].to_pylist() == lake.sql(
-        "SELECT label, count FROM demographics(min_count := 0)"
-    ).to_arrow().to_pylist()
+    assert (
+        report.results["count_2"].to_pylist()
+        == lake.sql("SELECT label, count FROM demographics(min_count := 0)").to_arrow().to_pylist()
+    )
     again = own(lake, least=40, sensitive="a purpose")
     assert again.state == "done"
     assert [s for s in states(again) if s[1] == "unchanged"] == [(s, "unchanged") for s in STEPS[:3]]
@@ -110,9 +111,13 @@ def test_a_run_that_ended_early_goes_on(lake, own, build, step):
     part = own(lake, until=step)
     assert [s.step for s in part.steps] == STEPS[: STEPS.index(step) + 1]
     whole = own(lake, least=3)
-    assert [s for s, state in states(whole) if state == "unchanged"] == [s.step for s in part.steps if s.step in STEPS[:3]]
+    assert [s for s, state in states(whole) if state == "unchanged"] == [
+        s.step for s in part.steps if s.step in STEPS[:3]
+    ]
     other = cb.connect(f"{lake.uri}-whole")
-    other.ingest({name: lake.sql(f"SELECT * FROM {name}").to_arrow().select(["image_id", "key"]) for name in ["images"]})
+    other.ingest(
+        {name: lake.sql(f"SELECT * FROM {name}").to_arrow().select(["image_id", "key"]) for name in ["images"]}
+    )
     rows = lake.sql("SELECT caption_id, image_id, text, origin, similarity FROM captions").to_arrow()
     other.ingest({"captions": rows})
     own(other, least=3)
@@ -123,13 +128,15 @@ def test_new_rows_are_all_that_a_second_run_computes(lake, own, build):
     own(lake, least=1)
     lake.ingest({"captions": build.captions(caption_id=[99], image_id=[2], text=["a wonderful picture of a cat"])})
     again = own(lake, least=1)
-    assert [(s.step, s.rows) for s in again.steps][:3] == [("score", 1), ("long", 6), ("sizes", 2)]
+    assert [(s.step, s.rows) for s in again.steps][:3] == [("score", 1), ("long", 1), ("sizes", None)]
 
 
 def test_a_declaration_that_differs_is_named(lake, own):
     own(lake)
     before = lake.status().to_pylist()
-    with pytest.raises(StepError, match="step score of small: captions.mood is there with another expression") as caught:
+    with pytest.raises(
+        StepError, match=r"step score of small: captions\.mood is there with another expression"
+    ) as caught:
         own(lake, rules="nltk")
     assert (caught.value.code, caught.value.step) == ("E3174", "score")
     assert lake.status().to_pylist() == before
@@ -140,7 +147,7 @@ def test_a_step_that_fails_leaves_the_others_done(lake, own, row_function):
     with pytest.raises(StepError, match="step sizes of small") as caught:
         own(lake, udfs=())
     assert "the same command goes on" in caught.value.hint
-    assert lake.sql("SELECT count(*) FROM long_ones").fetchall() == [(5,)]
+    assert lake.sql("SELECT count(*) FROM long_ones").fetchall() == [(6,)]
     functions._registry.pop("own_size")
     assert own(lake, least=1).state == "done"
 
@@ -183,7 +190,7 @@ def test_statements_that_no_recipe_may_hold(lake, tmp_path, statement, told):
     [
         ("own_not(rows := long_ones)", "no action 'own_not'; did you mean 'own_note'"),
         ("own_note(rows := long_ones)", "missing a required argument: 'text'"),
-        ("own_note(rows := long_ones, text := 'a', least := 'b')", "own_note failed|least|Conversion"),
+        ("own_note(rows := long_ones, text := 'a', least := 'b')", "step call of calls: Could not convert string 'b'"),
     ],
 )
 def test_calls_that_cannot_be_made(lake, own, tmp_path, call, told):
@@ -213,12 +220,12 @@ def test_the_command(disk_lake, lake, own, tmp_path, capsys):
     assert command(path, tmp_path, "--json") == 3
     told = json.loads(capsys.readouterr().out)
     assert (told["state"], told["steps"][-1]["state"]) == ("stopped", "stopped")
-    assert told["steps"][3]["results"][0] == [{"n": 5, "size": 250}] or told["steps"][3]["results"][0][0]["n"] == 5
+    assert told["steps"][3]["results"][0] == [{"n": 6, "size": 270}]
     assert command(path, tmp_path, "-p", "least=4", "--out", str(tmp_path / "out")) == 0
     caught = capsys.readouterr()
     assert caught.out == ""
     assert "captions.mood fresh" in caught.err
-    assert (tmp_path / "out" / "count.csv").read_text().startswith("n,size\n5,")
+    assert (tmp_path / "out" / "count.csv").read_text().startswith("n,size\n6,270")
     assert (tmp_path / "out" / "count_2.csv").exists()
     assert command(path, tmp_path, "-p", "leest=4") == 1
     assert "did you mean 'least'" in capsys.readouterr().err

@@ -143,7 +143,7 @@ def test_perceived_labels_need_a_purpose(build):
     for attribute in ("perceived_gender", "scene"):  # nor does another name of the question help
         with pytest.raises(SensitiveError) as caught:
             sample(lake, labels, attribute=attribute)
-        assert caught.value.code == ("E3309" if attribute == "perceived_gender" else "E3301")
+        assert caught.value.code == ("E3310" if attribute == "perceived_gender" else "E3301")
     found = sample(lake, labels, attribute="perceived_gender", purpose="test of the sheet", count=6)
     assert len(found.units) == 6
     with lake.session(sensitive="looking at the log") as session:

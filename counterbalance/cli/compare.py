@@ -33,8 +33,17 @@ OTHER: Final = "b"
     metavar="NAME",
     help="Group relation that both lakes have: a view or a call.  [default: caption_gender]",
 )
-@click.option("--attribute", "attributes", multiple=True, metavar="NAME", help="Short for --groups image_labels('NAME').")
-@click.option("--min-count", type=click.IntRange(min=0), default=10, show_default=True, metavar="N", help="Suppress cells with fewer than N.")
+@click.option(
+    "--attribute", "attributes", multiple=True, metavar="NAME", help="Short for --groups image_labels('NAME')."
+)
+@click.option(
+    "--min-count",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Suppress cells with fewer than N.",
+)
 @session_options
 @output_options
 def command(

@@ -55,8 +55,15 @@ def _names(_context: click.Context, _argument: click.Parameter, incomplete: str)
 @click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Rows a function gets at once.")
 @udfs_option
 @download_option
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write results to DIR, a file a step.")
-@click.option("--format", "format_", type=click.Choice(FORMATS), help="Format of results.  [default: table; csv in --out]")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write results to DIR, a file a step.",
+)
+@click.option(
+    "--format", "format_", type=click.Choice(FORMATS), help="Format of results.  [default: table; csv in --out]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report, results included, as one JSON document.")
 @progress_option
 def command(
@@ -218,6 +225,8 @@ def _fields(recipe: Recipe) -> dict[str, Any]:
 
 def _described(recipe: Recipe) -> str:
     lines = [f"{recipe.name}: {recipe.doc}", f"  source: {recipe.source}", "  parameters:"]
-    lines += [f"    {p.name} {p.type}{'' if p.default is None else f' = {p.default}'}: {p.doc}" for p in recipe.parameters]
+    lines += [
+        f"    {p.name} {p.type}{'' if p.default is None else f' = {p.default}'}: {p.doc}" for p in recipe.parameters
+    ]
     lines += ["  steps:", *(f"    {s.name}: {s.doc}" for s in recipe.steps)]
     return "\n".join(lines)

@@ -57,7 +57,12 @@ def command() -> None:
     help="open_clip's name/pretrained, hf-hub:…, or a folder.",
 )
 @click.option(
-    "--epochs", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="The first one: head only."
+    "--epochs",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="In all; the first trains the head alone.",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="S", help="Of split, head and order."

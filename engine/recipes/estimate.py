@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from counterbalance.engine import manage
 from counterbalance.engine.catalog import declare
 from counterbalance.engine.catalog.planning import Catalog
+from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.recipes import actions, rates, values
-from counterbalance.engine.recipes.model import StepReport
+from counterbalance.engine.recipes.model import StepError, StepReport
 from counterbalance.engine.refresh import runner as refreshing
 from counterbalance.engine.sql import statements
 from counterbalance.engine.store import tables
@@ -52,6 +53,8 @@ class Estimate:
         except values.MissingError as missing:
             report.state, report.message, report.hint = "stopped", missing.message, missing.hint
             report.rows = report.rows_per_second = report.seconds = None
+        except CounterbalanceError as error:
+            raise StepError(self._recipe.name, step.name, error) from error
         return report
 
     def _statement(self, text: str, report: StepReport) -> None:
@@ -70,9 +73,10 @@ class Estimate:
     def _declare(self, statement: Declaring, report: StepReport) -> None:
         target = _target(statement)
         if target in self._catalog.definitions.by_target:
-            same = {statements.AddColumn: declare.add_column, statements.CreateView: declare.create_view}
-            if statement.if_not_exists and type(statement) in same:
-                same[type(statement)](self._lake.location, statement)  # what is there already is compared, and no more
+            if isinstance(statement, statements.AddColumn):  # what is there already is compared, and no more is done
+                declare.add_column(self._lake.location, statement)
+            elif isinstance(statement, statements.CreateView) and statement.if_not_exists:
+                declare.create_view(self._lake.location, statement)
             return
         self._planned[target] = statement
         report.does("make", target)
@@ -86,7 +90,9 @@ class Estimate:
                 report.rows_per_second, report.basis = rate.rows_per_second, rate.basis
             if rows is not None:
                 report.rows = (report.rows or 0) + rows
-        seconds = [rows / rate.rows_per_second if rows else 0.0 for _, rows, rate in stages if rate and rows is not None]
+        seconds = [
+            rows / rate.rows_per_second if rows else 0.0 for _, rows, rate in stages if rate and rows is not None
+        ]
         columns = [target for target, _, _ in stages if "." in target]
         if columns and len(seconds) == len(columns):
             report.seconds = sum(seconds)

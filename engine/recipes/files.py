@@ -170,5 +170,3 @@ def recipe(name: str) -> Recipe:
             hint=f"recipes: {', '.join(known) or 'none'}; or the path of a file that ends with .sql",
         )
     return known[name]
-
-

@@ -51,11 +51,12 @@ class Rates:
         if target in self._runs:
             return self._runs[target]
         called = self._functions(table, sql)
-        for other in reversed(self._runs):  # the newest come last
+        for other in reversed(self._runs) if called else ():  # the newest come last
             definition = self._catalog.definitions.by_target.get(other)
-            if called and definition is not None and definition.kind == "column":
-                if self._functions(definition.table, definition.sql) == called:
-                    return self._runs[other]
+            if definition is None or definition.kind != "column":
+                continue
+            if self._functions(definition.table, definition.sql) == called:
+                return self._runs[other]
         return self._tried(table, sql) if self._measure else None
 
     def _functions(self, table: str, sql: str) -> set[str]:
@@ -84,12 +85,12 @@ class Rates:
         return Rate(rows.num_rows / seconds, f"measured on {rows.num_rows} rows")
 
     def _rows(self, table: str, expression: Expression) -> pa.RecordBatch | None:
-        """The first rows, with what the expression reads; ``None`` where not all of it is computed yet."""
+        """The first rows that have all that the expression reads; ``None`` where not all of it is computed yet."""
         dataset = tables.open_table(self._catalog.location, table)
         if dataset is None or not set(expression.columns) <= set(dataset.schema.names):
             return None
-        batches = dataset.scanner(
+        rows = dataset.scanner(
             columns=list(expression.columns), limit=TRIED_ROWS, blob_handling="all_binary", scan_in_order=True
         ).to_table()
-        found = batches.combine_chunks().to_batches()
+        found = rows.drop_null().combine_chunks().to_batches()
         return found[0] if found else None

@@ -168,7 +168,7 @@ class _Run:
         manage.raise_failures(done)
         changed = [s for s in done.stages if s.mode not in _NOTHING]
         for stage in changed:
-            report.add(_told(stage), changed=True, rows=stage.rows)
+            report.add(_told(stage), changed=True, rows=stage.rows if stage.kind == "column" else 0)
         if not changed:
             report.add(f"{', '.join(statement.targets) or 'everything'} fresh", changed=False)
 
@@ -198,5 +198,3 @@ def _told(stage: Stage) -> str:
     failed = f", {stage.errors:,} failed" if stage.errors else ""
     what = "indexed" if stage.kind == "index" else "computed"
     return f"{stage.target}: {stage.rows:,} rows {what}{failed}"
-
-

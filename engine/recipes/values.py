@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
@@ -101,7 +102,7 @@ def lex(text: str) -> Sequence[Any]:
 
 def _places(text: str) -> Iterator[tuple[str, int, int]]:
     tokens = lex(text)
-    for sign, name in zip(tokens, tokens[1:], strict=False):
+    for sign, name in pairwise(tokens):
         if sign.token_type == TokenType.PARAMETER and name.start == sign.end + 1:
             yield text[name.start : name.end + 1], sign.start, name.end + 1
 
@@ -128,4 +129,3 @@ def _replaced(text: str, value: Callable[[str], str]) -> str:
         parts += [text[at:start], value(name)]
         at = end
     return "".join([*parts, text[at:]])
-

@@ -229,12 +229,12 @@ class Pictures:
         name = "images" if relation is None else relation.strip()
         self._version = session.versions.get(name.lower())
         dataset = None if self._version is None else tables.open_table(location, name.lower(), self._version)
+        if relation is not None and "detection_id" not in session.sql(f"SELECT * FROM {relation}").columns:
+            raise none(f"{relation} has no column 'detection_id'")
         if dataset is not None:
             self._stored = dataset, _column_of_bytes(bytes_of(dataset), name)
         elif relation is None:
             raise none("this lake has no images")
-        elif "detection_id" not in session.sql(f"SELECT * FROM {relation}").columns:
-            raise none(f"{relation} has no column 'detection_id'")
 
     def digest(self) -> str:
         """Tells one relation of pictures from another, and a stored one from what it was; crops are told by their labels."""

@@ -347,6 +347,7 @@ class _Run:
         }
         (done / classifier.CONFIG).write_text(json.dumps(whole, indent=2, sort_keys=True) + "\n", encoding="utf-8")
         (done / classifier.CARD).write_text(card.write(whole), encoding="utf-8")
+        shutil.copymode(done / classifier.CONFIG, done / classifier.MODEL)
         done.replace(self.target)
         return whole
 

@@ -137,7 +137,7 @@ def _checked(session: Session, question: Question) -> str:
     if sensitive and not session.sensitive:
         raise SensitiveError(
             f"a sheet about {question.attribute!r} shows people one by one",
-            code="E3309",
+            code="E3310",
             hint='state a purpose: --sensitive "why", which is logged',
         )
     tree = arguments.relation(question.labels, "'labels'")

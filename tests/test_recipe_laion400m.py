@@ -1,0 +1,213 @@
+"""The recipe laion400m from pictures to audits, on tiny models of the real architectures that know nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import counterbalance as cb
+from counterbalance.engine.errors import SensitiveError
+from counterbalance.engine.recipes.model import StepError
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+open_clip = pytest.importorskip("open_clip")
+pytest.importorskip("ultralytics")
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")]
+
+TEMPLATE = (
+    "{% for m in messages %}{{ m.role }}: {% for c in m.content %}{% if c.type == 'image' %}<IMG_CONTEXT>\n"
+    "{% else %}{{ c.text }}{% endif %}{% endfor %}<end>{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}"
+)
+PURPOSE = "a test of the whole pipeline"
+
+
+def asker(folder):
+    """A multimodal model that answers A to everything: the options come in another order for every picture."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    letters = ["A", *sorted(set(pre_tokenizers.ByteLevel.alphabet()) - {"A"})]
+    made = Tokenizer(models.BPE({letter: i for i, letter in enumerate(letters)}, []))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    signs = {"context_image_token": "<IMG_CONTEXT>", "video_token": "<video>"}
+    tokens = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made,
+        eos_token="<end>",
+        pad_token="<pad>",
+        extra_special_tokens={**signs, "start_image_token": "<img>", "end_image_token": "</img>"},
+    )
+    small = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    text = {**small, "num_key_value_heads": 1, "bos_token_id": None, "eos_token_id": None}
+    config = transformers.InternVLConfig(
+        text_config=transformers.Qwen2Config(vocab_size=len(tokens), max_position_embeddings=2048, **text),
+        vision_config={**small, "image_size": [28, 28], "patch_size": [14, 14]},
+        image_token_id=tokens.convert_tokens_to_ids("<IMG_CONTEXT>"),
+        image_seq_length=1,
+    )
+    pictures = transformers.GotOcr2ImageProcessor(size={"height": 28, "width": 28}, crop_to_patches=False)
+    processor = transformers.InternVLProcessor(
+        pictures, tokens, transformers.InternVLVideoProcessor(), image_seq_length=1, chat_template=TEMPLATE
+    )
+    torch.manual_seed(0)
+    model = transformers.InternVLForConditionalGeneration(config)
+    with torch.no_grad():
+        model.model.language_model.norm.weight.zero_()
+    model.generation_config = transformers.GenerationConfig(eos_token_id=[0])
+    model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+
+
+def tower(folder):
+    from safetensors.torch import save_file
+
+    vision = {"image_size": 32, "layers": 1, "width": 32, "head_width": 16, "patch_size": 16}
+    text = {"context_length": 8, "vocab_size": 16, "width": 8, "heads": 1, "layers": 1}
+    config = {"embed_dim": 16, "vision_cfg": vision, "text_cfg": text}
+    torch.manual_seed(0)
+    model = open_clip.CLIP(**config)
+    folder.mkdir()
+    (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": config, "preprocess_cfg": {}}))
+    state = {k: v.contiguous() for k, v in model.state_dict().items()}
+    save_file(state, folder / "open_clip_model.safetensors")
+
+
+def encoder(folder, labels=None):
+    """A small RoBERTa: a classifier with labels, or what makes vectors."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = {w: i for i, w in enumerate(["<s>", "<pad>", "</s>", "<unk>", "<mask>", "A", "man", "woman", "the"])}
+    made = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    named = {"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>"}
+    tokens = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, unk_token="<unk>", pad_token="<pad>", model_max_length=128, **named
+    )
+    numbered = dict(enumerate(labels or ["a", "b"]))
+    config = transformers.RobertaConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=132,
+        id2label=numbered,
+        label2id={v: k for k, v in numbered.items()},
+    )
+    torch.manual_seed(0)
+    kind = transformers.RobertaForSequenceClassification if labels else transformers.RobertaModel
+    kind(config).save_pretrained(folder)
+    tokens.save_pretrained(folder)
+
+
+def detector(file):
+    """A YOLO with random weights that takes many things for people."""
+    from counterbalance.udfs.models import yolo
+
+    held = yolo.library()
+    import yaml
+    from ultralytics import YOLO
+
+    torch.manual_seed(1)
+    model = YOLO("yolo11n.yaml")
+    for module in model.model.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.momentum = 1.0
+    model.model.train()
+    with torch.no_grad():
+        model.model(torch.rand(4, 3, 5, 5).repeat_interleave(32, 2).repeat_interleave(32, 3))
+        for layers in model.model.model[-1].cv3:
+            torch.nn.init.normal_(layers[-1].weight, std=0.02)
+            torch.nn.init.constant_(layers[-1].bias, -9)
+            layers[-1].bias[0] = -1
+    model.model.eval()
+    model.model.names = yaml.safe_load((held.root / "cfg" / "datasets" / "coco.yaml").read_text())["names"]
+    model.save(file)
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    """Parameters that name the tiny models."""
+    folder = tmp_path_factory.mktemp("models")
+    for name in ("one", "two", "three"):
+        asker(folder / name)
+    tower(folder / "tower")
+    encoder(folder / "sentences")
+    encoder(folder / "hate", ["hateful", "targeted", "aggressive"])
+    detector(folder / "yolo.pt")
+    names = {"first": "one", "second": "two", "third": "three", "captioner": "one", "tower": "tower"}
+    paths = {k: str(folder / v) for k, v in {**names, "sentences": "sentences", "hate_model": "hate"}.items()}
+    return {**paths, "detector": str(folder / "yolo.pt"), "score": 0.9999, "sample": 250, "epochs": 1}
+
+
+@pytest.fixture
+def drawn(tmp_path):
+    """A lake of 40 drawn pictures."""
+    from counterbalance.sample import generate
+
+    generate(tmp_path / "drawn", images=40)
+    lake = cb.connect(tmp_path / "drawn.lake")
+    lake.ingest(
+        str(tmp_path / "drawn" / "annotations"), "coco", images=str(tmp_path / "drawn" / "images"), store_images=True
+    )
+    return lake
+
+
+def run(lake, given, **more):
+    return lake.recipe("laion400m", given, refresh={"executor": "inline"}, **more)
+
+
+def counts(lake, *tables):
+    with lake.session(sensitive=PURPOSE) as session:
+        return {t: session.sql(f"SELECT count(*) FROM {t}").fetchall()[0][0] for t in tables}
+
+
+def test_from_pictures_to_audits(drawn, given, tmp_path):
+    with pytest.raises(StepError, match="step answers of laion400m: people_sample.* holds perceived labels"):
+        run(drawn, given)
+    stopped = run(drawn, given, sensitive=PURPOSE)
+    assert (stopped.state, stopped.steps[-1].step) == ("stopped", "train_gender")
+    folders = {f"{name}_checkpoint": str(tmp_path / name) for name in ("gender", "race")}
+    done = run(drawn, {**given, **folders}, sensitive=PURPOSE)
+    states = {s.step: s.state for s in done.steps}
+    assert {s for s, state in states.items() if state == "unchanged"} == {
+        "detect", "people", "sample", "ask_gender", "ask_race", "answers"
+    }  # fmt: skip
+
+    assert drawn.sql(
+        "SELECT min(least(width, height)) >= 30, count(*) = count(DISTINCT detection_id) FROM people"
+    ).fetchall() == [(True, True)]
+    found = counts(drawn, "people", "people_sample", "answers", "consensus", "people_labels", "image_gender")
+    assert found["people_sample"] == min(250, found["people"]) > 100
+    assert found["answers"] == 6 * found["people_sample"]
+    assert found["consensus"] == 2 * found["people_sample"], "the three models say A to the same order of options"
+    assert found["people_labels"] == 2 * found["people"]
+    assert all((Path(f) / "model.safetensors").exists() for f in folders.values())
+
+    people = [r for r in done.results["demographics"].to_pylist() if r["unit"] == "person" and not r["suppressed"]]
+    assert {r["n"] for r in people} == {found["people"]}
+    kappas = [r for r in done.results["agreement"].to_pylist() if r["metric"] == "cohen_kappa"]
+    assert len(kappas) == 6
+    assert all(r["value"] in {None, 1.0} for r in kappas)
+    assert {r["attribute"] for r in done.results["geography"].to_pylist()} <= {
+        "perceived_gender",
+        "perceived_race_ethnicity",
+    }
+    hate = done.results["hate"].to_pylist()
+    assert [(r["n"], r["label"]) for r in hate if r["groups"] == "all"] == [
+        (counts(drawn, "captions")["captions"], "all")
+    ]
+    near = "SELECT count(*) FROM vector_search(people, (SELECT any_value(caption_embedding) FROM people), k := 3)"
+    assert drawn.sql(near).fetchall() == [(3,)]
+
+    with pytest.raises(SensitiveError):
+        drawn.sql("SELECT * FROM image_gender")
+    assert "perceived_gender" not in drawn.sql("SELECT * FROM people").columns
+    again = run(drawn, {**given, **folders}, sensitive=PURPOSE)
+    computed = [s.step for s in again.steps if s.rows]
+    assert computed == []
+    assert [s.message for s in again.steps if s.step == "train_race"][0].find("was there already") > 0
+    assert again.results["demographics"].equals(done.results["demographics"])
