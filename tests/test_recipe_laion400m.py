@@ -200,7 +200,7 @@ def test_from_pictures_to_audits(drawn, given, tmp_path):
     assert [(r["n"], r["label"]) for r in hate if r["groups"] == "all"] == [
         (counts(drawn, "captions")["captions"], "all")
     ]
-    near = "SELECT count(*) FROM vector_search(people, (SELECT any_value(caption_embedding) FROM people), k := 3)"
+    near = "SELECT count(*) FROM vector_search(people, 'caption_embedding', (SELECT any_value(caption_embedding) FROM people), k := 3)"
     assert drawn.sql(near).fetchall() == [(3,)]
 
     with pytest.raises(SensitiveError):
