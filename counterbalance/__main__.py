@@ -1,8 +1,8 @@
 """The command line: ``counterbalance COMMAND …``, also installed as ``cbal``.
 
 A command is a module of ``counterbalance.cli`` that is imported when it is called, so that ``--help`` and completion
-stay fast. Exit codes: 0 done, 1 failed, 2 usage, 3 ``status --check`` found something stale, 75 somebody else is
-writing, 130 interrupted.
+stay fast. Exit codes: 0 done, 1 failed, 2 usage, 3 ``status --check`` found something stale or a recipe needs a parameter
+to go on, 75 somebody else is writing, 130 interrupted.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ NULL. Boxes are in pixels of the image as stored, origin top-left.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -152,6 +153,18 @@ SENSITIVE_ATTRIBUTES: Final = frozenset(
     }
 )
 """Attributes of ``labels`` that are kept apart and read only in a session opened with a purpose."""
+
+
+def is_sensitive(name: str) -> bool:
+    """Whether a name says that it holds perceived-demographic labels.
+
+    Example:
+        >>> is_sensitive("Perceived_Gender"), is_sensitive("gender words")
+        (True, False)
+    """
+    return re.sub(r"[\s-]+", "_", name.strip().lower()) in SENSITIVE_ATTRIBUTES
+
+
 CODE_SUFFIX: Final = "__code"
 """Suffix of the hidden int16 column that stands beside a coded one."""
 STAMP_SUFFIX: Final = "__v"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from counterbalance.engine.catalog import access, declare, names
+from counterbalance.engine.catalog import access, declare
 from counterbalance.engine.errors import CounterbalanceError, SensitiveError
+from counterbalance.engine.schema import is_sensitive
 from counterbalance.engine.sql.statements import AddColumn, CreateView, read
 
 DO = {AddColumn: declare.add_column, CreateView: declare.create_view}
@@ -37,7 +38,7 @@ def test_by_its_name_or_as_it_is_said(lake, name, option, sensitive):
 
 @pytest.mark.parametrize("name", ["Perceived Gender", "skin-tone", " RACE "])
 def test_names_in_any_spelling(name):
-    assert names.is_sensitive(name)
+    assert is_sensitive(name)
 
 
 def test_a_column_of_a_sensitive_one_is_sensitive_whatever_is_said(lake):

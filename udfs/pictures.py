@@ -66,7 +66,7 @@ def crop(image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.
     def edit(picture: Image, *box: float) -> Image:
         left, top, wide, high = box
         grown = left - margin * wide, top - margin * high, wide * (1 + 2 * margin), high * (1 + 2 * margin)
-        return picture.crop(_within(picture, *grown))
+        return picture.crop(within(picture, *grown))
 
     return _edited(edit, image, x, y, width, height)
 
@@ -93,7 +93,7 @@ def highlight(image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height
     def edit(picture: Image, *box: float) -> Image:
         from PIL import ImageDraw
 
-        left, top, right, bottom = _within(picture, *box)
+        left, top, right, bottom = within(picture, *box)
         thick = max(2, round(max(picture.size) / 200))
         outer = max(0, left - thick), max(0, top - thick), right - 1 + thick, bottom - 1 + thick
         outer = (*outer[:2], min(picture.width - 1, outer[2]), min(picture.height - 1, outer[3]))
@@ -204,7 +204,7 @@ def _rows(*arrays: pa.Array) -> Iterator[tuple[Any, ...]]:
         yield tuple(a[row].as_py() for a in arrays)
 
 
-def _within(picture: Image, x: float, y: float, width: float, height: float) -> Corners:
+def within(picture: Image, x: float, y: float, width: float, height: float) -> Corners:
     """The pixels of the picture that a box touches.
 
     Raises:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.report.svg import plain
+from counterbalance.udfs.pictures import HEAD_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,8 +24,6 @@ THUMB: Final = 320
 QUALITY: Final = 70
 _BUDGET: Final = 300_000
 """Bytes of pictures after which no further one is taken: the page stays small enough to send."""
-_HEAD_SHARE: Final = 0.34
-"""Upper part of a person's box that is blurred."""
 _SAFE: Final = "('unlikely', 'safe', 'false', 'no', '0')"
 SAMPLE_SQL: Final = f"""\
 SELECT i.image_id, i.width, i.height,
@@ -52,7 +51,7 @@ class Frame:
         """The part in which a face is looked for: the upper third of a standing person, all of a wide box."""
         if self.is_crowd or self.height <= self.width:
             return self
-        return Frame(self.category, self.x, self.y, self.width, self.height * _HEAD_SHARE)
+        return Frame(self.category, self.x, self.y, self.width, self.height * HEAD_SHARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,15 +190,10 @@ def _thumbnail(row: Mapping[str, Any], picture: Image, frames: Sequence[Frame], 
 
 
 def blur_frame(picture: Image, frame: Frame) -> None:
-    """Leave five blocks across, smoothed: nothing of a face remains in the pixels."""
-    from PIL import Image, ImageFilter
+    """Blur what is in a frame, in place: nothing of a face remains in the pixels."""
+    from counterbalance.udfs.pictures import blur
 
     left, top = int(frame.x * picture.width), int(frame.y * picture.height)
     right = min(picture.width, left + max(2, round(frame.width * picture.width)) + 1)
     bottom = min(picture.height, top + max(2, round(frame.height * picture.height)) + 1)
-    if right - left < 2 or bottom - top < 2:
-        return
-    part = picture.crop((left, top, right, bottom))
-    coarse = part.resize((5, max(1, round(5 * part.height / part.width))), Image.Resampling.BOX)
-    smooth = coarse.resize(part.size, Image.Resampling.BICUBIC).filter(ImageFilter.GaussianBlur(2))
-    picture.paste(smooth, (left, top))
+    blur(picture, (left, top, right, bottom))

@@ -13,8 +13,9 @@ from counterbalance.engine.catalog.definitions import Definition
 from counterbalance.engine.catalog.planning import Catalog
 from counterbalance.engine.errors import NotFoundError, SqlError, did_you_mean
 from counterbalance.engine.functions import functions
-from counterbalance.engine.schema import STAMP_SUFFIX
+from counterbalance.engine.schema import STAMP_SUFFIX, is_sensitive
 from counterbalance.engine.sql.expression import Evaluator, analyse, same_call
+from counterbalance.engine.sql.sensitive import perceives
 from counterbalance.engine.sql.statements import COLUMN_OPTIONS, check_options
 from counterbalance.engine.store import columns, tables
 
@@ -114,4 +115,8 @@ def _is_sensitive(catalog: Catalog, statement: AddColumn, expression: Expression
     if closed & set(expression.columns):
         return True
     said: Any = statement.options.get("sensitive")
-    return names.is_sensitive(statement.name) if said is None else bool(said)
+    if said is not None:
+        return bool(said)
+    return is_sensitive(statement.name) or any(
+        perceives(functions()[call.function], dict(call.constants)) for call in expression.calls
+    )

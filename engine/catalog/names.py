@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import SqlError
 from counterbalance.engine.functions import functions
-from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, SENSITIVE_ATTRIBUTES, STAMP_SUFFIX
+from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, STAMP_SUFFIX
 from counterbalance.engine.search import SIGNATURES
 from counterbalance.engine.sql import queries
 from counterbalance.engine.sql.parse import TABLE_FUNCTIONS
@@ -108,13 +108,3 @@ def _user_of(catalog: Catalog, name: str) -> str | None:
         "a table of this lake": catalog.stored,
     }
     return next((what for what, names in taken.items() if name in names), None)
-
-
-def is_sensitive(name: str) -> bool:
-    """Whether a name says that it holds perceived-demographic labels.
-
-    Example:
-        >>> is_sensitive("Perceived_Gender"), is_sensitive("gender words")
-        (True, False)
-    """
-    return re.sub(r"[\s-]+", "_", name.strip().lower()) in SENSITIVE_ATTRIBUTES

@@ -22,7 +22,7 @@ from counterbalance.engine.sql.answers import stored_column
 from counterbalance.engine.sql.calls import arguments_of, call_name, is_inside_call, keep_names
 from counterbalance.engine.sql.hoisting import own_names
 from counterbalance.engine.sql.parse import DIALECT, TABLE_FUNCTIONS, to_sql, visible_ctes
-from counterbalance.engine.sql.sensitive import refuse_carving, refuse_rows, refuse_small_cells
+from counterbalance.engine.sql.sensitive import refuse_carving, refuse_labelling, refuse_rows, refuse_small_cells
 from counterbalance.engine.sql.through import answer
 
 if TYPE_CHECKING:
@@ -529,6 +529,8 @@ class Expander:
                 rest.append(exp.convert(parameter.default) if node is None else node)
         if not self._bind:
             return
+        if not self._host.sensitive:
+            refuse_labelling(function, constants)
         if answer(call, function, constants, self._host):
             self.changed = True
             return

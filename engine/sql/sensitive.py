@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 from sqlglot import exp
 
 from counterbalance.engine.errors import SensitiveError
+from counterbalance.engine.schema import is_sensitive
 from counterbalance.engine.search import CHOOSES_ROWS
 from counterbalance.engine.sql import arguments, queries
 from counterbalance.engine.sql.calls import arguments_of, call_name
@@ -14,9 +16,29 @@ from counterbalance.engine.sql.calls import arguments_of, call_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from counterbalance.engine.functions import Function
+
 MIN_COUNT: Final = 10
 """Cells of sensitive labels with fewer rows are not shown without a purpose."""
 _PURPOSE: Final = 'state a purpose: --sensitive "why", which is logged'
+
+
+def perceives(function: Function, constants: Mapping[str, Any]) -> str | None:
+    """The sensitive attribute of which a function makes labels from pictures; ``None`` for any other function."""
+    attribute = constants.get("attribute")
+    sees = any(pa.types.is_binary(p.type) for p in function.parameters)
+    return attribute if sees and isinstance(attribute, str) and is_sensitive(attribute) else None
+
+
+def refuse_labelling(function: Function, constants: Mapping[str, Any]) -> None:
+    """Refuse to make perceived labels in a query."""
+    attribute = perceives(function, constants)
+    if attribute is not None:
+        raise SensitiveError(
+            f"{function.name}() makes labels of {attribute}",
+            code="E3311",
+            hint=f"keep them as a generated column, which audits may use; to read rows, {_PURPOSE}",
+        )
 
 
 def refuse_rows(query: queries.Query, value: exp.Expr, attributes: Collection[str]) -> None:

@@ -15,7 +15,7 @@ from counterbalance.engine.errors import NotFoundError, RequestError, did_you_me
 from counterbalance.engine.images import ImageError, decode
 from counterbalance.engine.sql.sources import bytes_of
 from counterbalance.engine.store import tables
-from counterbalance.udfs.pictures import _within as within
+from counterbalance.udfs.pictures import within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

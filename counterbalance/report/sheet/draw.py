@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from counterbalance.engine.catalog.names import is_sensitive
 from counterbalance.engine.errors import RequestError, SensitiveError
+from counterbalance.engine.schema import is_sensitive
 from counterbalance.engine.sql import arguments
 from counterbalance.engine.sql.calls import arguments_of, call_name
 from counterbalance.engine.sql.queries import queries
