@@ -41,9 +41,6 @@ CALLS = {
     "agreement": ["'scene'", "'colour'"],
     "balance": ["", "image_labels('colour')"],
     "compare_demographics": ["caption_gender, image_labels('colour')", "image_labels('colour'), image_labels('scene')"],
-    "compare_intersections": [
-        "caption_gender, image_labels('colour'), crossed := image_labels('scene'), others_crossed := caption_gender_gensynth"
-    ],
     "concept_ratio": ["min_count := 20", "min_count := 20, definition := 'rate_difference'"],
     "cooccurrence": [
         "",

@@ -9,6 +9,7 @@
 -- param crossed relation : group relation (image_id, label) of the first dataset, to cross groups with
 -- param others_crossed relation : group relation (image_id, label) of the second one, to cross others with
 -- param min_count integer = 10 : smaller counts are suppressed
+-- local: Spark writes out every expression as often as it is used, and the plan outgrows its memory
 SELECT *
 FROM compared(
   (
