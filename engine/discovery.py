@@ -28,7 +28,7 @@ class Relation:
 
     schema: str | None
     name: str
-    kind: Literal["table", "view", "audit", "meta", "list", "function", "table function"]
+    kind: Literal["table", "view", "audit", "recipe", "meta", "list", "function", "table function"]
     doc: str
     columns: tuple[tuple[str, str], ...] = ()
     signature: str = ""

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.errors import CounterbalanceError, NotFoundError, RequestError
+from counterbalance.engine.images import MAX_BYTES, Header, ImageError, read_header, sha256
 from counterbalance.engine.records import CHUNK_BYTES, Reject
 from counterbalance.ingest.files import file_in, file_system, reading, uri_of
 from counterbalance.ingest.gather import Part
-from counterbalance.engine.images import MAX_BYTES, Header, ImageError, read_header, sha256
 from counterbalance.ingest.validate import Indexes
 
 if TYPE_CHECKING:

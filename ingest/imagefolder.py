@@ -16,9 +16,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import SourceError
-from counterbalance.engine.records import Chunk, Reject, Source
-from counterbalance.ingest import foldermeta, hashing
-from counterbalance.ingest.files import expand, file_system, leads_out, relative_name, total_size
 from counterbalance.engine.images import (
     EXTENSIONS,
     MAX_BYTES,
@@ -29,6 +26,9 @@ from counterbalance.engine.images import (
     read_header,
     sha256,
 )
+from counterbalance.engine.records import Chunk, Reject, Source
+from counterbalance.ingest import foldermeta, hashing
+from counterbalance.ingest.files import expand, file_system, leads_out, relative_name, total_size
 from counterbalance.ingest.names import is_split
 from counterbalance.ingest.patterns import is_glob, split_commas
 from counterbalance.ingest.pictures import Label, Picture, Pictures

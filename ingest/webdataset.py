@@ -16,10 +16,10 @@ import posixpath
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import SourceError
+from counterbalance.engine.images import ImageError, read_header, sha256
 from counterbalance.engine.records import Source
 from counterbalance.ingest import hashing, sidecar
 from counterbalance.ingest.files import expand, total_size
-from counterbalance.engine.images import ImageError, read_header, sha256
 from counterbalance.ingest.names import is_split, split_of
 from counterbalance.ingest.packed import Unpacked, packing
 from counterbalance.ingest.pictures import Label, Picture, Pictures
@@ -31,9 +31,9 @@ from counterbalance.ingest.tarstream import BLOCK, is_header
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from counterbalance.engine.images import Header
     from counterbalance.engine.records import Chunk, ReadOptions
     from counterbalance.ingest.files import File
-    from counterbalance.engine.images import Header
 
 _PLACE: Final = 500
 SUFFIXES: Final = (".tar", ".tar.gz", ".tgz")

@@ -16,6 +16,14 @@ WORDS = "man woman boy girl he she dog cat table tree red blue ball park murder 
 CALLS = {
     "agreement": {"attribute": "scene"},
     "balance": {},
+    "compare_crime_words": {"others": "image_labels('scene')", "other_texts": "captions"},
+    "compare_demographics": {"others": "image_labels('scene')", "groups": "image_labels('scene', annotator := 'A')"},
+    "compare_intersections": {
+        "others": "image_labels('scene')",
+        "crossed": "image_labels('scene', annotator := 'A')",
+        "others_crossed": "caption_gender",
+    },
+    "compare_sentiment": {"others": "image_labels('scene')", "other_texts": "captions"},
     "concept_ratio": {"min_count": 20, "definition": "rate_difference"},
     "cooccurrence": {"concepts": "word_concepts", "population": "labelled"},
     "crime_words": {"groups": "image_labels('scene')"},

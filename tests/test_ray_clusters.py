@@ -25,7 +25,12 @@ def joined(ray_cluster):
     def run(**environment):
         plain = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
         done = subprocess.run(
-            [sys.executable, "-c", JOIN], env=plain | environment, capture_output=True, text=True, timeout=180, check=False
+            [sys.executable, "-c", JOIN],
+            env=plain | environment,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.split()

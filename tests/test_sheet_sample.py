@@ -115,11 +115,11 @@ def test_values_of_other_annotators_are_options_too(build):
 @pytest.mark.parametrize(
     ("labels", "options", "code"),
     [
-        ("image_labels('scene')", {}, "E8174"),
-        ("(SELECT image_id, label FROM image_labels('scene'))", {}, "E8174"),
-        ("image_labels('scene', annotator := 'modle')", {}, "E8171"),
-        (SCENES, {"count": 1}, "E8172"),
-        (SCENES, {"unit": "person"}, "E8171"),
+        ("image_labels('scene')", {}, "E3574"),
+        ("(SELECT image_id, label FROM image_labels('scene'))", {}, "E3574"),
+        ("image_labels('scene', annotator := 'modle')", {}, "E3571"),
+        (SCENES, {"count": 1}, "E3572"),
+        (SCENES, {"unit": "person"}, "E3571"),
         ("image_labels(", {}, "E3113"),
         ("captions", {}, "E3103"),
     ],
@@ -134,7 +134,7 @@ def test_what_makes_no_sheet_is_refused(build, labels, options, code):
 def test_too_many_values_are_refused(build):
     with pytest.raises(RequestError, match="31 values") as caught:
         sample(lake_of(build, [f"v{i:02}" for i in range(31)]))
-    assert caught.value.code == "E8173"
+    assert caught.value.code == "E3573"
 
 
 def test_perceived_labels_need_a_purpose(build):

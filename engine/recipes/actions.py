@@ -64,7 +64,7 @@ def find(name: str) -> Callable[..., Any]:
         known = sorted({*_own, *offered})
         raise NotFoundError(
             f"no action {name!r}{did_you_mean(name, known)}",
-            code="E8164",
+            code="E1161",
             hint=f"actions: {', '.join(known) or 'none'}; one of your own is loaded with --udfs FILE",
         )
     try:
@@ -110,15 +110,15 @@ def read(text: str) -> Call | None:
     tree = parse("SELECT" + text[begin:finish]).tree
     call = tree.expressions[0] if isinstance(tree, exp.Select) and len(tree.expressions) == 1 else None
     if not isinstance(call, exp.Anonymous) or tree.args.get("from_") is not None:
-        raise SqlError(f"not a call: {text[begin:finish].strip()}", code="E8166", hint=FORM)
+        raise SqlError(f"not a call: {text[begin:finish].strip()}", code="E3136", hint=FORM)
     found: dict[str, Any] = {}
     relations: set[str] = set()
     for node in arguments_of(call):
         if not isinstance(node, exp.PropertyEQ):
-            raise SqlError(f"arguments of an action have names: {to_sql(node)}", code="E8166", hint=FORM)
+            raise SqlError(f"arguments of an action have names: {to_sql(node)}", code="E3136", hint=FORM)
         name, value = node.this.name.lower(), node.expression
         if name in found:
-            raise SqlError(f"{call.name}() got {name!r} twice", code="E8166")
+            raise SqlError(f"{call.name}() got {name!r} twice", code="E3136")
         if isinstance(value, exp.Column):
             found[name] = to_sql(value)
             relations.add(found[name])
@@ -147,7 +147,7 @@ def run(lake: Lake, call: Call, **offered: Any) -> pa.Table | str:
         inspect.signature(found).bind(lake, **call.arguments, **more)
     except TypeError as error:
         known = [p for p in list(taken)[1:] if taken[p].kind is not inspect.Parameter.VAR_KEYWORD]
-        raise SqlError(f"{call.name}(): {error}", code="E8166", hint="parameters: " + ", ".join(known)) from None
+        raise SqlError(f"{call.name}(): {error}", code="E3136", hint="parameters: " + ", ".join(known)) from None
     try:
         return _told(found(lake, **call.arguments, **more))
     except CounterbalanceError:

@@ -77,7 +77,7 @@ class Recipe:
         if name is not None and name not in names:
             near = did_you_mean(name, names)
             raise NotFoundError(
-                f"recipe {self.name} has no step {name!r}{near}", code="E8160", hint="steps: " + ", ".join(names)
+                f"recipe {self.name} has no step {name!r}{near}", code="E1160", hint="steps: " + ", ".join(names)
             )
         return self.steps if name is None else self.steps[: names.index(name) + 1]
 
@@ -103,12 +103,12 @@ def parse(text: str, where: str) -> Recipe:
     names = Counter(s.name for s in steps)
     twice = next((n for n, count in names.items() if count > 1), None)
     if twice is not None:
-        raise RequestError(f"{where}: two steps are called {twice!r}", code="E8161")
+        raise RequestError(f"{where}: two steps are called {twice!r}", code="E3561")
     known = {p.name for p in header.parameters}
     for step in steps:
         for name in (n for s in step.statements for n in values.names_in(s) if n not in known):
             near = did_you_mean(name, known)
-            raise RequestError(f"{where}: step {step.name} uses ${name}, which no line declares{near}", code="E8161")
+            raise RequestError(f"{where}: step {step.name} uses ${name}, which no line declares{near}", code="E3561")
     return Recipe(header.name, header.doc, header.text, header.source, header.parameters, steps)
 
 
@@ -116,11 +116,11 @@ def _steps(body: str, where: str) -> Iterator[Step]:
     marks = list(_STEP.finditer(body))
     first = marks[0].start() if marks else len(body)
     if not marks or any(_pieces(body[:first])):
-        raise RequestError(f"{where}: before a statement there is a line '-- step NAME: what it does'", code="E8161")
+        raise RequestError(f"{where}: before a statement there is a line '-- step NAME: what it does'", code="E3561")
     for mark, end in zip(marks, [*(m.start() for m in marks[1:]), len(body)], strict=True):
         statements = tuple(_pieces(body[mark.end() : end]))
         if not statements:
-            raise RequestError(f"{where}: step {mark[1]} has no statement", code="E8161")
+            raise RequestError(f"{where}: step {mark[1]} has no statement", code="E3561")
         yield Step(mark[1], mark[2].strip(), statements)
 
 
@@ -144,7 +144,7 @@ def recipes() -> dict[str, Recipe]:
     for file in queries.shipped(FOLDER):
         recipe = parse(file.read_text(encoding="utf-8"), file.name)
         if recipe.name in found:
-            raise RequestError(f"two recipes are called {recipe.name!r}", code="E3031")
+            raise RequestError(f"two recipes are called {recipe.name!r}", code="E3560")
         found[recipe.name] = recipe
     return found
 
@@ -161,12 +161,12 @@ def recipe(name: str) -> Recipe:
             return parse(Path(name).expanduser().read_text(encoding="utf-8"), Path(name).name)
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise NotFoundError(f"cannot read the recipe {name}: {reason}", code="E8160") from error
+            raise NotFoundError(f"cannot read the recipe {name}: {reason}", code="E1160") from error
     known = recipes()
     if name not in known:
         raise NotFoundError(
             f"no recipe {name!r}{did_you_mean(name, known)}",
-            code="E8160",
+            code="E1160",
             hint=f"recipes: {', '.join(known) or 'none'}; or the path of a file that ends with .sql",
         )
     return known[name]

@@ -106,7 +106,7 @@ def _check_statement(recipe: Recipe, step: Step, text: str) -> None:
     again = any(getattr(statement, flag, False) for flag in ("if_not_exists", "if_exists", "replace"))
     if not again and not isinstance(statement, statements.Refresh):
         wanted = "IF NOT EXISTS" if declares else "IF EXISTS"
-        raise RefusedError(f"step {step.name} of {recipe.name} could not be run twice: add {wanted}", code="E8168")
+        raise RefusedError(f"step {step.name} of {recipe.name} could not be run twice: add {wanted}", code="E3228")
 
 
 class _Run:

@@ -30,7 +30,7 @@ class MissingError(RequestError):
     def __init__(self, parameter: QueryParameter, recipe: str) -> None:
         what = f": {parameter.doc}" if parameter.doc else ""
         hint = f"run it again with --param {parameter.name}=…; the steps before stay as they are"
-        super().__init__(f"{recipe} needs {parameter.name!r} here{what}", code="E8162", hint=hint)
+        super().__init__(f"{recipe} needs {parameter.name!r} here{what}", code="E3562", hint=hint)
         self.parameter = parameter
 
 
@@ -50,7 +50,7 @@ def literals(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, str | None]:
         if name not in names:
             raise RequestError(
                 f"recipe {recipe.name} has no parameter {name!r}{did_you_mean(name, names)}",
-                code="E8163",
+                code="E3563",
                 hint="parameters: " + (", ".join(names) or "none"),
             )
     return {p.name: _literal(p, given, recipe.name) for p in recipe.parameters}
@@ -63,7 +63,7 @@ def _literal(parameter: QueryParameter, given: Mapping[str, Any], recipe: str) -
             return None
         if parameter.is_relation:
             return parameter.default
-        default = exp.maybe_parse(parameter.default, dialect=DIALECT)
+        default: exp.Expr = exp.maybe_parse(parameter.default, dialect=DIALECT)
         return _text(arguments.scalar(parameter, default, where))
     value = given[parameter.name]
     if parameter.is_relation:

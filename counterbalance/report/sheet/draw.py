@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from sqlglot import exp
+
 from counterbalance.engine.errors import RequestError, SensitiveError
 from counterbalance.engine.schema import is_sensitive
 from counterbalance.engine.sql import arguments
@@ -111,8 +113,8 @@ def draw(session: Session, question: Question) -> Sample:
 
     Raises:
         SensitiveError: The labels need a purpose, and the session has none.
-        RequestError: There is nothing to draw from (E8171), the sample is too small (E8172), there are too many values
-            (E8173), or answers would be mixed with what they check (E8174).
+        RequestError: There is nothing to draw from (E3571), the sample is too small (E3572), there are too many values
+            (E3573), or answers would be mixed with what they check (E3574).
     """
     relation = _checked(session, question)
     result = session.sql(_sizes(relation, question.unit))
@@ -121,7 +123,7 @@ def draw(session: Session, question: Question) -> Sample:
     if not stored:
         raise RequestError(
             f"{question.labels} labels no {question.unit} whose picture is in the lake",
-            code="E8171",
+            code="E3571",
             hint="; ".join(result.notes) or "ingest pictures with --store-images; for persons --unit person is needed",
         )
     options = _options(session, question, [r["label"] for r in sizes])
@@ -142,14 +144,14 @@ def _checked(session: Session, question: Question) -> str:
         )
     tree = arguments.relation(question.labels, "'labels'")
     known = queries()
-    for node in tree.find_all(arguments.exp.Func):
+    for node in tree.find_all(exp.Func):
         name = call_name(node)
         if name in _ROLL_UPS:
             given = arguments.bind(name, [p.name for p in known[name].parameters], arguments_of(node))
             if "annotator" not in given:
                 raise RequestError(
                     f"{name}() without an annotator would hold the answers too, which are labels like any other",
-                    code="E8174",
+                    code="E3574",
                     hint=f"name whose labels are checked: {name}({question.attribute!r}, annotator := '…')",
                 )
     return question.labels
@@ -186,7 +188,7 @@ def _wanted(stored: Mapping[str, int], question: Question) -> dict[str, int]:
     if question.count < len(stored):
         raise RequestError(
             f"a sample of {question.count} cannot hold all {len(stored)} labels",
-            code="E8172",
+            code="E3572",
             hint=f"-n {len(stored)} or more, better a hundred",
         )
     return allocate(stored, question.count)
@@ -200,7 +202,7 @@ def _options(session: Session, question: Question, labels: list[str]) -> list[st
     if len(found) >= _MOST_OPTIONS:
         raise RequestError(
             f"{question.attribute!r} has {len(found)} values; a sheet offers {_MOST_OPTIONS} at most",
-            code="E8173",
+            code="E3573",
             hint="validate a coarser label, or a part: (SELECT image_id, label FROM … WHERE label IN (…))",
         )
     return [*found, _LATER]

@@ -83,14 +83,14 @@ def validate_labels(
 
     Raises:
         SensitiveError: The labels need a purpose.
-        RequestError: See ``draw``; or no picture could be decoded (E8175).
+        RequestError: See ``draw``; or no picture could be decoded (E3575).
     """
     question = Question(attribute, labels, unit, count, per_label, seed)
     with lake.session(sensitive=sensitive) as session:
         sample = draw(session, question)
         shown = list(pictures_of(lake, session, sample.units, blur=blur))
     if not shown:
-        raise RequestError("none of the pictures can be decoded", code="E8175", hint="ingest them again")
+        raise RequestError("none of the pictures can be decoded", code="E3575", hint="ingest them again")
     sheet = _id(question, [u for u, _ in shown], sample.options, blur=blur)
     data = _data(question, sheet, shown, sample.options, annotators)
     about = _about(lake, question, sensitive, blur=blur)
