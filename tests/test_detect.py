@@ -172,7 +172,7 @@ def test_who_shares_a_batch_does_not_matter(files):
 def test_the_head_is_exact_where_the_rest_is_not(files):
     """Under mixed precision, as on a GPU: corners stay within a pixel or so of the exact ones, and are no bfloat16."""
     network = yolo.Network(files["yolo11n"], "cpu")
-    pixels = torch.from_numpy(network.prepare(PICTURES[0], 160)[None]).permute(0, 3, 1, 2).float() / 255
+    pixels = torch.from_numpy(network.prepare(np.asarray(PICTURES[0]), 160)[None]).permute(0, 3, 1, 2).float() / 255
     with torch.inference_mode():
         exact = network._model(pixels)[0]
         with torch.autocast("cpu", torch.bfloat16):

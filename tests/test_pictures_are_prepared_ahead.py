@@ -12,9 +12,9 @@ from PIL import Image
 from counterbalance.udfs.models import ahead
 
 
-def png(value):
+def png(value, size=(5, 4)):
     buffer = io.BytesIO()
-    Image.new("RGB", (5, 4), (value % 256, value // 256, 7)).save(buffer, "PNG")
+    Image.new("RGB", size, (value % 256, value // 256, 7)).save(buffer, "PNG")
     return buffer.getvalue()
 
 
@@ -50,3 +50,9 @@ def test_few_pictures_start_no_process(images):
 def test_a_batch_without_a_readable_picture():
     [(rows, arrays, errors)] = ahead.Ahead(np.asarray, "cpu").batches(pa.array([b"x", b"y"]), 8)
     assert (rows, arrays, sorted(errors)) == ([], None, [0, 1])
+
+
+def test_pictures_of_any_size_come_as_a_list():
+    images = pa.array([png(1), png(2, (7, 2)), None, b"x"])
+    [(rows, arrays, errors)] = ahead.Ahead(np.asarray, "cpu", stack=False).batches(images, 8)
+    assert ([a.shape for a in arrays], rows, list(errors)) == ([(4, 5, 3), (2, 7, 3)], [0, 1], [3])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL.Image import Image
 
-    Prepared = tuple[list[int], NDArray[Any] | None, dict[int, str]]
+    Prepared = tuple[list[int], Any, dict[int, str]]
 
 _FEW: Final = 256
 """So few pictures are not worth starting processes for."""
@@ -37,11 +37,11 @@ class Ahead:
     """Prepares batches of pictures. Close it in the end.
 
     Args:
-        prepare: Turns a decoded picture into an array, of the same shape for all; importable by name from another process
-            (a function of a module, a ``functools.partial`` or an instance of a class of one).
+        prepare: Turns a decoded picture into an array; importable by name from another process (a function of a module, a
+            ``functools.partial`` or an instance of a class of one).
         device: Where the model runs; processes are used when it is a GPU.
         processes: How many; ``None`` for one a core but one.
-        side: Longer side that is wanted at least, in pixels; see ``engine.images.decode``.
+        stack: The arrays have one shape, and come as one.
     """
 
     def __init__(
@@ -49,9 +49,10 @@ class Ahead:
         prepare: Callable[[Image], NDArray[Any]],
         device: str,
         processes: int | None = None,
-        side: int | None = None,
+        *,
+        stack: bool = True,
     ) -> None:
-        self._of = partial(_prepared, prepare=prepare, side=side)
+        self._of = partial(_prepared, prepare=prepare, stack=stack)
         cores = min(
             _MOST_PROCESSES, (os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count()) or 1
         )
@@ -66,8 +67,8 @@ class Ahead:
             rows: Pictures of a batch.
 
         Yields:
-            Row numbers, their arrays stacked (``None`` where not one could be read), and the reason by row number of those
-            that could not.
+            Row numbers, their arrays (stacked, ``None`` where not one could be read; or a list), and the reason by row number
+            of those that could not.
         """
         there = np.flatnonzero(images.is_valid().to_numpy(zero_copy_only=False)).tolist()
         chunks = [there[start : start + rows] for start in range(0, len(there), rows)]
@@ -97,16 +98,18 @@ def _prepared(
     images: Sequence[bytes],
     *,
     prepare: Callable[[Image], NDArray[Any]],
-    side: int | None,
+    stack: bool,
 ) -> Prepared:
     found: list[int] = []
     arrays: list[NDArray[Any]] = []
     errors: dict[int, str] = {}
     for row, image in zip(rows, images, strict=True):
         try:
-            arrays.append(prepare(decode(image, side=side)))
+            arrays.append(prepare(decode(image)))
         except ImageError as error:
             errors[row] = str(error)
         else:
             found.append(row)
+    if not stack:
+        return found, arrays, errors
     return found, np.stack(arrays) if arrays else None, errors

@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from counterbalance.engine.errors import FunctionError, NotFoundError, did_you_mean
 from counterbalance.engine.functions import Parameter, Partial, udf
-from counterbalance.engine.images import ImageError, decode
 from counterbalance.udfs.masks import BOXES
 from counterbalance.udfs.models import yolo_files
+from counterbalance.udfs.models.ahead import Ahead
+from counterbalance.udfs.models.meter import Meter
 from counterbalance.udfs.models.running import by_budget, inference, rows_of
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 PERSON: Final = "person"
 _PIXELS: Final = 16 * 640 * 640
 """Pixels that go through the network at once."""
+_AT_ONCE: Final = 16
 _LARGEST: Final = 4096
 _IMAGE: Final = Parameter("image", pa.binary())
 _MODEL: Final = Parameter("model", pa.string(), "yolo11l", constant=True)
@@ -48,7 +50,7 @@ def _digest(model: str, **_: Any) -> str:
     returns=BOXES,
     parameters=[_IMAGE, _MODEL, _CLASSES, *_OPTIONS],
     version="1",
-    batch_size=64,
+    batch_size=256,
     device="auto",
     memory="4GB",
     weights=_digest,
@@ -100,6 +102,8 @@ class detect:  # noqa: N801 - its name in SQL
 
         self._device = device
         self._network = Network(self._model, device)
+        self._ahead = Ahead(np.asarray, device, stack=False)
+        self._meter = Meter("detect", device)
         if self._classes is not None:
             self._numbers = [_number(name, self._network.names, self._model) for name in self._classes]
 
@@ -109,35 +113,34 @@ class detect:  # noqa: N801 - its name in SQL
         assert network is not None  # noqa: S101 - opened before it is called
         prepared: dict[tuple[int, ...], list[tuple[int, NDArray[np.uint8], tuple[int, int]]]] = defaultdict(list)
         errors: dict[int, str] = {}
-        for row, value in enumerate(image):
-            if not value.is_valid:
-                continue
-            try:
-                picture = decode(value.as_py())
-            except ImageError as error:
-                errors[row] = str(error)
-                continue
-            pixels = network.prepare(picture, self._size)
-            prepared[pixels.shape].append((row, pixels, (picture.height, picture.width)))
+        for rows, pictures, unread in self._ahead.batches(image, _AT_ONCE):
+            errors |= unread
+            for row, picture in zip(rows, pictures, strict=True):
+                pixels = network.prepare(picture, self._size)
+                prepared[pixels.shape].append((row, pixels, picture.shape[:2]))
         found: dict[int, list[dict[str, Any]]] = {}
         with inference(self._device):
             for shape, group in sorted(prepared.items()):
                 for part in by_budget([shape[0] * shape[1]] * len(group), _PIXELS):
-                    rows, arrays, shapes = zip(*(group[i] for i in part), strict=True)
-                    boxes = network.find(np.stack(arrays), shapes, self._score, self._iou, self._numbers)
-                    found.update(zip(rows, boxes, strict=True))
+                    numbers, arrays, shapes = zip(*(group[i] for i in part), strict=True)
+                    with self._meter.batch(len(numbers)):
+                        boxes = network.find(np.stack(arrays), shapes, self._score, self._iou, self._numbers)
+                    found.update(zip(numbers, boxes, strict=True))
         return rows_of(found, errors, len(image), BOXES)
 
     def close(self) -> None:
-        """Let the network go."""
-        self._network = None
+        """Tell how fast it was, and let the network go."""
+        if self._network is not None:
+            self._network = None
+            self._ahead.close()
+            self._meter.close()
 
 
 @udf(
     returns=BOXES,
     parameters=[_IMAGE, _MODEL, *_OPTIONS],
     version="1",
-    batch_size=64,
+    batch_size=256,
     device="auto",
     memory="4GB",
     weights=_digest,

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-    from PIL.Image import Image
 
 MOST: Final = 300
 """Most boxes of a picture, as in ultralytics."""
@@ -103,11 +102,11 @@ class Network:
             )
         self._stride = int(self._model.stride.max())
 
-    def prepare(self, picture: Image, size: int) -> NDArray[np.uint8]:
+    def prepare(self, picture: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
         """A picture as the network takes it.
 
         Args:
-            picture: RGB.
+            picture: RGB, uint8 (height, width, 3).
             size: Longer side in pixels, rounded up to the network's stride.
 
         Returns:
@@ -115,7 +114,7 @@ class Network:
         """
         size = math.ceil(size / self._stride) * self._stride
         box = self._held.letterbox((size, size), auto=True, stride=self._stride)
-        return np.ascontiguousarray(box(image=np.asarray(picture)))
+        return np.ascontiguousarray(box(image=picture))
 
     def find(
         self,
