@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that was started in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
+os.environ["YOLO_AUTOINSTALL"] = (
+    "false"  # ultralytics, which tests call as a peer, installs packages by itself otherwise
+)
 _names = itertools.count()
 
 

@@ -61,7 +61,7 @@ def test_from_a_sample_to_labels(drawn, train, tmp_path, capsys):
         f"'perceived_race_ethnicity', '{tmp_path / 'out'}').label AS label FROM detections AS d JOIN images AS i "
         "USING (image_id) WHERE d.category = 'person') WHERE label IN ('amber', 'teal', 'violet')"
     )
-    assert main(["sql", drawn, sql, "--json"]) == 0
+    assert main(["sql", drawn, sql, "--json", "--sensitive", "a test of labels"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["n"] > 150
     code, _, err = train(*quick, "--seed", "3")
     assert (code, "E3559" in err) == (1, True)

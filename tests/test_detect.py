@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import os
@@ -20,7 +21,8 @@ from counterbalance.engine.errors import FunctionError, NotFoundError
 from counterbalance.engine.functions import functions
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("ultralytics")
+if importlib.util.find_spec("ultralytics") is None:  # importing it changes the process, unless our module does it
+    pytest.skip("ultralytics is not installed", allow_module_level=True)
 
 from counterbalance.udfs.models import yolo, yolo_files  # noqa: E402 - they need what may not be installed
 
@@ -333,6 +335,16 @@ def test_weights_that_do_not_fit(files, tmp_path):
     with pytest.raises(FunctionError, match="do not fit") as caught:
         run(BYTES, model=str(tmp_path / "bad.pt"))
     assert caught.value.code == "E8113"
+
+
+def test_functions_of_other_libraries_are_left_as_they_are():
+    import cv2
+    from PIL import Image
+
+    yolo.library()
+    assert {f.__module__.partition(".")[0] for f in (Image.open, torch.save, torch.load)} == {"PIL", "torch"}
+    assert not hasattr(cv2.imread, "__wrapped__")
+    assert "ultralytics" not in (getattr(cv2.imread, "__module__", None) or "")
 
 
 def test_names_that_are_none(monkeypatch, tmp_path):

@@ -44,10 +44,11 @@ _MASK_PIXELS: Final = 64_000_000
 def library() -> SimpleNamespace:
     """The parts of ultralytics that are used. Importing it writes nothing that stays, asks no server, prints nothing.
 
-    What it changes of the process (environment, warnings, how numpy and torch print) is put back.
+    What it changes of the process (environment, warnings, how numpy and torch print, functions of Pillow, OpenCV and torch
+    that it replaces: its ``Image.open`` installs packages) is put back.
     """
     torch: Any = need("torch", _EXTRA)  # before ultralytics, which would make it run in a single thread
-    before, save = dict(os.environ), torch.save
+    before, replaced = dict(os.environ), _replaced(torch)
     with (
         tempfile.TemporaryDirectory(prefix="counterbalance-") as folder,
         warnings.catch_warnings(),
@@ -65,13 +66,24 @@ def library() -> SimpleNamespace:
             for name in os.environ.keys() - before.keys():
                 del os.environ[name]
             os.environ.update(before)
-            torch.save = save
+            for (module, name), value in replaced.items():
+                setattr(module, name, value)
             torch.set_printoptions(profile="default")
     logger = logging.getLogger("ultralytics")
     logger.handlers.clear()  # they write to stdout
     logger.propagate = True
     logger.setLevel(logging.ERROR)
     return SimpleNamespace(torch=torch, tasks=tasks, nms=nms, ops=ops, letterbox=augment.LetterBox, root=utils.ROOT)
+
+
+def _replaced(torch: Any) -> dict[tuple[Any, str], Any]:
+    """What ultralytics puts functions of its own in the place of, as it is before."""
+    names = {
+        torch: ("save", "load"),
+        need("cv2", _EXTRA): ("imread", "imwrite", "imshow"),
+        need("PIL.Image", _EXTRA): ("open",),
+    }
+    return {(module, name): getattr(module, name) for module, own in names.items() for name in own}
 
 
 class Network:
