@@ -11,6 +11,8 @@ import time
 import psutil
 import pytest
 
+from counterbalance.engine.sql.failures import translate
+
 ROWS = 1_000
 BATCH = 50
 UDFS = f'''
@@ -127,3 +129,10 @@ def test_a_view_that_does_not_listen(filled, spawn_cli, start):
     assert not (filled.location.path / "v.lance").exists()
     assert spawn_cli("sql", filled.uri, "DROP MATERIALIZED VIEW v").returncode == 0
     assert spawn_cli("refresh", filled.uri).stdout == "nothing is declared\n"
+
+
+def test_what_duckdb_makes_of_ctrl_c_is_still_ctrl_c():
+    """Sometimes a query that Python interrupts ends with a plain RuntimeError."""
+    with pytest.raises(KeyboardInterrupt):
+        translate(RuntimeError("Query interrupted"), "SELECT 1", same_text=True)
+    assert translate(RuntimeError("something else"), "SELECT 1", same_text=True).code == "E9000"

@@ -18,6 +18,7 @@ from counterbalance.engine.refresh import changed, columns, due, indexes, plan, 
 from counterbalance.engine.refresh.context import Context
 from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.refresh.model import Options, RefreshReport, Stage
+from counterbalance.engine.sql.failures import is_ctrl_c
 from counterbalance.engine.store import lock
 from counterbalance.engine.write.journal import require_lake, settle
 
@@ -123,6 +124,10 @@ def _skipped(definition: Definition, needs: Sequence[str]) -> Stage:
     )
 
 
+def _interrupted(run: meta.Run, stage: Stage) -> None:
+    run.note("interrupted", counts={**stage.counts(), "written": 0, "updated": 0}, state="interrupted")
+
+
 def _stage(context: Context, definition: Definition) -> Stage:
     stage = Stage(definition.target, definition.kind)
     run = context.run = meta.Run(context.location, "refresh", definition.target)
@@ -135,13 +140,16 @@ def _stage(context: Context, definition: Definition) -> Stage:
     except CounterbalanceError as error:
         stage.mode, stage.message, stage.code, stage.hint = "failed", error.message, error.code, error.hint
     except KeyboardInterrupt:
-        run.note("interrupted", counts={**stage.counts(), "written": 0, "updated": 0}, state="interrupted")
+        _interrupted(run, stage)
         raise
     except (OSError, pa.ArrowException) as error:
         stage.mode, stage.code = "failed", "E6014"
         stage.message = f"{definition.target} cannot be read or written: {str(error).splitlines()[0][:300]}"
         stage.hint = "somebody may be writing to its table with another tool; refresh again"
     except Exception as error:
+        if is_ctrl_c(error):
+            _interrupted(run, stage)
+            raise KeyboardInterrupt from error
         stage.mode, stage.code = "failed", "E8007"
         stage.message = f"{definition.target} failed unexpectedly: {said(error)}"
         stage.hint = "this is a bug of counterbalance or of a function; COUNTERBALANCE_DEBUG=1 shows where"

@@ -132,7 +132,7 @@ def _compute(
 
     relations = {r for r, _ in definition.reads}
     purpose = f"refresh of {definition.name}" if definition.sensitive else None
-    failure: list[Exception] = []
+    failure: list[BaseException] = []
     with _waiting(context, definition), Session(context.location, sensitive=purpose) as session:
         stage.versions_in = {t: v for t, v in session.versions.items() if t in relations}
         reader = session.sql(definition.sql).to_batches()
@@ -140,8 +140,12 @@ def _compute(
         connection.register("source", _counted(context, definition, reader, failure))
         try:
             connection.execute("CREATE TABLE new AS SELECT * FROM source")
-        except duckdb.Error as error:
-            raise failure[0] if failure else _unspilled(definition, error) from error
+        except Exception as error:
+            if failure:
+                raise failure[0] from error
+            if isinstance(error, duckdb.Error):
+                raise _unspilled(definition, error) from error
+            raise
         connection.unregister("source")
     return schema
 
@@ -169,7 +173,7 @@ def _unspilled(definition: Definition, error: duckdb.Error) -> StorageError:
 
 
 def _counted(
-    context: Context, definition: Definition, reader: pa.RecordBatchReader, failure: list[Exception]
+    context: Context, definition: Definition, reader: pa.RecordBatchReader, failure: list[BaseException]
 ) -> pa.RecordBatchReader:
     """The same rows with progress; what goes wrong is kept, for the way through another engine garbles it."""
 
@@ -180,7 +184,7 @@ def _counted(
                 yield batch
                 done += batch.num_rows
                 context.tell(definition.target, done, None)
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             failure.append(error)
             raise
 

@@ -22,6 +22,11 @@ _NAMED = re.compile(r"[\"'`]([^\"'`]+)[\"'`]|with name (\w+)|function (\w+)\(|na
 _LINE = re.compile(r"LINE (\d+): ?(.*)\n( *)\^")
 
 
+def is_ctrl_c(error: BaseException) -> bool:
+    """Whether DuckDB ended a query because Python had a signal to look at; it tells of it as a plain ``RuntimeError``."""
+    return type(error) is RuntimeError and str(error) == "Query interrupted"
+
+
 def translate(
     error: Exception, sql: str, *, same_text: bool, names: Iterable[str] = (), seconds: float | None = None
 ) -> CounterbalanceError:
@@ -33,11 +38,16 @@ def translate(
         same_text: DuckDB ran just that text, so its line and column hold.
         names: Known columns, functions and relations, for a suggestion.
         seconds: The time limit that was set.
+
+    Raises:
+        KeyboardInterrupt: That is what it was.
     """
     import duckdb
 
     if isinstance(error, CounterbalanceError):
         return error
+    if is_ctrl_c(error):
+        raise KeyboardInterrupt from error
     text = _plain(str(error))
     if isinstance(error, duckdb.InterruptException) or "INTERRUPT" in text or "Interrupted" in text:
         if seconds is None:
