@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.write.ingest import Progress
 
 _BATCH_ROWS: Final = 65_536
+_BYTES_ROWS: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Session:
         timeout: Seconds a query may run.
         memory: DuckDB's limit, such as ``"2GB"``.
         threads: Worker threads; all cores by default.
+        with_bytes: Queries may select pictures, and give their rows in small batches.
     """
 
     def __init__(
@@ -73,12 +75,13 @@ class Session:
         timeout: float | None = None,
         memory: str | None = None,
         threads: int | None = None,
+        with_bytes: bool = False,
     ) -> None:
         if sensitive is not None and len(sensitive.strip()) < 4:
             raise SensitiveError(
                 "a purpose is a few words that say why", code="E3304", hint='--sensitive "audit of skin-tone labels"'
             )
-        self._at = at
+        self._at, self._with_bytes = at, with_bytes
         self._stop = threading.Event()
         self.on_progress: Callable[[Progress], None] | None = None
         main = pin(location, at)
@@ -239,7 +242,9 @@ class Session:
             )
         tree = group_by_codes(expanded, lambda name: self._relations.codes.get(name, {}), self._relations.coded_source)
         tree = count_by_rows(tree, self._relations.counted)
-        tree = pictures.show_bytes(tree, self._relations.bytes_of, self._relations.bytes_source)
+        tree = pictures.show_bytes(
+            tree, self._relations.bytes_of, self._relations.bytes_source, selected=self._with_bytes
+        )
         same = tree is expanded and not expander.changed and statement.kind == "query" and statement.is_plain
         body = text.strip().rstrip(";") if same else parse.to_sql(tree)
         prefix = {
@@ -304,7 +309,8 @@ class Session:
             if timer is not None:
                 timer.daemon = True
                 timer.start()
-            yield from cursor.sql(run.sql, params=dict(run.values) or None).to_arrow_reader(_BATCH_ROWS)
+            at_once = _BYTES_ROWS if self._with_bytes else _BATCH_ROWS
+            yield from cursor.sql(run.sql, params=dict(run.values) or None).to_arrow_reader(at_once)
         except Exception as error:
             raise self._failure(error, run) from error
         finally:

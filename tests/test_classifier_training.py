@@ -22,6 +22,7 @@ open_clip = pytest.importorskip("open_clip")
 
 from counterbalance.udfs.models import fitting, labelled, training  # noqa: E402
 from counterbalance.udfs.models.clip_pictures import Preparation  # noqa: E402
+from counterbalance.udfs.models.settings import Settings  # noqa: E402
 from counterbalance.udfs.models.splits import split  # noqa: E402
 
 COLOURS = {"blue": (30, 40, 220), "green": (30, 200, 60), "red": (220, 40, 30)}
@@ -243,7 +244,7 @@ def test_rates_rise_and_fall_as_one_cycle_does(monkeypatch):
     model.add_module("head", torch.nn.Linear(4, 2))
     pixels = np.random.default_rng(0).integers(0, 255, (40, 2, 2, 3)).astype(np.uint8)
     examples = fitting.Examples(pixels, np.arange(40), np.arange(40) % 2, Preparation(2, 2))
-    settings = fitting.Settings(epochs=3, batch_size=4, lr=0.5, tower_lr=1e-3)
+    settings = Settings(epochs=3, batch_size=4, lr=0.5, tower_lr=1e-3)
     kept = []
     fitting.fit(model, examples, np.arange(20), np.arange(20, 40), settings, "cpu", keep=kept.append)
     assert rates[:5] == [(0.5, 2)] * 5

@@ -28,6 +28,11 @@ def labelling():
         """Sees no picture."""
         return pa.array([attribute] * len(text))
 
+    @udf(returns=pa.string(), parameters=[image, Parameter("prompt", pa.string())], version="1", name="t_asked")
+    def t_asked(image, prompt):
+        """What a multimodal model would answer."""
+        return prompt
+
 
 @pytest.mark.parametrize("attribute", ["perceived_gender", "Skin Tone", "race"])
 def test_a_query_makes_them_with_a_purpose_only(lake, attribute):
@@ -36,6 +41,14 @@ def test_a_query_makes_them_with_a_purpose_only(lake, attribute):
     assert caught.value.code == "E3311"
     with lake.session(sensitive="a test of labels") as session:
         assert session.sql(ASK.format(attribute)).fetchall() == [(attribute,)]
+
+
+def test_so_does_a_question_about_them(lake):
+    with pytest.raises(SensitiveError, match="t_asked") as caught:
+        lake.sql("SELECT t_asked('x'::BLOB, label_prompt('perceived_gender'))").fetchall()
+    assert caught.value.code == "E3311"
+    assert lake.sql("SELECT t_asked('x'::BLOB, 'What is it?')").fetchall() == [("What is it?",)]
+    assert "gender" in lake.sql("SELECT label_prompt('perceived_gender')").fetchall()[0][0]
 
 
 def test_other_attributes_and_functions_that_see_no_picture_are_open(lake):
@@ -51,6 +64,10 @@ def test_other_attributes_and_functions_that_see_no_picture_are_open(lake):
         ("t_labels(image, 'perceived_gender')", "WITH (sensitive = false)", False),
         ("t_labels(image, 'scene')", "", False),
         ("t_told(key, 'perceived_gender')", "", False),
+        ("t_asked(image, label_prompt('perceived_gender'))", "", True),
+        ("t_asked(image, label_prompt(attribute := 'perceived_gender')[:9])", "", True),
+        ("t_asked(image, 'perceived_gender')", "", False),
+        ("t_told(label_prompt('perceived_gender'), 'scene')", "", False),
     ],
 )
 def test_a_column_of_them_is_sensitive_unless_said_otherwise(lake, expression, option, sensitive):

@@ -6,7 +6,7 @@ import functools
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from counterbalance import Lake
     from counterbalance.engine.session import Session
+
+_ALLOW: Final = "COUNTERBALANCE_ALLOW_DOWNLOAD"
+"""As ``udfs.models.weights`` reads it."""
 
 
 def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -164,9 +167,36 @@ def download_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return option(function)
 
 
-def _allow(_context: click.Context, _option: click.Parameter, value: bool) -> None:
+def _allow(context: click.Context, _option: click.Parameter, value: bool) -> None:
     if value:
-        os.environ["COUNTERBALANCE_ALLOW_DOWNLOAD"] = "1"
+        before = os.environ.get(_ALLOW)
+        os.environ[_ALLOW] = "1"
+        context.call_on_close(lambda: os.environ.pop(_ALLOW) if before is None else os.environ.update({_ALLOW: before}))
+
+
+def computing_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: how functions run over a lake; the arguments are those of ``lake.refresh``, and ``udfs``."""
+
+    @click.option("--retry-errors", is_flag=True, help="Try rows again whose function failed.")
+    @click.option(
+        "--executor",
+        default="local",
+        show_default=True,
+        metavar="NAME",
+        help="local, inline, ray, or an installed one.",
+    )
+    @click.option(
+        "--workers", type=click.IntRange(min=1), metavar="N", help="Worker processes.  [default: one a device]"
+    )
+    @click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:0 …")
+    @click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Rows a function gets at once.")
+    @udfs_option
+    @download_option
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return wrapper
 
 
 def load(files: Iterable[str]) -> None:

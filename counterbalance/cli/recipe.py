@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 
 from counterbalance.cli import values
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import connect, download_option, progress_option, udfs_option
+from counterbalance.cli.options import computing_options, connect, progress_option
 from counterbalance.cli.refresh import KEPT
 from counterbalance.shell.output import FORMATS
 
@@ -46,15 +46,7 @@ def _names(_context: click.Context, _argument: click.Parameter, incomplete: str)
 @click.option("--measure", is_flag=True, help="In a dry run, try functions on 32 rows where no run tells their speed.")
 @click.option("--until", metavar="STEP", help="Stop after this step.")
 @click.option("--sensitive", metavar="PURPOSE", help="Read perceived labels; PURPOSE goes into the access log.")
-@click.option("--retry-errors", is_flag=True, help="Try rows again whose function failed.")
-@click.option(
-    "--executor", default="local", show_default=True, metavar="NAME", help="local, inline, ray, or an installed one."
-)
-@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Worker processes.  [default: one a device]")
-@click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:0 …")
-@click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Rows a function gets at once.")
-@udfs_option
-@download_option
+@computing_options
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import connect, download_option, progress_option, udfs_option
+from counterbalance.cli.options import computing_options, connect, progress_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,16 +31,8 @@ KEPT = "what was computed is kept; the same command goes on with it"
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
 @click.option("--dry-run", is_flag=True, help="Tell what would be done and why; do nothing.")
 @click.option("--full", is_flag=True, help="Compute everything again.")
-@click.option("--retry-errors", is_flag=True, help="Try rows again whose function failed.")
 @click.option("--due", is_flag=True, help="Only what its schedule says; safe to call at any rate.")
-@click.option(
-    "--executor", default="local", show_default=True, metavar="NAME", help="local, inline, ray, or an installed one."
-)
-@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Worker processes.  [default: one a device]")
-@click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:0 …")
-@click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Rows a function gets at once.")
-@udfs_option
-@download_option
+@computing_options
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @progress_option
 def command(

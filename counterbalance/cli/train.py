@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from counterbalance.cli.base import Command
-from counterbalance.cli.options import connect, progress_option
+from counterbalance.cli.options import connect, download_option, progress_option
+from counterbalance.udfs.models.settings import MODEL, PAPER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from counterbalance.udfs.models.training import Trained
 
 EXAMPLES = (
     'counterbalance train classifier laion.lake --labels consensus --attribute gender --output gender/ --sensitive "an audit"',
     "counterbalance train classifier coco.lake --labels labels --attribute posture --output posture/ --epochs 20 --json",
 )
-MODEL = "ViT-B-16-SigLIP/webli"
 
 
 class Group(click.Group):
@@ -59,27 +55,44 @@ def command() -> None:
 @click.option(
     "--epochs",
     type=click.IntRange(min=1),
-    default=10,
+    default=PAPER.epochs,
     show_default=True,
     metavar="N",
     help="In all; the first trains the head alone.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="S", help="Of split, head and order."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=PAPER.seed,
+    show_default=True,
+    metavar="S",
+    help="Of split, head and order.",
 )
 @click.option(
-    "--batch-size", type=click.IntRange(min=1), default=32, show_default=True, metavar="N", help="Pictures a step."
+    "--batch-size",
+    type=click.IntRange(min=1),
+    default=PAPER.batch_size,
+    show_default=True,
+    metavar="N",
+    help="Pictures a step.",
 )
-@click.option("--lr", type=float, default=1e-3, show_default=True, metavar="R", help="Learning rate of the head alone.")
 @click.option(
-    "--tower-lr", type=float, default=1e-5, show_default=True, metavar="R", help="Highest rate of all weights after it."
+    "--lr", type=float, default=PAPER.lr, show_default=True, metavar="R", help="Learning rate of the head alone."
+)
+@click.option(
+    "--tower-lr",
+    type=float,
+    default=PAPER.tower_lr,
+    show_default=True,
+    metavar="R",
+    help="Highest rate of all weights after it.",
 )
 @click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:0 …")
 @click.option("--sensitive", metavar="PURPOSE", help="Read sensitive labels; PURPOSE goes into the access log.")
-@click.option("--allow-download", is_flag=True, help="Fetch the weights of MODEL when they are not in the cache.")
+@download_option
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 @progress_option
-def classifier(lake: str, *, as_json: bool, progress: str, allow_download: bool, **options: Any) -> int:
+def classifier(lake: str, *, as_json: bool, progress: str, **options: Any) -> int:
     """Fine-tune the vision tower of an open_clip model with a linear head on labels of LAKE, and write it to FOLDER.
 
     The first epoch trains the head alone, the others everything; the best epoch on the validation split is kept. Labels are
@@ -91,7 +104,7 @@ def classifier(lake: str, *, as_json: bool, progress: str, allow_download: bool,
     from counterbalance.udfs.models.training import train
 
     try:
-        with _downloads(allow_download), reporter(progress) as report:
+        with reporter(progress) as report:
             done = train(connect(lake), progress=report, **options)
     except KeyboardInterrupt:
         sys.stderr.write("nothing was written; the same command starts again\n")
@@ -101,23 +114,6 @@ def classifier(lake: str, *, as_json: bool, progress: str, allow_download: bool,
     else:
         _print_text(done)
     return 0
-
-
-@contextlib.contextmanager
-def _downloads(allowed: bool) -> Iterator[None]:
-    """Weights may be fetched inside, if that was said."""
-    from counterbalance.udfs.models.weights import ALLOW
-
-    before = os.environ.get(ALLOW)
-    if allowed:
-        os.environ[ALLOW] = "1"
-    try:
-        yield
-    finally:
-        if allowed and before is None:
-            del os.environ[ALLOW]
-        elif before is not None:
-            os.environ[ALLOW] = before
 
 
 def _print_json(done: Trained) -> None:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from sqlglot import parse_one
 
 from counterbalance.engine.catalog import definitions, names
 from counterbalance.engine.catalog.declaring import check_schedule, is_another, journaled, reads_itself, refuse_cycle
@@ -15,6 +16,7 @@ from counterbalance.engine.errors import NotFoundError, SqlError, did_you_mean
 from counterbalance.engine.functions import functions
 from counterbalance.engine.schema import STAMP_SUFFIX, is_sensitive
 from counterbalance.engine.sql.expression import Evaluator, analyse, same_call
+from counterbalance.engine.sql.parse import DIALECT
 from counterbalance.engine.sql.sensitive import perceives
 from counterbalance.engine.sql.statements import COLUMN_OPTIONS, check_options
 from counterbalance.engine.store import columns, tables
@@ -117,6 +119,4 @@ def _is_sensitive(catalog: Catalog, statement: AddColumn, expression: Expression
     said: Any = statement.options.get("sensitive")
     if said is not None:
         return bool(said)
-    return is_sensitive(statement.name) or any(
-        perceives(functions()[call.function], dict(call.constants)) for call in expression.calls
-    )
+    return is_sensitive(statement.name) or perceives(parse_one(expression.sql, dialect=DIALECT)) is not None

@@ -113,7 +113,7 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
 
 @contextlib.contextmanager
 def _scratch() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB on disk, so that neither side of the difference need fit in memory; a killed one is removed by the next."""
+    """A DuckDB in memory that spills to a folder, so that neither side need fit; what a killed one left, the next removes."""
     import duckdb
 
     folder = spilling.folder()

@@ -10,17 +10,20 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
 from counterbalance.engine.search.devices import device as device_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from counterbalance.engine.search.devices import Device
 
+T = TypeVar("T")
 METRICS: Final = ("cosine", "dot", "l2")
 _ROUNDING: Final = 2.0**-24
 _UNDERFLOW: Final = 2.0**-100
@@ -47,11 +50,12 @@ class Neighbours:
 
 
 @dataclass(frozen=True)
-class _Task:
+class Task:
     """Both sides as they are multiplied (``left``, ``right``, ``bias``), and as they are scored (``a``, ``b``)."""
 
-    a: NDArray[np.float64]
+    a: NDArray[np.float32]
     b: NDArray[np.float32]
+    columns: NDArray[np.intp]
     left: Any
     right: Any
     bias: Any
@@ -89,13 +93,38 @@ def nearest(
         >>> found.columns.tolist(), found.scores.tolist()
         ([0, 1, 2], [1.0, 1.0, 1.0])
     """
+    rows, parts = by_blocks(a, b, k, _ranked, metric=metric, keys=keys, device=device)
+    if not parts:
+        nothing = np.empty(0, np.intp)
+        return Neighbours(nothing, nothing, nothing.astype(np.int32), nothing.astype(np.float64))
+    joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    return Neighbours(rows[joined[0]], joined[1], joined[2].astype(np.int32), joined[3])
+
+
+def by_blocks(
+    a: NDArray[np.float32],
+    b: NDArray[np.float32],
+    k: int,
+    work: Callable[[Task, slice, Candidates], T],
+    *,
+    metric: str,
+    keys: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+    device: str | Device = "auto",
+) -> tuple[NDArray[np.intp], list[T]]:
+    """What ``work`` makes of the candidates of every block of queries, all the k best among them.
+
+    Arguments are those of ``nearest``; ``work`` gets the task, the places of the block among the queries that have
+    neighbours, and the candidates.
+
+    Returns:
+        Positions in ``a`` of the queries that have neighbours, and what ``work`` gave, in their order.
+    """
     squares = _squares(a), _squares(b)  # of float32 numbers these cannot overflow
     rows, columns = (np.flatnonzero(np.isfinite(x)) for x in squares)
     most = 0 if keys is None or not len(columns) else int(np.unique(keys[1], return_counts=True)[1].max())
     columns = columns[_not_too_equal(_only(b, columns), squares[1][columns], k + most)]
     if not len(rows) or not len(columns):
-        nothing = np.empty(0, np.intp)
-        return Neighbours(nothing, nothing, nothing.astype(np.int32), nothing.astype(np.float64))
+        return rows[:0], []
     on = device_of(device) if isinstance(device, str) else device
     own = None if keys is None else _Own(keys[0][rows], keys[1][columns])
     k = min(k, len(columns))
@@ -104,11 +133,14 @@ def nearest(
     starts = range(0, len(rows), height)
     with on.exact(len(starts)):
         sides, lengths = (_only(a, rows), _only(b, columns)), (squares[0][rows], squares[1][columns])
-        task = _task(*sides, lengths, k, metric, own, on)
+        task = _task(*sides, columns, lengths, k, metric, own, on)
+
+        def one(start: int) -> T:
+            block = slice(start, min(len(rows), start + height))
+            return work(task, block, _candidates(task, block, step))
+
         with ThreadPoolExecutor(min(on.workers, len(starts))) as pool:
-            parts = list(pool.map(lambda start: _block(task, slice(start, start + height), step), starts))
-    joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    return Neighbours(rows[joined[0]], columns[joined[1]], joined[2].astype(np.int32), joined[3])
+            return rows, list(pool.map(one, starts))
 
 
 def _only(matrix: NDArray[np.float32], rows: NDArray[np.intp]) -> NDArray[np.float32]:
@@ -135,16 +167,18 @@ def _not_too_equal(items: NDArray[np.float32], squares: NDArray[np.float64], mos
 def _task(
     a: NDArray[np.float32],
     b: NDArray[np.float32],
+    columns: NDArray[np.intp],
     squares: tuple[NDArray[np.float64], NDArray[np.float64]],
     k: int,
     metric: str,
     own: _Own | None,
     on: Device,
-) -> _Task:
+) -> Task:
     made = _for_products(a, b, squares, metric)
-    return _Task(
-        a=a.astype(np.float64),
+    return Task(
+        a=a,
         b=b,
+        columns=columns,
         left=on.put(made.left),
         right=on.put(made.right),
         bias=None if made.bias is None else on.put(made.bias),
@@ -256,7 +290,7 @@ class _Own:
 
 
 @dataclass
-class _Candidates:
+class Candidates:
     """What may be among the best of a block of queries, with bounds of the true product."""
 
     rows: NDArray[np.intp]
@@ -265,7 +299,7 @@ class _Candidates:
     high: NDArray[np.float64]
 
     @classmethod
-    def joined(cls, parts: list[_Candidates]) -> _Candidates:
+    def joined(cls, parts: list[Candidates]) -> Candidates:
         """In order of row, then column."""
         rows = np.concatenate([p.rows for p in parts])
         order = np.argsort(rows.astype(np.uint16), kind="stable")  # at most 65,536 queries a block: a radix sort
@@ -282,19 +316,19 @@ class _Candidates:
         values: NDArray[np.float64] = np.partition(dense, width - k, axis=1)[:, width - k]
         return values
 
-    def reaching(self, bounds: NDArray[np.float64]) -> _Candidates:
+    def reaching(self, bounds: NDArray[np.float64]) -> Candidates:
         """Those whose upper bound reaches the row's."""
         keep = self.high >= bounds[self.rows]
-        return _Candidates(self.rows[keep], self.columns[keep], self.low[keep], self.high[keep])
+        return Candidates(self.rows[keep], self.columns[keep], self.low[keep], self.high[keep])
 
 
-def _block(task: _Task, block: slice, step: int) -> tuple[NDArray[Any], ...]:
-    """Rows, columns, ranks and scores of one block of queries."""
+def _candidates(task: Task, block: slice, step: int) -> Candidates:
+    """All that may be among the best of a block of queries, in order of row, then column."""
     left, norms = task.left[block], task.norms[0][block]
     count, width = len(norms), len(task.b)
     own = None if task.own is None else task.own.pairs(block)
     bounds = np.full(count, -np.inf)
-    found: list[_Candidates] = []
+    found: list[Candidates] = []
     pending = 0
     for first in range(0, width, step):
         last = min(width, first + step)
@@ -306,17 +340,16 @@ def _block(task: _Task, block: slice, step: int) -> tuple[NDArray[Any], ...]:
         if first == 0 and last >= task.k:
             bounds = task.on.kth(products, task.k) - error
         rows, columns, values = task.on.above(products, _below(bounds - error))
-        found.append(_Candidates(rows, columns + first, values - error[rows], values + error[rows]))
+        found.append(Candidates(rows, columns + first, values - error[rows], values + error[rows]))
         pending += len(rows)
         if len(found) > 1 and (last == width or pending > count * task.k // 2):
-            both = _Candidates.joined(found)
+            both = Candidates.joined(found)
             bounds = np.maximum(bounds, both.kth(task.k, count))
             found, pending = [both.reaching(bounds)], 0
-    rows, columns, ranks, scores = _ranked(task, block, found[0])
-    return rows + block.start, columns, ranks, scores
+    return found[0]
 
 
-def _error(task: _Task, left: NDArray[np.float64], right: float) -> NDArray[np.float64]:
+def _error(task: Task, left: NDArray[np.float64], right: float) -> NDArray[np.float64]:
     """How far a product can be from the true one: rounding of d products and sums, of both sides and of the bias."""
     rounding = (task.a.shape[1] + 16) * _ROUNDING * 1.01 + (2 * _UNIT if task.metric != "l2" else 0.0)
     bias = 0.0 if task.bias is None else right * right
@@ -328,29 +361,30 @@ def _below(bounds: NDArray[np.float64]) -> NDArray[np.float32]:
     return np.nextafter(bounds.astype(np.float32), np.float32(-np.inf))
 
 
-def _ranked(task: _Task, block: slice, found: _Candidates) -> tuple[NDArray[Any], ...]:
-    """The candidates with their precise scores, cut at k."""
+def _ranked(task: Task, block: slice, found: Candidates) -> tuple[NDArray[Any], ...]:
+    """Rows, positions of items, ranks and precise scores of one block of queries, cut at k."""
     count = len(task.norms[0][block])
     starts = np.searchsorted(found.rows, np.arange(count + 1))
     parts = []
-    row = 0
+    at = 0
     widths = np.diff(starts)
-    while row < count:
-        rows = max(1, _RESCORED // max(1, int(widths[row : row + 64].max()) * task.a.shape[1]))
-        chunk = slice(row, min(count, row + min(64, rows)))
+    while at < count:
+        height = max(1, _RESCORED // max(1, int(widths[at : at + 64].max()) * task.a.shape[1]))
+        chunk = slice(at, min(count, at + min(64, height)))
         parts.append(_ranked_rows(task, block.start, chunk, found.columns, starts))
-        row = chunk.stop
-    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+        at = chunk.stop
+    rows, columns, ranks, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return rows + block.start, task.columns[columns], ranks, scores
 
 
 def _ranked_rows(
-    task: _Task, offset: int, chunk: slice, columns: NDArray[np.intp], starts: NDArray[np.intp]
+    task: Task, offset: int, chunk: slice, columns: NDArray[np.intp], starts: NDArray[np.intp]
 ) -> tuple[NDArray[Any], ...]:
     first, counts = starts[chunk], np.diff(starts[chunk.start : chunk.stop + 1])
     places = np.arange(counts.max(initial=0))
     items = columns[np.minimum(first[:, None] + places, len(columns) - 1)]
     queries = slice(offset + chunk.start, offset + chunk.stop)
-    scores = _scores(task, queries, items)
+    scores = true_scores(task, queries, items)
     scores[places >= counts[:, None]] = -np.inf
     order = np.argsort(-scores, axis=1, kind="stable")[:, : task.k]
     rows, ranks = np.nonzero(np.arange(order.shape[1]) < counts[:, None])
@@ -372,10 +406,10 @@ def _gathered(vectors: NDArray[np.float32], places: NDArray[np.intp]) -> NDArray
     return wide
 
 
-def _scores(task: _Task, queries: slice, items: NDArray[np.intp]) -> NDArray[np.float64]:
+def true_scores(task: Task, queries: slice, items: NDArray[np.intp]) -> NDArray[np.float64]:
     """The true scores of queries by their candidates."""
     result = np.empty(items.shape)
-    a = task.a[queries, None, :]
+    a = task.a[queries, None, :].astype(np.float64)
     step = max(1, _RESCORED // (max(1, len(items)) * max(1, a.shape[2])))
     for start in range(0, items.shape[1], step):
         part = slice(start, start + step)

@@ -530,7 +530,7 @@ class Expander:
         if not self._bind:
             return
         if not self._host.sensitive:
-            refuse_labelling(function, constants)
+            refuse_labelling(call, constants)
         if answer(call, function, constants, self._host):
             self.changed = True
             return

@@ -1,7 +1,8 @@
 """Bytes as arguments of functions: the relation that shows them stands in where a call asks for them.
 
 Pictures are never part of ``SELECT *``. A query that hands such a column to a Python function reads the same table under
-another registered name, which has the bytes; its stars leave them out.
+another registered name, which has the bytes; its stars leave them out. An export selects them: there a name or a star is
+enough.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 
 
 def show_bytes(
-    tree: exp.Query, bytes_of: Callable[[str], Sequence[str]], bytes_source: Callable[[str], str]
+    tree: exp.Query,
+    bytes_of: Callable[[str], Sequence[str]],
+    bytes_source: Callable[[str], str],
+    *,
+    selected: bool = False,
 ) -> exp.Query:
     """The query with every relation whose bytes a function wants under the name that shows them.
 
@@ -23,6 +28,7 @@ def show_bytes(
         tree: An expanded query; a copy is changed.
         bytes_of: Columns of bytes of a registered relation.
         bytes_source: Registered name under which a relation shows them.
+        selected: Whether the query may select them too; its stars then have them.
 
     Returns:
         ``tree`` itself when no function asks for bytes.
@@ -31,8 +37,9 @@ def show_bytes(
     for select in list(tree.find_all(exp.Select)):
         for table in _tables(select):
             columns = set(bytes_of(table.name))
-            if columns and _asked(select, table, columns):
-                _stars(select, columns)
+            if columns and (_named(select, table, columns) if selected else _asked(select, table, columns)):
+                if not selected:
+                    _stars(select, columns)
                 if table.args.get("alias") is None:
                     table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
                 table.set("this", exp.to_identifier(bytes_source(table.name), quoted=True))
@@ -55,6 +62,17 @@ def _asked(select: exp.Select, table: exp.Table, columns: set[str]) -> bool:
         for column in call.find_all(exp.Column):
             if column.name in columns and column.table.lower() in {"", table.alias_or_name.lower()}:
                 return True
+    return False
+
+
+def _named(select: exp.Select, table: exp.Table, columns: set[str]) -> bool:
+    """Whether this very query names one of the columns, or has a star that stands for them."""
+    own = {"", table.alias_or_name.lower()}
+    for node in select.find_all(exp.Column, exp.Star):
+        if node.find_ancestor(exp.Select) is not select or isinstance(node.parent, exp.Count | exp.Column):
+            continue
+        if isinstance(node, exp.Star) or ((node.is_star or node.name in columns) and node.table.lower() in own):
+            return True
     return False
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from counterbalance.engine.errors import SensitiveError
+from counterbalance.engine.functions import functions
 from counterbalance.engine.schema import is_sensitive
 from counterbalance.engine.search import CHOOSES_ROWS
 from counterbalance.engine.sql import arguments, queries
@@ -16,26 +17,41 @@ from counterbalance.engine.sql.calls import arguments_of, call_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from counterbalance.engine.functions import Function
-
 MIN_COUNT: Final = 10
 """Cells of sensitive labels with fewer rows are not shown without a purpose."""
 _PURPOSE: Final = 'state a purpose: --sensitive "why", which is logged'
 
 
-def perceives(function: Function, constants: Mapping[str, Any]) -> str | None:
-    """The sensitive attribute of which a function makes labels from pictures; ``None`` for any other function."""
-    attribute = constants.get("attribute")
-    sees = any(pa.types.is_binary(p.type) for p in function.parameters)
-    return attribute if sees and isinstance(attribute, str) and is_sensitive(attribute) else None
+def perceives(tree: exp.Expr, given: Any = None) -> str | None:
+    """The sensitive attribute of which an expression makes labels from pictures; ``None`` where it makes none.
+
+    It does when one of its functions sees pictures, and one is given such a name as ``attribute``: ``label_person`` itself,
+    or ``label_prompt`` inside of ``ask``. A question in other words is not recognised.
+
+    Args:
+        tree: The expression, as written.
+        given: Value of ``attribute`` where it is known to be another than what is written, such as a parameter's.
+    """
+    calls = [(functions().get(str(node.name).lower()), node) for node in tree.find_all(exp.Anonymous)]
+    known = [(function, node) for function, node in calls if function is not None]
+    if not any(pa.types.is_binary(p.type) for function, _ in known for p in function.parameters):
+        return None
+    written = (
+        node
+        for function, call in known
+        for parameter, node in arguments.of_function(function, call.expressions)
+        if parameter.name == "attribute"
+    )
+    literals = (node.this for node in written if isinstance(node, exp.Literal) and node.is_string)
+    return next((a for a in (given, *literals) if isinstance(a, str) and is_sensitive(a)), None)
 
 
-def refuse_labelling(function: Function, constants: Mapping[str, Any]) -> None:
+def refuse_labelling(call: exp.Anonymous, constants: Mapping[str, Any]) -> None:
     """Refuse to make perceived labels in a query."""
-    attribute = perceives(function, constants)
+    attribute = perceives(call, constants.get("attribute"))
     if attribute is not None:
         raise SensitiveError(
-            f"{function.name}() makes labels of {attribute}",
+            f"{call.name.lower()}() makes labels of {attribute}",
             code="E3311",
             hint=f"keep them as a generated column, which audits may use; to read rows, {_PURPOSE}",
         )

@@ -10,15 +10,15 @@ from collections import deque
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from counterbalance.engine.images import ImageError, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from concurrent.futures import Future
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from concurrent.futures import Executor, Future
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     Prepared = tuple[list[int], Any, dict[int, str]]
 
+T = TypeVar("T")
+R = TypeVar("R")
 _FEW: Final = 256
 """So few pictures are not worth starting processes for."""
 _MOST_PROCESSES: Final = 16
@@ -74,17 +76,11 @@ class Ahead:
         chunks = [there[start : start + rows] for start in range(0, len(there), rows)]
         work = ((chunk, [images[row].as_py() for row in chunk]) for chunk in chunks)
         if not self._count or len(there) < _FEW:
-            yield from (self._of(*one) for one in work)
+            yield from map(self._of, work)
             return
         if self._pool is None:
             self._pool = ProcessPoolExecutor(self._count, mp_context=get_context("spawn"))
-        under_way: deque[Future[Prepared]] = deque()
-        for one in work:
-            under_way.append(self._pool.submit(self._of, *one))
-            if len(under_way) >= _DEPTH * self._count:
-                yield under_way.popleft().result()
-        while under_way:
-            yield under_way.popleft().result()
+        yield from in_order(self._pool, self._of, work, _DEPTH * self._count)
 
     def close(self) -> None:
         """End the processes."""
@@ -93,17 +89,31 @@ class Ahead:
             self._pool = None
 
 
+def in_order(pool: Executor, call: Callable[[T], R], work: Iterable[T], most: int) -> Iterator[R]:
+    """Results of a call in the order of the work, of which at most so many are under way.
+
+    Args:
+        pool: Where it runs.
+        call: What is done to each.
+        work: Read no further ahead than ``most``.
+        most: Calls that are running, or done and not yet taken.
+    """
+    under_way: deque[Future[R]] = deque()
+    for one in work:
+        under_way.append(pool.submit(call, one))
+        if len(under_way) >= most:
+            yield under_way.popleft().result()
+    while under_way:
+        yield under_way.popleft().result()
+
+
 def _prepared(
-    rows: Sequence[int],
-    images: Sequence[bytes],
-    *,
-    prepare: Callable[[Image], NDArray[Any]],
-    stack: bool,
+    chunk: tuple[Sequence[int], Sequence[bytes]], *, prepare: Callable[[Image], NDArray[Any]], stack: bool
 ) -> Prepared:
     found: list[int] = []
     arrays: list[NDArray[Any]] = []
     errors: dict[int, str] = {}
-    for row, image in zip(rows, images, strict=True):
+    for row, image in zip(*chunk, strict=True):
         try:
             arrays.append(prepare(decode(image)))
         except ImageError as error:

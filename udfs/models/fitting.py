@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from counterbalance.engine.errors import FunctionError, RequestError
+from counterbalance.engine.errors import FunctionError
 from counterbalance.udfs.models.running import inference
 from counterbalance.udfs.models.weights import need
 
@@ -25,35 +25,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from counterbalance.udfs.models.clip_pictures import Preparation
+    from counterbalance.udfs.models.settings import Settings
 
 LOWEST_RATE: Final = 1e-6
 """Where OneCycle begins."""
 RISE: Final = 0.3
 """Share of OneCycle's steps in which the rate rises."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How to train; the defaults are the paper's.
-
-    Args:
-        epochs: In all, the first of which trains the head alone.
-        seed: Of the head's first weights, dropout and the order of pictures.
-        batch_size: Pictures a step.
-        lr: Learning rate of the head in the first epoch.
-        tower_lr: Highest learning rate of all weights in the epochs after it.
-    """
-
-    epochs: int = 10
-    seed: int = 0
-    batch_size: int = 32
-    lr: float = 1e-3
-    tower_lr: float = 1e-5
-
-    def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            if not math.isfinite(value) or (name != "seed" and value <= 0):
-                raise RequestError(f"{name} is {value}; it must be above zero", code="E3550")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from counterbalance.engine.sql.sensitive import MIN_COUNT
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-MIN_COUNT: Final = 10
-"""Counts below it are not published, as in audits."""
 BINS: Final = 10
 
 

@@ -13,12 +13,11 @@ import json
 import os
 import shutil
 import time
-from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,12 +27,13 @@ from counterbalance.engine.store.location import Location
 from counterbalance.engine.store.lock import writer_lock
 from counterbalance.engine.write.ingest import Progress
 from counterbalance.udfs.models import card, classifier, fitting, labelled, scores, splits
+from counterbalance.udfs.models.ahead import in_order
+from counterbalance.udfs.models.settings import MODEL, PAPER, Settings
 from counterbalance.udfs.models.shared import loading
 from counterbalance.udfs.models.weights import digest, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from concurrent.futures import Future
 
     from numpy.typing import NDArray
 
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from counterbalance.udfs.models.classifier import Beginning
     from counterbalance.udfs.models.clip_pictures import Preparation
     from counterbalance.udfs.models.labelled import Encoded, Labelled, Pictures
-
-MODEL: Final = "ViT-B-16-SigLIP/webli"
-"""What Girrbach et al. (2025) fine-tune."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +82,11 @@ def train(
     output: str | Path,
     images: str | None = None,
     model: str = MODEL,
-    epochs: int = 10,
-    seed: int = 0,
-    batch_size: int = 32,
-    lr: float = 1e-3,
-    tower_lr: float = 1e-5,
+    epochs: int = PAPER.epochs,
+    seed: int = PAPER.seed,
+    batch_size: int = PAPER.batch_size,
+    lr: float = PAPER.lr,
+    tower_lr: float = PAPER.tower_lr,
     device: str = "auto",
     sensitive: str | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -127,7 +124,7 @@ def train(
     Example:
         >>> train(lake, labels="labels", attribute="posture", output="posture/")  # doctest: +SKIP
     """
-    settings = fitting.Settings(epochs, seed, batch_size, lr, tower_lr)
+    settings = Settings(epochs, seed, batch_size, lr, tower_lr)
     began = time.monotonic()
     target = Path(output).expanduser().absolute()
     with lake.session(sensitive=sensitive) as session:
@@ -247,7 +244,7 @@ class _Run:
     place: Path
     attribute: str
     start: Beginning
-    settings: fitting.Settings
+    settings: Settings
     device: str
     progress: Callable[[Progress], None] | None
 
@@ -360,13 +357,7 @@ def _ahead(pictures: Iterator[Encoded], prepare: Preparation) -> Iterator[Mappin
     """Prepared pictures in order; Pillow works in threads, a few pictures ahead of what is written."""
     cores = os.cpu_count() or 1
     with ThreadPoolExecutor(cores) as pool:
-        under_way: deque[Future[dict[int, NDArray[np.uint8]]]] = deque()
-        for picture in pictures:
-            under_way.append(pool.submit(picture.prepared, prepare))
-            if len(under_way) > 2 * cores:
-                yield under_way.popleft().result()
-        while under_way:
-            yield under_way.popleft().result()
+        yield from in_order(pool, lambda picture: picture.prepared(prepare), pictures, 2 * cores)
 
 
 def _sizes(parts: Mapping[str, NDArray[np.int64]], tested: int | None) -> dict[str, int | None]:

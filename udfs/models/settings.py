@@ -1,0 +1,40 @@
+"""How a classifier is trained unless something else is said: read by the command line, and so without heavy imports."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from counterbalance.engine.errors import RequestError
+
+MODEL: Final = "ViT-B-16-SigLIP/webli"
+"""What Girrbach et al. (2025) fine-tune."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to train; the defaults are the paper's.
+
+    Args:
+        epochs: In all, the first of which trains the head alone.
+        seed: Of the head's first weights, dropout and the order of pictures.
+        batch_size: Pictures a step.
+        lr: Learning rate of the head in the first epoch.
+        tower_lr: Highest learning rate of all weights in the epochs after it.
+    """
+
+    epochs: int = 10
+    seed: int = 0
+    batch_size: int = 32
+    lr: float = 1e-3
+    tower_lr: float = 1e-5
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if not math.isfinite(value) or (name != "seed" and value <= 0):
+                raise RequestError(f"{name} is {value}; it must be above zero", code="E3550")
+
+
+PAPER: Final = Settings()
+"""The defaults."""
