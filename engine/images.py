@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -201,12 +201,35 @@ def decode(data: bytes, *, side: int | None = None) -> Image:
     return pixels
 
 
-def encode(picture: Image, kind: str = "PNG") -> bytes:
-    """A picture as PNG (without loss) or JPEG bytes; nothing but its pixels goes along."""
+def encode(picture: Image, kind: str = "PNG", *, xmp: bytes | None = None) -> bytes:
+    """A picture as PNG (without loss) or JPEG bytes; nothing but its pixels goes along, and the XMP packet that is given."""
     buffer = io.BytesIO()
     picture.info.clear()
-    picture.save(buffer, kind)
+    more: dict[str, Any] = {}
+    if xmp is not None and kind == "PNG":
+        from PIL.PngImagePlugin import PngInfo
+
+        more["pnginfo"] = PngInfo()
+        more["pnginfo"].add_itxt("XML:com.adobe.xmp", xmp.decode())
+    elif xmp is not None:
+        more["xmp"] = xmp
+    picture.save(buffer, kind, **more)
     return buffer.getvalue()
+
+
+def read_xmp(data: bytes) -> bytes | None:
+    """The XMP packet in the head of an encoded picture, as it stands there; ``None`` without one.
+
+    Raises:
+        ImageError: As ``read_header``.
+    """
+    kind = read_header(data).format
+    try:
+        with _opener(kind)(io.BytesIO(data)) as picture:
+            packet = picture.info.get("XML:com.adobe.xmp", picture.info.get("xmp"))
+    except Exception as error:  # hostile bytes raise whatever they like
+        raise ImageError(f"{kind} header cannot be read: {str(error)[:120] or type(error).__name__}") from error
+    return packet.encode() if isinstance(packet, str) else packet
 
 
 def read_file_header(file: BinaryIO, size: int | None = None) -> Header:

@@ -19,7 +19,7 @@ from counterbalance.engine.result import Result
 from counterbalance.engine.sql import arguments, failures, labels, parse, pictures, queries, shapes, statements
 from counterbalance.engine.sql.connection import connect
 from counterbalance.engine.sql.counting import count_by_rows
-from counterbalance.engine.sql.expand import Expander, Given
+from counterbalance.engine.sql.expand import Expander
 from counterbalance.engine.sql.grouping import group_by_codes
 from counterbalance.engine.sql.plain import Plain
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from counterbalance.engine.discovery import Relation
+    from counterbalance.engine.sql.bodies import Given
     from counterbalance.engine.store.location import Location
     from counterbalance.engine.write.ingest import Progress
 

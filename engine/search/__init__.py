@@ -1,7 +1,7 @@
 """Table functions: rankings that are computed outside SQL and come back as rows.
 
 ``top_k`` and ``knn`` return a *hits* relation: ``query_id`` (int64), ``item_id`` (int64), ``rank`` (int32, from 1) and
-``score`` (float64). The searches of one table return its key, ``rank`` and ``score``, then the other columns of those rows.
+``score`` (float64); ``knn_shares`` counts the labels of neighbours instead. The searches of one table return its key, ``rank`` and ``score``, then the other columns of those rows.
 """
 
 from __future__ import annotations
@@ -42,6 +42,15 @@ SIGNATURES: Final[dict[str, tuple[QueryParameter, ...]]] = {
         QueryParameter("metric", "varchar", "'l2'", "one of 'l2', 'cosine', 'dot'"),
         QueryParameter("exclude_self", "boolean", "true", "leave out the item of the query's own id"),
     ),
+    "knn_shares": (
+        QueryParameter("queries", "relation", None, "first integer column is the id; a vector column"),
+        QueryParameter("items", "relation", None, "the same, with labels"),
+        QueryParameter("column", "varchar", "'embedding'", "vector column"),
+        QueryParameter("label", "varchar", "'label'", "column of the items' labels"),
+        QueryParameter("k", "integer[]", "[50]", "numbers of neighbours"),
+        QueryParameter("metric", "varchar", "'l2'", "one of 'l2', 'cosine', 'dot'"),
+        QueryParameter("own", "varchar", "NULL", "integer column of both; pairs with equal values are left out"),
+    ),
     "vector_search": (
         QueryParameter("table", "table", None, "a stored table; its first column is the key"),
         QueryParameter("column", "varchar", None, "vector column"),
@@ -73,6 +82,7 @@ SIGNATURES: Final[dict[str, tuple[QueryParameter, ...]]] = {
 DOCS: Final[dict[str, str]] = {
     "top_k": "The k best items for every query, by TF-IDF, by vector (exact) or at random; ties by item id.",
     "knn": "The k nearest items of every query by a vector column, exact; ties by item id.",
+    "knn_shares": "How many of the k nearest items of every query carry each label, and their share; exact.",
     "vector_search": "The k rows of a table nearest to one vector, by an index where there is one, with rank and score; ties by key.",
     "full_text_search": "The k rows of a table whose text fits some words best (BM25), by a full-text index, with rank and score.",
     "hybrid_search": "The k best rows of a vector and a full-text search of a table, fused by reciprocal rank, with rank and score.",
@@ -84,11 +94,13 @@ CHOOSES_ROWS: Final = frozenset({"vector_search", "full_text_search", "hybrid_se
 def table_functions() -> dict[str, Callable[..., pa.Table]]:
     """The functions by name; importing them loads numpy and scipy."""
     from counterbalance.engine.search.ranking import knn, top_k
+    from counterbalance.engine.search.shares import knn_shares
     from counterbalance.engine.search.stored import full_text_search, hybrid_search, vector_search
 
     return {
         "top_k": top_k,
         "knn": knn,
+        "knn_shares": knn_shares,
         "vector_search": vector_search,
         "full_text_search": full_text_search,
         "hybrid_search": hybrid_search,

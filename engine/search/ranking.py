@@ -135,14 +135,7 @@ def _same_image(q: Side, i: Side) -> tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def _side(rows: pa.Table, preferred: str, column: str | None) -> Side:
-    integers = [f.name for f in rows.schema if pa.types.is_integer(f.type)]
-    key = preferred if preferred in rows.column_names else (integers[0] if integers else None)
-    if key is None:
-        raise SqlError("queries and items need an integer id as their first column", code="E3122")
-    if column is not None and column not in rows.column_names:
-        raise SqlError(
-            f"queries and items need a column {column!r}", code="E3123", hint="columns: " + ", ".join(rows.column_names)
-        )
+    key = key_of(rows, preferred, column)
     rows = rows.filter(pc.is_valid(rows[key])).sort_by(key)
     ids = rows[key].to_numpy().astype(np.int64)
     if len(ids) and (np.diff(ids) == 0).any():
@@ -150,6 +143,26 @@ def _side(rows: pa.Table, preferred: str, column: str | None) -> Side:
     has_image = "image_id" in rows.column_names and key != "image_id"
     images = _images(rows["image_id"], preferred) if has_image or key == "image_id" else None
     return Side(ids, images, None if column is None else rows[column])
+
+
+def key_of(rows: pa.Table, preferred: str, *columns: str | None) -> str:
+    """Name of the id among the columns of queries or items.
+
+    Raises:
+        SqlError: There is none, or another column is missing.
+    """
+    integers = [f.name for f in rows.schema if pa.types.is_integer(f.type)]
+    key = preferred if preferred in rows.column_names else (integers[0] if integers else None)
+    if key is None:
+        raise SqlError("queries and items need an integer id as their first column", code="E3122")
+    for column in columns:
+        if column is not None and column not in rows.column_names:
+            raise SqlError(
+                f"queries and items need a column {column!r}",
+                code="E3123",
+                hint="columns: " + ", ".join(rows.column_names),
+            )
+    return key
 
 
 def _images(ids: pa.ChunkedArray, side: str) -> NDArray[np.int64]:
@@ -166,10 +179,19 @@ def hits(
     return pa.table([query_ids, item_ids, ranks, scores], schema=HITS)
 
 
-def _matrix(side: Side, name: str) -> NDArray[np.float32]:
-    values = side.values.combine_chunks()
-    if isinstance(values, pa.ChunkedArray):
-        values = values.chunk(0) if values.num_chunks else pa.array([], values.type)
+def matrix(
+    values: pa.ChunkedArray | pa.Array, name: str, places: NDArray[np.intp] | None = None
+) -> NDArray[np.float32]:
+    """Vectors of a column as rows by dimensions, float32.
+
+    Args:
+        values: Lists of floats of one length.
+        name: Whose they are, for errors.
+        places: Row of the result for every value; in order when left out.
+
+    Raises:
+        SqlError: A vector is missing, or of another length, or these are no vectors.
+    """
     if values.null_count:
         raise SqlError(
             f"{name} have rows without a vector", code="E3125", hint="filter them: WHERE embedding IS NOT NULL"
@@ -183,9 +205,15 @@ def _matrix(side: Side, name: str) -> NDArray[np.float32]:
         width = lengths[0] if lengths else 0
     else:
         raise SqlError(f"{name} have {values.type} where vectors are needed", code="E3127")
-    flat = values.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
-    matrix: NDArray[np.float32] = flat.reshape(-1, width) if width else flat.reshape(0, 0)
-    return matrix
+    made = np.empty((len(values) if width else 0, width), np.float32)
+    start = 0
+    for chunk in getattr(values, "chunks", [values]) if width else ():
+        rows: Any = slice(start, start + len(chunk))
+        made[rows if places is None else places[rows]] = (
+            chunk.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+        )
+        start = rows.stop
+    return made
 
 
 def _vectors(
@@ -193,7 +221,7 @@ def _vectors(
 ) -> pa.Table:
     if metric not in METRICS:
         raise SqlError(f"no metric {metric!r}", code="E3128", hint="metrics: cosine, dot, l2")
-    a, b = _matrix(q, "queries"), _matrix(i, "items")
+    a, b = matrix(q.values, "queries"), matrix(i.values, "items")
     if not len(a) or not len(b):
         return HITS.empty_table()
     if a.shape[1] != b.shape[1]:

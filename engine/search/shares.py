@@ -7,6 +7,7 @@ neighbours of hundreds of thousands of queries are counted in the memory of a fe
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 
 from counterbalance.engine.errors import SqlError
 from counterbalance.engine.search.nearest import METRICS, by_blocks, true_scores
+from counterbalance.engine.search.ranking import key_of, matrix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -153,7 +155,7 @@ def knn_shares(
 
     Args:
         queries: First integer column is the id; vectors in ``column`` (fixed-size list of float32).
-        items: The same, with labels; ids need not be unique, equally near items are taken in the order of id and label.
+        items: The same, with labels; ids need not be unique: equally near items are taken in the order of id and label.
         column: Vector column.
         label: Column of labels of the items.
         k: Numbers of neighbours.
@@ -161,40 +163,74 @@ def knn_shares(
         own: Integer column of both sides; pairs with equal values are left out, NULL equals nothing.
 
     Returns:
-        Rows (query_id, k, label, count, share), of labels that occur, in order of query, k and label (NULL last); ``share``
-        is of the neighbours counted. A query that is near nothing has no row.
+        Rows (query_id, k, label, count, share) of the labels that occur, in order of query, k and label (NULL last);
+        ``share`` is of the neighbours counted. A query that is near nothing has no row.
+
+    Raises:
+        SqlError: A column is missing or of another type, or k is below 1.
     """
     cuts = sorted(set(k))
     if not cuts or cuts[0] < 1:
-        raise SqlError(f"k must be at least 1, not {min(cuts, default='nothing')}", code="E3120")
+        raise SqlError(f"k must be at least 1, not {cuts[0] if cuts else 'nothing'}", code="E3120")
     if metric not in METRICS:
         raise SqlError(f"no metric {metric!r}", code="E3128", hint="metrics: cosine, dot, l2")
-    a, b = (_Side(rows, column, key, own) for rows, key in ((queries, "query_id"), (items, "item_id")))
+    a = _side(queries, "query_id", column, None, own)
+    b = _side(items, "item_id", column, label, own)
     if not len(a.ids) or not len(b.ids):
         return SHARES.empty_table()
-    if a.matrix.shape[1] != b.matrix.shape[1]:
-        raise SqlError(f"queries have {a.matrix.shape[1]} dimensions, items {b.matrix.shape[1]}", code="E3126")
-    names, codes = b.labels(label)
+    if a.vectors.shape[1] != b.vectors.shape[1]:
+        raise SqlError(f"queries have {a.vectors.shape[1]} dimensions, items {b.vectors.shape[1]}", code="E3126")
     keys = None if a.own is None or b.own is None else (a.own, b.own)
-    found = counts(a.matrix, b.matrix, codes, cuts, metric=metric, keys=keys)
+    found = counts(a.vectors, b.vectors, b.codes, cuts, metric=metric, keys=keys)
     where = np.nonzero(found)
     count = found[where]
     share = count / found.sum(axis=2)[where[:2]]
-    columns = [a.ids[where[0]], np.asarray(cuts)[where[1]], names.take(pa.array(where[2])), count, share]
+    columns = [a.ids[where[0]], np.asarray(cuts)[where[1]], b.names.take(pa.array(where[2])), count, share]
     return pa.table([pa.array(c).cast(f.type) for c, f in zip(columns, SHARES, strict=True)], schema=SHARES)
 
 
+@dataclass(frozen=True, slots=True)
 class _Side:
-    """Queries or items in order of id, then label."""
+    """Queries or items in order of id, then label: what they are compared by, codes of labels and their names."""
 
-    def __init__(self, rows: pa.Table, column: str, preferred: str, own: str | None) -> None:
-        for needed in (column, *([own] if own else [])):
-            if needed not in rows.column_names:
-                raise SqlError(
-                    f"queries and items need a column {needed!r}",
-                    code="E3123",
-                    hint="columns: " + ", ".join(rows.column_names),
-                )
-        raise NotImplementedError
+    ids: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+    own: NDArray[np.int64] | None
+    codes: NDArray[np.intp]
+    names: pa.Array
 
 
+def _side(rows: pa.Table, preferred: str, column: str, label: str | None, own: str | None) -> _Side:
+    key = key_of(rows, preferred, column, label, own)
+    rows = rows.select(list(dict.fromkeys(c for c in (key, column, label, own) if c)))
+    if rows[key].null_count:
+        rows = rows.filter(pc.is_valid(rows[key]))
+    ids = rows[key].to_numpy().astype(np.int64)
+    names, codes = (
+        _labels(rows[label], len(rows)) if label else (pa.nulls(1, pa.string()), np.zeros(len(rows), np.intp))
+    )
+    order = np.lexsort((codes, ids))
+    places = np.empty(len(order), np.intp)
+    places[order] = np.arange(len(order))
+    return _Side(
+        ids=ids[order],
+        vectors=matrix(rows[column], "queries" if label is None else "items", places),
+        own=None if own is None else _keys(rows[own], preferred)[order],
+        codes=codes[order],
+        names=names,
+    )
+
+
+def _labels(values: pa.ChunkedArray, count: int) -> tuple[pa.Array, NDArray[np.intp]]:
+    """The labels in order, NULL last, and for every value its place among them."""
+    texts = values.cast(pa.string())
+    known = pc.unique(texts.drop_null()).sort()
+    codes: NDArray[np.intp] = pc.fill_null(pc.index_in(texts, known), len(known)).to_numpy().astype(np.intp)
+    return pa.concat_arrays([known, pa.nulls(1, pa.string())]), codes.reshape(count)
+
+
+def _keys(values: pa.ChunkedArray, side: str) -> NDArray[np.int64]:
+    """Keys as numbers; NULL equals none of the other side."""
+    nothing = int(np.iinfo(np.int64).min) + (side == "item_id")
+    keys: NDArray[np.int64] = pc.fill_null(values.cast(pa.int64()), nothing).to_numpy()
+    return keys

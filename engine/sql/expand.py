@@ -6,12 +6,10 @@ another engine. Rewrites happen in place on a copy of the tree; every relation m
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-import sqlglot
 from sqlglot import exp
 
 from counterbalance.engine.errors import NotFoundError, RefusedError, SqlError, did_you_mean
@@ -19,6 +17,7 @@ from counterbalance.engine.functions import functions
 from counterbalance.engine.search import SIGNATURES, shared
 from counterbalance.engine.sql import arguments, queries
 from counterbalance.engine.sql.answers import stored_column
+from counterbalance.engine.sql.bodies import Env, Given, assembled, hides, needed_by, parsed, with_params, with_schemas
 from counterbalance.engine.sql.calls import arguments_of, call_name, is_inside_call, keep_names
 from counterbalance.engine.sql.hoisting import own_names
 from counterbalance.engine.sql.parse import DIALECT, TABLE_FUNCTIONS, to_sql, visible_ctes
@@ -26,42 +25,11 @@ from counterbalance.engine.sql.sensitive import refuse_carving, refuse_labelling
 from counterbalance.engine.sql.through import answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
 
     from counterbalance.engine.sql.host import Host
-
-
-@dataclass(frozen=True)
-class Env:
-    """What names mean inside one body.
-
-    Args:
-        relations: Relation parameters by name, resolved.
-        scalars: Scalar parameters by name, as literals.
-        trusted: The body is a shipped template that may read sensitive labels.
-        is_user: The text is the user's own, so that the user's common table expressions are in reach.
-        placeholders: Values of the user's ``$name``.
-        lake: The attached lake whose tables the body reads; ``None`` for the session's own.
-    """
-
-    relations: Mapping[str, exp.Table] = field(default_factory=dict)
-    scalars: Mapping[str, exp.Expr] = field(default_factory=dict)
-    trusted: bool = False
-    is_user: bool = False
-    placeholders: Mapping[str, Any] = field(default_factory=dict)
-    lake: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """Rows that the caller gave for a relation parameter: where, as what, as they wrote it, and where they are now."""
-
-    where: str
-    parameter: queries.QueryParameter
-    shown: str
-    name: str
 
 
 class Expander:
@@ -102,9 +70,9 @@ class Expander:
         with shared.statement():
             self._body(tree, Env(is_user=True, placeholders=placeholders or {}))
         self._rows.clear()
-        whole = self._assembled(tree)
+        whole = assembled(tree, self._hoisted)
         if not self._bind:
-            _with_schemas(whole, self._qualified)
+            with_schemas(whole, self._qualified)
         return whole
 
     # -- bodies ------------------------------------------------------------------------------------------------------
@@ -128,7 +96,7 @@ class Expander:
         """Refuse an expression with a name that the session made up, and make up none of the others."""
         for name in (cte.alias.lower() for cte in tree.find_all(exp.CTE)):
             if self._host.is_own(name) or name in self._hoisted:
-                raise _hides(name, "what the session calls so")
+                raise hides(name, "what the session calls so")
             self._written.add(name)
 
     def _part(self, part: exp.Expr, root: exp.Expr, done: list[exp.Expr], env: Env) -> None:
@@ -149,37 +117,6 @@ class Expander:
         for node in fresh(exp.Anonymous):
             if isinstance(node, exp.Anonymous) and not isinstance(node.parent, exp.Table):
                 self._function(node, env)
-
-    def _assembled(self, tree: exp.Query) -> exp.Query:
-        """The query with the common table expressions it needs, each before its first use."""
-        if not self._hoisted:
-            return tree
-        own = tree.args.get("with_")
-        mine = list(own.expressions) if isinstance(own, exp.With) else []
-        made = {
-            name: exp.CTE(this=q.copy(), alias=exp.TableAlias(this=exp.to_identifier(name)))
-            for name, q in self._hoisted.items()
-        }
-        pool = {**made, **{c.alias.lower(): c for c in mine}}
-        order: dict[str, exp.CTE] = {}
-
-        def visit(node: exp.Expr, seen: tuple[str, ...]) -> None:
-            for table in node.find_all(exp.Table):
-                name = table.name.lower()
-                if name in pool and name not in order and name not in seen and not table.args.get("db"):
-                    visit(pool[name], (*seen, name))
-                    order[name] = pool[name]
-
-        body = tree.copy()
-        body.set("with_", None)
-        for cte in mine:
-            visit(cte, (cte.alias.lower(),))
-            order.setdefault(cte.alias.lower(), cte)
-        visit(body, ())
-        if order:
-            recursive = bool(own.args.get("recursive")) if isinstance(own, exp.With) else False
-            body.set("with_", exp.With(expressions=[c.copy() for c in order.values()], recursive=recursive))
-        return body
 
     # -- relations ---------------------------------------------------------------------------------------------------
 
@@ -205,7 +142,7 @@ class Expander:
             raise self._unknown(node)
         if found != node.name or schema is not None:
             if found.lower() in set(visible_ctes(node)):
-                raise _hides(found, f"the table {found!r} that this query reads")
+                raise hides(found, f"the table {found!r} that this query reads")
             self._rename(node, found, name)
 
     def _under_another_name(self, target: str) -> str:
@@ -227,7 +164,7 @@ class Expander:
             self.used.add(found)
             self._qualified |= {found} if schema is not None else set()
             if not env.is_user and found.lower() in self._user:
-                raise _hides(found, f"the table {found!r} that an audit in this query reads")
+                raise hides(found, f"the table {found!r} that an audit in this query reads")
             if trusted and (self._host.is_closed(found) or (name == "labels" and self._host.sensitive_attributes())):
                 self._read_sensitive = self.reads_sensitive = True
             return found
@@ -294,13 +231,13 @@ class Expander:
             *(f"{n}={to_sql(t)}" for n, t in {**bound.relations, **bound.scalars}.items()),
         )
         if key not in self._memo:
-            body = _parsed(query).copy()
+            body = parsed(query).copy()
             self._body(body, bound)
             if query.kernel is not None and self._bind:
                 body = self._by_kernel(query.kernel, body, bound)
             if query.kind == "audit":
                 self._protect(query, given, bound, env)
-                body = _with_params(body, self._shown(query, given, bound))
+                body = with_params(body, self._shown(query, given, bound))
             self._memo[key] = name = self._hoist(query.name, body)
             self._memo_sensitive |= {name} if self._read_sensitive else set()
         self._read_sensitive |= outer_read or self._memo[key] in self._memo_sensitive
@@ -481,11 +418,11 @@ class Expander:
             yield one, self._alone(exp.select("*").from_(source))
 
     def _alone(self, query: exp.Query) -> exp.Query:
-        needed = self._expressions_of(query)
+        needed = needed_by(query, self._user)
         if needed:
             query = query.copy()
             query.set("with_", exp.With(expressions=[c.copy() for c in needed], recursive=self._recursive))
-        return self._assembled(query)
+        return assembled(query, self._hoisted)
 
     def _evaluated(self, query: exp.Query) -> pa.Table:
         whole = self._alone(query)
@@ -493,17 +430,6 @@ class Expander:
         if key not in self._rows:
             self._rows[key] = self._host.evaluate(whole)
         return self._rows[key]
-
-    def _expressions_of(self, query: exp.Query) -> list[exp.Expr]:
-        """The user's common table expressions that a query stands on, in the order they were written."""
-        needed: set[str] = set()
-        pending: list[exp.Expr] = [query]
-        while pending:
-            names = {t.name.lower() for t in pending.pop().find_all(exp.Table) if not t.args.get("db")}
-            fresh = (names & self._user.keys()) - needed
-            needed |= fresh
-            pending += [self._user[name] for name in fresh]
-        return [cte for name, cte in self._user.items() if name in needed]
 
     def _function(self, call: exp.Anonymous, env: Env) -> None:
         function = functions().get(str(call.name).lower())
@@ -550,30 +476,3 @@ class Expander:
                 )
             return rows.column(0)[0].as_py()
         return arguments.constant(node, where)
-
-
-@cache
-def _parsed(query: queries.Query) -> exp.Query:
-    tree = sqlglot.parse_one(query.sql, dialect=DIALECT)
-    if not isinstance(tree, exp.Query):
-        raise SqlError(f"{query.kind} {query.name} is no query", code="E3030")
-    return tree
-
-
-def _with_schemas(tree: exp.Query, qualified: Collection[str]) -> None:
-    """Names such as ``"lists.crime_words"`` in two parts again, as any engine reads them."""
-    for table in tree.find_all(exp.Table):
-        schema, _, name = table.name.partition(".")
-        if table.name in qualified and name and not table.args.get("db"):
-            table.set("this", exp.to_identifier(name))
-            table.set("db", exp.to_identifier(schema))
-
-
-def _hides(name: str, what: str) -> SqlError:
-    return SqlError(f"your expression {name!r} hides {what}", code="E3118", hint="give the expression another name")
-
-
-def _with_params(body: exp.Query, shown: Mapping[str, Any]) -> exp.Query:
-    text = exp.Literal.string(arguments.as_json(shown))
-    inner = exp.Subquery(this=body, alias=exp.TableAlias(this=exp.to_identifier("audit")))
-    return exp.select("*", exp.alias_(text, "params")).from_(inner)

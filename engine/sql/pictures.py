@@ -71,7 +71,8 @@ def _named(select: exp.Select, table: exp.Table, columns: set[str]) -> bool:
     for node in select.find_all(exp.Column, exp.Star):
         if node.find_ancestor(exp.Select) is not select or isinstance(node.parent, exp.Count | exp.Column):
             continue
-        if isinstance(node, exp.Star) or ((node.is_star or node.name in columns) and node.table.lower() in own):
+        named = isinstance(node, exp.Column) and (node.is_star or node.name in columns) and node.table.lower() in own
+        if named or isinstance(node, exp.Star):
             return True
     return False
 

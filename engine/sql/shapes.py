@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from counterbalance.engine.sql.expand import Given
+    from counterbalance.engine.sql.bodies import Given
     from counterbalance.engine.sql.queries import QueryParameter
 
 _TYPES: Final[dict[str, tuple[str, Callable[[pa.DataType], bool]]]] = {

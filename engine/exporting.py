@@ -1,0 +1,65 @@
+"""Exports as the engine knows them: where the targets are found, and what is told about one that was written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Final
+
+from counterbalance.engine.errors import NotFoundError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GROUP: Final = "counterbalance.exports"
+"""Entry points: name of a target to a function ``export(lake, what, folder, **options) -> Exported``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """An export that was written.
+
+    Args:
+        folder: Where.
+        to: The target, such as ``webdataset``.
+        rows: Rows that are there.
+        skipped: Rows that were left out, for want of a picture.
+        shards: Files or folders of rows, each whole.
+        bytes: Bytes of all shards.
+        seconds: How long it took.
+        notes: What the reader must know.
+    """
+
+    folder: str
+    to: str
+    rows: int
+    skipped: int
+    shards: int
+    bytes: int
+    seconds: float
+    notes: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON-ready fields."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def targets() -> list[str]:
+    """Names of what can be exported to."""
+    return sorted(e.name for e in entry_points(group=GROUP))
+
+
+def target(name: str) -> Callable[..., Exported]:
+    """The function that exports to a target.
+
+    Raises:
+        NotFoundError: There is none of that name.
+    """
+    for entry in entry_points(group=GROUP):
+        if entry.name == name:
+            found: Callable[..., Exported] = entry.load()
+            return found
+    known = targets()
+    raise NotFoundError(
+        f"nothing exports to {name!r}{did_you_mean(name, known)}", code="E1271", hint="targets: " + ", ".join(known)
+    )

@@ -1,0 +1,121 @@
+"""Parts of an expansion: what names mean inside a body, and how bodies become one query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import sqlglot
+from sqlglot import exp
+
+from counterbalance.engine.errors import SqlError
+from counterbalance.engine.sql import arguments, queries
+from counterbalance.engine.sql.parse import DIALECT
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+
+@dataclass(frozen=True)
+class Env:
+    """What names mean inside one body.
+
+    Args:
+        relations: Relation parameters by name, resolved.
+        scalars: Scalar parameters by name, as literals.
+        trusted: The body is a shipped template that may read sensitive labels.
+        is_user: The text is the user's own, so that the user's common table expressions are in reach.
+        placeholders: Values of the user's ``$name``.
+        lake: The attached lake whose tables the body reads; ``None`` for the session's own.
+    """
+
+    relations: Mapping[str, exp.Table] = field(default_factory=dict)
+    scalars: Mapping[str, exp.Expr] = field(default_factory=dict)
+    trusted: bool = False
+    is_user: bool = False
+    placeholders: Mapping[str, Any] = field(default_factory=dict)
+    lake: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Rows that the caller gave for a relation parameter: where, as what, as they wrote it, and where they are now."""
+
+    where: str
+    parameter: queries.QueryParameter
+    shown: str
+    name: str
+
+
+def assembled(tree: exp.Query, hoisted: Mapping[str, exp.Query]) -> exp.Query:
+    """The query with the common table expressions it needs, each before its first use."""
+    if not hoisted:
+        return tree
+    own = tree.args.get("with_")
+    mine = list(own.expressions) if isinstance(own, exp.With) else []
+    made = {
+        name: exp.CTE(this=q.copy(), alias=exp.TableAlias(this=exp.to_identifier(name))) for name, q in hoisted.items()
+    }
+    pool = {**made, **{c.alias.lower(): c for c in mine}}
+    order: dict[str, exp.CTE] = {}
+
+    def visit(node: exp.Expr, seen: tuple[str, ...]) -> None:
+        for table in node.find_all(exp.Table):
+            name = table.name.lower()
+            if name in pool and name not in order and name not in seen and not table.args.get("db"):
+                visit(pool[name], (*seen, name))
+                order[name] = pool[name]
+
+    body = tree.copy()
+    body.set("with_", None)
+    for cte in mine:
+        visit(cte, (cte.alias.lower(),))
+        order.setdefault(cte.alias.lower(), cte)
+    visit(body, ())
+    if order:
+        recursive = bool(own.args.get("recursive")) if isinstance(own, exp.With) else False
+        body.set("with_", exp.With(expressions=[c.copy() for c in order.values()], recursive=recursive))
+    return body
+
+
+def needed_by(query: exp.Query, user: Mapping[str, exp.Expr]) -> list[exp.Expr]:
+    """The user's common table expressions that a query stands on, in the order they were written."""
+    needed: set[str] = set()
+    pending: list[exp.Expr] = [query]
+    while pending:
+        names = {t.name.lower() for t in pending.pop().find_all(exp.Table) if not t.args.get("db")}
+        fresh = (names & user.keys()) - needed
+        needed |= fresh
+        pending += [user[name] for name in fresh]
+    return [cte for name, cte in user.items() if name in needed]
+
+
+@cache
+def parsed(query: queries.Query) -> exp.Query:
+    """The tree of a query file: to be copied before it is changed."""
+    tree = sqlglot.parse_one(query.sql, dialect=DIALECT)
+    if not isinstance(tree, exp.Query):
+        raise SqlError(f"{query.kind} {query.name} is no query", code="E3030")
+    return tree
+
+
+def with_schemas(tree: exp.Query, qualified: Collection[str]) -> None:
+    """Names such as ``"lists.crime_words"`` in two parts again, as any engine reads them."""
+    for table in tree.find_all(exp.Table):
+        schema, _, name = table.name.partition(".")
+        if table.name in qualified and name and not table.args.get("db"):
+            table.set("this", exp.to_identifier(name))
+            table.set("db", exp.to_identifier(schema))
+
+
+def hides(name: str, what: str) -> SqlError:
+    """The error of an expression whose name hides something."""
+    return SqlError(f"your expression {name!r} hides {what}", code="E3118", hint="give the expression another name")
+
+
+def with_params(body: exp.Query, shown: Mapping[str, Any]) -> exp.Query:
+    """An audit with its parameters as a column."""
+    text = exp.Literal.string(arguments.as_json(shown))
+    inner = exp.Subquery(this=body, alias=exp.TableAlias(this=exp.to_identifier("audit")))
+    return exp.select("*", exp.alias_(text, "params")).from_(inner)
