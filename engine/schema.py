@@ -153,16 +153,19 @@ SENSITIVE_ATTRIBUTES: Final = frozenset(
     }
 )
 """Attributes of ``labels`` that are kept apart and read only in a session opened with a purpose."""
+PERCEIVED: Final = "perceived_"
+"""So is every attribute whose name begins like this."""
 
 
 def is_sensitive(name: str) -> bool:
-    """Whether a name says that it holds perceived-demographic labels.
+    """Whether a name says that it holds perceived-demographic labels: one of the attributes, or ``perceived_…``.
 
     Example:
-        >>> is_sensitive("Perceived_Gender"), is_sensitive("gender words")
-        (True, False)
+        >>> is_sensitive("Perceived_Gender"), is_sensitive("perceived mood"), is_sensitive("gender words")
+        (True, True, False)
     """
-    return re.sub(r"[\s-]+", "_", name.strip().lower()) in SENSITIVE_ATTRIBUTES
+    normal = re.sub(r"[\s-]+", "_", name.strip().lower())
+    return normal in SENSITIVE_ATTRIBUTES or normal.startswith(PERCEIVED)
 
 
 CODE_SUFFIX: Final = "__code"

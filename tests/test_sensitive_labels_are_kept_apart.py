@@ -43,7 +43,7 @@ def test_the_folder_of_the_log_alone_is_closed_too(disk_lake, build):
     assert stat.S_IMODE((disk_lake.location.path / "sensitive").stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("attribute", sorted(SENSITIVE_ATTRIBUTES))
+@pytest.mark.parametrize("attribute", [*sorted(SENSITIVE_ATTRIBUTES), "perceived_mood", "Perceived Mood"])
 def test_every_listed_attribute(empty_lake, build, attribute):
     empty_lake.ingest(labels(build, attribute))
     assert empty_lake.sql("SELECT count(*) FROM labels").fetchall() == [(0,)]

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from counterbalance.engine.catalog.snapshot import SENSITIVE_LABELS
 from counterbalance.engine.errors import RequestError, SourceError, StorageError
 from counterbalance.engine.records import Reject
-from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, SENSITIVE_ATTRIBUTES
+from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, PERCEIVED, SENSITIVE_ATTRIBUTES
 from counterbalance.engine.store import tables
 from counterbalance.engine.write.changes import changed_rows
 from counterbalance.engine.write.keys import ABSENT, VIRTUAL, KeyIndex
@@ -42,7 +42,9 @@ def split_sensitive(
 ) -> list[tuple[str, pa.Table, Sequence[str] | None]]:
     """Labels of sensitive attributes, however they are spelled, go to a table of their own."""
     names = pa.array(sorted(SENSITIVE_ATTRIBUTES | extra))
-    mask = pc.fill_null(pc.is_in(plain_names(rows["attribute"]), value_set=names), fill_value=False).to_numpy()
+    plain = plain_names(rows["attribute"])
+    closed = pc.or_(pc.is_in(plain, value_set=names), pc.starts_with(plain, PERCEIVED))
+    mask = pc.fill_null(closed, fill_value=False).to_numpy()
     parts: list[tuple[str, pa.Table, Sequence[str] | None]] = []
     for stored, at in (("labels", np.flatnonzero(~mask)), (SENSITIVE_LABELS, np.flatnonzero(mask))):
         if len(at):
