@@ -8,6 +8,7 @@ stay equal bytes. Nothing in one that was read is trusted: entities are refused,
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from xml.sax.saxutils import quoteattr
@@ -20,9 +21,14 @@ GENERATED: Final = "trainedAlgorithmicMedia"
 """Made by a model alone."""
 COMPOSITE: Final = "compositeWithTrainedAlgorithmicMedia"
 """A photograph of which a model made a part."""
-SYNTHETIC: Final = frozenset({GENERATED, COMPOSITE, "algorithmicMedia", "compositeSynthetic", "virtualRecording"})
+CAPTURES: Final = "compositeCapture"
+"""Put together from photographs."""
+SYNTHETIC: Final = frozenset(
+    {GENERATED, COMPOSITE, CAPTURES, "algorithmicMedia", "compositeSynthetic", "virtualRecording"}
+)
 """Digital source types of pictures that no camera took, or not all of."""
 MAX_BYTES: Final = 1 << 20
+_SEED: Final = re.compile(r"-?[0-9]{1,19}")
 _TYPES: Final = "http://cv.iptc.org/newscodes/digitalsourcetype/"
 _RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _XMP: Final = "http://ns.adobe.com/xap/1.0/"
@@ -105,25 +111,27 @@ def parse(packet: bytes) -> Provenance | None:
     if kind not in SYNTHETIC:
         return None
     seed = values.pop("seed", "")
-    number = int(seed) if seed.removeprefix("-").isascii() and seed.removeprefix("-").isdigit() and len(seed) < 20 else None
+    number = int(seed) if _SEED.fullmatch(seed) else None
+    if number is not None and not -(1 << 63) <= number < 1 << 63:
+        number = None
     return Provenance(type=kind, seed=number, **values)
 
 
 def _values(packet: bytes) -> dict[str, str]:
     """Texts by the names of ``Provenance``, from attributes or elements."""
-    from xml.etree import ElementTree  # noqa: S405 - what could expand is refused below
+    from xml.etree import ElementTree as ET
 
     wanted = {f"{{{_PREFIXES[prefix]}}}{key}": name for name, (prefix, key) in _PLACES.items()}
     if len(packet) > MAX_BYTES or b"<!" in packet or b"\0" in packet:
         return {}
     try:
-        root = ElementTree.fromstring(packet.decode("utf-8-sig").strip().strip("\0"))  # noqa: S314
-    except (ElementTree.ParseError, UnicodeDecodeError, ValueError):
+        root = ET.fromstring(packet.decode("utf-8-sig").strip().strip("\0"))  # noqa: S314 - what could expand is refused above
+    except (ET.ParseError, UnicodeDecodeError, ValueError):
         return {}
     found: dict[str, str] = {}
     for element in root.iter():
         for key, text in _said(element):
-            if key in wanted and text:
+            if key in wanted:
                 found.setdefault(wanted[key], text)
     return found
 
@@ -136,4 +144,7 @@ def _said(element: Element) -> Iterator[tuple[str, str]]:
 
 def _writable(text: str) -> str:
     """Without what XML 1.0 cannot hold (section 2.2)."""
-    return "".join(c if c in "\t\n\r" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff" else "\ufffd" for c in text)
+    return "".join(
+        c if c in "\t\n\r" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff" else "\ufffd"
+        for c in text
+    )

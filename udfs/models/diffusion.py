@@ -1,0 +1,98 @@
+"""Pictures from prompts by a diffusion model: ``generate``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from counterbalance.engine import provenance
+from counterbalance.engine.functions import Parameter, Partial, udf
+from counterbalance.udfs.models.diffusion_files import fingerprint
+from counterbalance.udfs.models.diffusion_model import Job
+from counterbalance.udfs.models.diffusion_rows import Diffuser, check_side, complete, fault
+from counterbalance.udfs.models.running import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+DEFAULT: Final = "stabilityai/stable-diffusion-2-1"
+
+
+@udf(
+    returns=pa.binary(),
+    parameters=[
+        Parameter("prompt", pa.string()),
+        Parameter("guidance", pa.float64()),
+        Parameter("steps", pa.int64()),
+        Parameter("seed", pa.int64()),
+        Parameter("model", pa.string(), DEFAULT, constant=True),
+        Parameter("width", pa.int64(), 512, constant=True),
+        Parameter("height", pa.int64(), 512, constant=True),
+    ],
+    version="1",
+    batch_size=64,
+    device="auto",
+    memory="16GB",
+    weights=fingerprint,
+)
+class generate(Diffuser):  # noqa: N801 - its name in SQL
+    """A picture from a prompt by Stable Diffusion (1, 2 or XL): PNG bytes that say what made them.
+
+    The same prompt, settings and seed give the same picture on the same device and weights, whichever rows share its batch,
+    but for the rounding of floating-point numbers. ``synthetic_source`` reads what the picture says of itself.
+
+    Args:
+        model: A folder with a checkpoint of diffusers, or a repository of the hub; weights as safetensors only.
+        width: Pixels, a multiple of 8.
+        height: Pixels, a multiple of 8.
+
+    Call with:
+        prompt: What is to be seen; what is longer than the model's context (77 tokens) is cut. NULL in any argument gives
+            NULL.
+        guidance: Weight of the prompt, 1 (none) or more.
+        steps: Of denoising, up to those of the model's noise schedule (1000).
+        seed: Of the noise.
+
+    Returns:
+        PNG bytes. A setting that is out of range, and a picture that the checkpoint's safety checker flags (``nsfw``), are
+        errors of their row; a flagged picture is never kept.
+
+    Raises:
+        NotFoundError: There are no weights of that name (E1102, E1103).
+        RequestError: They are no checkpoint of a text-to-image pipeline (E3600, E3601, E3602), or cannot be loaded (E3603).
+        FunctionError: A side is out of range (E8200).
+
+    Source: Rombach et al., High-Resolution Image Synthesis with Latent Diffusion Models (2022); pipelines of diffusers.
+
+    Example:
+        ``SELECT generate('a photo of a doctor', 7.5, 50, 1, model := 'models/stable-diffusion-2-1')``
+    """
+
+    def __init__(self, model: str, width: int, height: int) -> None:
+        super().__init__(model)
+        check_side("width", width)
+        check_side("height", height)
+        self._size = width, height
+
+    def __call__(self, prompt: pa.Array, guidance: pa.Array, steps: pa.Array, seed: pa.Array) -> Partial:
+        """Pictures of a batch."""
+        jobs: dict[int, Job] = {}
+        errors: dict[int, str] = {}
+        for row, text, weight, count, number in complete(prompt, guidance, steps, seed):
+            if why := fault(weight, count, self.diffusion.most_steps):
+                errors[row] = why
+            else:
+                jobs[row] = Job((text,), weight, count, number, self._size)
+        made, failed = self.diffusion.pictures(jobs)
+        found = {row: self._signed(pixels, jobs[row]) for row, (pixels,) in made.items()}
+        return rows_of(found, errors | failed, len(prompt), pa.binary())
+
+    def _signed(self, pixels: NDArray[Any], job: Job) -> bytes:
+        from PIL import Image
+
+        settings: Mapping[str, float] = {"guidance": job.guidance, "steps": job.steps}
+        return self.signed(Image.fromarray(pixels), provenance.GENERATED, job.prompts[0], job.seed, **settings)

@@ -1,0 +1,128 @@
+"""Pairs of pictures that differ as their prompts do: ``prompt_to_prompt``."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from counterbalance.engine import provenance
+from counterbalance.engine.errors import FunctionError, did_you_mean
+from counterbalance.engine.functions import Parameter, Partial, udf
+from counterbalance.udfs.models.attention_control import LAYERS, shared
+from counterbalance.udfs.models.diffusion_files import fingerprint
+from counterbalance.udfs.models.diffusion_model import Job
+from counterbalance.udfs.models.diffusion_rows import Diffuser, check_side, complete, fault
+from counterbalance.udfs.models.running import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+DEFAULT: Final = "CompVis/stable-diffusion-v1-4"
+PAIR: Final = pa.struct([("image_a", pa.binary()), ("image_b", pa.binary())])
+
+
+@udf(
+    returns=PAIR,
+    parameters=[
+        Parameter("prompt_a", pa.string()),
+        Parameter("prompt_b", pa.string()),
+        Parameter("p", pa.float64()),
+        Parameter("guidance", pa.float64()),
+        Parameter("steps", pa.int64()),
+        Parameter("seed", pa.int64()),
+        Parameter("model", pa.string(), DEFAULT, constant=True),
+        Parameter("attention", pa.string(), "cross", constant=True),
+        Parameter("size", pa.int64(), 512, constant=True),
+    ],
+    version="1",
+    batch_size=32,
+    device="auto",
+    memory="24GB",
+    weights=fingerprint,
+)
+class prompt_to_prompt(Diffuser):  # noqa: N801 - its name in SQL
+    """Two pictures from the same noise, the second with the attention of the first for a share of the steps: PNG bytes.
+
+    The first picture is the one that ``generate`` makes; the second differs from it as its prompt does, the less the larger
+    ``p`` is. At 0 it is what ``generate`` makes of its own prompt. The same settings and seed give the same pair on the same
+    device and weights, whichever rows share its batch, but for the rounding of floating-point numbers.
+
+    Args:
+        model: A folder with a checkpoint of diffusers, or a repository of the hub; weights as safetensors only.
+        attention: ``'cross'`` keeps where the words of the first prompt are looked at (Prompt-to-Prompt): word by word where
+            both prompts have as many, else those that both have. ``'self'`` keeps which places of the picture look at which,
+            as the code with which InstructPix2Pix's pictures were made does.
+        size: Pixels of each side, a multiple of 8.
+
+    Call with:
+        prompt_a: What is to be seen in the first; what is longer than the model's context (77 tokens) is cut. NULL in any
+            argument gives NULL.
+        prompt_b: What is to be seen in the second.
+        p: Share of the steps in [0, 1]; the first ``int(p * (steps + 1))`` keep the attention.
+        guidance: Weight of the prompts, 1 (none) or more.
+        steps: Of denoising, up to those of the model's noise schedule (1000).
+        seed: Of the noise.
+
+    Returns:
+        struct<image_a: binary, image_b: binary>. A setting that is out of range, and a pair of which the checkpoint's safety
+        checker flags a picture (``nsfw``), are errors of their row.
+
+    Raises:
+        NotFoundError: There are no weights of that name (E1102, E1103).
+        RequestError: They are no checkpoint of a text-to-image pipeline (E3600, E3601, E3602), or cannot be loaded (E3603).
+        FunctionError: There is no such attention (E8201), or the size is out of range (E8200).
+
+    Source:
+        Hertz et al., Prompt-to-Prompt Image Editing with Cross Attention Control (2022); Brooks et al., InstructPix2Pix
+        (2023), section 3.1; Le et al., COCO-Counterfactuals (2023), draws p from [0.1, 0.9] many times and keeps the best.
+
+    Example:
+        ``prompt_to_prompt('a cat on a sofa', 'a dog on a sofa', 0.5, 7.5, 50, seed).image_b``
+    """
+
+    def __init__(self, model: str, attention: str, size: int) -> None:
+        super().__init__(model)
+        if attention not in LAYERS:
+            raise FunctionError(
+                f"no attention {attention!r}{did_you_mean(attention, LAYERS)}",
+                code="E8201",
+                hint="one of " + ", ".join(LAYERS),
+            )
+        check_side("size", size)
+        self._attention, self._size = attention, (size, size)
+
+    def __call__(
+        self,
+        prompt_a: pa.Array,
+        prompt_b: pa.Array,
+        p: pa.Array,
+        guidance: pa.Array,
+        steps: pa.Array,
+        seed: pa.Array,
+    ) -> Partial:
+        """Pairs of a batch."""
+        jobs: dict[int, Job] = {}
+        errors: dict[int, str] = {}
+        for row, one, two, share, weight, count, number in complete(prompt_a, prompt_b, p, guidance, steps, seed):
+            why = fault(weight, count, self.diffusion.most_steps)
+            if why or not 0 <= share <= 1:
+                errors[row] = why or f"p {share:g}: a share of the steps, from 0 to 1"
+            else:
+                jobs[row] = Job((one, two), weight, count, number, self._size, share=share)
+        made, failed = self.diffusion.pictures(jobs, partial(shared, kind=self._attention))
+        found = {row: self._pair(pixels, jobs[row]) for row, pixels in made.items()}
+        return rows_of(found, errors | failed, len(prompt_a), PAIR)
+
+    def _pair(self, pixels: Sequence[NDArray[Any]], job: Job) -> dict[str, bytes]:
+        from PIL import Image
+
+        plain: dict[str, Any] = {"guidance": job.guidance, "steps": job.steps}
+        kept: dict[str, Any] = {**plain, "p": job.share, "attention": self._attention, "first": job.prompts[0]}
+        return {
+            name: self.signed(Image.fromarray(array), provenance.GENERATED, prompt, job.seed, **more)
+            for name, array, prompt, more in zip(PAIR.names, pixels, job.prompts, (plain, kept), strict=True)
+        }
