@@ -67,6 +67,13 @@ def test_calls_of_calls(pictures: Lake) -> None:
     assert pictures.sql(sql).fetchall() == [(20,), (40,), (60,)]
 
 
+def test_stars_of_another_table_are_its_own(pictures: Lake) -> None:
+    sql = "SELECT o.*, bytes_looked(i.image).width AS w FROM images i JOIN (SELECT image_id FROM images) o USING (image_id)"
+    rows = pictures.sql(f"SELECT w FROM ({sql}) ORDER BY w").fetchall()
+    assert rows == [(10,), (20,), (30,)]
+    assert pictures.sql(sql).columns == ["image_id", "w"]
+
+
 def test_stars_leave_them_out(pictures: Lake) -> None:
     plain = pictures.sql("SELECT * FROM images").columns
     assert "image" not in plain
@@ -95,3 +102,20 @@ def test_a_struct_is_unnested_by_a_view(pictures: Lake) -> None:
     pictures.create_materialized_view("looks", "SELECT image_id, unnest(looked) FROM images", "image_id")
     pictures.refresh(executor="inline")
     assert pictures.sql("SELECT width, round(red, 2) FROM looks ORDER BY 1").fetchall()[0] == (10, pytest.approx(0.2))
+
+
+def test_an_export_selects_them_by_name_and_by_star(pictures: Lake) -> None:
+    with pictures.session(with_bytes=True) as session:
+        rows = {
+            sql: [bytes(r[0])[:4] for r in session.sql(sql)]
+            for sql in (
+                "SELECT image FROM images",
+                "WITH w AS (SELECT i.* FROM images AS i) SELECT image FROM w",
+                "SELECT a.image FROM images a JOIN images b ON a.image_id = b.image_id",
+                "SELECT image FROM images WHERE image_id IN (SELECT image_id FROM images)",
+                "SELECT image FROM images UNION ALL SELECT bytes_doubled(image) FROM images",
+            )
+        }
+        assert {tuple(r) for r in rows.values()} == {(b"\x89PNG",) * 3, (b"\x89PNG",) * 6}
+        assert session.sql("SELECT count(*) FROM images").fetchall() == [(3,)]
+        assert "image" in session.sql("SELECT * FROM images").columns

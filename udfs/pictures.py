@@ -185,18 +185,33 @@ def blur(picture: Image, corners: Corners) -> None:
 
 
 def _edited(edit: Callable[..., Image], image: pa.Array, *others: pa.Array) -> Partial:
-    """PNG bytes of every edited picture, one at a time, so that one decoded picture is held and not all."""
-    found: list[bytes | None] = []
+    """PNG bytes of every edited picture."""
+    return each(lambda data, *values: encode(edit(decode(data), *values)), pa.binary(), image, *others)
+
+
+def each(call: Callable[..., Any], kind: pa.DataType, *arrays: pa.Array) -> Partial:
+    """What a function makes of the values of each row, one at a time, so that one decoded picture is held and not all.
+
+    Args:
+        call: Gets the Python values of a row, none of them NULL; an ``ImageError`` or ``ValueError`` is an error of the row.
+        kind: Type of what it returns.
+        arrays: Of one length; NULL in any of them gives NULL.
+
+    Example:
+        >>> each(lambda a, b: a / b, pa.float64(), pa.array([1.0, None]), pa.array([4, 2])).values.to_pylist()
+        [0.25, None]
+    """
+    found: list[Any] = []
     errors: dict[int, str] = {}
-    for row, values in enumerate(_rows(image, *others)):
-        data = None
+    for row, values in enumerate(_rows(*arrays)):
+        value = None
         if all(v is not None for v in values):
             try:
-                data = encode(edit(decode(values[0]), *values[1:]))
+                value = call(*values)
             except (ImageError, ValueError) as error:
                 errors[row] = str(error)
-        found.append(data)
-    return Partial(pa.array(found, pa.binary()), errors)
+        found.append(value)
+    return Partial(pa.array(found, kind), errors)
 
 
 def _rows(*arrays: pa.Array) -> Iterator[tuple[Any, ...]]:

@@ -39,7 +39,7 @@ def show_bytes(
             columns = set(bytes_of(table.name))
             if columns and (_named(select, table, columns) if selected else _asked(select, table, columns)):
                 if not selected:
-                    _stars(select, columns)
+                    _stars(select, table, columns)
                 if table.args.get("alias") is None:
                     table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
                 table.set("this", exp.to_identifier(bytes_source(table.name), quoted=True))
@@ -77,8 +77,11 @@ def _named(select: exp.Select, table: exp.Table, columns: set[str]) -> bool:
     return False
 
 
-def _stars(select: exp.Select, columns: set[str]) -> None:
+def _stars(select: exp.Select, table: exp.Table, columns: set[str]) -> None:
+    own = {"", table.alias_or_name.lower()}
     for star in list(select.find_all(exp.Star)):
+        if isinstance(star.parent, exp.Column) and star.parent.table.lower() not in own:
+            continue
         if star.find_ancestor(exp.Select) is select and not isinstance(star.parent, exp.Count):
             known = list(star.args.get("except_") or [])
             star.set("except_", [*known, *(exp.to_identifier(c) for c in sorted(columns))])

@@ -11,18 +11,33 @@ from counterbalance.udfs.models.weights import CHECKPOINT, need
 if TYPE_CHECKING:
     from pathlib import Path
 
-    Kind = Literal["IMAGE_TEXT_TO_TEXT", "SEQUENCE_CLASSIFICATION"]
+    Kind = Literal[
+        "IMAGE_TEXT_TO_TEXT",
+        "SEQUENCE_CLASSIFICATION",
+        "MASKED_LM",
+        "CAUSAL_LM",
+        "IMAGE_CLASSIFICATION",
+        "MASK_GENERATION",
+    ]
 
 TWEETS: Final = (*CHECKPOINT, "*.bin")
 """What is fetched of BERTweet's children: also the weights of those that have no safetensors."""
 NATIVE: Final = {
     "IMAGE_TEXT_TO_TEXT": "OpenGVLab/InternVL3-8B-hf, Qwen/Qwen2.5-VL-7B-Instruct, llava-hf/llava-v1.6-vicuna-7b-hf",
     "SEQUENCE_CLASSIFICATION": "finiteautomata/bertweet-base-sentiment-analysis, pysentimiento/bertweet-hate-speech",
+    "MASKED_LM": "FacebookAI/roberta-base, google-bert/bert-base-uncased, answerdotai/ModernBERT-base",
+    "CAUSAL_LM": "openai-community/gpt2, HuggingFaceTB/SmolLM2-135M",
+    "IMAGE_CLASSIFICATION": "Falconsai/nsfw_image_detection",
+    "MASK_GENERATION": "facebook/sam-vit-huge, facebook/sam-vit-large, facebook/sam-vit-base",
 }
 """Models of each kind whose code is in transformers."""
 _AUTO: Final = {
     "IMAGE_TEXT_TO_TEXT": "AutoModelForImageTextToText",
     "SEQUENCE_CLASSIFICATION": "AutoModelForSequenceClassification",
+    "MASKED_LM": "AutoModelForMaskedLM",
+    "CAUSAL_LM": "AutoModelForCausalLM",
+    "IMAGE_CLASSIFICATION": "AutoModelForImageClassification",
+    "MASK_GENERATION": "AutoModelForMaskGeneration",
 }
 
 
