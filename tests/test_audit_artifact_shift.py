@@ -1,0 +1,97 @@
+"""artifact_shift: edits that can be told are told, others are not; shares of edits by label; small groups are hidden."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import norm
+from statsmodels.stats.proportion import proportion_confint
+
+import counterbalance as cb
+
+SOURCES = 300
+
+
+@pytest.fixture(scope="module")
+def session(build):
+    lake = cb.connect(f"memory://artifact-{os.getpid()}")
+    lake.ingest({"images": build.images(image_id=[1])})
+    with lake.session() as opened:
+        yield opened
+
+
+def scene(shift, seed=0, labels=("male", "female"), only=None):
+    """Vectors of sources, and an edit of each for every label: near its source, moved by ``shift`` for label male."""
+    draw = np.random.default_rng(seed)
+    real = draw.normal(size=(SOURCES, 4)).astype(np.float32)
+    rows = []
+    for label in labels:
+        for i in range(SOURCES if label == "male" or only is None else only):
+            edit = real[i] + draw.normal(size=4) * 0.1
+            edit[0] += shift * (label == "male")
+            rows.append((i, label, edit.astype(np.float32).tolist()))
+    kinds = [pa.int64(), pa.string(), pa.list_(pa.float32(), 4)]
+    columns = zip(("image_id", "label", "embedding"), zip(*rows, strict=True), kinds, strict=True)
+    edited = pa.table({n: pa.array(v, k) for n, v, k in columns})
+    ids, vectors = list(range(SOURCES)), pa.array(real.tolist(), kinds[2])
+    groups = pa.table({"image_id": ids, "label": ["male"] * 200 + ["female"] * 100})
+    return {"edited": edited, "originals": pa.table({"image_id": ids, "embedding": vectors}), "groups": groups}
+
+
+def run(session, **given):
+    rows = session.audit("artifact_shift", **given).to_arrow().to_pylist()
+    return {(r["metric"], r["label"]): r for r in rows}
+
+
+def test_what_is_planted_is_found(session):
+    """Edits for male lie sqrt(2) away in a direction where both have standard deviation 1: AUC = Phi(1)."""
+    rows = run(session, **scene(2**0.5))
+    row = rows["auc", "male"]
+    assert row["low"] < norm.cdf(1.0) < row["high"]
+    assert 0.6 < row["value"] < 0.95
+    assert (row["n"], row["n_test"], row["suppressed"]) == (2 * SOURCES, 120, False)
+    assert rows["auc", "female"]["low"] < 0.5 < rows["auc", "female"]["high"]
+    assert 0.5 < rows["auc", "all"]["value"] < row["value"]
+    assert rows["accuracy", "all"]["n"] == 2 * SOURCES  # as many edits as there are real images
+
+
+def test_edits_like_their_sources_cannot_be_told(session):
+    rows = run(session, **scene(0.0, seed=1))
+    for label in ("all", "male", "female"):
+        assert rows["auc", label]["value"] == pytest.approx(0.5, abs=0.1)
+        assert rows["accuracy", label]["value"] == pytest.approx(0.5, abs=0.1)
+
+
+def test_shares_of_edits(session):
+    rows = run(session, **scene(0.0, only=100))
+    for label, count, n in (("male", SOURCES, SOURCES + 200), ("female", 100, 200)):
+        row = rows["edited_share", label]
+        assert (row["count"], row["n"], row["value"]) == (count, n, count / n)
+        assert (row["low"], row["high"]) == pytest.approx(proportion_confint(count, n, method="wilson"), rel=1e-9)
+
+
+def test_small_groups_are_hidden_and_all_with_them(session):
+    rows = run(session, **scene(1.0, only=9))
+    hidden = {key for key, r in rows.items() if r["suppressed"]}
+    assert hidden == {(m, label) for m in ("auc", "accuracy") for label in ("all", "female")} | {
+        ("edited_share", "female")
+    }
+    assert {rows[key][c] for key in hidden for c in ("count", "value", "low", "high", "n", "n_test")} == {None}
+    assert rows["auc", "male"]["value"] > 0.5
+
+
+def test_edits_without_a_source_and_sources_without_an_edit_do_not_count(session):
+    given = scene(1.0, labels=("male",))
+    given["edited"] = pa.concat_tables([given["edited"].slice(0, 150), given["edited"].slice(150, 50)])
+    given["originals"] = given["originals"].slice(20)
+    assert run(session, **given)["auc", "all"]["n"] == 2 * 180
+
+
+def test_nothing_to_tell(session):
+    given = scene(1.0)
+    assert run(session, **{**given, "edited": given["edited"].slice(0, 0)}) == {}
+    rows = run(session, **{**given, "edited": given["edited"].slice(0, 3)}, min_count=0)
+    assert (rows["auc", "male"]["note"], rows["auc", "male"]["value"]) == ("fewer than 4 images of edited", None)

@@ -1,0 +1,88 @@
+"""Which rows a classifier learns from and which it is judged by, when it is asked what gives a label away.
+
+Rows of one image stay on one side. Both sides hold as many rows of one label as of the other, so that guessing is right half
+of the time. What goes where is decided by hashes of seed and image, not by the order of rows: two sets over the same
+images are cut alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_GOLDEN: Final = 0x9E3779B97F4A7C15
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Row numbers of the two sides, int64, ascending."""
+
+    train: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+
+def split(images: NDArray[np.int64], positive: NDArray[np.bool_], seed: int, share: float) -> Split:
+    """Cut rows into a training and a test side, by image, both labels equally frequent on each.
+
+    Images are drawn label by label (those that have rows of both labels are a third kind); of the label with more rows on
+    a side as many are left out as are too many.
+
+    Args:
+        images: Image of every row.
+        positive: Which of the two labels a row has.
+        seed: Another seed, another cut.
+        share: Share of the images of each kind that are for the test, rounded; at least one where there are two.
+
+    Returns:
+        Row numbers; empty ones where a label has too few images.
+
+    Example:
+        >>> cut = split(np.arange(10), np.arange(10) < 4, seed=0, share=0.25)
+        >>> len(cut.train), len(cut.test), sorted({*cut.train.tolist()} & {*cut.test.tolist()})
+        (6, 2, [])
+    """
+    each, at = np.unique(images, return_inverse=True)
+    has = np.zeros((2, len(each)), bool)
+    has[positive.astype(np.intp), at] = True
+    order = _hash(each, seed)
+    tested = np.zeros(len(each), bool)
+    for kind in ((True, False), (False, True), (True, True)):
+        found = np.flatnonzero((has[0] == kind[0]) & (has[1] == kind[1]))
+        count = max(round(share * len(found)), int(len(found) > 1))
+        tested[found[np.lexsort((each[found], order[found]))[:count]]] = True
+    rows = _hash(images.view(np.uint64) + _hash(_places(at), seed), seed)
+    on_test = tested[at]
+    return Split(_balanced(~on_test, positive, rows), _balanced(on_test, positive, rows))
+
+
+def _balanced(side: NDArray[np.bool_], positive: NDArray[np.bool_], order: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """As many rows of both labels as the rarer one has on a side."""
+    rows = [np.flatnonzero(side & (positive == label)) for label in (False, True)]
+    count = min(map(len, rows))
+    chosen = [own[np.lexsort((own, order[own]))[:count]] for own in rows]
+    return np.sort(np.concatenate(chosen)).astype(np.int64)
+
+
+def _places(at: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Number of every row among those of its image, from 0, in their order."""
+    order = np.argsort(at, kind="stable")
+    starts = np.searchsorted(at[order], at[order])
+    places = np.empty(len(at), np.int64)
+    places[order] = np.arange(len(at)) - starts
+    return places
+
+
+def _hash(values: NDArray[np.int64] | NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    """SplitMix64 of values and seed, the same on every machine."""
+    start = np.uint64((seed + 1) * _GOLDEN % 2**64)
+    mixed = values.astype(np.uint64, copy=True) + start
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * _FIRST
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * _SECOND
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
