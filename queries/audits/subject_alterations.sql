@@ -1,0 +1,89 @@
+-- subject_alterations: Which subjects were altered into which others in pairs of an original and a counterfactual text.
+--
+-- count of the n pairs whose texts differ in one word, its share and Wilson's 95 % interval: of pairs of words (by
+-- 'pair'), or of what was taken out (by 'original') or put in (by 'counterfactual'), the other column being NULL. With fold
+-- 'plural' a word and its plural in -s are one, shown in the form that is most frequent. unaltered counts the pairs that
+-- differ in no word, in several, or in length. Words for people are perceived labels of what is depicted.
+--
+-- Rows with a count under min_count are left out; n_suppressed counts them.
+--
+-- source: Le et al., COCO-Counterfactuals (2023): most frequent alterations; the authors' code folds words by Porter's
+-- stemmer and takes the first word that the other caption lacks, see altered_words. What folds here is our definition
+-- param pairs relation : (pair_id, original, counterfactual): keys and two versions of a text
+-- param by varchar = 'pair' : one of 'pair', 'original', 'counterfactual'; what is counted
+-- param fold varchar = 'plural' : one of 'plural', 'none'; whether a word and its plural in -s are one
+-- param min_count integer = 10 : smaller counts are left out
+WITH altered AS (
+  SELECT
+    pair_id,
+    CASE WHEN $by <> 'counterfactual' THEN original END AS original,
+    CASE WHEN $by <> 'original' THEN counterfactual END AS counterfactual
+  FROM altered_words(pairs)
+  WHERE $by IN ('pair', 'original', 'counterfactual') AND $fold IN ('plural', 'none')
+),
+-- final -s falls away, -ies becomes -y; not of -ss, -us, -is
+folded AS (
+  SELECT
+    *,
+    CASE
+      WHEN $fold = 'none' OR length(original) <= 3 THEN original
+      WHEN original LIKE '%ies' THEN concat(left(original, length(original) - 3), 'y')
+      WHEN original LIKE '%sses' THEN left(original, length(original) - 2)
+      WHEN original LIKE '%ss' OR original LIKE '%us' OR original LIKE '%is' THEN original
+      WHEN original LIKE '%s' THEN left(original, length(original) - 1)
+      ELSE original
+    END AS original_key,
+    CASE
+      WHEN $fold = 'none' OR length(counterfactual) <= 3 THEN counterfactual
+      WHEN counterfactual LIKE '%ies' THEN concat(left(counterfactual, length(counterfactual) - 3), 'y')
+      WHEN counterfactual LIKE '%sses' THEN left(counterfactual, length(counterfactual) - 2)
+      WHEN counterfactual LIKE '%ss' OR counterfactual LIKE '%us' OR counterfactual LIKE '%is' THEN counterfactual
+      WHEN counterfactual LIKE '%s' THEN left(counterfactual, length(counterfactual) - 1)
+      ELSE counterfactual
+    END AS counterfactual_key
+  FROM altered
+),
+-- the most frequent form of a word, in either column
+forms AS (
+  SELECT word_key, word, row_number() OVER (PARTITION BY word_key ORDER BY count(*) DESC, word) AS place
+  FROM (
+    SELECT original_key AS word_key, original AS word FROM folded
+    UNION ALL
+    SELECT counterfactual_key AS word_key, counterfactual AS word FROM folded
+  ) AS w
+  GROUP BY word_key, word
+),
+counts AS (
+  SELECT original_key, counterfactual_key, count(*) AS count FROM folded GROUP BY original_key, counterfactual_key
+),
+totals AS (
+  SELECT
+    *,
+    CAST(sum(count) OVER () AS BIGINT) AS n,
+    CAST(sum(CASE WHEN count < $min_count THEN 1 ELSE 0 END) OVER () AS BIGINT) AS n_suppressed
+  FROM counts
+),
+bounds AS (
+  SELECT
+    *,
+    (count + 1.920729410347062e0) / (n + 3.841458820694124e0) AS centre,
+    1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)
+    / (n + 3.841458820694124e0) AS half
+  FROM totals
+  WHERE count >= $min_count
+)
+SELECT
+  o.word AS original,
+  c.word AS counterfactual,
+  b.count,
+  b.n,
+  CAST(b.count AS DOUBLE) / b.n AS share,
+  greatest(b.centre - b.half, 0) AS low,
+  least(b.centre + b.half, 1) AS high,
+  p.pairs - b.n AS unaltered,
+  b.n_suppressed
+FROM bounds AS b
+CROSS JOIN (SELECT count(DISTINCT pair_id) AS pairs FROM pairs) AS p
+LEFT JOIN forms AS o ON o.word_key = b.original_key AND o.place = 1
+LEFT JOIN forms AS c ON c.word_key = b.counterfactual_key AND c.place = 1
+ORDER BY b.count DESC, original, counterfactual

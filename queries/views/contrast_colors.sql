@@ -1,0 +1,81 @@
+-- contrast_colors: Mean colours of the edits of every label, and how far they are from those of all edits.
+--
+-- For items 'red', 'green' and 'blue': value is the mean over the n edits of the label, with a normal 95 % interval that
+-- takes edits as independent draws (those of one source are alike, so it is wide), base that over all edits. Item
+-- 'distance': the Frobenius norm of the difference between the label's mean grid and the mean grid of all edits.
+--
+-- source: 14 x 14 colour statistics as in Meister et al., Gender Artifacts in Visual Datasets (2023); the distance is ours
+-- param contrast relation : contrast relation (edit_id, image_id, label)
+-- param colors relation : (edit_id, grid): what color_grid(image) gives of the edit
+WITH parts AS (
+  SELECT edit_id, unnest(list_transform(grid, lambda value, place: {'value': CAST(value AS DOUBLE), 'place': place})) AS at
+  FROM colors
+),
+-- engines count places from 0 or from 1
+cells AS (
+  SELECT
+    e.label,
+    p.edit_id,
+    p.at.place - f.place AS cell,
+    CAST(p.at.value AS DECIMAL(38, 18)) AS value
+  FROM parts AS p
+  CROSS JOIN (SELECT min(at.place) AS place FROM parts) AS f
+  JOIN (SELECT DISTINCT edit_id, label FROM contrast WHERE label IS NOT NULL) AS e ON e.edit_id = p.edit_id
+),
+channels AS (
+  SELECT 0 AS channel, 'red' AS item
+  UNION ALL
+  SELECT 1 AS channel, 'green' AS item
+  UNION ALL
+  SELECT 2 AS channel, 'blue' AS item
+),
+edits AS (
+  SELECT label, edit_id, CAST(cell % 3 AS INTEGER) AS channel, CAST(sum(value) AS DOUBLE) / count(*) AS mean
+  FROM cells
+  GROUP BY label, edit_id, CAST(cell % 3 AS INTEGER)
+),
+sums AS (
+  SELECT
+    label,
+    channel,
+    count(*) AS n,
+    CAST(sum(CAST(mean AS DECIMAL(38, 18))) AS DOUBLE) AS total,
+    CAST(sum(CAST(mean * mean AS DECIMAL(38, 18))) AS DOUBLE) AS squares,
+    sum(count(*)) OVER (PARTITION BY channel) AS all_n,
+    CAST(sum(sum(CAST(mean AS DECIMAL(38, 18)))) OVER (PARTITION BY channel) AS DOUBLE) AS all_total
+  FROM edits
+  GROUP BY label, channel
+),
+grids AS (
+  SELECT
+    label,
+    cell,
+    count(*) AS n,
+    CAST(sum(value) AS DOUBLE) / count(*) AS mean,
+    CAST(sum(sum(value)) OVER (PARTITION BY cell) AS DOUBLE) / sum(count(*)) OVER (PARTITION BY cell) AS base
+  FROM cells
+  GROUP BY label, cell
+)
+SELECT
+  c.item,
+  s.label,
+  s.n,
+  s.total / s.n AS value,
+  s.total / s.n - 1.959963984540054e0
+  * sqrt(greatest(s.squares - s.total * s.total / s.n, 0) / nullif(s.n - 1, 0) / s.n) AS low,
+  s.total / s.n + 1.959963984540054e0
+  * sqrt(greatest(s.squares - s.total * s.total / s.n, 0) / nullif(s.n - 1, 0) / s.n) AS high,
+  s.all_total / s.all_n AS base
+FROM sums AS s
+JOIN channels AS c ON c.channel = s.channel
+UNION ALL
+SELECT
+  'distance' AS item,
+  label,
+  max(n) AS n,
+  sqrt(CAST(sum(CAST((mean - base) * (mean - base) AS DECIMAL(38, 18))) AS DOUBLE)) AS value,
+  CAST(NULL AS DOUBLE) AS low,
+  CAST(NULL AS DOUBLE) AS high,
+  CAST(NULL AS DOUBLE) AS base
+FROM grids
+GROUP BY label

@@ -1,0 +1,126 @@
+"""edit_quality: accuracy, acceptance, background and R@K of edits against pandas, cell by cell; planted failures found."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from statsmodels.stats.proportion import proportion_confint
+
+import counterbalance as cb
+
+
+@pytest.fixture(scope="module")
+def session():
+    lake = cb.connect(f"memory://edit-quality-{os.getpid()}")
+    lake.ingest({"images": pa.table({"image_id": [1]})})
+    with lake.session() as opened:
+        yield opened
+
+
+def run(session, edits, **options):
+    table = edits if isinstance(edits, pa.Table) else pa.Table.from_pandas(edits, preserve_index=False)
+    rows = session.audit("edit_quality", edits=table, **{"min_count": 1, **options}).to_arrow().to_pylist()
+    return {(r["metric"], r["k"], r["label"], r["template"]): r for r in rows}
+
+
+def hits(rankings):
+    rows = [(q, i, r) for q, items in rankings.items() for r, i in enumerate(items, 1)]
+    q, i, r = zip(*rows, strict=True)
+    return pa.table({"query_id": q, "item_id": i, "rank": pa.array(r, pa.int32()), "score": [1.0 / n for n in r]})
+
+
+EDITS = pa.table(
+    {
+        "edit_id": [1, 2, 3, 4, 5],
+        "label": ["female", "male", "female", "male", "male"],
+        "template": ["swap", "swap", "turn", "turn", "turn"],
+        "accepted": [True, False, True, True, None],
+        "predicted": ["female", "male", "male", None, "female"],
+        "background": [0, 0, 3, 0, 0],
+    }
+)
+
+
+def test_by_hand(session):
+    rows = run(session, EDITS)
+    got = {key: (r["count"], r["n"], r["value"]) for key, r in rows.items()}
+    assert got["accuracy", None, "all", "all"] == (2, 4, 0.5)
+    assert got["accuracy", None, "female", "all"] == (1, 2, 0.5)
+    assert got["accuracy", None, "all", "turn"] == (0, 2, 0.0)
+    assert got["accepted", None, "all", "all"] == (3, 4, 0.75)
+    assert got["accepted", None, "male", "turn"] == (1, 1, 1.0)
+    assert got["background", None, "all", "all"] == (4, 5, 0.8)
+    assert got["background", None, "male", "all"] == (3, 3, 1.0)
+    assert got["background_largest", None, "all", "all"] == (None, 5, 3.0)
+    assert got["background_largest", None, "male", "all"] == (None, 3, 0.0)
+    assert rows["background_largest", None, "male", "all"]["low"] is None
+    assert not [key for key in got if key[0] == "recall"]
+
+
+def test_recall_among_a_pool(session):
+    """Texts of edits 1 to 4 over a pool that has images of other edits too; text 5 was not asked."""
+    pool = hits({1: [1, 9], 2: [9, 8, 7, 2], 3: [7, 8, 9], 4: [2, 4]})
+    rows = run(session, EDITS, hits=pool, k=[1, 2, 4])
+    got = {key[1:]: (r["count"], r["n"]) for key, r in rows.items() if key[0] == "recall"}
+    assert [got[k, "all", "all"] for k in (1, 2, 4)] == [(1, 4), (2, 4), (3, 4)]
+    assert [got[k, "female", "all"] for k in (1, 2, 4)] == [(1, 2), (1, 2), (1, 2)]
+    assert got[4, "male", "swap"] == (1, 1)
+
+
+def test_other_items_may_count_as_found(session):
+    pool = hits({1: [9, 1]})
+    relevant = pa.table({"query_id": [1], "item_id": [9]})
+    rows = run(session, EDITS, hits=pool, relevant=relevant, k=[1])
+    assert rows["recall", 1, "female", "swap"]["value"] == 1
+
+
+def test_agrees_with_pandas(session):
+    draw = np.random.default_rng(1)
+    n = 600
+    edits = pd.DataFrame(
+        {
+            "edit_id": np.arange(n),
+            "label": draw.choice(["male", "female", "other"], n),
+            "template": draw.choice(["a", "b", "c", "d"], n),
+            "accepted": draw.random(n) < 0.3,
+            "predicted": draw.choice(["male", "female", None], n, p=[0.5, 0.4, 0.1]),
+            "background": np.where(draw.random(n) < 0.9, 0, draw.integers(1, 255, n)),
+        }
+    )
+    rows = run(session, edits)
+    seen = 0
+    for label in ("all", "male", "female", "other"):
+        for template in ("all", "a", "b", "c", "d"):
+            own = edits[edits.label.isin([label]) | (label == "all")]
+            own = own[own.template.isin([template]) | (template == "all")]
+            said = own[own.predicted.notna()]
+            outcomes = {
+                "accuracy": said.predicted == said.label,
+                "accepted": own.accepted,
+                "background": own.background == 0,
+            }
+            for metric, good in outcomes.items():
+                row = rows[metric, None, label, template]
+                assert (row["count"], row["n"], row["value"]) == (good.sum(), len(good), pytest.approx(good.mean()))
+                wilson = proportion_confint(good.sum(), len(good), method="wilson")
+                assert (row["low"], row["high"]) == pytest.approx(wilson, rel=1e-9, abs=1e-12)
+                seen += 1
+            assert rows["background_largest", None, label, template]["value"] == own.background.max()
+    assert len(rows) == seen + 20
+
+
+def test_edits_without_a_template_have_no_rows_by_template(session):
+    edits = EDITS.set_column(2, "template", pa.nulls(5, pa.string()))
+    assert {key[2:] for key in run(session, edits)} == {("all", "all"), ("female", "all"), ("male", "all")}
+
+
+def test_few_edits_are_hidden(session):
+    rows = run(session, EDITS, min_count=4)
+    assert rows["accuracy", None, "all", "all"]["n"] == 4
+    hidden = rows["accuracy", None, "female", "all"]
+    assert hidden["suppressed"]
+    assert [hidden[c] for c in ("count", "n", "value", "low", "high")] == [None] * 5
