@@ -42,6 +42,8 @@ COMMANDS: Final = {
     "gc": ("gc", "Give back old versions, leftovers and deleted rows."),
     "tag": ("tag", "Name the present state of a lake, for --at."),
     "validate": ("validate", "Write a sheet on which people check a model's labels."),
+    "review": ("review", "Write a sheet on which people review edits beside their sources."),
+    "export": ("export", "Write rows with their pictures as files for training."),
     "report": ("report", "Write a report of a lake as one HTML page."),
     "functions": ("functions", "List the functions that queries may call."),
     "sample": ("sample", "Draw a small data set with known biases."),

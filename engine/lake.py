@@ -14,12 +14,14 @@ from counterbalance.engine.sql import statements
 from counterbalance.engine.store.location import Location
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator, Mapping
 
     import lancedb
     import pyarrow as pa
 
     from counterbalance.engine.catalog.snapshot import Snapshot
+    from counterbalance.engine.exporting import Exported
     from counterbalance.engine.recipes.model import RecipeReport, StepReport
     from counterbalance.engine.refresh.gc import GcReport
     from counterbalance.engine.refresh.model import RefreshReport
@@ -88,7 +90,8 @@ class Lake:
         Args:
             source: Path, glob or URI for the format's reader; or a mapping from base table to rows (anything with
                 ``__arrow_c_stream__``).
-            format: ``coco``, ``laion``, ``webdataset``, ``imagefolder``, ``detections``, ``labels``, or ``arrow`` for a mapping.
+            format: ``coco``, ``laion``, ``webdataset``, ``imagefolder``, ``detections``, ``labels``,
+                ``counterfactuals``, or ``arrow`` for a mapping.
             dry_run: Count, write nothing.
             strict: Raise when an item was refused, after everything else was kept.
             sensitive: Further attributes of ``labels`` to keep apart.
@@ -205,6 +208,26 @@ class Lake:
         files = (udfs,) if isinstance(udfs, str) else tuple(udfs)
         how = runner.Running(until, sensitive, refresh or {}, files, measure, progress, tell)
         return runner.run(self, name, {**(values or {}), **params}, how, dry_run=dry_run)
+
+    def export(self, what: str, folder: str | os.PathLike[str], to: str, **options: Any) -> Exported:
+        """Write the rows of a query or table as files for training, with a datasheet; pictures keep their bytes.
+
+        Args:
+            what: A query, which may select pictures here, or the name of a table or view.
+            folder: Where; refused where it is not empty.
+            to: ``webdataset``, ``coco``, ``imagefolder``, ``parquet`` or ``hf`` (for ``datasets.load_dataset``).
+            options: shard_size (``10000`` rows or ``"500MB"``), overwrite, sensitive (a purpose), at, key, image, text
+                (names of columns), progress.
+
+        Returns:
+            Counts of rows, shards and bytes, and of rows that were left out.
+
+        Raises:
+            RequestError: The rows do not fit the target, or the folder holds something.
+        """
+        from counterbalance.engine.exporting import target
+
+        return target(to)(self, what, folder, **options)
 
     # -- the four nouns and the verb ---------------------------------------------------------------------------------
 

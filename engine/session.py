@@ -385,6 +385,11 @@ class Session:
         run = _Runnable(sql, {}, self._needed(query), sql, same_text=True)
         return pa.Table.from_batches(self._run(run), self._schema(run))
 
+    def stream(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
+        """Run an expanded query, batch after batch; its rows are never all there."""
+        sql = parse.to_sql(query)
+        return self._run(_Runnable(sql, {}, self._needed(query), sql, same_text=True))
+
 
 def _named(key: str) -> exp.Expr:
     from sqlglot import exp

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import io
 import json
 import os
 import select
@@ -13,11 +14,15 @@ import tempfile
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from PIL import Image
 
 import counterbalance as cb
+from counterbalance.__main__ import main
 from counterbalance.demo import ingest
 from counterbalance.report.sheet.page import validate_labels
+from counterbalance.report.sheet.review import review
 from counterbalance.sample import generate
 
 PROGRAM = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)
@@ -236,6 +241,52 @@ def test_nothing_is_wider_than_the_window(made, browser, width):
     browser.click("start")
     assert browser.js("document.documentElement.scrollWidth <= innerWidth")
     assert browser.js("document.getElementById('picture').naturalWidth > 20")
+
+
+@cb.udf(returns=pa.binary(), parameters={"image": pa.binary(), "label": pa.string()}, version="1")
+def browser_edited(image, label):
+    """The picture turned upside down for one label; as it is for another."""
+    found = []
+    for data, said in zip(image.to_pylist(), label.to_pylist(), strict=True):
+        out = io.BytesIO()
+        whole = Image.open(io.BytesIO(data)).convert("RGB")
+        (whole.rotate(180) if said == "female" else whole).save(out, "PNG")
+        found.append(out.getvalue())
+    return found
+
+
+def test_edits_are_reviewed_by_keys_beside_their_sources(made, browser, tmp_path):
+    lake, _ = made
+    select = (
+        "SELECT 2 * i.image_id + CASE l.label WHEN 'male' THEN 1 ELSE 0 END AS edit_id, i.image_id, l.label, 0.25 AS p_real, "
+        "browser_edited(i.image, l.label) AS edited FROM images i CROSS JOIN (SELECT unnest(['female', 'male']) AS label) l"
+    )
+    lake.create_materialized_view("edits", select, "edit_id", if_not_exists=True)
+    lake.refresh("edits")
+    sheet = review(lake, tmp_path / "review.html", view="edits", count=3)
+    browser.open(sheet.path)
+    browser.choose(1)
+    browser.click("start")
+    shown = "[...document.querySelectorAll('#more figcaption')].map(f => f.textContent).join()"
+    assert browser.js(shown) == "female,male"
+    assert browser.js("document.querySelector('#more dl').textContent") == "p real0.25"
+    assert browser.js("[...document.images].every(i => i.complete && i.naturalWidth > 20)")
+    for key in "132":
+        browser.key(key)
+    assert browser.js("document.getElementById('sum').textContent") == "3 answers, 0 skipped, 0 still open."
+    browser.click("save2")
+    file = browser.saved(f"answers-a1-{sheet.sheet}.csv")
+    assert main(["review", lake.uri, "edits", "--answers", str(file)]) == 0
+    text = (
+        "SELECT value, count(*) FROM labels WHERE attribute = 'review:edits' AND annotator = $who GROUP BY 1 ORDER BY 1"
+    )
+    assert lake.sql(text, who=f"a1@{sheet.sheet}").fetchall() == [("flawed", 1), ("good", 1), ("harmful", 1)]
+    for width in (1280, 400):
+        browser.open(sheet.path, width)
+        browser.choose(2)
+        browser.click("start")
+        assert browser.js("document.documentElement.scrollWidth <= innerWidth")
+    assert not browser.failed
 
 
 def _data(path: Path):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.report import judgement, overview, pictures
+from counterbalance.report.files import write as write_file
 from counterbalance.report.make import Kitchen
 from counterbalance.report.svg import plain
 
@@ -37,16 +37,7 @@ def write(lake: Lake, path: str | os.PathLike[str], *, blur: bool = False) -> Pa
     Raises:
         NotFoundError: There is no such lake.
     """
-    target = Path(path)
-    text = render(lake, blur=blur)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
-    return target
+    return write_file(Path(path), render(lake, blur=blur))
 
 
 def render(lake: Lake, *, blur: bool = False) -> str:

@@ -43,7 +43,7 @@ def pictures_of(lake: Lake, session: Session, units: Sequence[Drawn], *, blur: b
         for unit in part:
             own = None if boxes is None else boxes.get(unit.image_id, [])
             try:
-                yield unit, _as_uri(picture(stored.get(unit.image_id) or b"", unit.box, own))
+                yield unit, as_uri(picture(stored.get(unit.image_id) or b"", unit.box, own))
             except ImageError:
                 continue
 
@@ -70,7 +70,8 @@ def picture(data: bytes, box: _Box | None, people: Sequence[Mapping[str, Any]] |
     return _upright(found, read_header(data).orientation)
 
 
-def _as_uri(found: Image) -> str:
+def as_uri(found: Image) -> str:
+    """A picture as a small JPEG that a page can hold."""
     return "data:image/jpeg;base64," + base64.b64encode(encode(found, "JPEG")).decode()
 
 

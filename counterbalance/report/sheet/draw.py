@@ -12,6 +12,7 @@ from counterbalance.engine.schema import is_sensitive
 from counterbalance.engine.sql import arguments
 from counterbalance.engine.sql.calls import arguments_of, call_name
 from counterbalance.engine.sql.queries import queries
+from counterbalance.report.sheet.paper import UNCLEAR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 Unit = Literal["image", "person"]
 _ROLL_UPS: Final = ("image_labels", "person_labels", "person_units")
 """Views over table labels, into which the answers will go too."""
-_LATER: Final = "unclear"
 _MOST_OPTIONS: Final = 30
 _BOX: Final = "d.x, d.y, d.width, d.height"
 _FRAME: Final = {
@@ -198,14 +198,14 @@ def _options(session: Session, question: Question, labels: list[str]) -> list[st
     """Values that the model or anybody else gave, without whose they are."""
     text = "SELECT DISTINCT value FROM labels WHERE attribute = $attribute AND value IS NOT NULL"
     rows = session.sql(text, attribute=question.attribute).to_arrow()["value"].to_pylist()
-    found = sorted({*rows, *labels} - {_LATER})
+    found = sorted({*rows, *labels} - {UNCLEAR})
     if len(found) >= _MOST_OPTIONS:
         raise RequestError(
             f"{question.attribute!r} has {len(found)} values; a sheet offers {_MOST_OPTIONS} at most",
             code="E3573",
             hint="validate a coarser label, or a part: (SELECT image_id, label FROM … WHERE label IN (…))",
         )
-    return [*found, _LATER]
+    return [*found, UNCLEAR]
 
 
 def _drawn(row: Mapping[str, Any]) -> Drawn:

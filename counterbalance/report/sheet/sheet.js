@@ -67,6 +67,29 @@
     }));
   }
 
+  // what stands beside the picture: edits, each with its caption and what is known of it
+  function beside(more) {
+    at("more").replaceChildren(...more.map((edit, i) => {
+      const figure = document.createElement("figure");
+      const frame = document.createElement("img");
+      const caption = document.createElement("figcaption");
+      const facts = document.createElement("dl");
+      figure.className = "frame";
+      frame.src = edit.picture;
+      frame.alt = `Edit ${i + 1} of ${more.length}: ${edit.caption}`;
+      caption.textContent = edit.caption;
+      for (const [name, value] of edit.facts) {
+        const term = document.createElement("dt");
+        const said = document.createElement("dd");
+        term.textContent = name;
+        said.textContent = value;
+        facts.append(term, said);
+      }
+      figure.append(frame, caption, facts);
+      return figure;
+    }));
+  }
+
   function draw() {
     const total = data.items.length;
     at("bar").value = answers.size;
@@ -75,6 +98,7 @@
     const current = item();
     at("picture").src = current.picture;
     at("picture").alt = `Picture ${place + 1} of ${total}`;
+    if (current.more) beside(current.more);
     at("count").textContent = `${place + 1} of ${total}, ${answers.size} answered`;
     [...at("options").children].forEach((button, i) => {
       button.setAttribute("aria-pressed", String(answers.has(current.id) && answers.get(current.id) === options[i].value));

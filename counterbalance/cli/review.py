@@ -1,0 +1,76 @@
+"""``counterbalance review``: a sheet on which people review edits beside their sources, and the way back of their answers."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from counterbalance.cli.base import declare
+from counterbalance.cli.options import connect
+
+if TYPE_CHECKING:
+    from counterbalance.report.sheet.paper import Sheet
+
+EXAMPLES = (
+    'counterbalance review coco.lake gensynth_set -n 50 --sensitive "review of edits" -o sheet.html',
+    'counterbalance review coco.lake gensynth_set --answers "answers-*.csv"',
+)
+
+
+@declare("review", examples=EXAMPLES, short_help="Write a sheet on which people review edits beside their sources.")
+@click.argument("lake", type=click.Path())
+@click.argument("view")
+@click.option("-o", "--output", "path", type=click.Path(dir_okay=False, path_type=Path), help="The page to write.")
+@click.option("--answers", metavar="FILES", help="Instead of writing a page, ingest the answers that were saved.")
+@click.option("-n", "count", type=click.IntRange(min=1), default=100, show_default=True, help="Sources on the sheet.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another seed, another sample.")
+@click.option("--annotators", type=click.IntRange(1, 99), default=2, show_default=True, help="How many will answer.")
+@click.option("--image", metavar="COLUMN", help="The edited picture in VIEW.  [default: edited, else image]")
+@click.option("--blur", is_flag=True, help="Blur heads in persons' boxes, and whole pictures without boxes.")
+@click.option("--sensitive", metavar="PURPOSE", help="Why people are shown; it stands on the sheet and is logged.")
+def command(lake: str, view: str, path: Path | None, answers: str | None, **asked: Any) -> int:
+    """Draw a sample of sources of VIEW and write one HTML sheet that shows each beside its edits and their scores.
+
+    VIEW has a row an edit: edit_id, image_id (the source) and the edited picture. Annotators answer by keys (good, flawed,
+    harmful, unclear) and save a CSV file; an answer becomes a label of the source, of attribute review:VIEW. The sheet
+    needs nothing but a browser.
+    """
+    if (path is None) == (answers is None):
+        raise click.UsageError("give -o FILE to write a sheet, or --answers FILES to take answers in")
+    if path is None:
+        return _ingest(lake, str(answers))
+    from counterbalance.report.sheet.review import review
+
+    made = review(connect(lake), path, view=view, **asked)
+    click.echo(_told(lake, view, made), err=True)
+    return 0
+
+
+def _ingest(lake: str, answers: str) -> int:
+    from counterbalance.shell.text import escape
+
+    done = connect(lake).ingest(answers, format="labels")
+    kept = done.written + done.updated
+    click.echo(f"{kept:,} new answers taken in from {escape(answers)}, {done.rejected:,} refused", err=True)
+    return 0
+
+
+def _told(lake: str, view: str, made: Sheet) -> str:
+    """What was written, and what to do with it."""
+    from counterbalance.report.sheet.review import attribute_of
+    from counterbalance.shell.text import escape
+
+    sql = (
+        f"SELECT v.edit_id FROM {view} v JOIN labels l ON l.image_id = v.image_id "
+        f"WHERE l.attribute = '{attribute_of(view)}' GROUP BY v.edit_id HAVING bool_and(l.value = 'good')"
+    )
+    lines = [
+        f"sheet {made.sheet} written to {made.path}: {made.drawn[view]:,} of {made.population[view]:,} sources",
+        *made.notes,
+        "then: " + shlex.join(["counterbalance", "review", lake, view, "--answers", f"answers-*-{made.sheet}.csv"]),
+        "and: " + shlex.join(["counterbalance", "sql", lake, sql]),
+    ]
+    return "\n".join(escape(line) for line in lines)

@@ -1,0 +1,180 @@
+"""Parquet shards with all columns as they are, pictures as bytes; and the same as Hugging Face's ``datasets`` reads it."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from counterbalance.export import rows
+from counterbalance.export.limits import Limit
+from counterbalance.export.run import export as run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from counterbalance.export.run import Output
+
+_GROUP_ROWS: Final = 65_536
+_GROUP_BYTES: Final = 32_000_000
+
+
+class Parquet:
+    """See the module."""
+
+    name: ClassVar[str] = "parquet"
+    limit: ClassVar[Limit] = Limit(bytes=500_000_000)
+    pattern: ClassVar[str] = "part-{:05d}.parquet"
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._writer: pq.ParquetWriter | None = None
+        self._file: Any = None
+        self._schema: pa.Schema | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = self._bytes = 0
+
+    @staticmethod
+    def statements(what: str) -> list[str]:
+        """One query."""
+        return [rows.query_of(what)]
+
+    @staticmethod
+    def check(columns: Sequence[rows.Columns], limit: Limit) -> None:
+        """Any rows can be written."""
+        del columns, limit
+
+    def add(self, batch: pa.RecordBatch, columns: rows.Columns, first: int) -> None:
+        """Write rows; a shard ends at the row that fills it."""
+        del first
+        shown = self.shown(_marked(batch, columns), columns)
+        self._schema = shown.schema
+        for part, size in self._cut(shown, _sizes(batch, columns)):
+            self._waiting.append(part)
+            self._rows += part.num_rows
+            self._bytes += size
+            full = self._output.limit.reached(self._rows, self._bytes)
+            if full or sum(b.num_rows for b in self._waiting) >= _GROUP_ROWS or self._waits() >= _GROUP_BYTES:
+                self._group()
+            if full:
+                self._finish()
+
+    def shown(self, batch: pa.RecordBatch, columns: rows.Columns) -> pa.RecordBatch:
+        """The rows as they are stored."""
+        del columns
+        return batch
+
+    def close(self) -> None:
+        """Close the last shard; without any row there is an empty one, which tells the columns."""
+        if self._rows or not self._output.shards:
+            self._group()
+            self._finish()
+
+    def _waits(self) -> int:
+        return sum(int(b.nbytes) for b in self._waiting)
+
+    def _cut(self, batch: pa.RecordBatch, sizes: Any) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """Parts that each fit what is left of a shard, with their bytes."""
+        at = 0
+        while at < batch.num_rows:
+            ends = np.cumsum(sizes[at:])
+            reach = batch.num_rows - at
+            if self._output.limit.rows is not None:
+                reach = min(reach, self._output.limit.rows - self._rows)
+            if self._output.limit.bytes is not None:
+                reach = min(reach, int(np.searchsorted(ends, self._output.limit.bytes - self._bytes)) + 1)
+            reach = max(1, reach)
+            yield batch.slice(at, reach), int(ends[reach - 1])
+            at += reach
+
+    @property
+    def _shard(self) -> str:
+        return self.pattern.format(len(self._output.shards))
+
+    def _group(self) -> None:
+        if self._writer is None:
+            self._file = self._output.folder.open(self._shard)
+            self._writer = pq.ParquetWriter(self._file, self._schema, compression="zstd")
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting, self._schema))
+            self._waiting.clear()
+
+    def _finish(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        size = self._file.tell()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._output.folder.publish(self._shard)
+        self._output.shard(self._shard, self._rows, size)
+        self._writer, self._rows, self._bytes = None, 0, 0
+
+
+class HuggingFace(Parquet):
+    """A dataset's folder: shards in ``data``, pictures as the feature ``Image``, and a card that names the files."""
+
+    name: ClassVar[str] = "hf"
+    pattern: ClassVar[str] = "data/train-{:05d}.parquet"
+
+    def shown(self, batch: pa.RecordBatch, columns: rows.Columns) -> pa.RecordBatch:
+        """Pictures as structs of bytes and path, which is what ``datasets.Image`` stores."""
+        arrays = [
+            _image(a) if n in columns.pictures else a for n, a in zip(batch.schema.names, batch.columns, strict=True)
+        ]
+        features = {n: {"_type": "Image"} for n in columns.pictures}
+        schema = pa.schema([pa.field(n, a.type) for n, a in zip(batch.schema.names, arrays, strict=True)])
+        about = {"huggingface": json.dumps({"info": {"features": features}})}
+        return pa.RecordBatch.from_arrays(arrays, schema=schema.with_metadata(about))
+
+    def close(self) -> None:
+        """The last shard, and the card."""
+        super().close()
+        with self._output.folder.file("README.md") as card:
+            card.write(_CARD.encode())
+
+
+_CARD: Final = """\
+---
+configs:
+- config_name: default
+  data_files:
+  - split: train
+    path: data/train-*.parquet
+---
+
+Exported by counterbalance; what this is, where it comes from and what it must not be used for stands in
+[DATASHEET.md](DATASHEET.md).
+"""
+
+
+def _image(array: pa.Array) -> pa.Array:
+    paths = pa.nulls(len(array), pa.string())
+    return pa.StructArray.from_arrays([array.cast(pa.binary()), paths], ["bytes", "path"], mask=array.is_null())
+
+
+def _marked(batch: pa.RecordBatch, columns: rows.Columns) -> pa.RecordBatch:
+    if not columns.mark or columns.picture is None:
+        return batch
+    said = [p is not None and rows.says_synthetic(p) for p in batch.column(columns.picture).to_pylist()]
+    return batch.append_column(rows.SYNTHETIC, pa.array(said, pa.bool_()))
+
+
+def _sizes(batch: pa.RecordBatch, columns: rows.Columns) -> Any:
+    """Bytes of each row: its pictures, and its share of the rest."""
+    pictures = [
+        pc.fill_null(pc.binary_length(batch.column(n)), 0).to_numpy().astype(np.int64) for n in columns.pictures
+    ]
+    rest = sum(int(batch.column(n).nbytes) for n in batch.schema.names if n not in columns.pictures)
+    share = np.full(batch.num_rows, rest // max(1, batch.num_rows), dtype=np.int64)
+    return sum(pictures, share)
+
+
+export = partial(run, Parquet)
+export_hf = partial(run, HuggingFace)

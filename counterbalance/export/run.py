@@ -1,0 +1,182 @@
+"""Runs an export: one snapshot of the lake, its rows batch by batch into a target, a datasheet, and the mark that it is whole."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+
+import pyarrow as pa
+
+from counterbalance.engine.errors import RequestError
+from counterbalance.engine.exporting import Exported
+from counterbalance.engine.sql import statements
+from counterbalance.engine.write.ingest import Progress
+from counterbalance.engine.write.journal import require_lake
+from counterbalance.export import datasheet, origins, rows
+from counterbalance.export.folder import Folder
+from counterbalance.export.limits import Limit, limit
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Sequence
+
+    from counterbalance.engine.lake import Lake
+    from counterbalance.engine.result import Result
+    from counterbalance.engine.session import Session
+
+MEMORY: Final = "2GB"
+
+
+@dataclass(slots=True)
+class Output:
+    """What a target writes to, and what it tells of it."""
+
+    folder: Folder
+    limit: Limit
+    rows: int = 0
+    skipped: int = 0
+    shards: list[dict[str, Any]] = field(default_factory=list)
+
+    def shard(self, name: str, rows: int, size: int) -> None:
+        """Note a shard that is whole."""
+        self.shards.append({"name": name, "rows": rows, "bytes": size})
+        self.rows += rows
+
+
+class Target(Protocol):
+    """Writes rows in one form."""
+
+    name: ClassVar[str]
+    limit: ClassVar[Limit]
+    """Of a shard, where the user says nothing."""
+
+    def __init__(self, output: Output) -> None: ...
+
+    @staticmethod
+    def statements(what: str) -> list[str]:
+        """The queries whose rows it writes, one after the other."""
+
+    @staticmethod
+    def check(columns: Sequence[rows.Columns], limit: Limit) -> None:
+        """Raise where rows with such columns cannot be written."""
+
+    def add(self, batch: pa.RecordBatch, columns: rows.Columns, first: int) -> None:
+        """Write rows, of which ``first`` came before."""
+
+    def close(self) -> None:
+        """Write what is left."""
+
+
+def export(
+    target: type[Target],
+    lake: Lake,
+    what: str,
+    folder: str | os.PathLike[str],
+    *,
+    shard_size: str | int | None = None,
+    overwrite: bool = False,
+    sensitive: str | None = None,
+    at: str | None = None,
+    key: str | None = None,
+    image: str | None = None,
+    text: str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Exported:
+    """Write the rows of a query or a table to a folder.
+
+    Args:
+        target: How.
+        lake: The lake; it is only read.
+        what: A query, or the name of a table or view.
+        folder: Made where it is not there; refused where it is not empty.
+        shard_size: Rows (``10000``) or bytes (``500MB``) of a shard.
+        overwrite: Replace an earlier export.
+        sensitive: Purpose for which sensitive columns are read; it stands in the datasheet and is logged.
+        at: Tag or moment to read.
+        key: Column that names samples.
+        image: Column of the pictures, where there are several.
+        text: Column of the captions.
+        progress: Called after every batch.
+
+    Raises:
+        RequestError: The folder, the rows or their keys do not fit; see the codes E3670 to E3678.
+        SensitiveError: A relation needs a purpose.
+    """
+    began = time.monotonic()
+    if "://" in str(folder):
+        raise RequestError(
+            f"{folder} is no folder of this machine", code="E3678", hint="export to a folder, then copy it there"
+        )
+    require_lake(lake.location)
+    wanted = target.limit if shard_size is None else limit(shard_size)
+    asked = {"key": key, "image": image, "text": text}
+    with lake.session(at=at, sensitive=sensitive, memory=MEMORY, with_bytes=True) as session:
+        results = [_asked(session, s) for s in target.statements(what)]
+        origin = origins.trace(lake.location, session, [s for s, _ in results])
+        given = [
+            rows.columns_of(r.schema, asked if n == 0 else {}, mark=origin.is_synthetic)
+            for n, (_, r) in enumerate(results)
+        ]
+        target.check(given, wanted)
+        with Folder(Path(folder), overwrite=overwrite) as out:
+            output = Output(out, wanted)
+            counted = _Counted(target.name, progress)
+            writer = target(output)
+            for (_, result), columns in zip(results, given, strict=True):
+                writer.add(
+                    pa.RecordBatch.from_pylist([], schema=result.schema), columns, 0
+                )  # its columns, without a row
+                for batch in result.to_batches():
+                    writer.add(batch, columns, counted.rows)
+                    counted.add(batch)
+            writer.close()
+            facts = datasheet.Facts(lake.uri, target.name, what, sensitive, at, output.rows, output.skipped)
+            page = datasheet.render(facts, session, origin, counted.nulls, output.shards)
+            with out.file("DATASHEET.md") as sheet:
+                sheet.write(page.encode())
+            out.finish(_manifest(facts, output, session))
+    notes = [n for _, r in results for n in r.notes]
+    if output.skipped and not output.rows:
+        notes.append("no picture of these rows is stored in the lake; ingest them with --store-images")
+    size = sum(s["bytes"] for s in output.shards)
+    seconds = time.monotonic() - began
+    return Exported(
+        str(folder), target.name, output.rows, output.skipped, len(output.shards), size, seconds, notes + origin.notes
+    )
+
+
+def _asked(session: Session, text: str) -> tuple[str, Result]:
+    if statements.read(text) is not None:
+        raise RequestError("an export only reads", code="E3678", hint="give a SELECT, or the name of a table or view")
+    return text, session.sql(text)
+
+
+def _manifest(facts: datasheet.Facts, output: Output, session: Session) -> dict[str, Any]:
+    return {
+        "to": facts.to,
+        "lake": facts.lake,
+        "what": facts.what,
+        "versions": session.versions,
+        "rows": output.rows,
+        "skipped": output.skipped,
+        "shards": output.shards,
+    }
+
+
+class _Counted:
+    """Rows so far, and how many of each column are NULL."""
+
+    def __init__(self, name: str, progress: Callable[[Progress], None] | None) -> None:
+        self._name, self._progress = name, progress
+        self.rows = 0
+        self.nulls: dict[str, tuple[str, int]] = {}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self.rows += batch.num_rows
+        for kind, array in zip(batch.schema, batch.columns, strict=True):
+            before = self.nulls.get(kind.name, ("", 0))[1]
+            self.nulls[kind.name] = (str(kind.type), before + array.null_count)
+        if self._progress is not None:
+            self._progress(Progress(f"export to {self._name}", self.rows, None, "rows", self.rows))

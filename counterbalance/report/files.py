@@ -1,0 +1,29 @@
+"""Files that appear in one step."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def write(target: Path, text: str) -> Path:
+    """Write a text file, in the place of one that is there; readers see the old one or the new one, whole.
+
+    Args:
+        target: The file; its folder is made where it is not there.
+        text: What it will hold, as UTF-8.
+
+    Returns:
+        The file.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+    return target

@@ -1,0 +1,94 @@
+"""``export --to parquet`` and ``hf``: Arrow reads every column, and ``datasets.load_dataset`` the folder, pictures decoded."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+
+def picture(i, kind="PNG"):
+    out = io.BytesIO()
+    Image.new("RGB", (8 + i, 6), (40 * i, 9, 9)).save(out, kind)
+    return out.getvalue()
+
+
+PICTURES = [picture(i, "JPEG" if i == 1 else "PNG") for i in range(4)]
+SQL = (
+    "SELECT i.image_id, i.image, c.text, i.width, [0.5, 1.5] AS scores, {'a': 1, 'b': 'x'} AS more FROM images i "
+    "LEFT JOIN captions c USING (image_id) ORDER BY i.image_id"
+)
+
+
+@pytest.fixture
+def lake(empty_lake, build):
+    images = build.images(image_id=[1, 2, 3, 4], key=list("1234"), width=[8, 9, None, 11], image=PICTURES)
+    captions = build.captions(caption_id=[1, 2, 3], image_id=[1, 2, 4], text=["=a", 'b, "c"', "ü"])
+    empty_lake.ingest({"images": images, "captions": captions})
+    return empty_lake
+
+
+def test_parquet_holds_every_column_as_it_is(lake, tmp_path):
+    done = lake.export(SQL, tmp_path / "out", "parquet", shard_size=3)
+    files = sorted((tmp_path / "out").glob("*.parquet"))
+    assert (done.rows, done.shards) == (4, 2)
+    assert [pq.read_metadata(f).num_rows for f in files] == [3, 1]
+    found = pa.concat_tables(pq.read_table(f) for f in files)
+    with lake.session(with_bytes=True) as session:
+        assert found.to_pylist() == session.sql(SQL).to_arrow().to_pylist()
+    assert found["image"].to_pylist() == PICTURES
+
+
+def test_tables_without_pictures_are_rows_too(lake, tmp_path):
+    done = lake.export("captions", tmp_path / "out", "parquet")
+    assert done.rows == 3
+    assert pq.read_table(tmp_path / "out/part-00000.parquet")["text"].to_pylist() == ["=a", 'b, "c"', "ü"]
+
+
+def test_an_empty_result_is_an_empty_export(lake, tmp_path):
+    for to in ("parquet", "hf", "webdataset", "imagefolder", "coco"):
+        done = lake.export("SELECT image_id, image FROM images WHERE image_id > 9", tmp_path / to, to)
+        assert done.rows == 0
+        assert (tmp_path / to / "DATASHEET.md").is_file()
+
+
+def test_shards_keep_to_bytes(lake, tmp_path):
+    sizes = [len(p) for p in PICTURES]
+    done = lake.export("SELECT image FROM images", tmp_path / "out", "parquet", shard_size=f"{sizes[0] + sizes[1]}B")
+    assert next(pq.read_metadata(f).num_rows for f in sorted((tmp_path / "out").glob("*.parquet"))) == 2
+    assert done.rows == 4
+
+
+@pytest.fixture
+def load(monkeypatch, tmp_path):
+    """``datasets.load_dataset`` without a network, its cache in a folder of the test."""
+    monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    datasets = pytest.importorskip("datasets")
+    datasets.disable_progress_bars()
+    return lambda *given, **more: datasets.load_dataset(*given, cache_dir=str(tmp_path / "cache"), **more)["train"]
+
+
+def test_datasets_reads_the_hf_folder(lake, tmp_path, load):
+    lake.export(SQL, tmp_path / "out", "hf", shard_size=3)
+    found = load(str(tmp_path / "out"))
+    assert found.column_names == ["image_id", "image", "text", "width", "scores", "more"]
+    assert found["text"][:] == ["=a", 'b, "c"', None, "ü"]
+    assert found["width"][:] == [8, 9, None, 11]
+    assert found["more"][0] == {"a": 1, "b": "x"}
+    for row, data in zip(found, PICTURES, strict=True):
+        assert np.array_equal(np.asarray(row["image"]), np.asarray(Image.open(io.BytesIO(data))))
+    stored = pq.read_table(tmp_path / "out/data/train-00000.parquet")["image"].to_pylist()
+    assert [s["bytes"] for s in stored] == PICTURES[:3]
+
+
+def test_datasets_reads_the_imagefolder(lake, tmp_path, load):
+    lake.export(SQL, tmp_path / "out", "imagefolder", shard_size=2)
+    found = load("imagefolder", data_dir=str(tmp_path / "out"))
+    rows = sorted(found, key=lambda r: r["image_id"])
+    assert [r["text"] for r in rows] == ["=a", 'b, "c"', None, "ü"]
+    assert [r["image"].width for r in rows] == [8, 9, 10, 11]
