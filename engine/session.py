@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.write.ingest import Progress
 
 _BATCH_ROWS: Final = 65_536
+_STREAM_ROWS: Final = 8192
 _BYTES_ROWS: Final = 256
 
 
@@ -63,7 +64,7 @@ class Session:
         timeout: Seconds a query may run.
         memory: DuckDB's limit, such as ``"2GB"``.
         threads: Worker threads; all cores by default.
-        with_bytes: Queries may select pictures, and give their rows in small batches.
+        with_bytes: Queries may select pictures.
     """
 
     def __init__(
@@ -301,7 +302,7 @@ class Session:
             self._relations.sources[name](cursor)
         return cursor
 
-    def _run(self, run: _Runnable) -> Iterator[pa.RecordBatch]:
+    def _run(self, run: _Runnable, at_once: int = _BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         cursor = self._cursor(run)
         self._log(run, None)
         timer = None if self.timeout is None else threading.Timer(self.timeout, cursor.interrupt)
@@ -310,8 +311,8 @@ class Session:
             if timer is not None:
                 timer.daemon = True
                 timer.start()
-            at_once = _BYTES_ROWS if self._with_bytes else _BATCH_ROWS
-            yield from cursor.sql(run.sql, params=dict(run.values) or None).to_arrow_reader(at_once)
+            rows = cursor.sql(run.sql, params=dict(run.values) or None)
+            yield from rows.to_arrow_reader(_BYTES_ROWS if "BLOB" in map(str, rows.types) else at_once)
         except Exception as error:
             raise self._failure(error, run) from error
         finally:
@@ -388,7 +389,7 @@ class Session:
     def stream(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
         """Run an expanded query, batch after batch; its rows are never all there."""
         sql = parse.to_sql(query)
-        return self._run(_Runnable(sql, {}, self._needed(query), sql, same_text=True))
+        return self._run(_Runnable(sql, {}, self._needed(query), sql, same_text=True), _STREAM_ROWS)
 
 
 def _named(key: str) -> exp.Expr:

@@ -19,6 +19,7 @@ from counterbalance.engine.errors import NotFoundError, RequestError, SqlError, 
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh import changed as changes
 from counterbalance.engine.refresh.context import last_runs
+from counterbalance.engine.refresh.parked import ROWS, Parked
 from counterbalance.engine.schema import STAMP_SUFFIX
 from counterbalance.engine.session import Session
 from counterbalance.engine.sql.storable import storable
@@ -26,9 +27,10 @@ from counterbalance.engine.store import history, tables
 from counterbalance.engine.write.journal import Writing, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import duckdb
+    import lance
 
     from counterbalance.engine.catalog.definitions import Definition
     from counterbalance.engine.refresh.context import Context
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS: Final = 65_536
 _CHUNK: Final = 5_000
+_AT_ONCE: Final = 64 << 20
 
 
 def look(context: Context, stage: Stage, definition: Definition) -> None:
@@ -96,9 +99,9 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
     first = stage.mode == "rebuild" and not context.options.full
     wait = context.options.wait
     with _scratch() as connection:
-        schema = _compute(context, stage, definition, connection)
+        schema, parked = _compute(context, stage, definition, connection)
         with writing(context.location, "refresh", definition.target, wait=wait, run=context.run) as work:
-            _Difference(context, stage, definition, work).run(connection, schema)
+            _Difference(context, stage, definition, work, parked).run(connection, schema)
             changed = stage.written + stage.updated + stage.deleted
             stage.mode = "rebuild" if first else "incremental" if changed else "no_op"
             stage.versions_out = context.versions({definition.name})
@@ -126,8 +129,8 @@ def _scratch() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def _compute(
     context: Context, stage: Stage, definition: Definition, connection: duckdb.DuckDBPyConnection
-) -> pa.Schema:
-    """Run the ``SELECT`` on one snapshot into the table ``new``; returns the columns as they are stored."""
+) -> tuple[pa.Schema, Parked]:
+    """Run the ``SELECT`` on one snapshot into the table ``new``; returns the columns as they are stored, and their bytes."""
     import duckdb
 
     relations = {r for r, _ in definition.reads}
@@ -137,7 +140,9 @@ def _compute(
         stage.versions_in = {t: v for t, v in session.versions.items() if t in relations}
         reader = session.sql(definition.sql).to_batches()
         schema = pa.schema([pa.field(f.name, storable(f.type)) for f in reader.schema])
-        connection.register("source", _counted(context, definition, reader, failure))
+        # DuckDB reads a stream while it holds its connection, so that bytes are parked through another one
+        parked = Parked(connection.cursor(), schema, definition.key)
+        connection.register("source", _counted(context, definition, reader, parked, failure))
         try:
             connection.execute("CREATE TABLE new AS SELECT * FROM source")
         except Exception as error:
@@ -147,7 +152,7 @@ def _compute(
                 raise _unspilled(definition, error) from error
             raise
         connection.unregister("source")
-    return schema
+    return schema, parked
 
 
 @contextlib.contextmanager
@@ -173,15 +178,19 @@ def _unspilled(definition: Definition, error: duckdb.Error) -> StorageError:
 
 
 def _counted(
-    context: Context, definition: Definition, reader: pa.RecordBatchReader, failure: list[BaseException]
+    context: Context,
+    definition: Definition,
+    reader: pa.RecordBatchReader,
+    parked: Parked,
+    failure: list[BaseException],
 ) -> pa.RecordBatchReader:
-    """The same rows with progress; what goes wrong is kept, for the way through another engine garbles it."""
+    """The same rows with progress, digests in the place of bytes; what goes wrong is kept, for the way through another engine garbles it."""
 
     def batches() -> Iterator[pa.RecordBatch]:
         done = 0
         try:
             for batch in reader:
-                yield batch
+                yield parked.take(batch)
                 done += batch.num_rows
                 context.tell(definition.target, done, None)
         except (Exception, KeyboardInterrupt) as error:
@@ -194,8 +203,9 @@ def _counted(
 class _Difference:
     """The rows of a query against the rows of a table, by key, in a DuckDB that spills to disk."""
 
-    def __init__(self, context: Context, stage: Stage, definition: Definition, work: Writing) -> None:
+    def __init__(self, context: Context, stage: Stage, definition: Definition, work: Writing, parked: Parked) -> None:
         self._context, self._stage, self._definition, self._work = context, stage, definition, work
+        self._parked = parked
         self._location, self._name = context.location, definition.name
 
     def run(self, connection: duckdb.DuckDBPyConnection, schema: pa.Schema) -> None:
@@ -235,15 +245,24 @@ class _Difference:
             if dataset is None:
                 self._forget_rounds()
             rows = connection.sql(f"SELECT {_names(schema)} FROM new ORDER BY {_keys(self._definition)}")
-            batches = _cast(rows.to_arrow_reader(_BATCH_ROWS), schema)
+            batches = _cast(self._parked.give(rows.to_arrow_reader(_BATCH_ROWS)), schema)
             tables.overwrite(self._location, self._name, pa.RecordBatchReader.from_batches(schema, batches))
             self._work.committed(self._name)
             self._stage.written = self._stage.rows
             return
-        connection.register("stored", dataset.scanner(columns=schema.names, with_row_id=True).to_reader())
+        connection.register("stored", self._stored(dataset, schema))
         connection.execute("CREATE TABLE old AS SELECT * FROM stored")
         connection.unregister("stored")
         self._differ(connection, schema)
+
+    def _stored(self, dataset: lance.LanceDataset, schema: pa.Schema) -> pa.RecordBatchReader:
+        """What is stored, with row ids, and digests in the place of bytes."""
+        if not self._parked.columns:
+            reader: pa.RecordBatchReader = dataset.scanner(columns=schema.names, with_row_id=True).to_reader()
+            return reader
+        scanner = dataset.scanner(columns=schema.names, with_row_id=True, batch_size=ROWS)
+        batches = (self._parked.take(batch, keep=False) for batch in scanner.to_batches())
+        return pa.RecordBatchReader.from_batches(scanner.projected_schema, batches)
 
     def _forget_rounds(self) -> None:
         """Results that were computed for a table of this name which is gone: row numbers begin anew."""
@@ -271,14 +290,13 @@ class _Difference:
             f"SELECT {columns} FROM new ANTI JOIN old USING ({using}) ORDER BY {_keys(self._definition, 'new')}"
         )
         self._delete([row[0] for row in gone])
-        for batch in changed.to_arrow_reader(_BATCH_ROWS):
-            rows = pa.Table.from_batches([batch]).cast(schema)
+        for rows in _tables(self._parked.give(changed.to_arrow_reader(_BATCH_ROWS)), schema):
             if len(rows):
                 tables.fill(self._location, self._name, key, rows)
                 self._work.committed(self._name)
                 self._stage.updated += len(rows)
         before = _count(self._location, self._name)
-        self._append(fresh.to_arrow_reader(_BATCH_ROWS), schema)
+        self._append(self._parked.give(fresh.to_arrow_reader(_BATCH_ROWS)), schema)
         self._stage.written = _count(self._location, self._name) - before
 
     def _delete(self, ids: Sequence[int]) -> None:
@@ -287,8 +305,8 @@ class _Difference:
             self._stage.deleted += tables.delete(self._location, self._name, f"_rowid IN ({wanted})")
             self._work.committed(self._name)
 
-    def _append(self, reader: pa.RecordBatchReader, schema: pa.Schema) -> None:
-        batches = _cast(reader, schema)
+    def _append(self, rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
+        batches = _cast(rows, schema)
         head = next(batches, None)
         if head is None:
             return
@@ -297,9 +315,21 @@ class _Difference:
         self._work.committed(self._name)
 
 
-def _cast(reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for batch in reader:
+def _cast(rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in rows:
         yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
+
+
+def _tables(rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Batches together, up to a size that memory bears: each is written in one step."""
+    pending: list[pa.RecordBatch] = []
+    for batch in rows:
+        pending.append(batch)
+        if sum(b.nbytes for b in pending) >= _AT_ONCE:
+            yield pa.Table.from_batches(pending).cast(schema)
+            pending = []
+    if pending:
+        yield pa.Table.from_batches(pending).cast(schema)
 
 
 def _own(stored: pa.Schema, context: Context, definition: Definition) -> pa.Schema:
