@@ -17,7 +17,10 @@ sys.path.insert(0, str(HERE))
 
 import harness  # noqa: E402 - the folder is no package
 
-COMPARED = ("bench_retrieval", "bench_groups", "bench_ingest", "bench_refresh", "bench_search", "bench_words")
+COMPARED = (
+    "bench_retrieval", "bench_groups", "bench_ingest", "bench_refresh", "bench_search", "bench_words", "bench_contrast",
+    "bench_rank_filter", "bench_direction", "bench_association",
+)  # fmt: skip
 ALONE = ("bench_vader", "bench_text", "bench_executors", "bench_indexes", "bench_embed")
 
 

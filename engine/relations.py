@@ -20,7 +20,7 @@ from counterbalance.engine.sql.sources import bytes_of, register, visible_schema
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import duckdb
     import lance
@@ -296,6 +296,11 @@ class Relations:
         """Run an expanded query now."""
         rows: pa.Table = self._session.evaluate(query)
         return rows
+
+    def stream(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
+        """Run an expanded query, batch after batch."""
+        batches: Iterator[pa.RecordBatch] = self._session.stream(query)
+        return batches
 
     def bind(self, name: str, rows: pa.Table) -> str:
         """Register rows under a fresh name, and make that name known to queries."""

@@ -90,7 +90,7 @@ CAPTIONS: Final = Table(
         Column("caption_id", pa.int64(), "the source's integer id, or a 63-bit hash"),
         Column("image_id", pa.int64(), "the image it describes"),
         Column("text", pa.string(), "the caption, as it came"),
-        Column("origin", pa.string(), "'human', 'alt_text' or 'generated'", coded=True),
+        Column("origin", pa.string(), "'human', 'alt_text', 'generated' or 'counterfactual'", coded=True),
         Column("similarity", pa.float32(), "image-text cosine as the source gives it"),
     ),
     parent="images",

@@ -490,3 +490,24 @@ def tiny_diffusion(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Pa
         return folder / "model"
 
     return make
+
+
+@pytest.fixture(scope="session")
+def tiny_safety(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a tiny image classifier, normal or nsfw, with random weights that differ from picture to picture."""
+    import torch
+    import transformers
+
+    folder = tmp_path_factory.mktemp("nsfw")
+    torch.manual_seed(0)
+    layers = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 32}
+    labels = {0: "normal", 1: "nsfw"}
+    made = transformers.ViTForImageClassification(
+        transformers.ViTConfig(image_size=32, patch_size=8, **layers, id2label=labels)
+    )
+    with torch.no_grad():
+        for weight in made.parameters():
+            weight.mul_(8 if weight.ndim > 1 else 1)
+    made.save_pretrained(folder)
+    transformers.ViTImageProcessor(size={"height": 32, "width": 32}).save_pretrained(folder)
+    return str(folder)

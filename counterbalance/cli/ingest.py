@@ -31,7 +31,7 @@ EXAMPLES = (
     "format_",
     required=True,
     metavar="FORMAT",
-    help="coco, laion, webdataset, imagefolder, detections or labels.",
+    help="coco, laion, webdataset, imagefolder, detections, labels or counterfactuals.",
 )
 @click.option("--split", metavar="NAME", help="Name of the split; else read from file names.")
 @click.option(

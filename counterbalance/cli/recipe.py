@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "counterbalance recipe --list",
+    "counterbalance recipe --show laion400m --param sample=2000 > mine.sql",
     "counterbalance recipe laion.lake laion400m --dry-run --measure",
     "counterbalance recipe laion.lake laion400m --param sample=2000 --until detect --device cuda",
     'counterbalance recipe laion.lake laion400m --param gender_checkpoint=gender/ --sensitive "audit of depiction" --out results/',
@@ -41,6 +42,12 @@ def _names(_context: click.Context, _argument: click.Parameter, incomplete: str)
 @click.argument("lake", required=False, type=click.Path())
 @click.argument("name", required=False, shell_complete=_names)
 @click.option("--list", "list_", is_flag=True, help="List all recipes with their parameters and steps.")
+@click.option(
+    "--show",
+    metavar="NAME",
+    shell_complete=_names,
+    help="Print a recipe with its parameters filled in, to keep and change.",
+)
 @click.option("-p", "--param", "params", multiple=True, metavar="NAME=VALUE", help="Value of a parameter.")
 @click.option("--dry-run", is_flag=True, help="Tell what would be done and how long it would take; change nothing.")
 @click.option("--measure", is_flag=True, help="In a dry run, try functions on 32 rows where no run tells their speed.")
@@ -63,6 +70,7 @@ def command(
     name: str | None,
     *,
     list_: bool,
+    show: str | None,
     params: tuple[str, ...],
     dry_run: bool,
     measure: bool,
@@ -83,13 +91,15 @@ def command(
     """
     if list_:
         return _list(as_json=as_json)
+    given = {key: values.argument(text) for key, text in values.pairs(params, "NAME=VALUE").items()}
+    if show is not None:
+        return _show(show, given, as_json=as_json)
     if lake is None or name is None:
-        raise click.UsageError("give a LAKE and the NAME of a recipe, or --list")
+        raise click.UsageError("give a LAKE and the NAME of a recipe, --show NAME, or --list")
     from counterbalance.shell.progress import reporter
     from counterbalance.shell.supervise import ends_in_time
 
     shown = _Shown(out, format_, quiet=as_json)
-    given = {key: values.argument(text) for key, text in values.pairs(params, "NAME=VALUE").items()}
     try:
         with ends_in_time(KEPT), reporter(progress) as report:
             done = connect(lake).recipe(
@@ -205,6 +215,19 @@ def _list(*, as_json: bool) -> int:
         click.echo(json.dumps([_fields(r) for r in found.values()]))
         return 0
     click.echo("\n\n".join(_described(r) for r in found.values()))
+    return 0
+
+
+def _show(name: str, given: dict[str, Any], *, as_json: bool) -> int:
+    import json
+
+    from counterbalance.engine.recipes.files import recipe as find
+    from counterbalance.engine.recipes.shown import filled
+    from counterbalance.engine.recipes.values import literals
+
+    found = find(name)
+    text = filled(found, literals(found, given))
+    click.echo(json.dumps({**_fields(found), "sql": text}) if as_json else text, nl=as_json)
     return 0
 
 

@@ -252,7 +252,7 @@ class Graph:
             try:
                 with Planning(self._catalog, knows_all=True) as session:
                     reading = reads.read(session, view.sql)
-                    found = reads.origins(reading.tree, reads.schema_of(session, session.read.values()))
+                    found = reads.origins(reading.tree, reads.schema_of(session, session.read.values(), reading.tree))
             except CounterbalanceError:  # it does not bind any more; what was declared is still known
                 found = {}
             self._outputs[view.name] = {

@@ -63,7 +63,7 @@ def read(session: Planning, select: str) -> Reading:
     expander = Expander(session.planned, bind_functions=False)
     tree = expander.run(parse(select).tree)
     _plain_names(tree, session.read)
-    schema = schema_of(session, session.read.values())
+    schema = schema_of(session, session.read.values(), tree)
     pairs = set(columns_read(tree, schema))
     seen = {relation for relation, _ in pairs}
     pairs |= {(relation, "*") for relation in session.read.values() if relation not in seen}
@@ -91,15 +91,16 @@ def _plain_names(tree: exp.Query, names: Mapping[str, str]) -> None:
             table.set("db", None)
 
 
-def schema_of(session: Planning, relations: Iterable[str]) -> dict[str, list[str]]:
-    """Columns of relations, as the session shows them."""
+def schema_of(session: Planning, relations: Iterable[str], tree: exp.Query) -> dict[str, list[str]]:
+    """Columns of relations, as the session shows them; of bytes, which no star stands for, those that the query names."""
     found: dict[str, list[str]] = {}
+    named = {c.name.lower() for c in tree.find_all(exp.Column)}
     for relation in relations:
         if relation.startswith("lists."):
             found[relation] = lists.wordlist(relation.removeprefix("lists.")).column_names
             continue
         hidden = set() if session.sensitive else session.catalog.sensitive_columns(relation)
-        blobs = BASE_TABLES[relation].blobs if relation in BASE_TABLES else ()
+        blobs = set(BASE_TABLES[relation].blobs if relation in BASE_TABLES else ()) - named
         found[relation] = [c for c in _columns(session, relation) if c not in hidden and c not in blobs]
     return found
 

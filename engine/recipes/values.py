@@ -123,6 +123,16 @@ def put(text: str, recipe: Recipe, known: Mapping[str, str | None]) -> str:
     return _replaced(text, value)
 
 
+def fill(text: str, known: Mapping[str, str | None]) -> str:
+    """A statement with the parameters put in that are known; the others stay.
+
+    Example:
+        >>> fill("SELECT $a, '$a', $b", {"a": "1", "b": None})
+        "SELECT 1, '$a', $b"
+    """
+    return _replaced(text, lambda name: known[name] or f"${name}")
+
+
 def _replaced(text: str, value: Callable[[str], str]) -> str:
     parts, at = [], 0
     for name, start, end in _places(text):

@@ -105,26 +105,20 @@ def _members_of(
 ) -> NDArray[np.bool_]:
     """As ``_members``, of a few queries; more than k candidates for one of them at least."""
     columns, low, high = found
-    count = queries.stop - queries.start
-    lows, highs = _laid_out(rows, low, count), _laid_out(rows, high, count)
-    width = lows.shape[1]
-    kth = np.partition(lows, width - k, axis=1)[:, width - k]
-    next_one = np.partition(highs, width - k - 1, axis=1)[:, width - k - 1]
-    member: NDArray[np.bool_] = low > next_one[rows]  # at most k are as near as that
-    doubtful = np.flatnonzero((high >= kth[rows]) & ~member)
+    widths = np.bincount(rows, minlength=queries.stop - queries.start)
+    width = int(widths.max())
+    there = np.arange(width) < widths[:, None]
+    lows, highs = (np.full(there.shape, -np.inf) for _ in range(2))
+    lows[there], highs[there] = low, high
+    kth = np.partition(lows, width - k, axis=1)[:, width - k, None]
+    next_one = np.partition(highs, width - k - 1, axis=1)[:, width - k - 1, None]
+    certain = lows > next_one  # at most k are as near as that
+    member: NDArray[np.bool_] = certain[there]
+    doubtful = np.flatnonzero(((highs >= kth) & ~certain)[there])
     if len(doubtful):
-        wanted = k - np.bincount(rows[member], minlength=count)
+        wanted = k - certain.sum(axis=1)
         member[doubtful] = _nearest(task, queries, rows[doubtful], columns[doubtful], wanted)
     return member
-
-
-def _laid_out(rows: NDArray[np.intp], values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-    """Values by row, filled up with minus infinity."""
-    widths = np.bincount(rows, minlength=count)
-    places = np.arange(len(rows)) - (np.cumsum(widths) - widths)[rows]
-    laid = np.full((count, int(widths.max(initial=0))), -np.inf)
-    laid[rows, places] = values
-    return laid
 
 
 def _nearest(

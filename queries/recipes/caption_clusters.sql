@@ -1,0 +1,122 @@
+-- caption_clusters: What captions are about, and which perceived group each kind of scene shows more often.
+--
+-- Captions are made neutral, embedded, and put into clusters (K-means); a cluster gets the words that mark it and the topics
+-- of its captions; cluster_representation then tells in which clusters a group is over-represented. caption_clusters_set has
+-- the cluster of every caption, cluster 1 being the largest where centroids were learned; caption_clusters_words the words,
+-- caption_clusters_map a sample of captions on a map that the report draws.
+--
+-- Centroids are learned from at most fit_sample captions of fit, chosen by a hash of their ids. New captions are put
+-- to the nearest centroid; where they are not among those of fit, no centroid moves and nothing else is computed again.
+--
+-- source: Smith et al., Balancing the Picture: Debiasing Vision-Language Datasets with Synthetic Contrast Sets (2023), Table 5
+-- param sentences varchar = 'sentence-transformers/all-MiniLM-L6-v2' : model of embed_sentence
+-- param fit relation = captions : (caption_id) captions that centroids are learned from
+-- param fit_sample integer = 100000 : so many of them at most
+-- param clusters integer = 20 : how many
+-- param seed integer = 0 : of K-means, topics and map
+-- param starts integer = 10 : runs of K-means, of which the best is kept
+-- param device varchar = 'auto' : where K-means runs: 'auto', 'cpu', 'cuda'
+-- param words integer = 10 : words a cluster, and a topic
+-- param topics integer = 3 : topics a cluster
+-- param prior double = 500 : words of the prior of log-odds
+-- param map_sample integer = 2000 : captions on the map
+-- param groups relation = caption_gender : group relation (image_id, label)
+-- param min_count integer = 10 : words, and images of a label in a cluster, below which nothing is shown
+
+-- step embed: vectors of captions without their gendered words
+ALTER TABLE captions ADD COLUMN IF NOT EXISTS neutral AS (neutralize(text));
+ALTER TABLE captions ADD COLUMN IF NOT EXISTS neutral_vector AS (embed_sentence(neutral, $sentences));
+REFRESH captions.neutral, captions.neutral_vector;
+
+-- step fit: learn the centroids
+CREATE MATERIALIZED VIEW IF NOT EXISTS caption_clusters_centroids WITH (key = 'cluster') AS
+WITH chosen AS (
+  SELECT c.caption_id, c.neutral_vector
+  FROM captions AS c
+  JOIN (SELECT DISTINCT caption_id FROM $fit AS f) AS f ON f.caption_id = c.caption_id
+  WHERE c.neutral_vector IS NOT NULL
+  ORDER BY md5_number_lower(concat('fit:', $seed, ':', c.caption_id)), c.caption_id
+  LIMIT $fit_sample
+),
+learned AS (
+  SELECT kmeans(list(neutral_vector ORDER BY caption_id), $clusters, $seed, $starts, $device) AS centroids FROM chosen
+)
+SELECT unnest(range(1, len(centroids) + 1)) AS cluster, unnest(centroids) AS centroid FROM learned;
+REFRESH caption_clusters_centroids;
+
+-- step assign: the nearest centroid of every caption, the first of equally near ones
+CREATE MATERIALIZED VIEW IF NOT EXISTS caption_clusters_set WITH (key = 'caption_id') AS
+SELECT
+  c.caption_id,
+  c.image_id,
+  arg_min(k.cluster, struct_pack(far := list_distance(CAST(c.neutral_vector AS FLOAT[]), k.centroid), cluster := k.cluster))
+    AS cluster
+FROM captions AS c
+CROSS JOIN caption_clusters_centroids AS k
+WHERE c.neutral_vector IS NOT NULL
+GROUP BY c.caption_id, c.image_id;
+REFRESH caption_clusters_set;
+
+-- step words: what marks every cluster: words by log-odds against the others, and topics (LDA)
+CREATE MATERIALIZED VIEW IF NOT EXISTS caption_clusters_words WITH (key = 'cluster') AS
+WITH stop AS (
+  SELECT list(DISTINCT term ORDER BY term) AS terms FROM lists.stop_words
+),
+marks AS (
+  SELECT part AS cluster, list(word ORDER BY place) AS words
+  FROM distinctive_words(
+    (
+      SELECT s.cluster AS part, c.neutral AS text
+      FROM caption_clusters_set AS s
+      JOIN captions AS c ON c.caption_id = s.caption_id
+    ),
+    prior := $prior, top := $words, min_count := $min_count
+  )
+  GROUP BY part
+),
+said AS (
+  SELECT
+    s.cluster,
+    count(*) AS captions,
+    count(DISTINCT s.image_id) AS images,
+    list(c.neutral ORDER BY s.caption_id) AS neutral
+  FROM caption_clusters_set AS s
+  JOIN captions AS c ON c.caption_id = s.caption_id
+  GROUP BY s.cluster
+)
+SELECT
+  s.cluster,
+  s.captions,
+  s.images,
+  m.words,
+  lda(s.neutral, o.terms, topics := $topics, top := $words, seed := $seed) AS topics
+FROM said AS s
+CROSS JOIN stop AS o
+LEFT JOIN marks AS m ON m.cluster = s.cluster;
+REFRESH caption_clusters_words;
+
+-- step map: a sample of captions on a map (t-SNE)
+CREATE MATERIALIZED VIEW IF NOT EXISTS caption_clusters_map WITH (key = 'caption_id') AS
+WITH chosen AS (
+  SELECT s.caption_id, s.image_id, s.cluster, c.neutral_vector
+  FROM caption_clusters_set AS s
+  JOIN captions AS c ON c.caption_id = s.caption_id
+  ORDER BY md5_number_lower(concat('map:', $seed, ':', s.caption_id)), s.caption_id
+  LIMIT $map_sample
+),
+placed AS (
+  SELECT
+    unnest(list(caption_id ORDER BY caption_id)) AS caption_id,
+    unnest(tsne(list(neutral_vector ORDER BY caption_id), seed := $seed)) AS place
+  FROM chosen
+)
+SELECT c.caption_id, c.image_id, c.cluster, p.place.x AS x, p.place.y AS y
+FROM chosen AS c
+JOIN placed AS p ON p.caption_id = c.caption_id;
+REFRESH caption_clusters_map;
+
+-- step found: in which clusters labels are over-represented
+SELECT r.cluster, r.label, w.words, r.count, r.n, r.share, r.difference, r.low, r.high, r.suppressed
+FROM cluster_representation(caption_clusters_set, $groups, $min_count) AS r
+JOIN caption_clusters_words AS w ON w.cluster = r.cluster
+ORDER BY r.label, r.difference DESC NULLS LAST, r.cluster;

@@ -1,0 +1,262 @@
+-- coco_counterfactuals: Pairs of pictures and captions that differ in one noun: COCO-Counterfactuals.
+--
+-- Every noun of a caption is masked in turn; a masked language model says what else could stand there; what is a noun and
+-- leaves the meaning near, but not too near, is kept; of a caption's candidates the likeliest sentence wins. Then a diffusion
+-- model draws both captions from the same noise, many times, sharing its cross-attention for a random part of the steps.
+-- Pairs whose pictures fit their captions and each other are kept, and of each caption the one whose change of picture
+-- follows the change of words best (CLIP_dir). Pictures that a classifier flags are not.
+--
+-- All that is needed are captions. What is dropped stands in coco_counterfactuals_skipped with the reason, rows on which a
+-- model failed in meta.errors. The caption stage (--until captions) needs no diffusion.
+--
+-- The published caption pairs are read by: counterbalance ingest LAKE captions.jsonl --format counterfactuals.
+--
+-- source: Le et al., COCO-Counterfactuals: Automatically Constructed Counterfactual Examples for Image-Text Pairs (2023)
+-- param tagger varchar = 'textblob' : how nouns are found; 'nltk' and 'spacy:en_core_web_sm' where they are installed
+-- param masked varchar = 'FacebookAI/roberta-base' : model of fill_mask
+-- param top integer = 10 : candidates a noun
+-- param sentences varchar = 'sentence-transformers/all-MiniLM-L6-v2' : model of sentence_similarity
+-- param least_similar double = 0.8 : candidates are more alike than this
+-- param most_similar double = 0.91 : and at most so alike
+-- param likely varchar = 'openai-community/gpt2' : model of perplexity
+-- param diffusion varchar = 'CompVis/stable-diffusion-v1-4' : model of prompt_to_prompt
+-- param pictures integer = 100 : pairs of pictures that are drawn for a pair of captions
+-- param least_share double = 0.1 : least share of the steps with shared attention
+-- param most_share double = 0.9 : largest share
+-- param guidance double = 7.5 : classifier-free guidance
+-- param steps integer = 50 : denoising steps
+-- param size integer = 512 : pixels of a side
+-- param seed integer = 0 : another seed, other shares and other noise
+-- param clip varchar = 'ViT-B-32/laion2b_s34b_b79k' : model of embed_image and embed_text
+-- param text_fit double = 0.2 : least cosine of a picture and its caption
+-- param image_fit double = 0.7 : least cosine of the two pictures
+-- param nsfw_model varchar = 'Falconsai/nsfw_image_detection' : model of nsfw_score
+-- param nsfw double = 0.5 : pairs with a picture of this score or more are dropped
+
+-- step nouns: find the nouns of every caption
+ALTER TABLE captions ADD COLUMN IF NOT EXISTS nouns AS (nouns(text, tagger := $tagger));
+REFRESH captions.nouns;
+
+-- step substitutes: what else could stand in the place of each noun
+CREATE MATERIALIZED VIEW IF NOT EXISTS coco_counterfactuals_masks WITH (key = 'mask_id') AS
+WITH found AS (
+  SELECT caption_id, image_id, text, unnest(nouns) AS noun FROM captions
+)
+SELECT
+  CAST(md5_number_lower(concat(caption_id, ':', noun.position)) >> 1 AS BIGINT) AS mask_id,
+  caption_id,
+  image_id,
+  text,
+  noun.word AS word,
+  noun.position AS position,
+  substr(text, 1, noun.start) AS before,
+  substr(text, struct_extract(noun, 'end') + 1) AS behind
+FROM found;
+REFRESH coco_counterfactuals_masks;
+ALTER TABLE coco_counterfactuals_masks ADD COLUMN IF NOT EXISTS substitutes AS (
+  fill_mask(text, position, $top, model := $masked)
+);
+REFRESH coco_counterfactuals_masks.substitutes;
+
+-- step candidates: the changed captions, whether the substitute is a noun, and how alike the captions are
+CREATE MATERIALIZED VIEW IF NOT EXISTS coco_counterfactuals_candidates WITH (key = 'candidate_id') AS
+WITH filled AS (
+  SELECT mask_id, caption_id, image_id, text, word, position, before, behind, unnest(substitutes) AS substitute
+  FROM coco_counterfactuals_masks
+)
+SELECT
+  CAST(md5_number_lower(concat(mask_id, ':', substitute.token)) >> 1 AS BIGINT) AS candidate_id,
+  caption_id,
+  image_id,
+  text AS original,
+  concat(before, substitute.token, behind) AS counterfactual,
+  word,
+  substitute.token AS substitute,
+  position,
+  substitute.score AS mask_score
+FROM filled
+WHERE lower(substitute.token) <> lower(word);
+REFRESH coco_counterfactuals_candidates;
+ALTER TABLE coco_counterfactuals_candidates ADD COLUMN IF NOT EXISTS nouns AS (nouns(counterfactual, tagger := $tagger));
+ALTER TABLE coco_counterfactuals_candidates ADD COLUMN IF NOT EXISTS similarity AS (
+  sentence_similarity(original, counterfactual, model := $sentences)
+);
+REFRESH coco_counterfactuals_candidates.nouns, coco_counterfactuals_candidates.similarity;
+
+-- step likely: how likely a language model finds those that are nouns and alike enough
+CREATE MATERIALIZED VIEW IF NOT EXISTS coco_counterfactuals_likely WITH (key = 'candidate_id') AS
+WITH tagged AS (
+  SELECT candidate_id, position, unnest(nouns) AS noun FROM coco_counterfactuals_candidates
+),
+nouns AS (
+  SELECT candidate_id FROM tagged WHERE noun.position = position
+)
+SELECT
+  c.candidate_id,
+  c.caption_id,
+  c.image_id,
+  c.original,
+  c.counterfactual,
+  c.word,
+  c.substitute,
+  c.position,
+  c.similarity
+FROM coco_counterfactuals_candidates AS c
+JOIN nouns AS n ON n.candidate_id = c.candidate_id
+WHERE c.similarity > $least_similar AND c.similarity <= $most_similar;
+REFRESH coco_counterfactuals_likely;
+ALTER TABLE coco_counterfactuals_likely ADD COLUMN IF NOT EXISTS perplexity AS (perplexity(counterfactual, model := $likely));
+REFRESH coco_counterfactuals_likely.perplexity;
+
+-- step captions: of every caption the likeliest of its changed ones
+CREATE MATERIALIZED VIEW IF NOT EXISTS coco_counterfactuals_captions WITH (key = 'caption_id') AS
+WITH ranked AS (
+  SELECT *, row_number() OVER (PARTITION BY caption_id ORDER BY perplexity, candidate_id) AS place
+  FROM coco_counterfactuals_likely
+  WHERE perplexity IS NOT NULL
+)
+SELECT caption_id, image_id, original, counterfactual, word, substitute, position, similarity, perplexity
+FROM ranked
+WHERE place = 1;
+REFRESH coco_counterfactuals_captions;
+
+-- step pictures: draw both captions from the same noise, many times
+CREATE MATERIALIZED VIEW IF NOT EXISTS coco_counterfactuals_requests WITH (key = 'edit_id') AS
+WITH drawn AS (
+  SELECT
+    caption_id,
+    image_id,
+    original,
+    counterfactual,
+    unnest(range(1, $pictures + 1)) AS number
+  FROM coco_counterfactuals_captions
+)
+SELECT
+  CAST(md5_number_lower(concat(caption_id, ':', counterfactual, ':', number)) >> 1 AS BIGINT) AS edit_id,
+  caption_id,
+  image_id,
+  'counterfactual' AS label,
+  original,
+  counterfactual AS prompt,
+  $least_share + ($most_share - $least_share)
+    * (CAST(md5_number_lower(concat('share:', $seed, ':', caption_id, ':', number)) >> 11 AS DOUBLE) / 9007199254740992) AS p,
+  CAST($guidance AS DOUBLE) AS guidance,
+  CAST(md5_number_lower(concat('noise:', $seed, ':', caption_id, ':', number)) >> 1 AS BIGINT) AS seed
+FROM drawn;
+REFRESH coco_counterfactuals_requests;
+ALTER TABLE coco_counterfactuals_requests ADD COLUMN IF NOT EXISTS edited AS (
+  prompt_to_prompt(original, prompt, p, guidance, $steps, seed, model := $diffusion, size := $size)
+);
+REFRESH coco_counterfactuals_requests.edited;
+
+-- step scores: vectors of pictures and captions, CLIP_dir, and how unsafe a classifier finds the pictures
+ALTER TABLE coco_counterfactuals_requests ADD COLUMN IF NOT EXISTS image_a AS (
+  embed_image(struct_extract(edited, 'image_a'), $clip)
+);
+ALTER TABLE coco_counterfactuals_requests ADD COLUMN IF NOT EXISTS image_b AS (
+  embed_image(struct_extract(edited, 'image_b'), $clip)
+);
+ALTER TABLE coco_counterfactuals_requests ADD COLUMN IF NOT EXISTS text_a AS (embed_text(original, $clip));
+ALTER TABLE coco_counterfactuals_requests ADD COLUMN IF NOT EXISTS text_b AS (embed_text(prompt, $clip));
+ALTER TABLE coco_counterfactuals_requests ADD COLUMN IF NOT EXISTS direction AS (
+  clip_direction(image_a, image_b, text_a, text_b)
+);
+ALTER TABLE coco_counterfactuals_requests ADD COLUMN IF NOT EXISTS nsfw_a AS (
+  nsfw_score(struct_extract(edited, 'image_a'), model := $nsfw_model)
+);
+ALTER TABLE coco_counterfactuals_requests ADD COLUMN IF NOT EXISTS nsfw_b AS (
+  nsfw_score(struct_extract(edited, 'image_b'), model := $nsfw_model)
+);
+REFRESH coco_counterfactuals_requests;
+
+-- step pairs: of every caption the pair with the highest CLIP_dir among those that fit, with its scores
+CREATE MATERIALIZED VIEW IF NOT EXISTS coco_counterfactuals_scores WITH (key = 'edit_id') AS
+SELECT
+  edit_id,
+  caption_id,
+  image_id,
+  p,
+  seed,
+  array_inner_product(image_a, text_a) AS fit_a,
+  array_inner_product(image_b, text_b) AS fit_b,
+  array_inner_product(image_a, image_b) AS fit_images,
+  direction,
+  CASE WHEN nsfw_a IS NOT NULL AND nsfw_b IS NOT NULL THEN greatest(nsfw_a, nsfw_b) END AS nsfw -- of both, or unknown
+FROM coco_counterfactuals_requests
+WHERE direction IS NOT NULL;
+CREATE MATERIALIZED VIEW IF NOT EXISTS coco_counterfactuals_pairs WITH (key = 'caption_id') AS
+WITH ranked AS (
+  SELECT *, row_number() OVER (PARTITION BY caption_id ORDER BY direction DESC, edit_id) AS place
+  FROM coco_counterfactuals_scores
+  WHERE fit_a >= $text_fit AND fit_b >= $text_fit AND fit_images >= $image_fit AND nsfw < $nsfw
+)
+SELECT edit_id, caption_id, image_id, p, seed, fit_a, fit_b, fit_images, direction, nsfw
+FROM ranked
+WHERE place = 1;
+REFRESH coco_counterfactuals_scores, coco_counterfactuals_pairs;
+
+-- step set: the chosen pictures with their captions, a row a picture, and what was skipped and why
+CREATE MATERIALIZED VIEW IF NOT EXISTS coco_counterfactuals_set WITH (key = 'edit_id') AS
+WITH chosen AS (
+  SELECT r.edit_id AS pair_id, r.caption_id, r.image_id, r.original, r.prompt, r.edited
+  FROM coco_counterfactuals_requests AS r
+  JOIN coco_counterfactuals_pairs AS p ON p.edit_id = r.edit_id
+)
+SELECT
+  CAST(md5_number_lower(concat(pair_id, ':original')) >> 1 AS BIGINT) AS edit_id,
+  pair_id,
+  caption_id,
+  image_id,
+  'original' AS label,
+  struct_extract(edited, 'image_a') AS image,
+  original AS text
+FROM chosen
+UNION ALL
+SELECT
+  CAST(md5_number_lower(concat(pair_id, ':counterfactual')) >> 1 AS BIGINT) AS edit_id,
+  pair_id,
+  caption_id,
+  image_id,
+  'counterfactual' AS label,
+  struct_extract(edited, 'image_b') AS image,
+  prompt AS text
+FROM chosen;
+CREATE MATERIALIZED VIEW IF NOT EXISTS coco_counterfactuals_skipped WITH (key = 'caption_id') AS
+WITH reached AS (
+  SELECT caption_id, 1 AS stage FROM coco_counterfactuals_masks
+  UNION ALL
+  SELECT caption_id, 2 AS stage FROM coco_counterfactuals_candidates
+  UNION ALL
+  SELECT caption_id, 3 AS stage FROM coco_counterfactuals_captions
+  UNION ALL
+  SELECT caption_id, 4 AS stage FROM coco_counterfactuals_scores
+  UNION ALL
+  SELECT caption_id, 5 AS stage
+  FROM coco_counterfactuals_scores
+  WHERE fit_a >= $text_fit AND fit_b >= $text_fit AND fit_images >= $image_fit
+  UNION ALL
+  SELECT caption_id, 6 AS stage FROM coco_counterfactuals_pairs
+),
+furthest AS (
+  SELECT caption_id, max(stage) AS stage FROM reached GROUP BY caption_id
+)
+SELECT
+  c.caption_id,
+  c.image_id,
+  CASE coalesce(f.stage, 0)
+    WHEN 0 THEN 'no noun'
+    WHEN 1 THEN 'no substitute'
+    WHEN 2 THEN 'no substitute that is a noun and alike enough'
+    WHEN 3 THEN 'no pictures'
+    WHEN 4 THEN 'no pictures that fit captions and each other'
+    ELSE 'pictures flagged as unsafe'
+  END AS reason
+FROM captions AS c
+LEFT JOIN furthest AS f ON f.caption_id = c.caption_id
+WHERE coalesce(f.stage, 0) < 6;
+REFRESH coco_counterfactuals_set, coco_counterfactuals_skipped;
+
+-- step counts: what came of the captions
+SELECT reason, count(*) AS captions FROM coco_counterfactuals_skipped GROUP BY reason
+UNION ALL
+SELECT 'kept' AS reason, count(*) AS captions FROM coco_counterfactuals_pairs;

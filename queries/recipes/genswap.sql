@@ -1,0 +1,141 @@
+-- genswap: A baseline contrast set: the face of every picture of one person exchanged for a face of each gender.
+--
+-- Pictures with one face and one clear label get, for each label, the face of another picture of that label, drawn with a seed,
+-- so that no picture of the set is untouched. Nothing is filtered. Captions are swapped to match. What else tells the gender
+-- (hair, clothes, body) stays as it was, which is what the baseline is for.
+--
+-- Faces are boxes of category 'face' in detections; where there are none, give any boxes, such as the upper third of those of
+-- people: --param faces="(SELECT detection_id, image_id, x, y, width, height / 3 AS height FROM detections WHERE …)".
+-- Views: genswap_set, genswap_skipped (why an image is not in it).
+--
+-- source: Smith et al., Balancing the Picture (GenSynth, 2023), baseline GenSwap
+-- param groups relation = caption_gender_gensynth : group relation (image_id, label) of the images
+-- param faces relation = (SELECT detection_id, image_id, x, y, width, height FROM detections WHERE category = 'face') : (detection_id, image_id, x, y, width, height), boxes of faces
+-- param texts relation = captions : (caption_id, image_id, text), captions of the images
+-- param min_side double = 16 : shortest side of a face's box, in pixels
+-- param seed integer = 0 : another seed, other faces
+
+-- step requests: pictures with one face and one clear label; for each a face of another one of each label
+CREATE MATERIALIZED VIEW IF NOT EXISTS genswap_boxes WITH (key = 'image_id') AS
+SELECT
+  image_id,
+  count(*) AS faces,
+  min(detection_id) AS detection_id,
+  min(x) AS x,
+  min(y) AS y,
+  min(width) AS width,
+  min(height) AS height
+FROM $faces AS f
+GROUP BY image_id;
+CREATE MATERIALIZED VIEW IF NOT EXISTS genswap_sources WITH (key = 'image_id') AS
+SELECT
+  i.image_id,
+  g.label,
+  b.x,
+  b.y,
+  b.width,
+  b.height,
+  crop(i.image, b.x, b.y, b.width, b.height) AS face,
+  list_first([i.image]) AS image
+FROM images AS i
+JOIN genswap_boxes AS b ON b.image_id = i.image_id
+JOIN $groups AS g ON g.image_id = i.image_id
+WHERE b.faces = 1
+  AND least(b.width, b.height) >= $min_side
+  AND g.label NOT IN ('mixed', 'unclear', 'undefined')
+  AND list_first([i.image]) IS NOT NULL;
+CREATE MATERIALIZED VIEW IF NOT EXISTS genswap_requests WITH (key = 'edit_id') AS
+WITH lots AS (
+  SELECT image_id, label, md5(concat($seed, ':', image_id)) AS lot FROM genswap_sources
+),
+wanted AS (
+  SELECT l.image_id, w.label, l.lot, CASE WHEN l.label = w.label THEN l.lot END AS face
+  FROM lots AS l
+  CROSS JOIN (SELECT DISTINCT label FROM lots) AS w
+),
+drawn AS ( -- the next face on a ring of digests, so that another picture changes few draws
+  SELECT
+    image_id,
+    label,
+    coalesce(
+      min(face) OVER (PARTITION BY label ORDER BY lot ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING),
+      min(face) OVER (PARTITION BY label)
+    ) AS face
+  FROM wanted
+)
+SELECT
+  CAST(md5_number_lower(concat($seed, ':', d.image_id, ':', d.label)) >> 1 AS BIGINT) AS edit_id,
+  d.image_id,
+  d.label,
+  o.image_id AS face_of,
+  s.x,
+  s.y,
+  s.width,
+  s.height,
+  list_first([s.image]) AS image,
+  list_first([f.face]) AS face
+FROM drawn AS d
+JOIN genswap_sources AS s ON s.image_id = d.image_id
+JOIN lots AS o ON o.lot = d.face AND o.image_id <> d.image_id
+JOIN genswap_sources AS f ON f.image_id = o.image_id;
+REFRESH genswap_boxes, genswap_sources, genswap_requests;
+
+-- step swap: put the faces in
+ALTER TABLE genswap_requests ADD COLUMN IF NOT EXISTS edited AS (swap_face(image, x, y, width, height, face));
+REFRESH genswap_requests.edited;
+
+-- step choose: pictures with a face of each label, with captions swapped to match
+CREATE MATERIALIZED VIEW IF NOT EXISTS genswap_set WITH (key = 'edit_id') AS
+WITH complete AS (
+  SELECT image_id
+  FROM genswap_requests
+  WHERE list_first([edited]) IS NOT NULL
+  GROUP BY image_id
+  HAVING count(*) = (SELECT count(DISTINCT label) FROM genswap_sources)
+),
+first_texts AS ( -- captions with a gendered word first
+  SELECT image_id, text, row_number() OVER (PARTITION BY image_id ORDER BY gender_label(text) IS NULL, caption_id) AS place
+  FROM $texts
+  WHERE text IS NOT NULL
+)
+SELECT
+  r.edit_id,
+  r.image_id,
+  r.label,
+  r.face_of,
+  r.x,
+  r.y,
+  r.width,
+  r.height,
+  list_first([r.edited]) AS image,
+  CASE r.label
+    WHEN 'male' THEN swap_gender(t.text, 'male')
+    WHEN 'female' THEN swap_gender(t.text, 'female')
+    ELSE t.text
+  END AS text
+FROM genswap_requests AS r
+JOIN complete AS c ON c.image_id = r.image_id
+LEFT JOIN first_texts AS t ON t.image_id = r.image_id AND t.place = 1;
+CREATE MATERIALIZED VIEW IF NOT EXISTS genswap_skipped WITH (key = 'image_id') AS
+SELECT
+  i.image_id,
+  CASE
+    WHEN b.faces IS NULL THEN 'no face'
+    WHEN b.faces > 1 THEN 'several faces'
+    WHEN g.label IS NULL OR g.label IN ('mixed', 'unclear', 'undefined') THEN 'no clear label'
+    WHEN least(b.width, b.height) < $min_side THEN 'tiny box'
+    WHEN s.image_id IS NULL THEN 'no picture'
+    ELSE 'no other face, or no edit: see meta.errors'
+  END AS reason
+FROM images AS i
+LEFT JOIN genswap_boxes AS b ON b.image_id = i.image_id
+LEFT JOIN $groups AS g ON g.image_id = i.image_id
+LEFT JOIN genswap_sources AS s ON s.image_id = i.image_id
+WHERE i.image_id NOT IN (SELECT image_id FROM genswap_set);
+REFRESH genswap_set, genswap_skipped;
+
+-- step skipped: why images are not in the set
+SELECT reason, count(*) AS images FROM genswap_skipped GROUP BY reason ORDER BY images DESC, reason;
+
+-- step made: how many there are of each label
+SELECT label, count(*) AS images, count(text) AS texts FROM genswap_set GROUP BY label ORDER BY label;

@@ -1,0 +1,255 @@
+-- gensynth: A contrast set: every picture of one person once with each gender, edited by instruction, filtered by neighbours.
+--
+-- Images with one person and one clear label become requests: every instruction, for every gender, at every guidance. The crop
+-- of the person is edited and pasted back, the rest of the picture stays as it was. An edit is kept that looks real among its
+-- nearest neighbours and stands near the gender it was to show (knn_filter); an image is kept that has one of each gender, one
+-- is chosen of each with a seed, and captions are swapped to match. Labels of the set are what edits were to show.
+--
+-- All that is needed are images with their pictures (--store-images), captions and boxes of people (category 'person'), such
+-- as COCO's; or detections of another table: (detection_id, image_id, category, x, y, width, height, is_crowd). More sources,
+-- instructions or guidances cost their own edits only. Edits that are flagged as nudity are not chosen. Views: gensynth_set and gensynth_captions, gensynth_deciles (edits by
+-- p_real, to look at what the threshold lets pass), gensynth_skipped (why an image is not in the set).
+--
+-- Defaults are the paper's where it gives them: guidance and thresholds for CLIP. For its DINO rule: embedder a model of that
+-- kind, k_r=5000, tau_r=0.0002, tau_g=0.4. Steps and image_guidance are those of InstructPix2Pix's own code. The instructions
+-- are a list of our own in the manner of its Table 6; another list has columns (term, class, template).
+--
+-- source: Smith et al., Balancing the Picture: Debiasing Vision-Language Datasets with Synthetic Contrast Sets (2023)
+-- param groups relation = caption_gender_gensynth : group relation (image_id, label) of the images
+-- param detections relation = detections : (detection_id, image_id, category, x, y, width, height, is_crowd), boxes of people among them
+-- param texts relation = captions : (caption_id, image_id, text), captions of the images
+-- param templates relation = lists.edit_instructions : (term, class, template): instruction, the label it asks for, its form
+-- param min_side double = 30 : shortest side of a person's box, in pixels
+-- param guidance double[] = [9.5, 15] : scales of guidance by the instruction
+-- param image_guidance double = 1.5 : scale of guidance by the picture
+-- param steps integer = 100 : steps of diffusion
+-- param seed integer = 0 : another seed, other noise and another choice
+-- param editor varchar = 'timbrooks/instruct-pix2pix' : model of instruct_pix2pix
+-- param size integer = 512 : side of the edited crop, in pixels
+-- param embedder varchar = 'ViT-B-32/laion2b_s34b_b79k' : model of embed_image
+-- param k_r integer = 50 : neighbours that p_real is of
+-- param k_g integer = 50 : neighbours that p_group is of
+-- param tau_r double = 0.08 : p_real must be above
+-- param tau_g double = 0.5 : p_group must be above
+-- param metric varchar = 'cosine' : one of 'cosine', 'l2'; see knn_filter
+-- param nsfw_model varchar = 'Falconsai/nsfw_image_detection' : model of nsfw_score
+-- param max_nsfw double = 0.5 : edits with this score or a higher one, and those without one, are never chosen
+-- param leave_out varchar = 'self' : one of 'self', 'source', 'none'; see knn_filter
+
+-- step requests: images with one person, one clear label and a large enough box; for each every instruction at every guidance
+CREATE MATERIALIZED VIEW IF NOT EXISTS gensynth_people WITH (key = 'image_id') AS
+SELECT
+  image_id,
+  count(*) + count(CASE WHEN is_crowd THEN 1 END) AS people,
+  min(detection_id) AS detection_id,
+  min(x) AS x,
+  min(y) AS y,
+  min(width) AS width,
+  min(height) AS height
+FROM $detections
+WHERE category = 'person'
+GROUP BY image_id;
+CREATE MATERIALIZED VIEW IF NOT EXISTS gensynth_sources WITH (key = 'image_id') AS
+SELECT
+  i.image_id,
+  p.detection_id,
+  g.label,
+  p.x,
+  p.y,
+  p.width,
+  p.height,
+  list_first([i.image]) AS image -- the bytes as they are: only what a function is given is read
+FROM images AS i
+JOIN gensynth_people AS p ON p.image_id = i.image_id
+JOIN $groups AS g ON g.image_id = i.image_id
+WHERE p.people = 1
+  AND least(p.width, p.height) >= $min_side
+  AND g.label IN (SELECT class FROM $templates)
+  AND list_first([i.image]) IS NOT NULL;
+CREATE MATERIALIZED VIEW IF NOT EXISTS gensynth_requests WITH (key = 'edit_id') AS
+WITH scales AS (
+  SELECT CAST(unnest($guidance) AS DOUBLE) AS guidance
+),
+wanted AS (
+  SELECT
+    s.image_id,
+    s.x,
+    s.y,
+    s.width,
+    s.height,
+    list_first([s.image]) AS image,
+    t.term AS prompt,
+    t.class AS label,
+    t.template,
+    c.guidance,
+    concat($seed, ':', s.image_id, ':', t.class, ':', t.term, ':', c.guidance) AS lot
+  FROM gensynth_sources AS s
+  CROSS JOIN $templates AS t
+  CROSS JOIN scales AS c
+)
+SELECT
+  CAST(md5_number_lower(lot) >> 1 AS BIGINT) AS edit_id,
+  image_id,
+  label,
+  prompt,
+  template,
+  guidance,
+  CAST(md5_number_lower(concat('noise:', lot)) >> 1 AS BIGINT) AS seed,
+  x,
+  y,
+  width,
+  height,
+  image
+FROM wanted;
+REFRESH gensynth_people, gensynth_sources, gensynth_requests;
+
+-- step edit: edit the crop of the person and paste it back
+ALTER TABLE gensynth_requests ADD COLUMN IF NOT EXISTS edited AS (
+  instruct_pix2pix(
+    image, x, y, width, height, prompt, guidance, $image_guidance, $steps, seed, model := $editor, size := $size
+  )
+);
+REFRESH gensynth_requests.edited;
+
+-- step embed: real and edited boxes as vectors
+ALTER TABLE gensynth_sources ADD COLUMN IF NOT EXISTS embedding AS (
+  embed_image(crop(image, x, y, width, height), $embedder)
+);
+ALTER TABLE gensynth_requests ADD COLUMN IF NOT EXISTS embedding AS (
+  embed_image(crop(edited, x, y, width, height), $embedder)
+);
+REFRESH gensynth_sources.embedding, gensynth_requests.embedding;
+
+-- step flag: whether edits show nudity
+ALTER TABLE gensynth_requests ADD COLUMN IF NOT EXISTS nsfw AS (nsfw_score(edited, $nsfw_model));
+REFRESH gensynth_requests.nsfw;
+
+-- step filter: which edits look real and show the gender they were to show
+CREATE MATERIALIZED VIEW IF NOT EXISTS gensynth_filter WITH (key = 'edit_id') AS
+SELECT edit_id, image_id, label, neighbours, p_real, p_group, accepted
+FROM knn_filter(
+  real := gensynth_sources, edited := gensynth_requests, k_r := $k_r, k_g := $k_g, tau_r := $tau_r, tau_g := $tau_g,
+  metric := $metric, leave_out := $leave_out
+);
+REFRESH gensynth_filter;
+
+-- step choose: one edit of each gender where each has an accepted one, with captions swapped to match
+CREATE MATERIALIZED VIEW IF NOT EXISTS gensynth_chosen WITH (key = 'edit_id') AS
+WITH ranked AS (
+  SELECT
+    edit_id,
+    image_id,
+    label,
+    p_real,
+    p_group,
+    row_number() OVER (PARTITION BY image_id, label ORDER BY md5(concat($seed, ':', edit_id)), edit_id) AS place
+  FROM gensynth_filter
+  WHERE accepted AND edit_id IN (SELECT edit_id FROM gensynth_requests WHERE nsfw < $max_nsfw)
+),
+complete AS (
+  SELECT image_id
+  FROM ranked
+  WHERE place = 1
+  GROUP BY image_id
+  HAVING count(*) = (SELECT count(DISTINCT class) FROM $templates)
+)
+SELECT r.edit_id, r.image_id, r.label, r.p_real, r.p_group
+FROM ranked AS r
+JOIN complete AS c ON c.image_id = r.image_id
+WHERE r.place = 1;
+CREATE MATERIALIZED VIEW IF NOT EXISTS gensynth_captions WITH (key = 'edit_id, caption_id') AS
+SELECT
+  c.edit_id,
+  t.caption_id,
+  c.image_id,
+  c.label,
+  CASE c.label
+    WHEN 'male' THEN swap_gender(t.text, 'male')
+    WHEN 'female' THEN swap_gender(t.text, 'female')
+    ELSE t.text
+  END AS text,
+  row_number() OVER (
+    PARTITION BY c.edit_id ORDER BY gender_label(t.text) IS NULL, t.caption_id
+  ) AS place -- captions with a gendered word first
+FROM gensynth_chosen AS c
+JOIN $texts AS t ON t.image_id = c.image_id
+WHERE t.text IS NOT NULL;
+CREATE MATERIALIZED VIEW IF NOT EXISTS gensynth_set WITH (key = 'edit_id') AS
+SELECT
+  c.edit_id,
+  c.image_id,
+  c.label,
+  r.prompt,
+  r.template,
+  r.guidance,
+  r.seed,
+  r.nsfw,
+  c.p_real,
+  c.p_group,
+  r.x,
+  r.y,
+  r.width,
+  r.height,
+  list_first([r.edited]) AS image,
+  t.text
+FROM gensynth_chosen AS c
+JOIN gensynth_requests AS r ON r.edit_id = c.edit_id
+LEFT JOIN gensynth_captions AS t ON t.edit_id = c.edit_id AND t.place = 1;
+CREATE MATERIALIZED VIEW IF NOT EXISTS gensynth_deciles WITH (key = 'edit_id') AS
+SELECT
+  edit_id,
+  image_id,
+  label,
+  p_real,
+  p_group,
+  accepted,
+  ntile(10) OVER (ORDER BY p_real, edit_id) AS decile
+FROM gensynth_filter
+WHERE p_real IS NOT NULL;
+CREATE MATERIALIZED VIEW IF NOT EXISTS gensynth_skipped WITH (key = 'image_id') AS
+WITH edits AS (
+  SELECT
+    r.image_id,
+    count(CASE WHEN r.embedding IS NOT NULL THEN 1 END) AS made,
+    count(DISTINCT CASE WHEN f.accepted THEN r.label END) AS accepted,
+    count(DISTINCT CASE WHEN f.accepted AND r.nsfw < $max_nsfw THEN r.label END) AS kept
+  FROM gensynth_requests AS r
+  LEFT JOIN gensynth_filter AS f ON f.edit_id = r.edit_id
+  GROUP BY r.image_id
+)
+SELECT
+  i.image_id,
+  CASE
+    WHEN p.people IS NULL THEN 'no person'
+    WHEN p.people > 1 THEN 'several people'
+    WHEN g.label IS NULL OR g.label NOT IN (SELECT class FROM $templates) THEN 'no clear label'
+    WHEN least(p.width, p.height) < $min_side THEN 'tiny box'
+    WHEN e.image_id IS NULL THEN 'no picture'
+    WHEN e.made = 0 THEN 'no edit: see meta.errors'
+    WHEN e.accepted = 0 THEN 'no edit accepted'
+    WHEN e.kept < e.accepted THEN 'accepted edits of a label are flagged as nudity'
+    ELSE 'no edit accepted of one label'
+  END AS reason
+FROM images AS i
+LEFT JOIN gensynth_people AS p ON p.image_id = i.image_id
+LEFT JOIN $groups AS g ON g.image_id = i.image_id
+LEFT JOIN edits AS e ON e.image_id = i.image_id
+WHERE i.image_id NOT IN (SELECT image_id FROM gensynth_chosen);
+REFRESH gensynth_chosen, gensynth_captions, gensynth_set, gensynth_deciles, gensynth_skipped;
+
+-- step deciles: edits in ten parts by the share of real neighbours; gensynth_deciles tells them to look at
+SELECT
+  decile,
+  count(*) AS edits,
+  min(p_real) AS low,
+  max(p_real) AS high,
+  count(CASE WHEN accepted THEN 1 END) AS accepted
+FROM gensynth_deciles
+GROUP BY decile
+ORDER BY decile;
+
+-- step skipped: why images are not in the set
+SELECT reason, count(*) AS images FROM gensynth_skipped GROUP BY reason ORDER BY images DESC, reason;
+
+-- step made: how many there are of each label
+SELECT label, count(*) AS images, count(text) AS texts FROM gensynth_set GROUP BY label ORDER BY label;

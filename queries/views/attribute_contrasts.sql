@@ -1,0 +1,107 @@
+-- attribute_contrasts: How often images of a label have an attribute, against images of the other labels: counts and rates.
+--
+-- A row an attribute and clear label, what spurious_correlations ranks: count of the n_label images of the label have the
+-- attribute, rest_count of the n - n_label others; n_concept is the sum of both. Attributes with a scope are compared among
+-- the images that have any attribute of the same kind and scope. With two labels only the row of the label that has the
+-- attribute more often. What spurious_correlations leaves out is left out; pairs is the number of rows with it.
+--
+-- source: counts of spurious_correlations
+-- param groups relation = caption_gender : group relation (image_id, label)
+-- param attributes relation = known_attributes : (image_id, kind, attribute, scope); see known_attributes
+-- param min_count integer = 10 : attributes of fewer images are left out
+WITH members AS (
+  SELECT DISTINCT g.image_id, g.label
+  FROM groups AS g
+  JOIN group_sizes(groups, $min_count) AS s ON s.label = g.label AND s.used
+),
+found AS (
+  SELECT DISTINCT a.image_id, a.kind, a.attribute, a.scope
+  FROM attributes AS a
+  JOIN (SELECT DISTINCT image_id FROM members) AS m ON m.image_id = a.image_id
+  WHERE a.attribute IS NOT NULL
+),
+scoped AS (
+  SELECT DISTINCT image_id, kind, scope FROM found WHERE scope <> ''
+),
+-- how many images of each label an attribute is compared among
+label_n AS (
+  SELECT s.kind, s.scope, m.label, count(*) AS n_label
+  FROM scoped AS s
+  JOIN members AS m ON m.image_id = s.image_id
+  GROUP BY s.kind, s.scope, m.label
+),
+whole_n AS (
+  SELECT label, count(*) AS n_label FROM members GROUP BY label
+),
+image_n AS (
+  SELECT kind, scope, count(*) AS n FROM scoped GROUP BY kind, scope
+),
+concept_n AS (
+  SELECT kind, attribute, scope, count(*) AS n_concept
+  FROM found
+  GROUP BY kind, attribute, scope
+  HAVING count(*) >= greatest($min_count, 1)
+),
+counts AS (
+  SELECT f.kind, f.attribute, f.scope, m.label, count(*) AS count
+  FROM found AS f
+  JOIN members AS m ON m.image_id = f.image_id
+  GROUP BY f.kind, f.attribute, f.scope, m.label
+),
+cells AS (
+  SELECT
+    c.kind,
+    c.attribute,
+    c.scope,
+    w.label,
+    c.n_concept,
+    coalesce(p.count, 0) AS count,
+    CASE c.scope WHEN '' THEN w.n_label ELSE coalesce(l.n_label, 0) END AS n_label,
+    CASE c.scope WHEN '' THEN a.n ELSE i.n END AS n,
+    count(*) OVER (PARTITION BY c.kind, c.attribute, c.scope) AS labels
+  FROM concept_n AS c
+  CROSS JOIN whole_n AS w
+  CROSS JOIN (SELECT count(DISTINCT image_id) AS n FROM members) AS a
+  LEFT JOIN image_n AS i ON i.kind = c.kind AND i.scope = c.scope
+  LEFT JOIN label_n AS l ON l.kind = c.kind AND l.scope = c.scope AND l.label = w.label
+  LEFT JOIN counts AS p ON p.kind = c.kind AND p.attribute = c.attribute AND p.scope = c.scope AND p.label = w.label
+),
+-- attributes that are too rare with a label hide those that they are compared with
+rare AS (
+  SELECT DISTINCT c.kind, c.scope, CASE c.scope WHEN '' THEN c.attribute ELSE '' END AS attribute
+  FROM counts AS c
+  WHERE c.count < $min_count
+),
+kept AS (
+  SELECT c.*
+  FROM cells AS c
+  LEFT JOIN rare AS r
+    ON r.kind = c.kind AND r.scope = c.scope AND r.attribute = CASE c.scope WHEN '' THEN c.attribute ELSE '' END
+  WHERE r.kind IS NULL AND c.n_label >= greatest($min_count, 1) AND c.n - c.n_label >= greatest($min_count, 1)
+),
+rated AS (
+  SELECT
+    *,
+    n_concept - count AS rest_count,
+    CAST(count AS DOUBLE) / n_label AS rate,
+    CAST(n_concept - count AS DOUBLE) / (n - n_label) AS rest_rate,
+    (count + 1.920729410347062e0) / (n_label + 3.841458820694124e0) AS centre,
+    1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n_label - count) / n_label + 0.960364705173531e0)
+    / (n_label + 3.841458820694124e0) AS half,
+    (n_concept - count + 1.920729410347062e0) / (n - n_label + 3.841458820694124e0) AS rest_centre,
+    1.959963984540054e0 * sqrt(
+      CAST(n_concept - count AS DOUBLE) * (n - n_label - n_concept + count) / (n - n_label) + 0.960364705173531e0
+    ) / (n - n_label + 3.841458820694124e0) AS rest_half,
+    row_number() OVER (
+      PARTITION BY kind, attribute, scope ORDER BY count * (n - n_label) - (n_concept - count) * n_label DESC, label
+    ) AS first
+  FROM kept
+),
+attempted AS (
+  SELECT coalesce(sum(CASE WHEN labels > 2 THEN labels ELSE 1 END), 0) AS pairs
+  FROM (SELECT DISTINCT kind, attribute, scope, labels FROM cells) AS c
+)
+SELECT r.*, CAST(a.pairs AS BIGINT) AS pairs
+FROM rated AS r
+CROSS JOIN attempted AS a
+WHERE r.labels > 2 OR r.first = 1

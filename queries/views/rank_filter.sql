@@ -1,0 +1,62 @@
+-- rank_filter: The best of many edits of an image for each group, by the ranks of three scores.
+--
+-- Within an image and a label, edits are ranked by each score, the highest first (rank 1); equal scores share the smaller
+-- rank. rank_sum = c_prompt * prompt_rank + c_object * object_rank + c_color * color_rank; place orders edits by it, then
+-- by seed and edit_id, and edits up to place keep are returned: only the chosen one unless more are asked for. Weights
+-- count to six decimals, so that equal sums are equal. Edits without one of the scores (NULL or no number) are not
+-- ranked; infinity is a score like any other (colours that did not change).
+--
+-- The ranks, and the smallest weighted sum, are the paper's; how it orders equal sums is not said, and weights of 1 are
+-- our choice.
+--
+-- source: Hirota et al., Resampled Datasets Are Not Enough (2024), data filtering
+-- param candidates relation : (edit_id, image_id, label, seed, s_prompt, s_object, s_color, ...); a row an edit
+-- param c_prompt double = 1 : weight of s_prompt, how well the edit fits its prompt
+-- param c_object double = 1 : weight of s_object, how many objects stayed
+-- param c_color double = 1 : weight of s_color, how little colours changed
+-- param keep integer = 1 : how many edits of an image and label are returned
+WITH scored AS (
+  SELECT edit_id, image_id, label, seed, s_prompt, s_object, s_color
+  FROM candidates
+  WHERE s_prompt IS NOT NULL
+    AND s_object IS NOT NULL
+    AND s_color IS NOT NULL
+    AND NOT (isnan(s_prompt) OR isnan(s_object) OR isnan(s_color))
+),
+ranked AS (
+  SELECT
+    edit_id,
+    image_id,
+    label,
+    seed,
+    rank() OVER (PARTITION BY image_id, label ORDER BY s_prompt DESC) AS prompt_rank,
+    rank() OVER (PARTITION BY image_id, label ORDER BY s_object DESC) AS object_rank,
+    rank() OVER (PARTITION BY image_id, label ORDER BY s_color DESC) AS color_rank
+  FROM scored
+),
+summed AS (
+  SELECT
+    *,
+    CAST(round(CAST($c_prompt AS DOUBLE) * 1000000) AS BIGINT) * prompt_rank
+    + CAST(round(CAST($c_object AS DOUBLE) * 1000000) AS BIGINT) * object_rank
+    + CAST(round(CAST($c_color AS DOUBLE) * 1000000) AS BIGINT) * color_rank AS millionths
+  FROM ranked
+),
+placed AS (
+  SELECT
+    *,
+    row_number() OVER (PARTITION BY image_id, label ORDER BY millionths, seed, edit_id) AS place
+  FROM summed
+)
+SELECT
+  edit_id,
+  image_id,
+  label,
+  seed,
+  CAST(prompt_rank AS INTEGER) AS prompt_rank,
+  CAST(object_rank AS INTEGER) AS object_rank,
+  CAST(color_rank AS INTEGER) AS color_rank,
+  CAST(millionths AS DOUBLE) / 1000000 AS rank_sum,
+  CAST(place AS INTEGER) AS place
+FROM placed
+WHERE place <= $keep

@@ -1,0 +1,24 @@
+-- topic_clusters: Clusters of topics that mean nearly the same, at several thresholds of similarity.
+--
+-- At each of steps thresholds, evenly spaced from least to most: in alphabetical order every topic that is in no cluster yet
+-- begins one, and each later one joins whose cosine with all its members is above the threshold. A cluster is called by its
+-- topics, joined by ", ".
+--
+-- source: Girrbach et al., Person-Centric Annotations of LAION-400M (2025), and the notebook that goes with it
+-- local: calls cluster_topics()
+-- param topic_vectors relation : (topic, embedding)
+-- param least double = 0.8 : first threshold
+-- param most double = 0.95 : last threshold
+-- param steps integer = 20 : how many
+WITH lists AS (
+  SELECT
+    list(topic ORDER BY topic) AS topics,
+    list(CAST(embedding AS FLOAT[]) ORDER BY topic) AS vectors
+  FROM topic_vectors
+  WHERE topic IS NOT NULL AND embedding IS NOT NULL
+  HAVING count(*) > 0
+),
+found AS (
+  SELECT unnest(cluster_topics(topics, vectors, least := $least, most := $most, steps := $steps)) AS one FROM lists
+)
+SELECT one.step AS step, one.threshold AS threshold, one.cluster AS cluster, one.topic AS topic FROM found

