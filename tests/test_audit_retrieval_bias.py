@@ -182,7 +182,7 @@ def test_unknown_options_are_refused(session, wrong):
 item_label = st.sampled_from(["male", "female", "other", "unclear", "mixed"])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data(), desired=st.sampled_from(["dataset", "uniform"]), absent=st.sampled_from(["skip", "floor"]))
 def test_agrees_with_python(session, data, desired, absent):
     labels = dict(enumerate(data.draw(st.lists(item_label, min_size=1, max_size=15))))

@@ -173,7 +173,7 @@ def draw_case(seed):
 cuts = st.lists(st.integers(1, 40), min_size=1, max_size=3, unique=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     ks=cuts,

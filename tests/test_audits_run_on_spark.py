@@ -37,18 +37,84 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
 }
 RANKINGS = "hits := hits_given, labelled_hits := hits_given, item_groups := item_groups_given"
+EDITS = "(SELECT caption_id AS edit_id, image_id, CASE WHEN caption_id % 2 = 0 THEN 'a' ELSE 'b' END AS label FROM captions)"
+ATTRIBUTES = "(SELECT image_id, attribute AS category, value AS attribute FROM labels)"
+SETS = ", ".join(
+    f"{s}_hits := hits_given, {s}_groups := item_groups_given" for s in ("original", "balanced", "contrast")
+)
+SHARES = (
+    "(SELECT DISTINCT 1 + caption_id % 2 AS step, 0 AS sae, caption_id % 50 AS feature, concat('c', "
+    "caption_id % 5) AS cluster, 1e0 / (3 + caption_id % 5) AS share FROM captions UNION ALL SELECT "
+    "DISTINCT 1 + caption_id % 2, 1, 1048576 + caption_id % 37, concat('c', caption_id % 7), 1e0 / (2 + "
+    "caption_id % 7) FROM captions)"
+)
+CLUSTERS = (
+    "(SELECT DISTINCT 1 + caption_id % 2 AS step, concat('c', caption_id % 7) AS cluster, concat('t', "
+    "caption_id % 14) AS topic FROM captions)"
+)
+FEATURES = (
+    "(SELECT image_id, 0 AS sae, caption_id % 50 AS feature FROM captions UNION ALL SELECT image_id, 1, "
+    "1048576 + caption_id % 37 FROM captions)"
+    f", {SHARES}, {CLUSTERS}"
+)
+FOUND = "(SELECT image_id, CASE WHEN image_id % 7 < 5 THEN concept ELSE 'dog' END AS concept FROM word_concepts)"
+GUESSED = "(SELECT image_id, CASE WHEN image_id % 3 = 0 THEN 'female' ELSE label END AS label FROM caption_gender)"
+LOOKS = (
+    "attributes := known_attributes(colors := (SELECT image_id, list_value(0.1, image_id % 7 / 9, 0.5, image_id % 3 / 4, 0.9, 0.125) "
+    "AS grid FROM images), without := lists.stop_words)"
+)
 CALLS = {
+    "topic_pmi": [
+        f"{FEATURES}, min_count := 2",
+        f"{FEATURES}, image_labels('colour'), rule := 'best', best := 3, min_count := 1",
+    ],
     "agreement": ["'scene'", "'colour'"],
+    "attribute_auc": [
+        "(SELECT caption_id AS image_id, 'word' AS category, 'dog' AS attribute, caption_id % 37 AS score FROM captions), "
+        "(SELECT caption_id AS image_id, 'word' AS category, CASE WHEN text LIKE '%dog%' THEN 'dog' ELSE 'none' END AS attribute "
+        "FROM captions)"
+    ],
+    "attribute_frequencies": [ATTRIBUTES],
     "balance": ["", "image_labels('colour')"],
-    "compare_demographics": ["caption_gender, image_labels('colour')", "image_labels('colour'), image_labels('scene')"],
+    "compare_attributes": [f"{ATTRIBUTES}, (SELECT * FROM {ATTRIBUTES} AS a WHERE image_id < 150)"],
+    "compare_demographics": ["image_labels('colour'), image_labels('scene')"],
+    "bias_transfer": [
+        "concept_ratio(min_count := 20), (SELECT concept AS category, value * value AS value FROM "
+        "concept_ratio(min_count := 10)), show := 'all', degree := 3",
+        "concept_ratio(min_count := 20), (SELECT concept AS category, sqrt(value) AS value FROM "
+        "concept_ratio(min_count := 10)), interval := 'bootstrap', resamples := 20",
+    ],
     "concept_ratio": ["min_count := 20", "min_count := 20, definition := 'rate_difference'"],
+    "contrast_balance": [
+        f"(SELECT * FROM {EDITS} AS e WHERE edit_id % 40 <> 7), word_concepts, "
+        "objects := (SELECT caption_id AS edit_id, 'dog' AS concept FROM captions WHERE text LIKE '%dog%'), "
+        "colors := (SELECT caption_id AS edit_id, list_value(0.25, caption_id % 7 / 9, 0.5, 0.0, 1.0, 0.125) AS grid FROM captions)",
+        f"{EDITS}, show := 'all'",
+    ],
     "cooccurrence": [
         "",
         "concepts := word_concepts, population := 'labelled', smoothing := 0.5",
         "image_labels('colour'), label_concepts('scene')",
     ],
     "demographics": ["", "person_units('colour', annotator := 'A')"],
+    "directional_amplification": [
+        f"{FOUND}, {GUESSED}, concepts := word_concepts, show := 'all'",
+        f"{FOUND}, {GUESSED}, concepts := word_concepts, show := 'all', sets := 'subsets', base := 'train', min_count := 5",
+        f"{FOUND}, {GUESSED}, sets := 'images', show := 'pairs'",
+    ],
+    "edit_quality": [
+        f"(SELECT *, CASE WHEN edit_id % 3 = 0 THEN 'x' ELSE 'y' END AS template, edit_id % 5 < 3 AS accepted, "
+        f"CASE WHEN edit_id % 7 < 4 THEN 'a' ELSE 'b' END AS predicted, edit_id % 50 AS background FROM {EDITS} AS e), "
+        "hits := hits_given, min_count := 5"
+    ],
+    "generated_ratio": [
+        "(SELECT caption_id // 2 AS image_id, caption_id % 3 AS place, 'a' AS category FROM captions), caption_gender, most := 90"
+    ],
     "hate_content_rate": ["tau := [0.3, 0.5]", "groups := caption_gender_gensynth"],
+    "image_text_matching": [
+        "(SELECT caption_id AS pair_id, sqrt(caption_id) AS rr, caption_id % 7 AS rc, 3 AS cr, "
+        "CASE WHEN caption_id > 9 THEN 4 END AS cc FROM captions)"
+    ],
     "intersections": [
         "caption_gender, image_labels('scene')",
         "person_units('colour', annotator := 'A'), person_units('colour')",
@@ -57,10 +123,21 @@ CALLS = {
     "min_size_study": [
         "person_labels('colour', 0, annotator := 'A'), person_labels('colour', 0, annotator := 'B'), bins := [30, 60, 90]"
     ],
+    "ratio": ["captions", "(SELECT image_id, text FROM captions WHERE image_id < 40)"],
     "retrieval_bias": [f"{RANKINGS}, relevant := relevant_given, skew_k := [10, 20]"],
     "retrieval_bias_queries": [f"{RANKINGS}, skew_k := [10, 20], desired := 'uniform', absent := 'floor'"],
+    "retrieval_bias_sets": [f"{SETS}, skew_k := [10]"],
+    "spurious_correlations": ["", f"image_labels('colour'), {LOOKS}, top := NULL"],
+    "subject_alterations": [
+        "(SELECT caption_id AS pair_id, text AS original, replace(replace(text, 'dog', 'cats'), 'boy', 'dog dog') AS counterfactual "
+        "FROM captions), min_count := 3"
+    ],
 }
 VIEWS = [
+    "feature_rows((SELECT caption_id AS item_id, image_id, "
+    "list_value(struct_pack(feature := caption_id * 20000, activation := 0.5)) AS features FROM captions))",
+    "topic_examples((SELECT caption_id AS item_id, image_id, text FROM captions), (SELECT caption_id AS item_id, 0 AS sae, "
+    f"caption_id % 50 AS feature, caption_id / 7 AS activation FROM captions), {SHARES}, {CLUSTERS})",
     "persons",
     "caption_labels",
     "caption_gender",
@@ -69,6 +146,12 @@ VIEWS = [
     "person_labels('colour')",
     "over_representation(unit := 'person')",
     "balanced_subset(seed := 4, method := 'over', rest := 'proportional')",
+    "crossed_words()",
+    "images_behind('word', 'dog', 'male')",
+    "rank_filter((SELECT caption_id AS edit_id, image_id // 9 AS image_id, 'a' AS label, caption_id % 3 AS seed, "
+    "caption_id % 5 / 4 AS s_prompt, CASE WHEN caption_id % 8 > 0 THEN sqrt(caption_id % 4) END AS s_object, "
+    "CASE WHEN caption_id % 7 > 0 THEN 1e0 / (caption_id % 7) ELSE CAST('nan' AS DOUBLE) END AS s_color FROM captions), "
+    "c_prompt := 0.5, c_object := 0.25, keep := 2)",
 ]
 
 
@@ -89,6 +172,8 @@ def base_tables():
             "category": draw.choice(["person", "dog", "car"], boxes).tolist(),
             "width": draw.integers(10, 200, boxes).astype(np.float32),
             "height": draw.integers(10, 200, boxes).astype(np.float32),
+            "x": (17 * np.arange(boxes) % 440).astype(np.float32),
+            "y": (31 * np.arange(boxes) % 280).astype(np.float32),
         },
         "labels": {
             "label_id": np.arange(2 * boxes + 4 * n),

@@ -10,6 +10,11 @@ from counterbalance.engine.sql.queries import queries
 AUDITS = sorted(cb.audits())
 REQUIRED = {
     "agreement": {"attribute": "'scene'"},
+    "artifact_shift": {
+        "edited": "(SELECT image_id, 'male' AS label, [1.0] AS embedding FROM images)",
+        "originals": "(SELECT image_id, [0.0] AS embedding FROM images)",
+    },
+    "bias_transfer": {"model_bias": "(SELECT 'a' AS category, 0.5 AS value)"},
     "compare_crime_words": {"others": "caption_gender", "other_texts": "captions"},
     "compare_demographics": {"others": "caption_gender"},
     "compare_intersections": {
@@ -18,12 +23,65 @@ REQUIRED = {
         "others_crossed": "image_labels('scene')",
     },
     "compare_sentiment": {"others": "caption_gender", "other_texts": "captions"},
+    "contrast_balance": {"contrast": "(SELECT caption_id AS edit_id, image_id, 'x' AS label FROM captions)"},
     "detection_recall": {"predicted": "detections"},
+    "edit_quality": {
+        "edits": "(SELECT caption_id AS edit_id, 'x' AS label, 'y' AS template, true AS accepted, 'x' AS predicted, "
+        "0 AS background FROM captions)"
+    },
+    "generated_ratio": {
+        "generations": "(SELECT image_id, 'a' AS category, 1 AS place FROM images)",
+        "groups": "caption_gender",
+    },
+    "image_text_matching": {
+        "scores": "(SELECT caption_id AS pair_id, 0.3 AS rr, 0.2 AS rc, 0.1 AS cr, 0.3 AS cc FROM captions)"
+    },
     "intersections": {"others": "image_labels('scene')"},
     "min_size_study": {"labels": "person_labels('scene')", "reference": "person_labels('scene')"},
     "label_validation": {"attribute": "'scene'", "model": "image_labels('scene', annotator := 'ann')"},
+    "subject_alterations": {
+        "pairs": "(SELECT caption_id AS pair_id, text AS original, 'a' AS counterfactual FROM captions)"
+    },
 }
-LISTS = {"cooccurrence", "concept_ratio", "keyword_profile"}
+REQUIRED["topic_pmi"] = {
+    "features": "(SELECT image_id, 0 AS sae, 1 AS feature FROM images)",
+    "shares": "(SELECT 1 AS step, 0 AS sae, 1 AS feature, 'a' AS cluster, 1.0 AS share)",
+    "clusters": "(SELECT 1 AS step, 'a' AS cluster, 'a' AS topic)",
+}
+HITS = "(SELECT caption_id AS query_id, image_id AS item_id, 1 AS rank, 0.5 AS score FROM captions)"
+ITEMS = "(SELECT image_id AS item_id, 'male' AS label FROM images)"
+REQUIRED["retrieval_bias_sets"] = {
+    f"{name}_{part}": given
+    for name in ("original", "balanced", "contrast")
+    for part, given in (("hits", HITS), ("groups", ITEMS))
+}
+VECTORS = "(SELECT image_id, [1.0] AS embedding FROM images)"
+CATEGORIES = "(SELECT 'person' AS category, [1.0] AS embedding)"
+REQUIRED |= {
+    **{name: {"images": VECTORS, "categories": CATEGORIES} for name in ("association", "casc", "similarity_bias")},
+    "ieat": {"images": VECTORS, "attributes": "image_labels('scene')", "a": "'indoor'", "b": "'outdoor'"},
+    "markedness": {"images": VECTORS, "prompts": CATEGORIES},
+    "self_similarity": {"images": VECTORS},
+    "so_b_it": {"images": VECTORS, "words": CATEGORIES},
+    "weat": {"vectors": "(SELECT 'x' AS class, [1.0] AS embedding)"},
+}
+ATTRIBUTES = "(SELECT image_id, attribute AS category, value AS attribute FROM labels)"
+REQUIRED |= {
+    "attribute_auc": {"scores": "(SELECT *, 0.5 AS score FROM " + ATTRIBUTES + " AS a)", "labels": ATTRIBUTES},
+    **{name: {"attributes": ATTRIBUTES} for name in ("attribute_confounding", "attribute_frequencies")},
+    "attribute_matrix": {"category": "'scene'", "other": "'colour'", "attributes": ATTRIBUTES},
+    "compare_attributes": {"attributes": ATTRIBUTES, "others": ATTRIBUTES},
+    "proposal_recall": dict.fromkeys(("proposal", "reference"), "(SELECT 'x' AS term, [1.0] AS embedding)"),
+}
+LISTS = {
+    "cooccurrence",
+    "concept_ratio",
+    "keyword_profile",
+    "subject_alterations",
+    "topic_pmi",
+    "directional_amplification",
+    "spurious_correlations",
+}
 PER_QUERY = {"retrieval_bias_queries"}
 INTERVALS = {"low": "high", "share_low": "share_high", "mean_low": "mean_high", "negative_low": "negative_high"}
 

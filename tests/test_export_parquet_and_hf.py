@@ -56,6 +56,15 @@ def test_an_empty_result_is_an_empty_export(lake, tmp_path):
         assert (tmp_path / to / "DATASHEET.md").is_file()
 
 
+def test_it_is_told_that_no_picture_is_stored(empty_lake, build, tmp_path):
+    empty_lake.ingest({"images": build.images(image_id=[1, 2], key=["1", "2"], image=[None, PICTURES[0]])})
+    some, none = (
+        empty_lake.export(f"SELECT image FROM images WHERE image_id <= {n}", tmp_path / str(n), "hf") for n in (2, 1)
+    )
+    assert some.notes == []
+    assert none.notes == ["no picture of these rows is stored in the lake; ingest them with --store-images"]
+
+
 def test_shards_keep_to_bytes(lake, tmp_path):
     sizes = [len(p) for p in PICTURES]
     done = lake.export("SELECT image FROM images", tmp_path / "out", "parquet", shard_size=f"{sizes[0] + sizes[1]}B")

@@ -72,7 +72,7 @@ CALLS = [
 ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     boxes=boxes,
     labels=labels,

@@ -13,7 +13,7 @@ import lance
 import pyarrow as pa
 import pytest
 
-KILLS = int(os.environ.get("COUNTERBALANCE_KILLS", "20"))
+KILLS = int(os.environ.get("COUNTERBALANCE_KILLS", "12"))
 CHUNKS = max(50, 4 * KILLS)
 FIRST = 100_000
 BASE = CHUNKS + 10

@@ -266,10 +266,10 @@ def test_rows_are_closed_and_audits_are_not(made):
     with pytest.raises(SensitiveError):
         made.lake.sql("SELECT * FROM attributes").to_arrow()
     assert "gelda_image" not in made.lake.sql("SELECT * FROM images").columns
-    assert made.lake.sql("SELECT * FROM attribute_frequencies").to_arrow().num_rows > 4
+    assert made.lake.sql("SELECT * FROM attribute_frequencies(attributes)").to_arrow().num_rows > 4
     labels = "(SELECT image_id, 'weather' AS category, 'foggy' AS attribute FROM images)"
     with pytest.raises(SensitiveError):
-        made.lake.sql(f"SELECT * FROM attribute_auc(labels := {labels})").to_arrow()
+        made.lake.sql(f"SELECT * FROM attribute_auc(attribute_scores, {labels})").to_arrow()
 
 
 def test_another_table_makes_the_columns_stale(made):

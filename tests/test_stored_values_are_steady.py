@@ -148,6 +148,7 @@ def test_functions_are_listed_with_their_kind(lake):
     kinds = {name: kind for name, kind, _ in rows}
     assert kinds["vader"] == "function"
     assert {n for n, k in kinds.items() if k == "table function"} == {
-        "top_k", "knn", "vector_search", "full_text_search", "hybrid_search",
+        "top_k", "knn", "knn_shares", "vector_search", "full_text_search", "hybrid_search",
+        "moments", "nearest_counts", "nearest_items",
     }  # fmt: skip
     assert ("full_text_search(table, column, query, k := 10, where := NULL)") in {s for _, _, s in rows}

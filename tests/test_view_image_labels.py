@@ -101,7 +101,7 @@ person = st.tuples(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(persons=st.lists(person, min_size=1, max_size=12), whole=st.dictionaries(st.integers(1, 4), value, max_size=3))
 def test_agrees_with_python(build, persons, whole):
     lake = label_lake(build, persons, sorted(whole.items()))

@@ -13,14 +13,19 @@ SIZES = {
     "coco_categories": 80,
     "countries": 542,
     "crime_words": 108,
+    "edit_instructions": 8,
     "ethnicity_terms": 68,
     "gender_gensynth": 44,
     "gender_gensynth_paper": 28,
+    "gender_masked": 243,
     "gender_pairs": 54,
     "gender_words": 46,
+    "group_words_gender": 34,
+    "group_words_skin_tone": 24,
     "label_options": 12,
     "label_prompts": 2,
     "stop_words": 235,
+    "topics": 145,
 }
 
 

@@ -138,7 +138,9 @@ def export(
                 sheet.write(page.encode())
             out.finish(_manifest(facts, output, session))
     notes = [n for _, r in results for n in r.notes]
-    if output.skipped and not output.rows:
+    pictures = [c.picture for c in given if c.picture is not None]
+    blank = counted.rows and any(counted.nulls[name][1] == counted.rows for name in pictures)
+    if blank or (output.skipped and not output.rows):
         notes.append("no picture of these rows is stored in the lake; ingest them with --store-images")
     size = sum(s["bytes"] for s in output.shards)
     seconds = time.monotonic() - began

@@ -1,0 +1,263 @@
+"""Audits of attributes against scipy, scikit-learn and statsmodels: frequencies, confounding, comparison, AUC, recall."""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from scipy.stats import chi2_contingency, ncx2
+from scipy.stats.contingency import association
+from sklearn.decomposition import PCA
+from sklearn.metrics import roc_auc_score
+from sklearn.metrics.pairwise import cosine_similarity
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint, proportions_ztest
+
+import counterbalance as cb
+from counterbalance.engine.errors import RequestError
+from counterbalance.engine.functions import function
+
+N = 400
+SHARES = {"weather": {"sunny": 0.5, "rainy": 0.3, "unknown": 0.2}, "season": {"summer": 0.6, "winter": 0.4}}
+_names = itertools.count()
+
+
+def simulated(seed, shares=SHARES):
+    """Long rows (image_id, category, attribute): season goes with weather, colour with nothing; boats are several an image."""
+    draw = np.random.default_rng(seed)
+    weather = draw.choice(list(shares["weather"]), N, p=list(shares["weather"].values()))
+    season = np.where((weather == "rainy") & (draw.random(N) < 0.7), "winter", draw.choice(["summer", "winter"], N))
+    colour = draw.choice(["red", "green", "blue"], N)
+    rows = [(i, "weather", w) for i, w in enumerate(weather)]
+    rows += [(i, "season", s) for i, s in enumerate(season)]
+    rows += [(i, "colour", c) for i, c in enumerate(colour)]
+    rows += [(i, "boats", b) for i in range(N) for b in (["sail", "oar"] if i % 5 == 0 else ["sail"])]
+    return pd.DataFrame(rows, columns=["image_id", "category", "attribute"])
+
+
+@pytest.fixture
+def ask(build):
+    """``ask(name, relations, **options)``: rows of an audit over data frames."""
+
+    def run(name, relations, **options):
+        lake = cb.connect(f"memory://attributes-{os.getpid()}-{next(_names)}")
+        lake.ingest({"images": build.images(image_id=[0])})
+        with lake.session() as session:
+            bound = {
+                key: session.bind(
+                    f"given_{key}",
+                    pa.Table.from_pandas(rows, preserve_index=False) if isinstance(rows, pd.DataFrame) else rows,
+                )
+                for key, rows in relations.items()
+            }
+            given = ", ".join(f"{k} := {v}" for k, v in (bound | options).items())
+            return session.sql(f"SELECT * FROM {name}({given})").to_arrow().to_pylist()
+
+    return run
+
+
+def test_frequencies(ask):
+    frame = simulated(1)
+    found = {(r["category"], r["attribute"]): r for r in ask("attribute_frequencies", {"attributes": frame})}
+    counts = frame.groupby(["category", "attribute"]).size()
+    assert {k: r["count"] for k, r in found.items()} == counts.to_dict()
+    for key, row in found.items():
+        assert row["n"] == N
+        assert row["share"] == counts[key] / N
+        assert (row["low"], row["high"]) == pytest.approx(
+            proportion_confint(counts[key], N, method="wilson"), rel=1e-12
+        )
+    sunny, unknown = found["weather", "sunny"], found["weather", "unknown"]
+    assert sunny["majority_share"] == counts["weather", "sunny"] / (N - counts["weather", "unknown"])
+    assert [k for k, r in found.items() if r["majority"]] == [
+        ("boats", "sail"),
+        ("colour", counts["colour"].idxmax()),
+        ("season", counts["season"].idxmax()),
+        ("weather", "sunny"),
+    ]
+    assert unknown["majority"] is False
+
+
+def test_small_counts_do_not_follow_from_their_sum(ask):
+    rows = [
+        (i, "style", "photo" if i < 60 else "sketch" if i < 80 else "print" if i < 95 else "unknown")
+        for i in range(100)
+    ]
+    frame = pd.DataFrame(rows, columns=["image_id", "category", "attribute"])
+    found = {r["attribute"]: r for r in ask("attribute_frequencies", {"attributes": frame})}
+    hidden = {a for a, r in found.items() if r["suppressed"]}
+    assert hidden == {"unknown", "print"}  # 5, and the next smallest: 20 in all
+    assert all(
+        v is None
+        for a in hidden
+        for k, v in found[a].items()
+        if k not in {"category", "attribute", "suppressed", "params"}
+    )
+    assert found["photo"]["majority"] is True
+    assert found["photo"]["majority_share"] is None  # would tell how many are unknown
+
+
+def crossed(frame, a, b):
+    known = frame[frame.attribute != "unknown"].groupby(["image_id", "category"]).attribute.agg(["first", "nunique"])
+    own = known[known["nunique"] == 1]["first"]
+    wide = pd.concat([own.xs(c, level="category") for c in (a, b)], axis=1, keys=[a, b]).dropna()
+    return pd.crosstab(wide[a], wide[b])
+
+
+def test_confounding(ask):
+    frame = simulated(2)
+    found = {(r["category"], r["other"]): r for r in ask("attribute_confounding", {"attributes": frame})}
+    kinds = ["boats", "colour", "season", "weather"]
+    assert set(found) == set(itertools.combinations(kinds, 2))
+    tested = {}
+    for pair in itertools.combinations(kinds, 2):
+        table, row = crossed(frame, *pair), found[pair]
+        assert row["n"] == table.to_numpy().sum()
+        if min(table.shape) > 1:
+            g2, p, df, _ = chi2_contingency(table, correction=False, lambda_="log-likelihood")
+            assert (row["g2"], row["p"], row["df"]) == pytest.approx((g2, p, df), rel=1e-9)
+            assert row["cramers_v"] == pytest.approx(association(table, method="cramer"), rel=1e-9)
+            pearson, k = chi2_contingency(table, correction=False)[0], min(table.shape) - 1
+            noncentral = [row[side] ** 2 * table.to_numpy().sum() * k - df for side in ("low", "high")]
+            assert ncx2.sf(pearson, df, noncentral[0]) == pytest.approx(0.025, rel=1e-6) or row["low"] == 0
+            assert ncx2.cdf(pearson, df, noncentral[1]) == pytest.approx(0.025, rel=1e-6)
+            tested[pair] = p
+        else:
+            assert (row["df"], row["p"], row["q"], row["cramers_v"]) == (0, None, None, None)
+            assert row["low"] is None
+    wanted = multipletests(list(tested.values()), method="fdr_bh")[1]
+    assert [found[pair]["q"] for pair in tested] == pytest.approx(list(wanted), rel=1e-9)
+    assert next(iter(found)) == ("season", "weather")  # the strongest first
+
+
+def test_confounding_of_few_images_is_suppressed(ask):
+    rows = [(i, c, a) for i in range(9) for c, a in (("x", "a" if i % 2 else "b"), ("y", "c" if i % 2 else "d"))]
+    found = ask(
+        "attribute_confounding", {"attributes": pd.DataFrame(rows, columns=["image_id", "category", "attribute"])}
+    )
+    assert [(r["suppressed"], r["g2"], r["p"], r["n"]) for r in found] == [(True, None, None, None)]
+
+
+def test_matrix(ask):
+    frame = simulated(3)
+    found = ask("attribute_matrix", {"attributes": frame}, category="'weather'", other="'colour'")
+    table = crossed(frame, "weather", "colour")
+    expected = chi2_contingency(table)[3]
+    assert len(found) == table.size
+    for row in found:
+        i, j = table.index.get_loc(row["attribute"]), table.columns.get_loc(row["other_attribute"])
+        count, of_row, of_column, n = (
+            table.to_numpy()[i, j],
+            table.to_numpy()[i].sum(),
+            table.to_numpy()[:, j].sum(),
+            table.to_numpy().sum(),
+        )
+        assert (row["count"], row["n"]) == (count, n)
+        assert row["expected"] == pytest.approx(expected[i, j], rel=1e-12)
+        square = [[count, of_row - count], [of_column - count, n - of_row - of_column + count]]
+        g2, p, *_ = chi2_contingency(square, correction=False, lambda_="log-likelihood")
+        assert (row["g2"], row["p"]) == pytest.approx((g2, p), rel=1e-8, abs=1e-12)
+    assert [r["q"] for r in found] == pytest.approx(
+        list(multipletests([r["p"] for r in found], method="fdr_bh")[1]), rel=1e-9
+    )
+
+
+def test_comparison_of_two_datasets(ask):
+    generated = simulated(4, SHARES | {"weather": {"sunny": 0.8, "rainy": 0.1, "unknown": 0.1}})
+    real = simulated(5)
+    found = {
+        (r["category"], r["attribute"]): r for r in ask("compare_attributes", {"attributes": generated, "others": real})
+    }
+    a, b = (f.groupby(["category", "attribute"]).size() for f in (generated, real))
+    for key, row in found.items():
+        assert row["difference"] == pytest.approx(a[key] / N - b[key] / N, abs=1e-12)
+        if not a[key] == b[key] == N:
+            z, p = proportions_ztest([a[key], b[key]], [N, N])
+            assert (row["statistic"], row["p"]) == pytest.approx((z, p), rel=1e-6)
+            interval = confint_proportions_2indep(a[key], N, b[key], N, method="newcomb")
+            assert (row["low"], row["high"]) == pytest.approx(interval, abs=1e-9)
+    grown = {k: r["amplification"] for k, r in found.items() if r["amplification"] is not None}
+    assert set(grown) == {
+        (c, b[c].drop("unknown", errors="ignore").idxmax()) for c in ("boats", "colour", "season", "weather")
+    }
+    assert grown["weather", "sunny"] == found["weather", "sunny"]["difference"] > 0.2
+
+
+def delong(scores, positive):
+    """Variance of an AUC, from the share of the other side that each image wins against."""
+    wins = (scores[positive][:, None] > scores[~positive]) + 0.5 * (scores[positive][:, None] == scores[~positive])
+    return wins.mean(1).var(ddof=1) / positive.sum() + wins.mean(0).var(ddof=1) / (~positive).sum()
+
+
+@pytest.mark.parametrize("digits", [6, 1])  # with 1, many are equal
+def test_area_under_the_curve(ask, digits):
+    draw = np.random.default_rng(6)
+    truth = draw.choice(["sunny", "rainy", "snowy"], N, p=[0.6, 0.385, 0.015])
+    scores = {a: np.round(draw.normal(size=N) + (truth == a), digits) for a in ("sunny", "rainy", "snowy", "foggy")}
+    given = pd.concat(
+        pd.DataFrame({"image_id": range(N), "category": "weather", "attribute": a, "score": s})
+        for a, s in scores.items()
+    )
+    labels = pd.DataFrame({"image_id": range(N - 20), "category": "weather", "attribute": truth[: N - 20]})
+    found = {r["attribute"]: r for r in ask("attribute_auc", {"scores": given, "labels": labels})}
+    assert set(found) == {"sunny", "rainy", "snowy"}
+    for a in ("sunny", "rainy"):
+        positive, own = truth[: N - 20] == a, scores[a][: N - 20]
+        auc, half = roc_auc_score(positive, own), 1.959963984540054 * np.sqrt(delong(own, positive))
+        row = found[a]
+        assert (row["value"], row["low"], row["high"]) == pytest.approx((auc, auc - half, auc + half), rel=1e-9)
+        assert (row["n"], row["n_positive"]) == (N - 20, positive.sum())
+    assert found["snowy"]["suppressed"]
+    assert found["snowy"]["value"] is None
+
+
+def named(prefix, matrix):
+    return pa.table(
+        {
+            "term": [f"{prefix}{i:03}" for i in range(len(matrix))],
+            "embedding": pa.array(matrix.tolist(), pa.list_(pa.float32())),
+        }
+    )
+
+
+def test_recall_and_dimension_of_a_proposal(ask):
+    draw = np.random.default_rng(7)
+    low = draw.normal(size=(60, 3)) @ draw.normal(size=(3, 16)) + draw.normal(size=(60, 16)) * 0.05 + 4
+    proposal = low.astype(np.float32)
+    reference = np.concatenate([proposal[:10] + draw.normal(size=(10, 16)), draw.normal(size=(15, 16))]).astype(
+        np.float32
+    )
+    rows = ask("proposal_recall", {"proposal": named("p", proposal), "reference": named("r", reference)})
+    found = {r["metric"]: r for r in rows if r["metric"] != "nearest"}
+    cosines = cosine_similarity(reference.astype(float), proposal.astype(float))
+    covered = int((cosines.max(1) > 0.8).sum())
+    assert 0 < covered < 25
+    assert (found["recall"]["value"], found["recall"]["n"]) == (covered / 25, 25)
+    assert (found["recall"]["low"], found["recall"]["high"]) == pytest.approx(
+        proportion_confint(covered, 25, method="wilson"), rel=1e-12
+    )
+    nearest = [(r["term"], r["nearest"]) for r in rows if r["metric"] == "nearest"]
+    assert nearest == [(f"r{i:03}", f"p{j:03}") for i, j in enumerate(cosines.argmax(1))]
+    for metric, matrix in (("dimension", proposal), ("reference_dimension", reference)):
+        assert (
+            found[metric]["value"] == PCA(n_components=0.95, svd_solver="full").fit(matrix.astype(float)).n_components_
+        )
+    assert found["dimension"]["value"] == 3
+
+
+def test_vectors_of_two_models_are_refused():
+    near = function("nearest_vectors").open({})
+    with pytest.raises(RequestError, match="of 2 and of 3 dimensions") as caught:
+        near([pa.array([[[1.0, 0.0]]]), pa.array([[[1.0, 0.0, 0.0]]])])
+    assert caught.value.code == "E3727"
+    with pytest.raises(RequestError, match="no direction"):
+        near([pa.array([[[0.0, 0.0]]]), pa.array([[[1.0, 0.0]]])])
+
+
+def test_dimension_of_equal_vectors():
+    of = function("effective_dimension").open({"share": 0.95})
+    assert of([pa.array([[[0.1, 0.7]] * 5, [], None, [[1.0, 0.0], [0.0, 1.0]]])]).to_pylist() == [0, None, None, 1]

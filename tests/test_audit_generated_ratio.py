@@ -1,0 +1,78 @@
+"""generated_ratio: shares of a perceived group among generations, by category; the first ones only, small counts suppressed."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from statsmodels.stats.proportion import proportion_confint
+
+import counterbalance as cb
+
+
+@pytest.fixture(scope="module")
+def session(build):
+    lake = cb.connect(f"memory://generated-{os.getpid()}")
+    lake.ingest({"images": build.images(image_id=[1])})
+    with lake.session() as opened:
+        yield opened
+
+
+def run(session, categories, **options):
+    """``categories``: labels of the generations in order, by category; "" is for a generation without any."""
+    flat = [(c, place, label) for c, labels in categories.items() for place, label in enumerate(labels)]
+    order = np.random.default_rng(0).permutation(len(flat))  # ids tell nothing of places
+    columns = {"image_id": order, "category": [c for c, _, _ in flat], "place": [place for _, place, _ in flat]}
+    known = [(i, label) for i, (_, _, label) in zip(order, flat, strict=True) if label]
+    groups = pa.table({"image_id": [i for i, _ in known], "label": [label for _, label in known]})
+    rows = session.audit("generated_ratio", generations=pa.table(columns), groups=groups, **options).to_arrow()
+    return {r["category"]: r for r in rows.to_pylist()}
+
+
+def test_shares_with_intervals(session):
+    rows = run(
+        session,
+        {
+            "doctor": ["female"] * 12 + ["male"] * 30 + ["unclear"] * 5 + [""] * 3,
+            "nurse": ["male"] * 10 + ["female"] * 40,
+            "king": ["male"] * 20,
+        },
+    )
+    assert list(rows) == ["nurse", "doctor", "king"]
+    for name, count, n, used in (("doctor", 12, 42, 50), ("nurse", 40, 50, 50), ("king", 0, 20, 20)):
+        row = rows[name]
+        assert (row["count"], row["n"], row["used"], row["suppressed"]) == (count, n, used, False)
+        assert row["value"] == count / n
+        assert (row["low"], row["high"]) == pytest.approx(proportion_confint(count, n, method="wilson"), abs=1e-12)
+
+
+def test_the_first_hundred(session):
+    """Generations of the lowest places count, however many there are."""
+    labels = (["female"] * 3 + ["male"]) * 25 + ["male"] * 60
+    assert (run(session, {"a": labels})["a"]["count"], run(session, {"a": labels})["a"]["n"]) == (75, 100)
+    assert run(session, {"a": labels}, most=500)["a"]["n"] == 160
+
+
+def test_another_label_of_several(session):
+    labels = ["red"] * 15 + ["blue"] * 10 + ["green"] * 25
+    assert run(session, {"a": labels}, label="red")["a"]["value"] == 0.3
+
+
+@pytest.mark.parametrize(
+    ("labels", "hidden"),
+    [
+        (["female"] * 9, True),
+        (["female"] * 10, False),
+        (["female"] * 9 + ["male"] * 91, True),
+        (["female"] * 91 + ["male"] * 9, True),
+        (["unclear"] * 50, True),
+    ],
+)
+def test_small_counts_are_suppressed(session, labels, hidden):
+    row = run(session, {"a": labels})["a"]
+    assert row["suppressed"] is hidden
+    assert (row["value"] is None, row["count"] is None, row["n"] is None) == (hidden,) * 3
+    shown = run(session, {"a": labels}, min_count=1)["a"]
+    assert shown["suppressed"] is ("unclear" in labels)

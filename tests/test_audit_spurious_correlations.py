@@ -1,0 +1,227 @@
+"""spurious_correlations: a planted shortcut of every kind comes first, with statistics of other libraries and the images behind it."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import chi2_contingency
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import confint_proportions_2indep
+
+import counterbalance as cb
+from counterbalance.engine.errors import NotFoundError, SensitiveError
+from counterbalance.engine.schema import SENSITIVE_ATTRIBUTES
+from counterbalance.engine.sql.queries import queries
+
+N = 600
+BLUE, RED, GREY, WHITE, BLACK = (0.1, 0.2, 0.9), (0.9, 0.1, 0.1), (0.5, 0.5, 0.5), (0.95, 0.95, 0.95), (0.1, 0.1, 0.1)
+
+
+@pytest.fixture(scope="module")
+def session(build):
+    lake = cb.connect(f"memory://spurious-{os.getpid()}")
+    lake.ingest({"images": build.images(image_id=[1])})
+    with lake.session() as opened:
+        yield opened
+
+
+def attributes_of(found):
+    """Rows (image_id, kind, attribute, scope)."""
+    names = ("image_id", "kind", "attribute", "scope")
+    return pa.table(dict(zip(names, map(list, zip(*found, strict=True)), strict=True)))
+
+
+def labelled(labels):
+    return pa.table({"image_id": pa.array(range(len(labels)), pa.int64()), "label": labels})
+
+
+def random_rows(seed, labels):
+    random = np.random.default_rng(seed)
+    rates = {(a, g): random.uniform(0.05, 0.6) for a in "abcdefgh" for g in set(labels)}
+    return [(i, "object", a, "") for i, g in enumerate(labels) for a in "abcdefgh" if random.random() < rates[a, g]]
+
+
+@pytest.mark.parametrize("names", [("f", "m"), ("x", "y", "z")])
+def test_statistics(session, names):
+    labels = [str(g) for g in np.random.default_rng(1).choice(names, N)]
+    found = random_rows(2, labels)
+    given = {"groups": labelled(labels), "attributes": attributes_of(found)}
+    rows = session.audit("spurious_correlations", **given, min_count=1, top=None).to_arrow().to_pylist()
+    assert len(rows) == (8 if len(names) == 2 else 24)
+    has = {a: np.isin(np.arange(N), [i for i, _, name, _ in found if name == a]) for a in "abcdefgh"}
+    for row in rows:
+        mine, own = np.array(labels) == row["label"], has[row["attribute"]]
+        counts = (mine & own).sum(), mine.sum(), (~mine & own).sum(), (~mine).sum()
+        assert (row["count"], row["n_label"], row["rest_count"], row["n"]) == (*counts[:3], N)
+        assert row["value"] == pytest.approx(counts[0] / counts[1] - counts[2] / counts[3])
+        assert len(names) > 2 or row["value"] >= 0
+        ends = confint_proportions_2indep(*counts, method="newcomb", compare="diff")
+        assert (row["low"], row["high"]) == pytest.approx(ends, abs=1e-9)
+        table = [[(a & b).sum() for b in (own, ~own)] for a in (mine, ~mine)]
+        g2 = chi2_contingency(table, correction=False, lambda_="log-likelihood")
+        assert (row["g2"], row["p"]) == (pytest.approx(g2.statistic, abs=1e-9), pytest.approx(g2.pvalue, rel=1e-6))
+    assert [r["q"] for r in rows] == pytest.approx(list(multipletests([r["p"] for r in rows], method="fdr_bh")[1]))
+    strength = [(r["q"] >= 0.05, -max(r["low"], -r["high"])) for r in rows]
+    assert strength == sorted(strength)
+    assert [r["place"] for r in rows] == list(range(1, len(rows) + 1))
+    few = session.audit("spurious_correlations", **given, min_count=1, top=3).to_arrow().drop_columns("params")
+    assert few.to_pylist() == [{k: v for k, v in r.items() if k != "params"} for r in rows[:3]]
+
+
+def test_positions_are_compared_among_images_with_the_object(session):
+    labels = ["f"] * 100 + ["m"] * 100
+    found = [(i, "position", "dog: left" if i < 40 or i % 2 else "dog: right", "dog") for i in range(20, 180)]
+    rows = session.audit(
+        "spurious_correlations", groups=labelled(labels), attributes=attributes_of(found), top=None
+    ).to_arrow()
+    left = next(r for r in rows.to_pylist() if r["attribute"] == "dog: left")
+    assert (left["label"], left["n"], left["n_label"], left["count"], left["rest_count"]) == ("f", 160, 80, 50, 40)
+
+
+def test_small_counts_hide_an_attribute(session):
+    labels = ["f"] * 100 + ["m"] * 100 + ["unclear"] * 50 + ["x"] * 3
+
+    def rows(found, **more):
+        made = attributes_of([(i, kind, name, scope) for ids, kind, name, scope in found for i in ids])
+        got = session.audit("spurious_correlations", groups=labelled(labels), attributes=made, **more).to_arrow()
+        return {r["attribute"]: r for r in got.to_pylist()}
+
+    objects = [
+        ((*range(30), *range(100, 120)), "object", "dog", ""),
+        ((*range(30), *range(100, 109)), "object", "cat", ""),
+        (range(30), "object", "car", ""),
+    ]
+    found = rows(objects)
+    assert set(found) == {"dog", "car"}
+    assert {(r["n"], r["n_suppressed"]) for r in found.values()} == {(200, 1)}, (
+        "neither unclear images nor rare labels count"
+    )
+    assert set(rows(objects, min_count=9)) == {"dog", "cat", "car"}
+    scoped = [
+        ((*range(20), *range(100, 120)), "size", "dog: large", "dog"),
+        ((*range(20, 40), *range(120, 124)), "size", "dog: small", "dog"),
+        ((*range(20), *range(100, 120)), "size", "cat: large", "cat"),
+    ]
+    assert set(rows(scoped)) == {"cat: large"}, "the small dogs of 4 men would follow from the large ones"
+
+
+@pytest.fixture(scope="module")
+def planted(build):
+    """Women have a cat, men a dog; with men, the ball lies left, is small and far from the person; their pictures are blue."""
+    lake = cb.connect(f"memory://spurious-planted-{os.getpid()}")
+    random = np.random.default_rng(5)
+    n = 400
+    men = [bool(i % 2) for i in range(n)]
+    likely = [random.random() < (0.9 if man else 0.1) for man in men]
+    texts = [
+        f"a {'man' if man else 'woman'} {'rides' if yes else 'reads'}" for man, yes in zip(men, likely, strict=True)
+    ]
+    boxes = []
+    for i, yes in enumerate(likely):
+        boxes += [(i, "person", (60, 30, 30, 60)), (i, "dog" if yes else "cat", (0, 0, 1, 1))]
+        boxes.append((i, "ball", (0, 80, 5, 5) if yes else (55, 20, 40, 75)))
+    sides = {s: [float(b[2][k]) for b in boxes] for k, s in enumerate(("x", "y", "width", "height"))}
+    value = ["outdoors" if yes else "indoors" for yes in likely]
+    gender = ["male" if man else "female" for man in men]
+    lake.ingest(
+        {
+            "images": build.images(
+                image_id=range(n), key=[str(i) for i in range(n)], width=[100] * n, height=[100] * n
+            ),
+            "captions": build.captions(caption_id=range(n), image_id=range(n), text=texts),
+            "detections": build.detections(
+                detection_id=range(len(boxes)), image_id=[b[0] for b in boxes], category=[b[1] for b in boxes], **sides
+            ),
+            "labels": build.labels(
+                label_id=range(2 * n),
+                image_id=[*range(n)] * 2,
+                attribute=["scene"] * n + ["perceived_gender"] * n,
+                value=value + gender,
+                annotator=["ann"] * 2 * n,
+            ),
+        }
+    )
+    return lake, likely, men
+
+
+GRIDS = "(SELECT image_id, CASE WHEN text LIKE '%rides%' THEN [0.1, 0.2, 0.9] ELSE [0.9, 0.1, 0.1] END AS grid FROM captions)"
+MEN = {
+    "object": "dog",
+    "word": "rides",
+    "label": "scene: outdoors",
+    "color": "blue",
+    "position": "ball: left",
+    "size": "ball: small",
+    "distance": "ball: far from a person",
+}
+
+
+def test_planted_shortcuts_of_every_kind_come_first(planted):
+    lake, likely, men = planted
+    call = f"SELECT * FROM spurious_correlations(attributes := known_attributes(colors := {GRIDS}), top := NULL)"
+    with lake.session(sensitive="a test") as session:
+        rows = session.sql(call).to_arrow().to_pylist()
+    sure = [r for r in rows if r["q"] < 0.05]
+    assert {(r["kind"], r["attribute"]) for r in sure if r["label"] == "male"} >= set(MEN.items())
+    assert {r["count"] for r in sure if r["label"] == "male"} == {
+        sum(a and b for a, b in zip(likely, men, strict=True))
+    }
+    assert {r["label"] for r in sure if r["attribute"] in {"cat", "red", "reads", "scene: indoors"}} == {"female"}
+    words = {r["attribute"] for r in rows if r["kind"] == "word"}
+    assert words == {"rides", "reads"}, "no words of gender, no function words"
+    assert not any("perceived" in r["attribute"] for r in rows)
+
+
+@pytest.mark.parametrize("kind", sorted(MEN))
+def test_images_behind_a_line(planted, kind):
+    lake, likely, men = planted
+    more = f", attributes := known_attributes(colors := {GRIDS})" if kind == "color" else ""
+    call = f"SELECT image_id, label FROM images_behind('{kind}', '{MEN[kind]}', 'male'{more})"
+    wanted = [(i, "male") for i, (yes, man) in enumerate(zip(likely, men, strict=True)) if yes and man]
+    assert lake.sql(call).fetchall() == wanted
+    everyone = lake.sql(call.replace("'male'", "NULL")).fetchall()
+    assert [i for i, _ in everyone] == [i for i, yes in enumerate(likely) if yes]
+
+
+def test_images_behind_a_perceived_label_need_a_purpose(planted):
+    lake, likely, men = planted
+    groups = "groups := image_labels('perceived_gender')"
+    rows = lake.sql(f"SELECT * FROM spurious_correlations({groups})").to_arrow()
+    assert ("object", "dog", "male") in {(r["kind"], r["attribute"], r["label"]) for r in rows.to_pylist()}
+    call = f"SELECT image_id FROM images_behind('object', 'dog', 'male', {groups})"
+    with pytest.raises(SensitiveError):
+        lake.sql(call)
+    wanted = sum(a and b for a, b in zip(likely, men, strict=True))
+    with lake.session(sensitive="a test") as session:
+        assert len(session.sql(call).fetchall()) == wanted
+    made = "CREATE MATERIALIZED VIEW closed WITH (key = 'image_id') AS SELECT * FROM image_labels('perceived_gender')"
+    lake.sql(made, sensitive="a test")
+    lake.refresh("closed")
+    assert lake.sql("SELECT count(*) FROM spurious_correlations(closed)").fetchall()[0][0] > 0
+    with pytest.raises((SensitiveError, NotFoundError)):
+        lake.sql("SELECT image_id FROM images_behind('object', 'dog', 'male', closed)")
+    with pytest.raises(SensitiveError, match="min_count"):
+        lake.sql(f"SELECT * FROM spurious_correlations({groups}, min_count := 3)")
+
+
+def test_perceived_attributes_are_no_labels_to_correlate():
+    text = queries()["known_attributes"].sql
+    assert all(f"'{name}'" in text for name in SENSITIVE_ATTRIBUTES if not name.startswith("perceived"))
+
+
+@pytest.mark.parametrize(
+    ("color", "name"),
+    [
+        (BLUE, "blue"), (RED, "red"), (GREY, "grey"), (WHITE, "white"), (BLACK, "black"), ((0.9, 0.5, 0.1), "orange"),
+        ((0.9, 0.9, 0.1), "yellow"), ((0.1, 0.8, 0.2), "green"), ((0.1, 0.9, 0.9), "cyan"), ((0.6, 0.1, 0.9), "purple"),
+        ((0.9, 0.2, 0.6), "pink"),
+    ],
+)  # fmt: skip
+def test_names_of_colours(session, color, name):
+    grid = pa.table({"image_id": [1], "grid": pa.array([list(color) * 3 + [1.0, 1.0, 1.0]], pa.list_(pa.float32()))})
+    call = "SELECT attribute FROM known_attributes(colors := $grid) WHERE kind = 'color' ORDER BY attribute"
+    found = session.sql(call.replace("$grid", session.bind("grid", grid))).fetchall()
+    assert found == sorted({(name,), ("white",)})

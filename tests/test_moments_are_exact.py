@@ -1,0 +1,136 @@
+"""moments(): counts, means and mean outer products of directions by label, to the last bit the same in any order and cut."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from counterbalance.engine.errors import SqlError
+from counterbalance.engine.search.moments import moments
+
+
+def relation(ids, vectors, cut=1000):
+    """A relation that is read in batches of so many rows."""
+    kind = pa.list_(pa.float32(), vectors.shape[1])
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.astype(np.float32).reshape(-1)), type=kind)
+
+    def rows(columns):
+        for start in range(0, len(ids), cut):
+            yield pa.record_batch([pa.array(ids[start : start + cut]), column.slice(start, cut)], names=columns)
+
+    return rows
+
+
+def groups(ids, labels):
+    return pa.table({"image_id": pa.array(ids, pa.int64()), "label": pa.array(labels, pa.string())})
+
+
+def naive(vectors):
+    units = vectors.astype(np.float32).astype(np.float64)
+    units = units / np.linalg.norm(units, axis=1, keepdims=True)
+    return units.mean(axis=0), (units.T @ units / len(units)).ravel()
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(1, 60), st.integers(1, 9), st.integers(1, 4), st.sampled_from([1e-20, 1, 1e18]), st.integers(0, 999))
+def test_few_vectors_are_summed_to_the_last_digits(rows, width, labels, scale, seed):
+    draw = np.random.default_rng(seed)
+    vectors = draw.normal(size=(rows, width)) * scale
+    codes = draw.integers(0, labels, rows)
+    ids = draw.permutation(rows * 3)[:rows]
+    found = moments(relation(ids, vectors, cut=7), groups(ids, [f"g{c}" for c in codes])).to_pylist()
+    assert [r["label"] for r in found] == sorted({f"g{c}" for c in codes})
+    for row in found:
+        own = vectors[codes == int(row["label"][1:])]
+        mean, products = naive(own)
+        assert row["n"] == len(own)
+        np.testing.assert_allclose(row["mean"], mean, atol=2e-12)
+        np.testing.assert_allclose(row["products"], products, atol=2e-12)
+
+
+def test_many_vectors_are_as_near_as_promised():
+    draw = np.random.default_rng(3)
+    vectors = draw.normal(size=(30_000, 16)) + 1
+    ids = np.arange(30_000)
+    labels = np.where(ids < 8_192, "at the limit", "many")
+    found = {r["label"]: r for r in moments(relation(ids, vectors), groups(ids, labels)).to_pylist()}
+    for label, closeness in (("at the limit", 1e-12), ("many", 2e-8)):
+        mean, products = naive(vectors[labels == label])
+        np.testing.assert_allclose(found[label]["mean"], mean, atol=closeness)
+        np.testing.assert_allclose(found[label]["products"], products, atol=closeness)
+
+
+def test_any_order_and_any_batches_give_the_same_bits():
+    draw = np.random.default_rng(4)
+    vectors, ids = draw.normal(size=(20_000, 5)), np.arange(20_000)
+    given_groups = groups(ids, np.where(ids % 5 == 0, "few", "many"))
+    first = moments(relation(ids, vectors), given_groups)
+    shuffled = draw.permutation(20_000)
+    again = moments(relation(ids[shuffled], vectors[shuffled], cut=16_111), given_groups.take(draw.permutation(20_000)))
+    assert again.equals(first)
+
+
+def test_sums_of_millions_are_carried_without_loss():
+    rows = 1_060_000
+    vectors = np.zeros((2 * rows, 2), np.float32)
+    vectors[:rows, 0], vectors[rows:, 1] = 3, 4
+    ids = np.arange(2 * rows)
+    found = moments(relation(ids, vectors, cut=500_000), groups(ids, ["all"] * len(ids))).to_pylist()
+    assert found == [{"label": "all", "n": 2 * rows, "mean": [0.5, 0.5], "products": [0.5, 0.0, 0.0, 0.5]}]
+
+
+def test_an_image_counts_for_each_of_its_labels_once_and_for_none_without():
+    vectors = np.eye(4)
+    given_groups = groups([1, 1, 1, 2, 3, None, 4, 9], ["a", "b", "a", "b", None, "a", "b", "a"])
+    found = moments(relation(np.array([1, 2, 3, 4]), vectors), given_groups).to_pylist()
+    assert [(r["label"], r["n"], r["mean"]) for r in found] == [
+        ("a", 1, [1, 0, 0, 0]),
+        ("b", 3, [pytest.approx(1 / 3), pytest.approx(1 / 3), 0, pytest.approx(1 / 3)]),
+    ]
+
+
+def test_rows_without_a_vector_are_left_out_and_vectors_of_one_image_all_count():
+    column = pa.array([[3.0, 0.0], None, [0.0, 5.0], [1.0, 0.0]], pa.list_(pa.float64()))
+    batch = pa.record_batch([pa.array([1, 1, 1, None]), column], names=["image_id", "embedding"])
+    found = moments(lambda _: iter([batch]), groups([1], ["a"])).to_pylist()
+    assert found == [{"label": "a", "n": 2, "mean": [0.5, 0.5], "products": [0.5, 0.0, 0.0, 0.5]}]
+
+
+def test_nothing_gives_no_rows():
+    assert moments(relation(np.array([1]), np.ones((1, 2))), groups([], [])).num_rows == 0
+    assert moments(lambda _: iter([]), groups([1], ["a"])).num_rows == 0
+
+
+@pytest.mark.parametrize("bad", [[0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]])
+def test_what_has_no_direction_is_refused(bad):
+    vectors = np.array([[1.0, 2.0], bad])
+    with pytest.raises(SqlError, match="no direction") as error:
+        moments(relation(np.array([1, 2]), vectors), groups([1, 2], ["a", "a"]))
+    assert error.value.code == "E3180"
+    assert moments(relation(np.array([1, 2]), vectors), groups([1], ["a"])).num_rows == 1  # nobody asks for it
+
+
+def test_lengths_that_differ_are_refused():
+    def rows(columns):
+        for values in ([[1.0]], [[1.0, 2.0]]):
+            yield pa.record_batch([pa.array([1]), pa.array(values, pa.list_(pa.float32()))], names=columns)
+
+    with pytest.raises(SqlError, match="different lengths"):
+        moments(rows, groups([1], ["a"]))
+
+
+def test_in_sql_over_a_relation(lake):
+    vectors = "(SELECT image_id, [image_id, 1] AS v FROM images WHERE image_id <> 2)"
+    labels = "(SELECT image_id, CASE WHEN image_id < 4 THEN 'low' ELSE 'high' END AS label FROM images)"
+    rows = lake.sql(f"SELECT label, n, mean, len(products) FROM moments({vectors}, {labels}, column := 'v')").fetchall()
+    assert [r[:2] for r in rows] == [("high", 3), ("low", 2)]
+    expected, _ = naive(np.array([[1, 1], [3, 1]]))
+    assert rows[1][2] == pytest.approx(expected.tolist(), abs=1e-12)
+    assert rows[1][3] == 4
+    with pytest.raises(SqlError, match="nothing"):
+        lake.sql(f"FROM moments({vectors}, {labels}, column := 'nothing')").fetchall()
+    with pytest.raises(SqlError, match="no column 'label'"):
+        lake.sql(f"FROM moments({vectors}, images, column := 'v')").fetchall()

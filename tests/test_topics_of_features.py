@@ -1,0 +1,306 @@
+"""Clusters of topics, what features stand for, and their PMI with labels: as plain loops and dense matrices have it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.stats
+
+import counterbalance as cb
+from counterbalance.engine.errors import NotFoundError, RequestError
+from counterbalance.udfs.models.sae_model import STRIDE
+from counterbalance.udfs.topics import cluster_topics, name_features
+
+WIDTH, EXPANSION, STEPS = 6, 3, 5
+SAES = ("top_k", "batch_top_k")
+NAMES = [*"gbkdqa", "Z", "éclair", "cats, dogs", "m n"]
+LABELS = ("female", "male", "other")
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    """Vectors of names around three points, so that thresholds from .5 to .99 cut them differently."""
+    draw = np.random.default_rng(1)
+    points = draw.standard_normal((3, WIDTH))
+    return {n: points[i % 3] + 0.45 * draw.standard_normal(WIDTH) for i, n in enumerate(NAMES)}
+
+
+@pytest.fixture(scope="module")
+def decoders():
+    return [np.random.default_rng(9 + n).standard_normal((WIDTH, WIDTH * EXPANSION)) for n in range(len(SAES))]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory, decoders):
+    files = pytest.importorskip("safetensors.numpy")
+    folder = tmp_path_factory.mktemp("sae")
+    members = []
+    for kind, decoder in zip(SAES, decoders, strict=True):
+        name = f"{kind}-x{EXPANSION}-k2-lr0.1-s0"
+        parts = {
+            "encoder.weight": decoder.T,
+            "encoder.bias": np.zeros(decoder.shape[1]),
+            "decoder.weight": decoder,
+            "center": np.zeros(WIDTH),
+            "threshold": np.zeros(()),
+        }
+        files.save_file(
+            {k: np.ascontiguousarray(v, np.float32) for k, v in parts.items()}, folder / f"{name}.safetensors"
+        )
+        settings = {"kind": kind, "lr": 0.1, "expansion": EXPANSION, "k": 2, "seed": 0}
+        members.append({"name": name, "settings": settings})
+    config = {"format": "counterbalance sparse autoencoders 1", "width": WIDTH, "members": members}
+    (folder / "config.json").write_text(json.dumps(config))
+    return str(folder)
+
+
+def cosine(a, b):
+    return float(np.dot(a, b) / math.sqrt(np.dot(a, a)) / math.sqrt(np.dot(b, b)))
+
+
+def naive_clusters(vectors, threshold):
+    left, found = sorted(vectors), []
+    while left:
+        members = [left.pop(0)]
+        for name in list(left):
+            if all(cosine(vectors[name], vectors[m]) > threshold for m in members):
+                members.append(name)
+                left.remove(name)
+        found.append(members)
+    return found
+
+
+def lists(names, vectors):
+    return pa.array([names]), pa.array([[vectors[n].tolist() for n in names]], pa.list_(pa.list_(pa.float32())))
+
+
+def test_clusters_are_greedy_in_alphabetical_order(vectors):
+    rounded = {n: v.astype(np.float32) for n, v in vectors.items()}
+    (found,) = cluster_topics(*lists(NAMES, vectors), least=0.5, most=0.99, steps=STEPS).to_pylist()
+    wanted = [
+        (step + 1, pytest.approx(threshold), ", ".join(members), topic)
+        for step, threshold in enumerate(np.linspace(0.5, 0.99, STEPS))
+        for members in naive_clusters(rounded, threshold)
+        for topic in members
+    ]
+    key = lambda row: (row[0], row[3])  # noqa: E731
+    assert [tuple(r.values()) for r in found] == sorted(wanted, key=key)
+    sizes = [len({r["cluster"] for r in found if r["step"] == s + 1}) for s in range(STEPS)]
+    assert sizes == sorted(sizes)
+    assert sizes[0] < sizes[-1] == len(NAMES)
+
+
+def test_clusters_do_not_depend_on_the_order_of_topics(vectors):
+    assert cluster_topics(*lists(NAMES[::-1], vectors)).equals(cluster_topics(*lists(NAMES, vectors)))
+
+
+def test_similar_to_one_member_is_not_enough():
+    chain = {"a": np.array([1.0, 0.0]), "b": np.array([0.8, 0.6]), "c": np.array([0.28, 0.96])}
+    (found,) = cluster_topics(*lists(list("abc"), chain), least=0.7, most=0.7, steps=1).to_pylist()
+    assert [(r["cluster"], r["topic"]) for r in found] == [("a, b", "a"), ("a, b", "b"), ("c", "c")]
+
+
+def test_features_stand_for_the_nearest_topics(vectors, decoders, checkpoint):
+    (found,) = name_features(*lists(NAMES, vectors), checkpoint, keep=3).to_pylist()
+    got = defaultdict(list)
+    for row in found:
+        got[row["sae"], row["feature"]].append((row["cluster"], row["cosine"], row["share"]))
+    for sae, decoder in enumerate(decoders):
+        for feature in range(decoder.shape[1]):
+            near = sorted(((cosine(decoder[:, feature], v), n) for n, v in vectors.items()), reverse=True)[:3]
+            near = [(n, c) for c, n in near if c > 0]
+            total = sum(c for _, c in near)
+            wanted = [(n, pytest.approx(c, abs=1e-6), pytest.approx(c / total, abs=1e-6)) for n, c in near]
+            assert got[sae, sae * STRIDE + feature] == wanted
+    assert min(len(v) for v in got.values()) < 3, "some are near to fewer topics"
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "code"),
+    [
+        (lambda n, v, c: cluster_topics(n, v, least=0.9, most=0.8), RequestError, "E3716"),
+        (lambda n, v, c: cluster_topics(n, v, steps=0), RequestError, "E3716"),
+        (lambda n, v, c: cluster_topics(pa.array([["a"]]), v), RequestError, "E3717"),
+        (lambda n, v, c: cluster_topics(pa.array([["a", "a"]]), pa.array([[[1.0], [2.0]]])), RequestError, "E3717"),
+        (lambda n, v, c: cluster_topics(pa.array([["a", "b"]]), pa.array([[[1.0], []]])), RequestError, "E3717"),
+        (lambda n, v, c: name_features(n, v, c, keep=0), RequestError, "E3716"),
+        (lambda n, v, c: name_features(pa.array([["a"]]), pa.array([[[1.0]]]), c), RequestError, "E3717"),
+        (lambda n, v, c: name_features(n, v, c + "x"), NotFoundError, "E1310"),
+    ],
+)
+def test_what_makes_no_sense(vectors, checkpoint, call, kind, code):
+    with pytest.raises(kind) as caught:
+        call(*lists(NAMES, vectors), checkpoint)
+    assert caught.value.code == code
+
+
+def test_without_topics_there_are_none(checkpoint):
+    empty = pa.array([[], None], pa.list_(pa.string())), pa.array([[], None], pa.list_(pa.list_(pa.float32())))
+    assert cluster_topics(*empty).to_pylist() == [[], None]
+    assert name_features(*empty, checkpoint).to_pylist() == [[], None]
+
+
+@pytest.fixture(scope="module")
+def data(vectors, checkpoint):
+    """Items with active features, their images' labels, and what features stand for."""
+    draw = np.random.default_rng(5)
+    images = 300
+    labels = draw.choice([*LABELS, "unclear"], images, p=[0.4, 0.3, 0.2, 0.1])
+    rows = [
+        {"item_id": i, "image_id": i // 2, "sae": s, "feature": s * STRIDE + int(f), "activation": float(draw.random())}
+        for i in range(2 * images)
+        for s in range(2)
+        for f in draw.choice(WIDTH * EXPANSION - 4, 3, replace=False, p=_preferred(labels[i // 2]))
+    ]
+    (clusters,) = cluster_topics(*lists(NAMES, vectors), least=0.5, most=0.99, steps=STEPS).to_pylist()
+    shares = []
+    for step in range(1, STEPS + 1):
+        names = sorted({r["cluster"] for r in clusters if r["step"] == step})
+        means = {c: np.mean([vectors[r["topic"]] for r in clusters if r["cluster"] == c], axis=0) for c in names}
+        shares += [{"step": step, **r} for r in name_features(*lists(names, means), checkpoint, keep=2).to_pylist()[0]]
+    groups = pa.table({"image_id": np.arange(images), "label": labels.tolist()})
+    return {
+        "features": pa.Table.from_pylist(rows),
+        "shares": pa.Table.from_pylist(shares),
+        "clusters": pa.Table.from_pylist(clusters),
+        "groups": groups,
+    }
+
+
+def _preferred(label):
+    weights = np.ones(WIDTH * EXPANSION - 4)
+    weights[["female", "male", "other", "unclear"].index(label) :: 4] = 5
+    return weights / weights.sum()
+
+
+def notebook(data, smoothing=1.0):
+    """PMI of labels and clusters by step and autoencoder from dense matrices, as the released code computes it."""
+    label = dict(zip(data["groups"]["image_id"].to_pylist(), data["groups"]["label"].to_pylist(), strict=True))
+    found, expected = {}, {}
+    for sae in range(2):
+        counts = np.zeros((WIDTH * EXPANSION, len(LABELS)))
+        for row in data["features"].to_pylist():
+            if row["sae"] == sae and label[row["image_id"]] in LABELS:
+                counts[row["feature"] % STRIDE, LABELS.index(label[row["image_id"]])] += 1
+        p_f = counts.sum(1) / counts.sum()
+        p_i = (counts + smoothing) / (counts + smoothing).sum(1, keepdims=True)
+        for step in range(1, STEPS + 1):
+            rows = [r for r in data["shares"].to_pylist() if r["step"] == step]
+            names = sorted({r["cluster"] for r in rows})
+            p_t = np.zeros((len(p_f), len(names)))
+            for row in rows:
+                if row["sae"] == sae:
+                    p_t[row["feature"] % STRIDE, names.index(row["cluster"])] = row["share"]
+            joint = (p_i * p_f[:, None]).T @ p_t
+            alone = np.outer((p_i * p_f[:, None]).sum(0), p_f @ p_t)
+            ratio = np.divide(joint, alone, out=np.ones_like(joint), where=alone > 0)
+            for at, name in enumerate(names):
+                found[sae, step, name] = np.log(ratio[:, at])
+                expected[sae, step, name] = counts.T @ p_t[:, at]
+    return found, expected
+
+
+def by_hand(data, rule, best):
+    pmi, counts = notebook(data)
+    clusters = data["clusters"].to_pylist()
+    scores, soft = defaultdict(lambda: np.zeros((2, len(LABELS)))), defaultdict(lambda: np.zeros(len(LABELS)))
+    for step in range(1, STEPS + 1):
+        names = sorted({n for _, s, n in pmi if s == step})
+        mean = np.array([(pmi[0, step, n] + pmi[1, step, n]) / 2 for n in names])
+        chosen = np.ones_like(mean, bool)
+        if rule == "best":
+            chosen = np.argsort(np.argsort(-mean, axis=0, kind="stable"), axis=0) < best
+        for row in clusters:
+            if row["step"] == step and row["cluster"] in names:
+                at = names.index(row["cluster"])
+                for sae in range(2):
+                    scores[row["topic"]][sae] += pmi[sae, step, names[at]] * chosen[at] / STEPS
+                    soft[row["topic"]] += counts[sae, step, names[at]] / STEPS / 2
+    rows = []
+    for topic, values in scores.items():
+        for i, label in enumerate(LABELS):
+            mean, error = values[:, i].mean(), values[:, i].std(ddof=1) / math.sqrt(2)
+            half = scipy.stats.t.ppf(0.975, 1) * error
+            rows.append((label, topic, mean, mean - half, mean + half, soft[topic][i]))
+    return rows
+
+
+@pytest.mark.parametrize(("rule", "best"), [("all", 25), ("best", 2)])
+def test_pmi_is_that_of_dense_matrices(empty_lake, build, data, rule, best):
+    empty_lake.ingest({"images": build.images(image_id=list(range(300)), key=[str(i) for i in range(300)])})
+    got = empty_lake.audit("topic_pmi", **data, rule=rule, best=best, top=100, min_count=1).to_arrow().to_pylist()
+    wanted = {(r[0], r[1]): r for r in by_hand(data, rule, best)}
+    if rule == "all":
+        assert {(r["label"], r["topic"]) for r in got} == {k for k, r in wanted.items() if r[5] >= 1}
+    assert len(got) >= 8
+    for row in got:
+        _, _, score, low, high, count = wanted[row["label"], row["topic"]]
+        assert row["score"] == pytest.approx(score, abs=1e-9)
+        assert (row["low"], row["high"]) == (pytest.approx(low, abs=1e-9), pytest.approx(high, abs=1e-9))
+        assert row["count"] == pytest.approx(count, abs=1e-6)
+    for label in LABELS:
+        own = [r for r in got if r["label"] == label]
+        assert [r["rank"] for r in own] == list(range(1, len(own) + 1))
+        assert [r["score"] for r in own] == sorted((r["score"] for r in own), reverse=True)
+    if rule == "best":
+        left = {(r["label"], r["topic"]) for r in got}
+        assert all(r[2] == 0 for k, r in wanted.items() if k not in left and r[5] >= 1), (
+            "nothing of theirs is among the best"
+        )
+
+
+def test_small_pairs_are_left_out(empty_lake, build, data):
+    empty_lake.ingest({"images": build.images(image_id=list(range(300)), key=[str(i) for i in range(300)])})
+    found = empty_lake.audit("topic_pmi", **data, top=100, min_count=40).to_arrow().to_pylist()
+    wanted = by_hand(data, "all", 25)
+    assert {(r["label"], r["topic"]) for r in found} == {(r[0], r[1]) for r in wanted if r[5] >= 40}
+    hidden = sum(r[5] < 40 for r in wanted)
+    assert {r["n_suppressed"] for r in found} == {hidden}
+    assert hidden > 0
+    assert empty_lake.audit("topic_pmi", **data, top=2, min_count=40).to_arrow().num_rows == 2 * len(LABELS)
+
+
+def test_texts_that_show_a_topic(empty_lake, build, data):
+    ids = list(range(600))
+    images = [str(i) for i in range(300)]
+    empty_lake.ingest({"images": build.images(image_id=list(range(300)), key=images)})
+    empty_lake.ingest(
+        {"captions": build.captions(caption_id=ids, image_id=[i // 2 for i in ids], text=[f"text {i}" for i in ids])}
+    )
+    with empty_lake.session() as session:
+        names = [session.bind(name, data[name]) for name in ("features", "shares", "clusters")]
+        got = session.sql(
+            f"SELECT * FROM topic_examples((SELECT caption_id AS item_id, image_id, text FROM captions), {', '.join(names)}, k := 3) "
+            "ORDER BY topic, rank"
+        ).fetchall()
+    shares = {(r["feature"], r["cluster"]): r["share"] for r in data["shares"].to_pylist() if r["step"] == STEPS}
+    scores = defaultdict(float)
+    for row in data["features"].to_pylist():
+        for topic in NAMES:  # at the highest threshold each is alone
+            if (row["feature"], topic) in shares:
+                scores[topic, row["item_id"]] += row["activation"] * shares[row["feature"], topic] / 2
+    for topic in NAMES:
+        best = sorted(((s, -i) for (t, i), s in scores.items() if t == topic), reverse=True)[:3]
+        wanted = [
+            (topic, n + 1, -i, -i // 2, f"text {-i}", pytest.approx(s, abs=1e-6)) for n, (s, i) in enumerate(best)
+        ]
+        assert [r for r in got if r[0] == topic] == wanted
+
+
+def test_sparse_rows(empty_lake, build):
+    empty_lake.ingest({"images": build.images(image_id=[1], key=["a"])})
+    items = (
+        "(SELECT 7 AS item_id, 1 AS image_id, [{'feature': 3, 'activation': 0.5}, {'feature': 2097153, 'activation': 2.0}] "
+        "AS features UNION ALL SELECT 8, 1, [] UNION ALL SELECT 9, 1, NULL)"
+    )
+    rows = empty_lake.sql(f"SELECT * FROM feature_rows({items}) ORDER BY ALL").fetchall()
+    assert [tuple(map(float, r)) for r in rows] == [(7, 1, 0, 3, 0.5), (7, 1, 2, 2 * STRIDE + 1, 2)]
+
+
+def test_the_functions_are_known():
+    assert {"cluster_topics", "name_features", "sae_features"} <= set(cb.functions())
