@@ -67,8 +67,8 @@ def refresh(
     with lock.writer_lock(location, "refresh", wait=0.0, name=lock.REFRESH):
         settle(location, wait=options.wait)
         with _planning(location) as session:
-            context = _context(location, session, options, progress)
-            wanted = _wanted(context, targets)
+            context, chosen = _context(location, session, targets, options, progress)
+            wanted = _wanted(context, chosen)
             changed.remember(location, context.fingerprints, wanted)
             stages = _run(context, wanted, done)
     return RefreshReport(tuple(stages))
@@ -76,8 +76,8 @@ def refresh(
 
 def _dry(location: Location, targets: Sequence[str], options: Options) -> RefreshReport:
     with _planning(location) as session:
-        context = _context(location, session, options, None)
-        wanted = _wanted(context, targets)
+        context, chosen = _context(location, session, targets, options, None)
+        wanted = _wanted(context, chosen)
         return RefreshReport(tuple(plan.stages(context, wanted)), dry_run=True)
 
 
@@ -88,20 +88,25 @@ def _planning(location: Location) -> Session:
     return Planning(Catalog(location), knows_all=True)
 
 
-def _wanted(context: Context, targets: Sequence[str]) -> list[Definition]:
-    chosen = plan.chosen(context.definitions, targets)
+def _wanted(context: Context, chosen: list[Definition]) -> list[Definition]:
     return due.only_due(context.location, context.definitions, chosen, due=context.options.due)
 
 
 def _context(
-    location: Location, session: Session, options: Options, progress: Callable[[Progress], None] | None
-) -> Context:
+    location: Location,
+    session: Session,
+    targets: Sequence[str],
+    options: Options,
+    progress: Callable[[Progress], None] | None,
+) -> tuple[Context, list[Definition]]:
+    """What the stages share, and what the targets mean."""
     declared = catalog.load(location)
+    chosen = plan.chosen(declared, targets)
     fingerprints = Fingerprints(location, declared, session)
-    for definition in declared.order():  # now, on what the session has pinned; what cannot be made is told by its stage
+    for definition in chosen:  # now, on what the session has pinned; what cannot be made is told by its stage
         with contextlib.suppress(CounterbalanceError):
             fingerprints.of(definition)
-    return Context(location, declared, fingerprints, options, progress)
+    return Context(location, declared, fingerprints, options, progress), chosen
 
 
 def _run(context: Context, wanted: Sequence[Definition], done: Callable[[Stage], None] | None) -> list[Stage]:
