@@ -1,7 +1,8 @@
 """Table functions: rankings that are computed outside SQL and come back as rows.
 
 ``top_k`` and ``knn`` return a *hits* relation: ``query_id`` (int64), ``item_id`` (int64), ``rank`` (int32, from 1) and
-``score`` (float64); ``knn_shares`` counts the labels of neighbours instead. The searches of one table return its key, ``rank`` and ``score``, then the other columns of those rows.
+``score`` (float64); ``knn_shares`` counts the labels of neighbours instead;
+``moments``, ``nearest_counts`` and ``nearest_items`` stream the vectors they sum up or rank. The searches of one table return its key, ``rank`` and ``score``, then the other columns of those rows.
 """
 
 from __future__ import annotations
@@ -51,6 +52,24 @@ SIGNATURES: Final[dict[str, tuple[QueryParameter, ...]]] = {
         QueryParameter("metric", "varchar", "'l2'", "one of 'l2', 'cosine', 'dot'"),
         QueryParameter("own", "varchar", "NULL", "integer column of both; pairs with equal values are left out"),
     ),
+    "moments": (
+        QueryParameter("vectors", "stream", None, "image_id and a vector column; read once, a batch at a time"),
+        QueryParameter("groups", "relation", None, "group relation (image_id, label)"),
+        QueryParameter("column", "varchar", "'embedding'", "vector column"),
+    ),
+    "nearest_counts": (
+        QueryParameter("vectors", "stream", None, "image_id and a vector column; read once, a batch at a time"),
+        QueryParameter("items", "relation", None, "text column item, and vectors in embedding"),
+        QueryParameter("groups", "relation", None, "group relation (image_id, label)"),
+        QueryParameter("column", "varchar", "'embedding'", "vector column of vectors"),
+    ),
+    "nearest_items": (
+        QueryParameter("vectors", "stream", None, "image_id and a vector column; read once, a batch at a time"),
+        QueryParameter("queries", "relation", None, "first integer column is the id; vectors in embedding"),
+        QueryParameter("among", "relation", None, "image_id of the images to rank"),
+        QueryParameter("k", "integer", "100", "how many"),
+        QueryParameter("column", "varchar", "'embedding'", "vector column of vectors"),
+    ),
     "vector_search": (
         QueryParameter("table", "table", None, "a stored table; its first column is the key"),
         QueryParameter("column", "varchar", None, "vector column"),
@@ -83,6 +102,9 @@ DOCS: Final[dict[str, str]] = {
     "top_k": "The k best items for every query, by TF-IDF, by vector (exact) or at random; ties by item id.",
     "knn": "The k nearest items of every query by a vector column, exact; ties by item id.",
     "knn_shares": "How many of the k nearest items of every query carry each label, and their share; exact.",
+    "moments": "Number, mean and mean outer product of the directions of vectors, by label of their images; one pass.",
+    "nearest_counts": "How many vectors of each label have each item as the nearest by cosine; one pass.",
+    "nearest_items": "The k vectors nearest to every query by cosine, among chosen images, exact; ties by image; one pass.",
     "vector_search": "The k rows of a table nearest to one vector, by an index where there is one, with rank and score; ties by key.",
     "full_text_search": "The k rows of a table whose text fits some words best (BM25), by a full-text index, with rank and score.",
     "hybrid_search": "The k best rows of a vector and a full-text search of a table, fused by reciprocal rank, with rank and score.",
@@ -93,6 +115,8 @@ CHOOSES_ROWS: Final = frozenset({"vector_search", "full_text_search", "hybrid_se
 
 def table_functions() -> dict[str, Callable[..., pa.Table]]:
     """The functions by name; importing them loads numpy and scipy."""
+    from counterbalance.engine.search.closest import nearest_counts, nearest_items
+    from counterbalance.engine.search.moments import moments
     from counterbalance.engine.search.ranking import knn, top_k
     from counterbalance.engine.search.shares import knn_shares
     from counterbalance.engine.search.stored import full_text_search, hybrid_search, vector_search
@@ -101,6 +125,9 @@ def table_functions() -> dict[str, Callable[..., pa.Table]]:
         "top_k": top_k,
         "knn": knn,
         "knn_shares": knn_shares,
+        "moments": moments,
+        "nearest_counts": nearest_counts,
+        "nearest_items": nearest_items,
         "vector_search": vector_search,
         "full_text_search": full_text_search,
         "hybrid_search": hybrid_search,

@@ -25,7 +25,7 @@ from counterbalance.engine.sql.sensitive import refuse_carving, refuse_labelling
 from counterbalance.engine.sql.through import answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -362,8 +362,13 @@ class Expander:
         key = (name, *(f"{n}={to_sql(v) if isinstance(v, exp.Expr) else v}" for n, v in values.items()))
         if key not in self._memo:
             if self._bind:
+                streamed = {p.name for p in signature if p.type == "stream"}
                 rows = {
-                    n: self._evaluated(exp.select("*").from_(v)) if isinstance(v, exp.Table) else v
+                    n: v
+                    if not isinstance(v, exp.Table)
+                    else self._streamed(v)
+                    if n in streamed
+                    else self._evaluated(exp.select("*").from_(v))
                     for n, v in values.items()
                 }
                 made, table = function(**rows), rows.get("table")
@@ -430,6 +435,15 @@ class Expander:
         if key not in self._rows:
             self._rows[key] = self._host.evaluate(whole)
         return self._rows[key]
+
+    def _streamed(self, table: exp.Table) -> Callable[[Sequence[str]], Iterator[pa.RecordBatch]]:
+        """A relation that is read when asked, a batch at a time."""
+
+        def read(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            wanted = [exp.column(exp.to_identifier(c, quoted=True)) for c in columns]
+            return self._host.stream(self._alone(exp.select(*wanted).from_(table.copy())))
+
+        return read
 
     def _function(self, call: exp.Anonymous, env: Env) -> None:
         function = functions().get(str(call.name).lower())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
     from sqlglot import exp
@@ -23,6 +23,9 @@ class Host(Protocol):
 
     def evaluate(self, query: exp.Query) -> pa.Table:
         """Run an expanded query now."""
+
+    def stream(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
+        """Run an expanded query, batch after batch."""
 
     def bind(self, name: str, rows: pa.Table) -> str:
         """Register rows under a fresh name."""

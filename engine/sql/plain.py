@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from counterbalance.engine.errors import SensitiveError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
     from sqlglot import exp
@@ -42,6 +42,10 @@ class Plain:
     def evaluate(self, query: exp.Query) -> pa.Table:
         """As the session."""
         return self._session.evaluate(query)
+
+    def stream(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
+        """As the session."""
+        return self._session.stream(query)
 
     def bind(self, name: str, rows: pa.Table) -> str:
         """As the session."""

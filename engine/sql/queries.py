@@ -54,7 +54,8 @@ class QueryParameter:
 
     Args:
         name: Its name.
-        type: ``relation`` or a SQL type such as ``integer[]``.
+        type: ``relation`` (of a table function also ``stream``: one that is read a batch at a time), or a SQL type such as
+            ``integer[]``.
         default: SQL text used when it is left out; ``None`` makes it required.
         doc: One line.
     """
@@ -67,7 +68,7 @@ class QueryParameter:
     @property
     def is_relation(self) -> bool:
         """Whether it names rows rather than a value."""
-        return self.type == "relation"
+        return self.type in {"relation", "stream"}
 
     @property
     def choices(self) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BATCH_ROWS: Final = 65_536
+_BATCH_NUMBERS: Final = 1 << 22
+"""Numbers of the vectors of a batch, at most about: 16 MB of float32."""
 BYTES_ROWS: Final = 256
 COUNTED: Final = "rows__"
 """A column of zeros that no table stores: all that ``count(*)`` has to read, where ``counting.py`` asks for it."""
@@ -67,6 +69,12 @@ def _widened(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(kind):
         return kind.value_type
     return kind
+
+
+def _rows_at_once(columns: pa.Schema) -> int:
+    """Rows of a batch: fewer where they hold long vectors."""
+    width = sum(f.type.list_size for f in columns if pa.types.is_fixed_size_list(f.type))
+    return max(1024, min(BATCH_ROWS, _BATCH_NUMBERS // width)) if width else BATCH_ROWS
 
 
 def register(
@@ -166,7 +174,7 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
             reader = self.obj.scanner(
                 columns=list(dict.fromkeys(stored)),
                 filter=self._both(self._quickest(filters)),
-                batch_size=self._batch,
+                batch_size=min(self._batch, _rows_at_once(chosen)),
                 blob_handling="all_binary",
             ).to_reader()
             if reader.schema.types != chosen.types:

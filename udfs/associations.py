@@ -1,0 +1,258 @@
+"""Associations of vectors: cosines by moments (``projections``), and permutation tests of them (``association_test``)."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from counterbalance.engine.errors import RequestError
+from counterbalance.engine.functions import Parameter, udf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Doubles = NDArray[np.float64]
+
+_VECTOR: Final = pa.list_(pa.float64())
+_VECTORS: Final = pa.list_(_VECTOR)
+COSINES: Final = pa.list_(pa.struct([("mean", pa.float64()), ("variance", pa.float64())]))
+TEST: Final = pa.struct(
+    [
+        ("effect", pa.float64()),
+        ("mean_x", pa.float64()),
+        ("mean_y", pa.float64()),
+        ("variance_x", pa.float64()),
+        ("variance_y", pa.float64()),
+        ("std", pa.float64()),
+        ("p", pa.float64()),
+        ("permutations", pa.int64()),
+        ("exact", pa.bool_()),
+    ]
+)
+_NOTHING: Final = 2.0**-46
+"""Smaller variances are what float32 vectors were rounded by."""
+_TICKS: Final = 40
+"""Associations are compared as multiples of 2^-40, so that sums of them in another order are equal."""
+_CHUNK: Final = 1 << 22
+"""Numbers of permutations held at once."""
+
+
+@udf(
+    returns=COSINES,
+    parameters=[Parameter("mean", _VECTOR), Parameter("products", _VECTOR), Parameter("vectors", _VECTORS)],
+    version="1",
+)
+def projections(mean: pa.Array, products: pa.Array, vectors: pa.Array) -> pa.Array:
+    """Mean and variance of the cosines that many vectors have with each of some others, from their moments alone.
+
+    With the mean m and the mean outer product P of unit vectors, cosines with a unit vector e have mean e·m and variance
+    eᵀ(P - m mᵀ)e, whatever the number of vectors.
+
+    Args:
+        mean: Mean of unit vectors, d numbers, as the table function ``moments`` gives it; NULL gives NULL.
+        products: Mean of their outer products, d x d numbers, row by row.
+        vectors: The others, lists of d numbers of any length.
+
+    Returns:
+        For each of the others mean and variance (divided by n), float64; NULL where it is all zeros or has NULL, NaN or
+        infinity.
+
+    Raises:
+        RequestError: Lengths do not fit (E3700).
+
+    Example:
+        >>> given = pa.array([[0.5, 0.5]]), pa.array([[0.5, 0.0, 0.0, 0.5]]), pa.array([[[2.0, 0.0]]])
+        >>> projections(*given).to_pylist()  # of (1, 0) and (0, 1)
+        [[{'mean': 0.5, 'variance': 0.25}]]
+    """
+    from threadpoolctl import threadpool_limits
+
+    made: list[pa.Array] = []
+    ends = [0]
+    known: list[bool] = []
+    with threadpool_limits(1):
+        for row in range(len(mean)):
+            known.append(mean[row].is_valid and products[row].is_valid and vectors[row].is_valid)
+            if known[-1]:
+                made.append(_cosines(_numbers(mean[row]), _numbers(products[row]), _matrix(vectors[row].values)))
+            ends.append(ends[-1] + (len(made[-1]) if known[-1] else 0))
+    values = pa.concat_arrays(made) if made else pa.array([], COSINES.value_type)
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values, COSINES, mask=pa.array([not k for k in known]))
+
+
+def _numbers(value: Any) -> Doubles:
+    return np.asarray(value.values.to_numpy(zero_copy_only=False), np.float64)
+
+
+def _matrix(vectors: pa.Array) -> Doubles:
+    """float64 (rows, length); a NULL vector is all NaN.
+
+    Raises:
+        RequestError: Lengths differ (E3700).
+    """
+    lengths = {n for n in vectors.value_lengths().to_pylist() if n is not None}
+    if len(lengths) > 1:
+        raise RequestError(f"vectors have different lengths: {min(lengths)} and {max(lengths)}", code="E3700")
+    width = lengths.pop() if lengths else 0
+    matrix = np.full((len(vectors), width), np.nan)
+    matrix[vectors.is_valid().to_numpy(zero_copy_only=False)] = (
+        vectors.flatten().to_numpy(zero_copy_only=False).reshape(-1, width or 1)[:, :width]
+    )
+    return matrix
+
+
+def _directions(vectors: Doubles) -> Doubles:
+    """Unit vectors; NaN for one without a direction."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scaled = vectors / np.abs(vectors).max(axis=1, keepdims=True, initial=0)
+        return np.asarray(scaled / np.sqrt((scaled * scaled).sum(axis=1, keepdims=True)))
+
+
+def _cosines(mean: Doubles, products: Doubles, vectors: Doubles) -> pa.Array:
+    width = len(mean)
+    if not len(vectors):
+        return pa.array([], COSINES.value_type)
+    if vectors.shape[1] != width or len(products) != width * width:
+        raise RequestError(
+            f"vectors of {vectors.shape[1]} dimensions are compared with vectors of {width}",
+            code="E3700",
+            hint="take both from one model",
+        )
+    units = _directions(vectors)
+    spread = products.reshape(width, width) - np.outer(mean, mean)
+    means = (units * mean).sum(axis=1)
+    variances = ((units @ spread) * units).sum(axis=1)
+    variances[variances < _NOTHING] = 0
+    unknown = np.isnan(means)
+    columns = [pa.array(v, pa.float64(), mask=unknown) for v in (means, variances)]
+    return pa.StructArray.from_arrays(columns, fields=list(COSINES.value_type))
+
+
+@udf(
+    returns=TEST,
+    parameters=[
+        *(Parameter(name, _VECTORS) for name in ("x", "y", "a", "b")),
+        Parameter("permutations", pa.int64(), 10_000, constant=True),
+        Parameter("seed", pa.int64(), 0, constant=True),
+    ],
+    version="1",
+)
+def association_test(
+    x: pa.Array, y: pa.Array, a: pa.Array, b: pa.Array, permutations: int = 10_000, seed: int = 0
+) -> pa.Array:
+    """Embedding association test: are the vectors x nearer to a, and y to b, than the other way round?
+
+    s(w) = mean cosine of w with a - mean cosine of w with b. The effect is (mean of s over x - mean over y) / standard
+    deviation of s over both (ddof 1). p is the share of the divisions of x and y together, into as many of each, whose
+    difference is as large or larger (one-sided): of all of them where there are at most ``permutations``, and else of that
+    many random ones, with the one that was observed counted in.
+
+    Args:
+        x: Vectors of the first targets; NULL gives NULL.
+        y: Of the second ones.
+        a: Of the first attributes.
+        b: Of the second ones.
+        permutations: Most divisions that are all taken; how many are drawn where there are more.
+        seed: Of the draws.
+
+    Returns:
+        effect, means and variances (ddof 1) of s over x and over y, std, p, how many divisions were compared, and whether
+        these are all. No effect (NULL) where s is the same everywhere, or x and y together have less than two vectors.
+
+    Raises:
+        RequestError: Lengths differ (E3700), a set is empty (E3701), a vector has no direction (E3702), or permutations is
+            below 1 (E3703).
+
+    Source:
+        Caliskan, Bryson and Narayanan (2017), WEAT, who count larger differences only; May et al. (2019) and Steed and
+        Caliskan, iEAT (2021), who count equal ones too, as here.
+
+    Example:
+        >>> sets = [pa.array([[[1.0, 0.0]] * 2]), pa.array([[[0.0, 1.0]] * 2])]
+        >>> found = association_test(*sets, *sets).to_pylist()[0]
+        >>> round(found["effect"], 6), round(found["p"], 6), found["permutations"], found["exact"]
+        (1.732051, 0.166667, 6, True)
+    """
+    if permutations < 1:
+        raise RequestError(f"permutations must be at least 1, not {permutations}", code="E3703")
+    rows = [
+        None if any(not v[row].is_valid for v in (x, y, a, b)) else _test(row, (x, y, a, b), permutations, seed)
+        for row in range(len(x))
+    ]
+    return pa.array(rows, TEST)
+
+
+def _test(row: int, given: tuple[pa.Array, ...], permutations: int, seed: int) -> dict[str, Any]:
+    sets = [_directions(_matrix(v[row].values)) for v in given]
+    for name, own in zip("xyab", sets, strict=True):
+        if not len(own):
+            raise RequestError(f"the set {name!r} is empty", code="E3701")
+        if np.isnan(own).any():
+            raise RequestError(
+                f"the set {name!r} has a vector without a direction", code="E3702", hint="leave out zeros, NaN and NULL"
+            )
+    if len({own.shape[1] for own in sets}) > 1:
+        raise RequestError(
+            "vectors have different lengths: " + ", ".join(str(own.shape[1]) for own in sets), code="E3700"
+        )
+    towards = _mean(sets[2]) - _mean(sets[3])
+    of_x, of_y = ((own * towards).sum(axis=1) for own in sets[:2])
+    both = np.concatenate([of_x, of_y])
+    std = _std(both)
+    p, compared, exact = _permuted(np.rint(np.ldexp(both, _TICKS)).astype(np.int64), len(of_x), permutations, seed)
+    mean_x, mean_y = math.fsum(of_x) / len(of_x), math.fsum(of_y) / len(of_y)
+    return {
+        "effect": (mean_x - mean_y) / std if std else None,
+        "mean_x": mean_x,
+        "mean_y": mean_y,
+        "variance_x": _variance(of_x),
+        "variance_y": _variance(of_y),
+        "std": std,
+        "p": p,
+        "permutations": compared,
+        "exact": exact,
+    }
+
+
+def _mean(vectors: Doubles) -> Doubles:
+    return np.array([math.fsum(column) / len(vectors) for column in vectors.T])
+
+
+def _variance(values: Doubles) -> float | None:
+    if len(values) < 2:
+        return None
+    mean = math.fsum(values) / len(values)
+    return math.fsum((values - mean) ** 2) / (len(values) - 1)
+
+
+def _std(values: Doubles) -> float | None:
+    """With ddof 1; ``None`` where the values differ by no more than rounding."""
+    variance = _variance(values)
+    return None if variance is None or np.ptp(values) <= 2.0**-_TICKS else math.sqrt(variance)
+
+
+def _permuted(values: NDArray[np.int64], first: int, most: int, seed: int) -> tuple[float, int, bool]:
+    """Share of divisions whose first part adds up to as much or more, how many were compared, whether all."""
+    observed = int(values[:first].sum())
+    whole = math.comb(len(values), first)
+    if whole <= most:
+        chosen = combinations(range(len(values)), first)
+        return sum(int(values[list(c)].sum()) >= observed for c in chosen) / whole, whole, True
+    draw = np.random.default_rng(seed)
+    at_once = max(1, _CHUNK // len(values))
+    reached = 0
+    for count in _parts(most, at_once):
+        shuffled = draw.permuted(np.broadcast_to(values, (count, len(values))), axis=1)
+        reached += int((shuffled[:, :first].sum(axis=1) >= observed).sum())
+    return (reached + 1) / (most + 1), most, False
+
+
+def _parts(count: int, size: int) -> Iterator[int]:
+    for start in range(0, count, size):
+        yield min(size, count - start)
