@@ -64,7 +64,6 @@ def test_planted_topics_are_found(planted, tmp_path):
     }  # fmt: skip
     done = planted.recipe("sae_topics", given, refresh={"executor": "inline"})
     assert {s.state for s in done.steps} == {"done"}
-    print([(s.step, round(s.seconds, 1)) for s in done.steps])
 
     report = done.results["train"].to_pylist()
     assert [r["kind"] for r in report] == ["top_k", "batch_top_k"]

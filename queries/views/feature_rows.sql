@@ -11,6 +11,6 @@ SELECT
   item_id,
   image_id,
   CAST(floor(found.feature / 1048576e0) AS INTEGER) AS sae,
-  found.feature AS feature,
-  found.activation AS activation
+  CAST(found.feature AS INTEGER) AS feature,
+  CAST(found.activation AS FLOAT) AS activation
 FROM active

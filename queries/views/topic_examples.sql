@@ -38,7 +38,12 @@ scored AS (
   GROUP BY d.topic, f.item_id
 ),
 ranked AS (
-  SELECT topic, item_id, score, row_number() OVER (PARTITION BY topic ORDER BY score DESC, item_id) AS rank FROM scored
+  SELECT
+    topic,
+    item_id,
+    score,
+    CAST(row_number() OVER (PARTITION BY topic ORDER BY score DESC, item_id) AS INTEGER) AS rank
+  FROM scored
 )
 SELECT r.topic, r.rank, r.item_id, i.image_id, i.text, r.score
 FROM ranked AS r

@@ -1,0 +1,195 @@
+-- topic_pmi: Which topics go with which perceived label, by features of sparse autoencoders: PMI over many of them.
+--
+-- For each autoencoder and feature F: p(F) = activations of F / all activations, in texts of images with a clear label;
+-- p(i|F) = share of label i among those of F, with smoothing added to the count of every label; p(t|F) as in feature_topics.
+-- P(i), P(t) and P(i, t) are sums over features, pmi = ln(P(i, t) / (P(i) P(t))) of a label and a cluster of topics,
+-- averaged over autoencoders. In one where no active feature stands for a cluster pmi is 0 (the released code, which adds
+-- 1e-8 to p(t|F), gives nearly so). A topic's score is the sum of the pmi of the clusters that it is in, one a threshold,
+-- divided by the number of thresholds: of all of them (rule 'all', the paper), or only of those that are among the best
+-- clusters of that label and threshold (rule 'best', the released notebook). low and high are a 95 % interval over
+-- autoencoders (Student's t), which says how much the score depends on their training; none with a single one. count: activations
+-- of the label in features that stand for the topic, each counted by p(t|F); mean over autoencoders and thresholds.
+--
+-- Pairs with a count under min_count are left out, n_suppressed says how many, and so are labels that group_sizes hides.
+-- Association in a dataset, not cause; labels are perceived, or those of words in captions.
+--
+-- source: Girrbach et al., Person-Centric Annotations of LAION-400M (2025), topic analysis, and the notebook that goes with it
+-- param features relation : (image_id, sae, feature), as feature_rows() gives them
+-- param shares relation : (step, sae, feature, cluster, share), as feature_topics() gives them
+-- param clusters relation : (step, cluster, topic), as topic_clusters() gives them
+-- param groups relation = caption_gender : group relation (image_id, label)
+-- param rule varchar = 'all' : one of 'all', 'best'; clusters whose pmi counts
+-- param best integer = 25 : how many clusters of a label and threshold rule 'best' counts
+-- param smoothing double = 1 : added to the count of every label in p(i|F)
+-- param top integer = 20 : topics of a label that are shown
+-- param min_count integer = 10 : pairs with fewer activations are left out
+WITH members AS (
+  SELECT DISTINCT g.image_id, g.label
+  FROM groups AS g
+  JOIN group_sizes(groups, $min_count) AS s ON s.label = g.label AND s.used
+),
+labels_n AS (
+  SELECT label, count(*) AS n_label FROM members GROUP BY label
+),
+totals AS (
+  SELECT
+    (SELECT count(DISTINCT image_id) FROM members) AS n,
+    (SELECT count(*) FROM labels_n) AS labels,
+    (SELECT count(DISTINCT step) FROM clusters) AS steps
+),
+active AS (
+  SELECT f.sae, f.feature, m.label, count(*) AS count
+  FROM features AS f
+  JOIN members AS m ON m.image_id = f.image_id
+  GROUP BY f.sae, f.feature, m.label
+),
+features_n AS (
+  SELECT sae, feature, CAST(sum(count) AS BIGINT) AS n FROM active GROUP BY sae, feature
+),
+saes_n AS (
+  SELECT sae, CAST(sum(n) AS BIGINT) AS n FROM features_n GROUP BY sae
+),
+autoencoders AS (
+  SELECT count(*) AS saes FROM saes_n
+),
+-- p(F) p(i|F)
+weights AS (
+  SELECT
+    f.sae,
+    f.feature,
+    l.label,
+    coalesce(a.count, 0) AS count,
+    CAST(f.n AS DOUBLE) / s.n
+    * (coalesce(a.count, 0) + CAST($smoothing AS DOUBLE)) / (f.n + t.labels * CAST($smoothing AS DOUBLE)) AS weight
+  FROM features_n AS f
+  JOIN saes_n AS s ON s.sae = f.sae
+  CROSS JOIN labels_n AS l
+  CROSS JOIN totals AS t
+  LEFT JOIN active AS a ON a.sae = f.sae AND a.feature = f.feature AND a.label = l.label
+),
+label_p AS (
+  SELECT sae, label, CAST(sum(CAST(weight AS DECIMAL(38, 18))) AS DOUBLE) AS p FROM weights GROUP BY sae, label
+),
+joint AS (
+  SELECT
+    s.step,
+    w.sae,
+    w.label,
+    s.cluster,
+    CAST(sum(CAST(w.weight * s.share AS DECIMAL(38, 18))) AS DOUBLE) AS p,
+    CAST(sum(CAST(w.count * s.share AS DECIMAL(38, 9))) AS DOUBLE) AS count
+  FROM weights AS w
+  JOIN shares AS s ON s.sae = w.sae AND s.feature = w.feature
+  GROUP BY s.step, w.sae, w.label, s.cluster
+),
+cluster_p AS (
+  SELECT step, sae, cluster, CAST(sum(CAST(p AS DECIMAL(38, 18))) AS DOUBLE) AS p
+  FROM joint
+  GROUP BY step, sae, cluster
+),
+cells AS (
+  SELECT j.step, j.sae, j.label, j.cluster, j.count, round(ln(greatest(j.p / l.p / c.p, 1e-12)), 12) AS pmi
+  FROM joint AS j
+  JOIN label_p AS l ON l.sae = j.sae AND l.label = j.label
+  JOIN cluster_p AS c ON c.step = j.step AND c.sae = j.sae AND c.cluster = j.cluster
+  WHERE c.p > 0 AND l.p > 0
+),
+means AS (
+  SELECT
+    step,
+    label,
+    cluster,
+    row_number() OVER (
+      PARTITION BY step, label ORDER BY sum(CAST(pmi AS DECIMAL(38, 18))) DESC, cluster
+    ) AS place
+  FROM cells
+  GROUP BY step, label, cluster
+),
+-- every autoencoder's own score
+own AS (
+  SELECT
+    c.sae,
+    c.label,
+    k.topic,
+    CAST(sum(CASE WHEN $rule = 'all' OR m.place <= $best THEN CAST(c.pmi AS DECIMAL(38, 18)) ELSE 0 END) AS DOUBLE)
+    / t.steps AS score,
+    CAST(sum(CAST(c.count AS DECIMAL(38, 9))) AS DOUBLE) / t.steps AS count,
+    count(CASE WHEN $rule = 'all' OR m.place <= $best THEN 1 END) AS thresholds
+  FROM cells AS c
+  JOIN means AS m ON m.step = c.step AND m.label = c.label AND m.cluster = c.cluster
+  JOIN clusters AS k ON k.step = c.step AND k.cluster = c.cluster
+  CROSS JOIN totals AS t
+  WHERE $rule IN ('all', 'best')
+  GROUP BY c.sae, c.label, k.topic, t.steps
+),
+scores AS (
+  SELECT
+    o.label,
+    o.topic,
+    a.saes,
+    count(*) AS found,
+    max(o.thresholds) AS thresholds,
+    CAST(sum(CAST(o.score AS DECIMAL(38, 18))) AS DOUBLE) / a.saes AS score,
+    CAST(sum(CAST(o.count AS DECIMAL(38, 9))) AS DOUBLE) / a.saes AS count
+  FROM own AS o
+  CROSS JOIN autoencoders AS a
+  GROUP BY o.label, o.topic, a.saes
+),
+spreads AS (
+  SELECT
+    s.label,
+    s.topic,
+    sqrt(
+      (
+        CAST(sum(CAST((o.score - s.score) * (o.score - s.score) AS DECIMAL(38, 18))) AS DOUBLE)
+        + (s.saes - s.found) * s.score * s.score
+      ) / nullif(s.saes - 1, 0) / s.saes
+    ) AS error
+  FROM scores AS s
+  JOIN own AS o ON o.label = s.label AND o.topic = s.topic
+  GROUP BY s.label, s.topic, s.saes, s.found, s.score
+),
+-- 97.5 % point of Student's t: the first two exact, others by its expansion around the normal one
+student AS (
+  SELECT
+    CASE saes
+      WHEN 2 THEN 12.706204736174694e0
+      WHEN 3 THEN 4.302652729749462e0
+      ELSE
+        1.959963984540054e0
+        + 2.372271230e0 / nullif(saes - 1, 0)
+        + 2.822498616e0 / nullif((saes - 1) * (saes - 1), 0)
+        + 2.555849680e0 / nullif((saes - 1) * (saes - 1) * (saes - 1), 0)
+        + 1.589534053e0 / nullif((saes - 1) * (saes - 1) * (saes - 1) * (saes - 1), 0)
+    END AS t
+  FROM autoencoders
+),
+ranked AS (
+  SELECT *, CAST(row_number() OVER (PARTITION BY label ORDER BY round(score, 12) DESC, topic) AS INTEGER) AS rank
+  FROM scores
+  WHERE count >= $min_count AND thresholds > 0
+),
+left_out AS (
+  SELECT count(*) AS n_suppressed FROM scores WHERE count < $min_count
+)
+SELECT
+  r.label,
+  r.rank,
+  r.topic,
+  r.score,
+  r.score - q.t * p.error AS low,
+  r.score + q.t * p.error AS high,
+  r.count,
+  CAST(r.thresholds AS INTEGER) AS thresholds,
+  CAST(r.saes AS INTEGER) AS saes,
+  l.n_label,
+  t.n,
+  x.n_suppressed
+FROM ranked AS r
+JOIN spreads AS p ON p.label = r.label AND p.topic = r.topic
+JOIN labels_n AS l ON l.label = r.label
+CROSS JOIN totals AS t
+CROSS JOIN student AS q
+CROSS JOIN left_out AS x
+WHERE r.rank <= $top
+ORDER BY r.label, r.rank

@@ -1,0 +1,184 @@
+"""Vectors that autoencoders learn from: a stored column, read in blocks as often as training asks, never kept whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
+from counterbalance.engine.store import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from counterbalance.engine.session import Session
+    from counterbalance.engine.store.location import Location
+
+    Floats = NDArray[np.float32]
+
+BLOCK: Final = 1024
+"""Rows that are read together."""
+POOL: Final = 64
+"""Blocks that are shuffled together: what bounds the memory."""
+HELD_OUT: Final = 20
+"""Every so manieth row is not learned from, but shows how well vectors are put together again."""
+LEAST: Final = 100
+"""Vectors below which there is nothing to learn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """A column of vectors at one version of its table.
+
+    Args:
+        dataset: The table.
+        column: Its column, a fixed-size list of float32.
+        rows: Rows of the table, those without a vector too.
+        width: Numbers of a vector.
+        learned: Vectors that are learned from.
+        held_out: Vectors that are not.
+        center: Mean of those that are learned from, float64 (width).
+        variance: Mean squared distance from it.
+        digest: Of all vectors, in whatever order they lie.
+    """
+
+    dataset: Any
+    column: str
+    rows: int
+    width: int
+    learned: int = 0
+    held_out: int = 0
+    center: NDArray[np.float64] | None = None
+    variance: float = 0.0
+    digest: str = ""
+
+    def block(self, number: int) -> tuple[Floats, NDArray[np.bool_]]:
+        """Vectors of a block without NULLs, and which of them are held out."""
+        first = number * BLOCK
+        rows = self.dataset.scanner(columns=[self.column], offset=first, limit=BLOCK).to_table()[self.column]
+        there = np.flatnonzero(rows.is_valid().to_numpy())
+        flat = rows.combine_chunks().drop_null().flatten().to_numpy(zero_copy_only=False)
+        found: Floats = np.array(flat, np.float32).reshape(len(there), self.width)  # a copy that may be written to
+        return found, (first + there) % HELD_OUT == HELD_OUT - 1
+
+    def blocks(self) -> range:
+        """Numbers of the blocks."""
+        return range(-(-self.rows // BLOCK))
+
+    def batches(self, seed: int, size: int) -> Iterator[Floats]:
+        """Vectors to learn from in seeded random order, epoch after epoch without end, float32 (size, width).
+
+        Blocks are drawn at random, and rows among those of ``POOL`` blocks; what is left of one pool joins the next.
+        """
+        size = min(size, self.learned)
+        left: Floats = np.empty((0, self.width), np.float32)
+        epoch = 0
+        while True:
+            random = np.random.default_rng([seed, epoch])
+            order = random.permutation(len(self.blocks()))
+            for start in range(0, len(order), POOL):
+                parts = [left]
+                for number in order[start : start + POOL]:
+                    vectors, kept = self.block(int(number))
+                    parts.append(vectors[~kept])
+                pool = np.concatenate(parts)
+                pool = pool[random.permutation(len(pool))]
+                whole = len(pool) // size * size
+                for at in range(0, whole, size):
+                    yield pool[at : at + size]
+                left = pool[whole:]
+            epoch += 1
+
+
+def read(session: Session, location: Location, table: str, column: str) -> Vectors:
+    """Find a column of vectors, and read it once for its sums.
+
+    Args:
+        session: Whose version of the table is read, and whose purpose decides whether it may be.
+        location: The lake.
+        table: A table or a materialized view.
+        column: Its column.
+
+    Raises:
+        NotFoundError: There is no such table or column (E1311).
+        RequestError: It is no stored column of vectors (E3713), vectors are too few (E3714) or hold what is no number (E3715).
+    """
+    name = table.strip().strip('"').lower()
+    dataset = tables.open_table(location, name, session.versions[name]) if name in session.versions else None
+    if dataset is None:
+        stored = sorted(n for n in session.versions if "." not in n and "/" not in n)
+        raise NotFoundError(
+            f"vectors are read from a table or a materialized view, and {table} is none{did_you_mean(name, stored)}",
+            code="E1311",
+            hint="make the query a view: CREATE MATERIALIZED VIEW … WITH (key = …) AS …",
+        )
+    kind = _kind(session, name, column)
+    found = Vectors(dataset, column, dataset.count_rows(), kind.list_size)
+    return _summed(found, name)
+
+
+def _kind(session: Session, table: str, column: str) -> pa.FixedSizeListType:
+    schema = session.sql(f'SELECT * FROM "{table}"').schema
+    if column not in schema.names:
+        raise NotFoundError(
+            f"{table} has no column {column!r}{did_you_mean(column, schema.names)}",
+            code="E1311",
+            hint=f"columns: {', '.join(schema.names)}",
+        )
+    kind = schema.field(column).type
+    if not (pa.types.is_fixed_size_list(kind) and kind.value_type == pa.float32()):
+        raise RequestError(
+            f"{table}.{column} is {kind}, no column of vectors",
+            code="E3713",
+            hint="vectors are fixed-size lists of float32, such as embed_sentence() makes",
+        )
+    return kind
+
+
+def _summed(given: Vectors, table: str) -> Vectors:
+    """With counts, mean, variance and digest; sums are exact enough not to depend on blocks beyond float64 rounding."""
+    learned = held_out = 0
+    total, squares = np.zeros(given.width), 0.0
+    digest = np.zeros(2, np.uint64)
+    weights = np.random.default_rng(0).integers(1, 1 << 63, (2, given.width), np.uint64) | np.uint64(1)
+    for number in given.blocks():
+        vectors, kept = given.block(number)
+        if not np.isfinite(vectors).all():
+            raise RequestError(
+                f"some vectors of {table}.{given.column} hold what is no number", code="E3715", hint="make them NULL"
+            )
+        digest += _hashed(vectors, weights)
+        part = vectors[~kept].astype(np.float64)
+        learned, held_out = learned + len(part), held_out + int(kept.sum())
+        total += part.sum(0)
+        squares += float((part**2).sum())
+    if learned + held_out < LEAST:
+        raise RequestError(
+            f"{table}.{given.column} has {learned + held_out} vectors; {LEAST} at least are needed",
+            code="E3714",
+            hint=f"refresh it first: REFRESH {table}.{given.column}",
+        )
+    center = total / learned
+    variance = squares / learned - float((center**2).sum())
+    if variance <= 1e-12:
+        raise RequestError(f"all vectors of {table}.{given.column} are equal", code="E3714")
+    told = f"{learned + held_out}-{given.width}-{digest[0]:016x}{digest[1]:016x}"
+    return Vectors(given.dataset, given.column, given.rows, given.width, learned, held_out, center, variance, told)
+
+
+def _hashed(vectors: Floats, weights: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Sum over rows of two mixed hashes of their bits: the same in whatever order rows come."""
+    bits = vectors.view(np.uint32).astype(np.uint64)
+    found = []
+    for row in weights:
+        mixed = bits @ row
+        mixed ^= mixed >> np.uint64(31)
+        mixed *= np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+        found.append(mixed.sum(dtype=np.uint64))
+    return np.array(found, np.uint64)
