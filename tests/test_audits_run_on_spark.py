@@ -57,8 +57,6 @@ FEATURES = (
     "1048576 + caption_id % 37 FROM captions)"
     f", {SHARES}, {CLUSTERS}"
 )
-FOUND = "(SELECT image_id, CASE WHEN image_id % 7 < 5 THEN concept ELSE 'dog' END AS concept FROM word_concepts)"
-GUESSED = "(SELECT image_id, CASE WHEN image_id % 3 = 0 THEN 'female' ELSE label END AS label FROM caption_gender)"
 LOOKS = (
     "attributes := known_attributes(colors := (SELECT image_id, list_value(0.1, image_id % 7 / 9, 0.5, image_id % 3 / 4, 0.9, 0.125) "
     "AS grid FROM images), without := lists.stop_words)"
@@ -77,6 +75,10 @@ CALLS = {
     "attribute_frequencies": [ATTRIBUTES],
     "balance": ["", "image_labels('colour')"],
     "compare_attributes": [f"{ATTRIBUTES}, (SELECT * FROM {ATTRIBUTES} AS a WHERE image_id < 150)"],
+    "cluster_representation": [
+        "(SELECT image_id, caption_id % 3 AS cluster FROM captions)",
+        "(SELECT image_id, CASE WHEN caption_id < 30 THEN 1 ELSE caption_id % 3 + 2 END AS cluster FROM captions), min_count := 12",
+    ],
     "compare_demographics": ["image_labels('colour'), image_labels('scene')"],
     "bias_transfer": [
         "concept_ratio(min_count := 20), (SELECT concept AS category, value * value AS value FROM "
@@ -97,11 +99,6 @@ CALLS = {
         "image_labels('colour'), label_concepts('scene')",
     ],
     "demographics": ["", "person_units('colour', annotator := 'A')"],
-    "directional_amplification": [
-        f"{FOUND}, {GUESSED}, concepts := word_concepts, show := 'all'",
-        f"{FOUND}, {GUESSED}, concepts := word_concepts, show := 'all', sets := 'subsets', base := 'train', min_count := 5",
-        f"{FOUND}, {GUESSED}, sets := 'images', show := 'pairs'",
-    ],
     "edit_quality": [
         f"(SELECT *, CASE WHEN edit_id % 3 = 0 THEN 'x' ELSE 'y' END AS template, edit_id % 5 < 3 AS accepted, "
         f"CASE WHEN edit_id % 7 < 4 THEN 'a' ELSE 'b' END AS predicted, edit_id % 50 AS background FROM {EDITS} AS e), "
@@ -147,7 +144,7 @@ VIEWS = [
     "over_representation(unit := 'person')",
     "balanced_subset(seed := 4, method := 'over', rest := 'proportional')",
     "crossed_words()",
-    "images_behind('word', 'dog', 'male')",
+    "distinctive_words((SELECT caption_id % 4 AS part, text FROM captions), prior := 50, min_count := 5)",
     "rank_filter((SELECT caption_id AS edit_id, image_id // 9 AS image_id, 'a' AS label, caption_id % 3 AS seed, "
     "caption_id % 5 / 4 AS s_prompt, CASE WHEN caption_id % 8 > 0 THEN sqrt(caption_id % 4) END AS s_object, "
     "CASE WHEN caption_id % 7 > 0 THEN 1e0 / (caption_id % 7) ELSE CAST('nan' AS DOUBLE) END AS s_color FROM captions), "

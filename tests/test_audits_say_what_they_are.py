@@ -15,6 +15,7 @@ REQUIRED = {
         "originals": "(SELECT image_id, [0.0] AS embedding FROM images)",
     },
     "bias_transfer": {"model_bias": "(SELECT 'a' AS category, 0.5 AS value)"},
+    "cluster_representation": {"clusters": "(SELECT image_id, caption_id % 2 AS cluster FROM captions)"},
     "compare_crime_words": {"others": "caption_gender", "other_texts": "captions"},
     "compare_demographics": {"others": "caption_gender"},
     "compare_intersections": {

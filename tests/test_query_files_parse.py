@@ -188,6 +188,8 @@ OWN = {
     "attribute_auc": {"scores": LONG, "labels": LONG},
     "attribute_matrix": {"attributes": LONG, "category": "'scene'", "other": "'weather'"},
     **{name: {"attributes": LONG} for name in ("attribute_confounding", "attribute_frequencies", "attribute_shares")},
+    "cluster_representation": {"clusters": "(SELECT image_id, caption_id % 2 AS cluster FROM captions)"},
+    "distinctive_words": {"texts": "(SELECT image_id AS part, text FROM captions)"},
     "compare_attributes": {"attributes": LONG, "others": LONG},
     "proposal_recall": {"proposal": TERMS, "reference": TERMS},
 }

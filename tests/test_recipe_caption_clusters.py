@@ -15,8 +15,8 @@ from counterbalance.report.make import Kitchen
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-IMAGES = 900
-HELD = 40
+IMAGES = 630
+HELD = 30
 """Of them come later."""
 MEN, WOMEN = ({m, *p.split()} for m, p in (("man", "men boy boys his he"), ("woman", "women girl girls her she")))
 SPORT = {"baseball", "tennis", "skateboard", "surfboard", "wave", "snowboard", "ski", "bat", "skis", "snow", "trick"}
@@ -65,12 +65,14 @@ def made(tmp_path_factory, build, captions, model):
     ingest(lake, build, first)
     given = {
         "sentences": model,
-        "clusters": 12,
-        "starts": 4,
+        "clusters": 10,
+        "starts": 2,
         "device": "cpu",
         "map_sample": 150,
         "fit": f"(SELECT caption_id FROM captions WHERE caption_id <= {first[-1][0]})",
         "topics": 1,
+        "words": 6,
+        "min_count": 3,
     }
     how = {"executor": "inline", "device": "cpu"}
     report = lake.recipe("caption_clusters", given, refresh=how)
@@ -85,12 +87,12 @@ def test_sport_leans_male_and_food_female(made):
     rows = [r for r in made.report.results["found"].to_pylist() if r["label"] == "male" and not r["suppressed"]]
     sport = [r for r in rows if len(SPORT & {*r["words"]}) > 1]
     food = [r for r in rows if len(FOOD & {*r["words"]}) > 1]
-    assert len(sport) >= 2
+    assert len(sport) > 1
     assert food
-    assert all(r["difference"] > 0 for r in sport)
-    assert any(r["low"] > 0.05 for r in sport)
-    assert all(r["difference"] < 0 for r in food)
-    assert any(r["high"] < -0.05 for r in food)
+    assert all(r["difference"] > 0.05 for r in sport)
+    assert all(r["difference"] < -0.05 for r in food)
+    assert any(r["low"] > 0 for r in sport)
+    assert max(r["difference"] for r in rows) in [r["difference"] for r in sport]
 
 
 def test_no_gendered_word_is_left_in_words_and_topics(made):
@@ -122,18 +124,6 @@ def test_new_captions_move_no_centroid(made):
     old = {r["caption_id"] for r in made.before["set"]}
     assert [r for r in rows if r["caption_id"] in old] == made.before["set"]
     assert {r["caption_id"] for r in rows} - old == {c for c, _, _ in made.later}
-
-
-def test_the_order_of_rows_does_not_matter(build, captions, model, tmp_path):
-    found = []
-    for name, rows in (("a", captions[:60]), ("b", captions[59::-1])):
-        lake = cb.connect(tmp_path / name)
-        for part in (rows[:25], rows[25:]):
-            ingest(lake, build, part)
-        given = {"sentences": model, "clusters": 4, "starts": 2, "device": "cpu"}
-        lake.recipe("caption_clusters", given, until="assign", refresh={"executor": "inline", "device": "cpu"})
-        found.append(of(lake, "SELECT caption_id, cluster FROM caption_clusters_set ORDER BY 1"))
-    assert found[0] == found[1]
 
 
 def test_the_report_shows_shares_and_a_map(made, lake):

@@ -121,7 +121,8 @@ def _json_lines(path: Path) -> pa.Table:
             if not isinstance(value, dict | str):
                 raise SourceError(f"{path}, line {number}: neither an object nor a string", code="E4050")
             rows.append(value if isinstance(value, dict) else {"term": value})
-    return pa.Table.from_pylist(rows)
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return pa.Table.from_pylist([{name: row.get(name) for name in columns} for row in rows])
 
 
 def _parquet(path: Path) -> pa.Table:

@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.report import judgement, overview, pictures
+from counterbalance.report import clusters, judgement, overview, pictures, transfer
 from counterbalance.report.files import write as write_file
 from counterbalance.report.make import Kitchen
 from counterbalance.report.svg import plain
@@ -51,7 +51,12 @@ def _contents(lake: Lake, session: Session, *, blur: bool) -> dict[str, Any]:
     kitchen = Kitchen(session)
     tables = overview.tables(session)
     shown, notes = pictures.sample(lake, session, _PICTURES, blur=blur)
-    sections = [overview.section(kitchen), *judgement.sections(kitchen)]
+    sections = [
+        overview.section(kitchen),
+        *judgement.sections(kitchen),
+        *clusters.sections(kitchen),
+        *transfer.sections(session),
+    ]
     return {
         "lake": lake.uri.rstrip("/").rpartition("/")[2] or lake.uri,
         "uri": lake.uri,

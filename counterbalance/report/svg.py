@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Tone = Literal["over", "under", "even", "plain"]
 WIDE: Final = 720
 NARROW: Final = 340
-_COLOURS: Final[dict[Tone, str]] = {
+COLOURS: Final[dict[Tone, str]] = {
     "over": "var(--over, #b4541a)",
     "under": "var(--under, #1f6f8b)",
     "even": "var(--even, #6b7280)",
@@ -266,7 +266,7 @@ def _dot(row: Mark, axis: Axis, frame: _Frame, y: float) -> list[str]:
     if row.value is None:
         return []
     side = tone(row, axis)
-    colour = _COLOURS[side]
+    colour = COLOURS[side]
     fill = "var(--paper, #ffffff)" if side == "even" else colour
     spot = f'<circle cx="{frame.x(row.value):.1f}" cy="{y:g}" r="5" fill="{fill}" stroke="{colour}" stroke-width="2"/>'
     return [*_whisker(row, frame, y, colour, thick=2), spot]
@@ -275,7 +275,7 @@ def _dot(row: Mark, axis: Axis, frame: _Frame, y: float) -> list[str]:
 def _bar(row: Mark, axis: Axis, frame: _Frame, y: float) -> list[str]:
     if row.value is None:
         return []
-    colour = _COLOURS[row.tone or "plain"]
+    colour = COLOURS[row.tone or "plain"]
     ends = sorted((frame.x(axis.reference or 0.0), frame.x(row.value)))
     tall = 9 if frame.stacked else 14
     rect = f'<rect x="{ends[0]:.1f}" y="{y - tall / 2:g}" width="{max(1.0, ends[1] - ends[0]):.1f}" height="{tall}" rx="2" fill="{colour}" opacity="0.85"/>'

@@ -6,7 +6,7 @@
 -- caption_clusters_map a sample of captions on a map that the report draws.
 --
 -- Centroids are learned from at most fit_sample captions of fit, chosen by a hash of their ids. New captions are put
--- to the nearest centroid; where they are not among those of fit, no centroid moves and nothing else is computed again.
+-- to the nearest centroid; where they are not among those of fit, no centroid moves and no caption changes its cluster.
 --
 -- source: Smith et al., Balancing the Picture: Debiasing Vision-Language Datasets with Synthetic Contrast Sets (2023), Table 5
 -- param sentences varchar = 'sentence-transformers/all-MiniLM-L6-v2' : model of embed_sentence

@@ -1,0 +1,101 @@
+-- attribute_auc: How well scores of attributes tell the images that carry a label from those that do not.
+--
+-- One row for every category and attribute that both sides name: value, the area under the ROC curve (the chance that an
+-- image with the label has a higher score than one without, half of it for equal scores) with DeLong's 95 % interval, over
+-- the n images that have a score and any label of the category, of which n_positive carry the label. 0.5 is chance. Labels
+-- are what annotators or models perceived, and can be wrong themselves.
+--
+-- Rows where fewer than min_count images carry the label, or do not, are suppressed (NULL).
+--
+-- source: Kabra et al., GELDA (2023), annotations held against labels; DeLong, DeLong and Clarke-Pearson (1988)
+-- param scores relation : (image_id, category, attribute, score)
+-- param labels relation : (image_id, category, attribute), one row or more an image that was labelled
+-- param min_count integer = 10 : fewer images with, or without, the label are suppressed
+WITH labelled AS (
+  SELECT DISTINCT image_id, category, attribute
+  FROM labels
+  WHERE image_id IS NOT NULL AND category IS NOT NULL AND attribute IS NOT NULL
+),
+asked AS (
+  SELECT DISTINCT image_id, category FROM labelled
+),
+named AS (
+  SELECT DISTINCT category, attribute FROM labelled
+),
+best AS (
+  SELECT image_id, category, attribute, max(score) AS score
+  FROM scores
+  WHERE score IS NOT NULL AND score = score
+  GROUP BY image_id, category, attribute
+),
+judged AS (
+  SELECT
+    s.category,
+    s.attribute,
+    s.score,
+    CASE WHEN l.image_id IS NULL THEN 0 ELSE 1 END AS positive
+  FROM best AS s
+  JOIN named AS m ON m.category = s.category AND m.attribute = s.attribute
+  JOIN asked AS a ON a.image_id = s.image_id AND a.category = s.category
+  LEFT JOIN labelled AS l ON l.image_id = s.image_id AND l.category = s.category AND l.attribute = s.attribute
+),
+levels AS (
+  SELECT category, attribute, score, sum(positive) AS ties_p, sum(1 - positive) AS ties_n
+  FROM judged
+  GROUP BY category, attribute, score
+),
+-- twice the images of the other side below, those with the same score once
+placed AS (
+  SELECT
+    *,
+    2 * sum(ties_n) OVER (
+      PARTITION BY category, attribute ORDER BY score ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) - ties_n AS below_n,
+    2 * sum(ties_p) OVER (
+      PARTITION BY category, attribute ORDER BY score ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) - ties_p AS below_p
+  FROM levels
+),
+sums AS (
+  SELECT
+    category,
+    attribute,
+    CAST(sum(ties_p) AS BIGINT) AS n_positive,
+    CAST(sum(ties_n) AS BIGINT) AS n_negative,
+    CAST(sum(CAST(ties_p * below_n AS DECIMAL(38, 0))) AS DOUBLE) AS wins,
+    CAST(sum(CAST(ties_p AS DECIMAL(12, 0)) * CAST(below_n AS DECIMAL(12, 0)) * CAST(below_n AS DECIMAL(12, 0))) AS DOUBLE)
+    AS squares_p,
+    CAST(sum(CAST(ties_n AS DECIMAL(12, 0)) * CAST(below_p AS DECIMAL(12, 0)) * CAST(below_p AS DECIMAL(12, 0))) AS DOUBLE)
+    AS squares_n
+  FROM placed
+  GROUP BY category, attribute
+),
+measured AS (
+  SELECT
+    *,
+    wins / 2 / nullif(n_positive, 0) / nullif(n_negative, 0) AS auc,
+    least(n_positive, n_negative) < $min_count AS suppressed
+  FROM sums
+),
+-- variance of DeLong: of the shares of the other side that lie below each image, over the images of its side
+varied AS (
+  SELECT
+    *,
+    greatest(squares_p / 4 / n_negative / n_negative - n_positive * auc * auc, 0) / nullif(n_positive - 1, 0) / n_positive
+    + greatest(squares_n / 4 / n_positive / n_positive - n_negative * (1 - auc) * (1 - auc), 0) / nullif(n_negative - 1, 0) / n_negative
+    AS variance
+  FROM measured
+  WHERE NOT suppressed
+)
+SELECT
+  m.category,
+  m.attribute,
+  v.auc AS value,
+  greatest(v.auc - 1.959963984540054e0 * sqrt(v.variance), 0) AS low,
+  least(v.auc + 1.959963984540054e0 * sqrt(v.variance), 1) AS high,
+  CASE WHEN NOT m.suppressed THEN m.n_positive + m.n_negative END AS n,
+  CASE WHEN NOT m.suppressed THEN m.n_positive END AS n_positive,
+  m.suppressed
+FROM measured AS m
+LEFT JOIN varied AS v ON v.category = m.category AND v.attribute = m.attribute
+ORDER BY m.category, m.attribute

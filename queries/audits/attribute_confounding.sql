@@ -1,0 +1,86 @@
+-- attribute_confounding: Which categories of attributes go together in the same images, and how strongly.
+--
+-- One row for every two categories, the strongest first: G2 of the table of their attributes over the n images that have one of
+-- each, degrees of freedom df, p (chi-square), q (Benjamini and Hochberg over all pairs), and cramers_v, from Pearson's
+-- chi-square of the same table, in [0, 1]; low and high: its 95 % interval (noncentral chi-square). Which attributes meet is shown by attribute_matrix. Images with several attributes
+-- of a category, which would count several times, are left out for its pairs, and so are 'unknown' ones. p is rough where
+-- many cells expect fewer than 5 images. Association in a dataset, not cause; what models see is perceived.
+--
+-- Pairs with fewer than min_count images are suppressed (NULL).
+--
+-- source: Kabra et al., GELDA (2023), confounding of attributes; Cramer (1946); Dunning (1993); Benjamini and Hochberg (1995);
+-- Smithson, Confidence Intervals (2003), noncentrality plus df
+-- param attributes relation : (image_id, category, attribute); 'unknown' where an image has none of the category
+-- param min_count integer = 10 : pairs with fewer images are suppressed
+-- local: calls chi_square_p() and chi_square_bounds()
+WITH known AS (
+  SELECT image_id, category, min(attribute) AS attribute
+  FROM attributes
+  WHERE attribute <> 'unknown'
+  GROUP BY image_id, category
+  HAVING min(attribute) = max(attribute)
+),
+cells AS (
+  SELECT a.category, b.category AS other, a.attribute, b.attribute AS other_attribute, count(*) AS count
+  FROM known AS a
+  JOIN known AS b ON b.image_id = a.image_id AND a.category < b.category
+  GROUP BY a.category, b.category, a.attribute, b.attribute
+),
+sides AS (
+  SELECT
+    *,
+    CAST(sum(count) OVER (PARTITION BY category, other) AS BIGINT) AS n,
+    CAST(sum(count) OVER (PARTITION BY category, other, attribute) AS BIGINT) AS n_row,
+    CAST(sum(count) OVER (PARTITION BY category, other, other_attribute) AS BIGINT) AS n_column
+  FROM cells
+),
+-- with O of n in a cell, chi-square = n (sum of O^2 / (row column)) - n: cells without images add nothing
+pairs AS (
+  SELECT
+    category,
+    other,
+    max(n) AS n,
+    (count(DISTINCT attribute) - 1) * (count(DISTINCT other_attribute) - 1) AS df,
+    least(count(DISTINCT attribute), count(DISTINCT other_attribute)) - 1 AS side,
+    2 * CAST(sum(CAST(count * ln(CAST(count AS DOUBLE) * n / n_row / n_column) AS DECIMAL(38, 12))) AS DOUBLE) AS g2,
+    CAST(sum(CAST(CAST(count AS DOUBLE) * count / n_row / n_column AS DECIMAL(38, 18))) AS DOUBLE) AS squares
+  FROM sides
+  GROUP BY category, other
+),
+tested AS (
+  SELECT
+    *,
+    n < $min_count AS suppressed,
+    CASE WHEN n >= $min_count AND df > 0 THEN chi_square_p(greatest(g2, 0), df) END AS p,
+    CASE WHEN n >= $min_count AND df > 0 THEN chi_square_bounds(n * greatest(squares - 1, 0), df) END AS bounds
+  FROM pairs
+),
+ranked AS (
+  SELECT
+    *,
+    row_number() OVER (PARTITION BY p IS NULL ORDER BY p, category, other) AS p_rank,
+    count(p) OVER () AS family
+  FROM tested
+),
+controlled AS (
+  SELECT
+    *,
+    CASE WHEN p IS NOT NULL THEN greatest(p, least(min(p * family / p_rank) OVER (
+      PARTITION BY p IS NULL ORDER BY p_rank DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ), 1)) END AS q
+  FROM ranked
+)
+SELECT
+  category,
+  other,
+  CASE WHEN NOT suppressed AND df > 0 THEN least(sqrt(greatest(squares - 1, 0) / side), 1) END AS cramers_v,
+  CASE WHEN bounds.low > 0 THEN least(sqrt((bounds.low + df) / n / side), 1) WHEN bounds.low = 0 THEN 0 END AS low,
+  CASE WHEN bounds.high IS NOT NULL THEN least(sqrt((bounds.high + df) / n / side), 1) END AS high,
+  CASE WHEN NOT suppressed THEN greatest(g2, 0) END AS g2,
+  CASE WHEN NOT suppressed THEN df END AS df,
+  p,
+  q,
+  CASE WHEN NOT suppressed THEN n END AS n,
+  suppressed
+FROM controlled
+ORDER BY cramers_v DESC NULLS LAST, category, other

@@ -1,0 +1,85 @@
+-- proposal_recall: How much of a reference a proposal of attributes covers, and how diverse both are.
+--
+-- Rows by metric. 'recall': share of the n attributes of the reference to which one of the proposal is nearer than similarity
+-- (cosine), with Wilson's 95 % interval; 'nearest': for each of them the nearest of the proposal (term, nearest, and the
+-- cosine as value); 'dimension' and 'reference_dimension': how many principal components the n vectors of the proposal, and
+-- of the reference, need for a share of their variance, centred. Vectors of both are of one model, such as
+-- (SELECT term, embed_sentence(term) AS embedding FROM words), words being a word list or a file's rows that a session bound.
+-- Rows are words, not images; some may be words for what is perceived of people. Rows over fewer than min_count words are
+-- suppressed (NULL).
+--
+-- source: Kabra et al., GELDA (2023), recall of reference attributes and effective dimension of a proposal
+-- param proposal relation : (term, embedding)
+-- param reference relation : (term, embedding)
+-- param similarity double = 0.8 : cosine above which an attribute is covered
+-- param variance double = 0.95 : share of the variance
+-- param min_count integer = 1 : rows that rest on fewer words are suppressed
+-- local: calls nearest_vectors() and effective_dimension()
+WITH own AS (
+  SELECT
+    count(*) AS n,
+    list(term ORDER BY term, embedding) AS terms,
+    list(CAST(embedding AS DOUBLE[]) ORDER BY term, embedding) AS vectors
+  FROM proposal
+  WHERE term IS NOT NULL AND embedding IS NOT NULL
+),
+wanted AS (
+  SELECT
+    count(*) AS n,
+    list(term ORDER BY term, embedding) AS terms,
+    list(CAST(embedding AS DOUBLE[]) ORDER BY term, embedding) AS vectors
+  FROM reference
+  WHERE term IS NOT NULL AND embedding IS NOT NULL
+),
+found AS (
+  SELECT w.n, unnest(w.terms) AS term, o.terms AS terms, unnest(nearest_vectors(w.vectors, o.vectors)) AS near
+  FROM wanted AS w
+  CROSS JOIN own AS o
+),
+counts AS (
+  SELECT max(n) AS n, count(CASE WHEN near.similarity > $similarity THEN 1 END) AS count FROM found
+),
+bounds AS (
+  SELECT
+    *,
+    (count + 1.920729410347062e0) / (n + 3.841458820694124e0) AS centre,
+    1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)
+    / (n + 3.841458820694124e0) AS half
+  FROM counts
+  WHERE n > 0
+)
+SELECT
+  metric,
+  term,
+  nearest,
+  CASE WHEN n >= $min_count THEN value END AS value,
+  CASE WHEN n >= $min_count THEN low END AS low,
+  CASE WHEN n >= $min_count THEN high END AS high,
+  CASE WHEN n >= $min_count THEN n END AS n,
+  n < $min_count AS suppressed
+FROM (
+  SELECT
+    'recall' AS metric, CAST(NULL AS VARCHAR) AS term, CAST(NULL AS VARCHAR) AS nearest, CAST(count AS DOUBLE) / n AS value,
+    greatest(centre - half, 0) AS low, least(centre + half, 1) AS high, n
+  FROM bounds
+  UNION ALL
+  SELECT
+    'nearest' AS metric, term, terms[near.place] AS nearest, near.similarity AS value, CAST(NULL AS DOUBLE) AS low,
+    CAST(NULL AS DOUBLE) AS high, CAST(1 AS BIGINT) AS n
+  FROM found
+  UNION ALL
+  SELECT
+    'dimension' AS metric, CAST(NULL AS VARCHAR) AS term, CAST(NULL AS VARCHAR) AS nearest,
+    CAST(effective_dimension(vectors, $variance) AS DOUBLE) AS value, CAST(NULL AS DOUBLE) AS low, CAST(NULL AS DOUBLE) AS high,
+    n
+  FROM own
+  WHERE n > 0
+  UNION ALL
+  SELECT
+    'reference_dimension' AS metric, CAST(NULL AS VARCHAR) AS term, CAST(NULL AS VARCHAR) AS nearest,
+    CAST(effective_dimension(vectors, $variance) AS DOUBLE) AS value, CAST(NULL AS DOUBLE) AS low, CAST(NULL AS DOUBLE) AS high,
+    n
+  FROM wanted
+  WHERE n > 0
+) AS r
+ORDER BY metric, term, nearest

@@ -1,0 +1,165 @@
+"""The recipe generate_categories from words to shares, on tiny models of the real architectures; more attempts add only their own."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+
+import pyarrow as pa
+import pytest
+
+from counterbalance.engine import functions
+from counterbalance.engine.errors import SensitiveError
+from counterbalance.engine.recipes.model import StepError
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("diffusers")
+open_clip = pytest.importorskip("open_clip")
+if importlib.util.find_spec("ultralytics") is None:  # importing it changes the process, unless our module does it
+    pytest.skip("ultralytics is not installed", allow_module_level=True)
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")]
+
+PROMPTS = {
+    "doctor": "a photo of a doctor",
+    "artist": "a photo of an artist",
+    "angry": "a photo of an angry person",
+}
+PURPOSE = "a test of the recipe"
+
+
+def classifier(folder):
+    from safetensors.torch import save_file
+
+    vision = {"image_size": 32, "layers": 1, "width": 16, "head_width": 8, "patch_size": 16}
+    text = {"context_length": 4, "vocab_size": 8, "width": 16, "heads": 2, "layers": 1}
+    folder.mkdir()
+    torch.manual_seed(3)
+    tower, head = open_clip.CLIP(16, vision, text).visual.eval(), torch.nn.Linear(16, 2)
+    state = {f"tower.{k}": v.contiguous() for k, v in tower.state_dict().items()}
+    save_file({**state, "head.weight": head.weight.data, "head.bias": head.bias.data}, folder / "model.safetensors")
+    config = {
+        "format": "counterbalance classifier 1",
+        "attribute": "perceived_gender",
+        "classes": ["female", "male"],
+        "architecture": {"name": "tiny", "embed_dim": 16, "quick_gelu": False, "vision_cfg": vision},
+        "preprocessing": {
+            "size": [32, 32], "mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash",
+            "fill_color": 0,
+        },
+    }  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def detector(file):
+    """A YOLO with random weights."""
+    from counterbalance.udfs.models import yolo
+
+    held = yolo.library()
+    import yaml
+    from ultralytics import YOLO
+
+    torch.manual_seed(1)
+    model = YOLO("yolo11n.yaml")
+    for module in model.model.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.momentum = 1.0
+    model.model.train()
+    with torch.no_grad():
+        model.model(torch.rand(4, 3, 5, 5).repeat_interleave(32, 2).repeat_interleave(32, 3))
+        for layers in model.model.model[-1].cv3:
+            torch.nn.init.normal_(layers[-1].weight, std=0.1)
+            torch.nn.init.constant_(layers[-1].bias, -3)
+    model.model.eval()
+    model.model.names = yaml.safe_load((held.root / "cfg" / "datasets" / "coco.yaml").read_text())["names"]
+    model.save(file)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory, tiny_diffusion):
+    """Parameters that name the tiny models."""
+    folder = tmp_path_factory.mktemp("models")
+    classifier(folder / "gender")
+    detector(folder / "yolo.pt")
+    return {
+        "categories": "wanted",
+        "checkpoint": str(folder / "gender"),
+        "detector": str(folder / "yolo.pt"),
+        "model": str(tiny_diffusion("StableDiffusionPipeline")),
+        "size": 64,
+        "steps": 1,
+        "attempts": 2,
+        "min_side": 1,
+        "min_count": 1,
+    }
+
+
+def run(lake, given, **more):
+    return lake.recipe("generate_categories", given, refresh={"executor": "inline"}, **more)
+
+
+def threshold(lake, given):
+    """A score that leaves exactly one person in at least one of the pictures: between its best two boxes."""
+    pictures = [p for (p,) in lake.sql("SELECT list_first([image]) FROM generated_pictures").fetchall()]
+    constants = {"model": given["detector"], "score": 0.001, "iou": 0.7, "size": 640}
+    opened = functions.function("detect_people").open(constants)
+    found = opened([pa.array(pictures)])
+    opened.close()
+    best = [
+        [*(box["score"] for box in people), 0.001, 0.001][:2] for people in getattr(found, "values", found).to_pylist()
+    ]
+    first, second = max(best, key=lambda pair: pair[0] - pair[1])
+    assert first > second
+    return (first + second) / 2
+
+
+def test_from_words_to_shares(disk_lake, build, given):
+    lake = disk_lake
+    lake.ingest({"images": build.images(image_id=[1])})
+    words = "('doctor', 'noun'), ('artist', NULL), ('angry', 'adjective'), (' ', 'noun')"
+    lake.sql(
+        "CREATE MATERIALIZED VIEW wanted WITH (key = 'category') AS "
+        f"SELECT * FROM (VALUES {words}) AS w (category, kind)"
+    )
+    lake.refresh("wanted")
+    run(lake, given, until="generate")
+    asked = lake.sql("SELECT category, place, prompt, seed FROM generated_pictures ORDER BY ALL").fetchall()
+    assert [(c, n, p) for c, n, p, _ in asked] == [(c, n, PROMPTS[c]) for c in sorted(PROMPTS) for n in (1, 2)]
+    assert len({seed for *_, seed in asked}) == 6
+    given = {**given, "score": threshold(lake, given)}
+
+    with pytest.raises(StepError, match="step label of generate_categories"):
+        run(lake, given)
+    done = run(lake, given, sensitive=PURPOSE)
+    people = dict(lake.sql("SELECT image_id, len(people) FROM generated_pictures").fetchall())
+    alone = {i for i, n in people.items() if n == 1}
+    assert alone
+    assert {i for (i,) in lake.sql("SELECT image_id FROM generated_persons").fetchall()} == alone
+    counts = done.results["counts"].to_pylist()
+    assert {(c["pictures"], c["made"]) for c in counts} == {(2, 2)}
+    assert sum(c["accepted"] for c in counts) == len(alone)
+
+    with pytest.raises(SensitiveError):
+        lake.sql("SELECT * FROM generated_labels")
+    labels = dict(lake.sql("SELECT image_id, label FROM generated_labels", sensitive=PURPOSE).fetchall())
+    assert set(labels) == alone
+    assert set(labels.values()) <= {"female", "male"}
+    kinds = dict(lake.sql("SELECT image_id, category FROM generated_persons").fetchall())
+    for row in done.results["ratio"].to_pylist():
+        own = [label for i, label in labels.items() if kinds[i] == row["category"]]
+        assert (row["n"], row["value"]) == (len(own), own.count("female") / len(own))
+
+    before = lake.sql("SELECT image_id, sha256(list_first([image])) FROM generated_pictures").fetchall()
+    more = run(lake, {**given, "attempts": 3, "most": 1}, sensitive=PURPOSE)
+    after = dict(lake.sql("SELECT image_id, sha256(list_first([image])) FROM generated_pictures").fetchall())
+    assert len(after) == 9
+    assert all(after[i] == digest for i, digest in before)
+    assert {c["accepted"] for c in more.results["counts"].to_pylist()} <= {0, 1}

@@ -1,0 +1,254 @@
+"""What holds sets of vectors and texts together, as functions over lists: ``kmeans``, ``tsne``, ``lda``.
+
+One row of a query holds a whole set as lists. Give them in a fixed order, ``list(x ORDER BY id)``: then the same rows give
+the same bits, whatever the order in which they are stored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from counterbalance.engine.errors import RequestError
+from counterbalance.engine.functions import Parameter, udf
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+_VECTORS: Final = pa.list_(pa.list_(pa.float32()))
+POINTS: Final = pa.list_(pa.struct([("x", pa.float64()), ("y", pa.float64())]))
+TOPICS: Final = pa.list_(pa.struct([("share", pa.float64()), ("words", pa.list_(pa.string()))]))
+_STEPS: Final = 300
+"""Of Lloyd; it ends before where nothing moves any more."""
+_WORD: Final = re.compile(r"\w\w+")
+_SEED: Final = Parameter("seed", pa.int64(), 0, constant=True)
+
+
+@udf(
+    returns=_VECTORS,
+    parameters=[
+        Parameter("vectors", _VECTORS),
+        Parameter("k", pa.int64(), constant=True),
+        _SEED,
+        Parameter("starts", pa.int64(), 10, constant=True),
+        Parameter("device", pa.string(), "auto", constant=True),
+    ],
+    version="1",
+)
+def kmeans(vectors: pa.Array, k: int, seed: int = 0, starts: int = 10, device: str = "auto") -> pa.Array:
+    """Centroids of k clusters of vectors, that of the largest cluster first (K-means).
+
+    First centroids are drawn by k-means++ (scikit-learn), moved by Lloyd's steps on a GPU or CPU, and the best of several
+    such starts, by the sum of squared distances, is taken. The same on every run of one device.
+
+    Args:
+        vectors: Lists of float32, all of one length; NULL gives NULL.
+        k: Clusters.
+        seed: Of the draws.
+        starts: How many times.
+        device: ``'auto'`` (a GPU where torch has one), ``'cpu'``, ``'cuda'`` …
+
+    Returns:
+        k lists of float32.
+
+    Raises:
+        RequestError: ``k`` or ``starts`` make no sense, or there are fewer different vectors than k (``E3730``); a vector has
+            another length or holds what is no number (``E3731``).
+
+    Source:
+        Lloyd (1982); Arthur and Vassilvitskii, k-means++ (2007).
+
+    Example:
+        >>> kmeans(pa.array([[[0.0, 1.0], [0.0, 3.0], [9.0, 1.0]]]), 2).to_pylist()
+        [[[0.0, 2.0], [9.0, 1.0]]]
+    """
+    for name, value in (("k", k), ("starts", starts)):
+        if value < 1:
+            raise RequestError(f"{name!r} of kmeans() is {value}; it must be at least 1", code="E3730")
+    found = [_centroids(m, k, seed, starts, device) for m in _matrices("kmeans", vectors)]
+    return pa.array([None if f is None else f.tolist() for f in found], _VECTORS)
+
+
+@udf(
+    returns=POINTS,
+    parameters=[
+        Parameter("vectors", _VECTORS),
+        Parameter("perplexity", pa.float64(), 30.0, constant=True),
+        _SEED,
+    ],
+    version="1",
+)
+def tsne(vectors: pa.Array, perplexity: float = 30.0, seed: int = 0) -> pa.Array:
+    """Places of vectors on a map, near ones near each other (t-SNE, scikit-learn).
+
+    Only who is near whom means something: axes, distances between groups and their sizes do not. The time goes with the
+    number of vectors: a few thousand take some ten seconds.
+
+    Args:
+        vectors: Lists of float32, all of one length; NULL gives NULL.
+        perplexity: About how many neighbours of each count; at most a third of the others is taken.
+        seed: Of what is random.
+
+    Returns:
+        x and y for every vector, in their order.
+
+    Raises:
+        RequestError: ``perplexity`` is not above 0 (``E3732``); vectors as in ``kmeans`` (``E3731``).
+
+    Source:
+        van der Maaten and Hinton, Visualizing data using t-SNE (2008).
+
+    Example:
+        >>> len(tsne(pa.array([[[0.0, 1.0], [0.0, 3.0], [9.0, 1.0]]])).to_pylist()[0])
+        3
+    """
+    if not perplexity > 0:
+        raise RequestError(f"'perplexity' of tsne() is {perplexity}; it must be above 0", code="E3732")
+    rows = [None if m is None else _map(m, perplexity, seed) for m in _matrices("tsne", vectors)]
+    return pa.array([None if r is None else [{"x": x, "y": y} for x, y in r.tolist()] for r in rows], POINTS)
+
+
+@udf(
+    returns=TOPICS,
+    parameters=[
+        Parameter("texts", pa.list_(pa.string())),
+        Parameter("without", pa.list_(pa.string()), None),
+        Parameter("topics", pa.int64(), 3, constant=True),
+        Parameter("top", pa.int64(), 10, constant=True),
+        _SEED,
+    ],
+    version="1",
+)
+def lda(texts: pa.Array, without: pa.Array, topics: int = 3, top: int = 10, seed: int = 0) -> pa.Array:
+    r"""Topics of texts, each as its weightiest words (latent Dirichlet allocation, scikit-learn).
+
+    Words are runs of two or more letters, digits and underscores, in lower case. The order of the texts does not matter.
+
+    Args:
+        texts: The texts; NULL ones are left out; a NULL list gives NULL.
+        without: Words to leave out, such as those of ``lists.stop_words``; NULL leaves out none.
+        topics: How many.
+        top: Words a topic.
+        seed: Of what is random.
+
+    Returns:
+        For each topic, the most frequent first: its share of the texts (mean of the share that it has in each) and its
+        words, the weightiest first. No topics where there are no words.
+
+    Raises:
+        RequestError: ``topics`` or ``top`` is below 1 (``E3733``).
+
+    Source:
+        Blei, Ng and Jordan (2003); Hoffman, Blei and Bach (2010), who fit it by variational Bayes, as here.
+
+    Example:
+        >>> lda(pa.array([["a surf board", "surf and board", "board"]]), pa.array([["and"]]), topics=1).to_pylist()
+        [[{'share': 1.0, 'words': ['board', 'surf']}]]
+    """
+    for name, value in (("topics", topics), ("top", top)):
+        if value < 1:
+            raise RequestError(f"{name!r} of lda() is {value}; it must be at least 1", code="E3733")
+    pairs = zip(texts.to_pylist(), without.to_pylist(), strict=True)
+    return pa.array([None if t is None else _topics(t, {*(w or ())}, topics, top, seed) for t, w in pairs], TOPICS)
+
+
+def _matrices(function: str, vectors: pa.Array) -> list[Floats | None]:
+    """float32 (vectors, length) of every row.
+
+    Raises:
+        RequestError: Lengths differ, or there is what is no number (E3731).
+    """
+    return [_matrix(function, vectors[row].values) if vectors[row].is_valid else None for row in range(len(vectors))]
+
+
+def _matrix(function: str, vectors: pa.Array) -> Floats:
+    lengths = set(vectors.value_lengths().to_pylist())
+    if len(lengths) > 1 or None in lengths:
+        told = " and ".join(sorted(str(n) if n is not None else "none (NULL)" for n in lengths)[:3])
+        raise RequestError(f"vectors of {function}() have different lengths: {told}", code="E3731")
+    flat = vectors.flatten().to_numpy(zero_copy_only=False)
+    matrix = np.asarray(flat, np.float32).reshape(len(vectors), -1) if len(vectors) else np.empty((0, 0), np.float32)
+    if not np.isfinite(matrix).all():
+        raise RequestError(
+            f"a vector of {function}() holds NULL, NaN or infinity", code="E3731", hint="leave such rows out"
+        )
+    return matrix
+
+
+def _centroids(points: Floats | None, k: int, seed: int, starts: int, device: str) -> Floats | None:
+    if points is None:
+        return None
+    different = len(np.unique(points, axis=0)) if len(points) < 10 * k else len(points)
+    if different < k:
+        raise RequestError(
+            f"kmeans() cannot make {k} clusters of {different} different vectors", code="E3730", hint="give a smaller k"
+        )
+    from sklearn.cluster import kmeans_plusplus
+    from threadpoolctl import threadpool_limits
+
+    from counterbalance.engine.search.devices import device as device_of
+    from counterbalance.engine.search.kmeans import assign, train
+
+    on = device_of(device)
+    draw = np.random.RandomState(seed)
+    best: tuple[float, Floats, NDArray[np.intp]] | None = None
+    with threadpool_limits(1), on.exact(1):
+        placed = on.put(points)
+        for _ in range(starts):
+            first, _ = kmeans_plusplus(points, k, random_state=draw)
+            centroids = train(points, k, start=first, steps=_STEPS, device=on)
+            labels, apart = assign(points, placed, centroids, on)
+            spread = float(apart.sum())
+            if best is None or spread < best[0]:
+                best = spread, centroids, labels
+    assert best is not None  # noqa: S101 - there is at least one start
+    sizes = np.bincount(best[2], minlength=k)
+    return best[1][np.lexsort((*best[1].T[::-1], -sizes))]
+
+
+def _map(points: Floats, perplexity: float, seed: int) -> NDArray[Any]:
+    if len(points) < 2:
+        return np.zeros((len(points), 2))
+    from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
+
+    model = TSNE(
+        perplexity=min(perplexity, max(1.0, (len(points) - 1) / 3)),
+        init="pca" if min(points.shape) > 1 and np.ptp(points, axis=0).any() else "random",
+        random_state=seed,
+    )
+    with threadpool_limits(1):
+        found: NDArray[Any] = model.fit_transform(points)
+    return found
+
+
+def _topics(texts: Sequence[str | None], without: set[str], topics: int, top: int, seed: int) -> list[dict[str, Any]]:
+    counted = [Counter(w for w in _WORD.findall((t or "").lower()) if w not in without) for t in texts]
+    own = sorted(sorted(c.items()) for c in counted if c)
+    words = sorted({w for c in own for w, _ in c})
+    if not words:
+        return []
+    from scipy.sparse import csr_array
+    from sklearn.decomposition import LatentDirichletAllocation
+    from threadpoolctl import threadpool_limits
+
+    at = {w: i for i, w in enumerate(words)}
+    cells = [(n, row, at[w]) for row, c in enumerate(own) for w, n in c]
+    values, rows, columns = (np.array(c) for c in zip(*cells, strict=True))
+    matrix = csr_array((values, (rows, columns)), shape=(len(own), len(words)))
+    model = LatentDirichletAllocation(topics, random_state=seed)
+    with threadpool_limits(1):
+        shares = model.fit_transform(matrix).mean(axis=0)
+    order = np.argsort(-shares, kind="stable")
+    return [
+        {"share": float(shares[t]), "words": [words[w] for w in np.argsort(-model.components_[t], kind="stable")[:top]]}
+        for t in order
+    ]

@@ -1,0 +1,238 @@
+"""Which attributes a whole picture has, by a model that tells how well a picture and a text go together: ``image_attributes``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from counterbalance.engine.errors import CounterbalanceError, RequestError
+from counterbalance.engine.functions import Parameter, Partial, udf
+from counterbalance.engine.images import ImageError, decode
+from counterbalance.udfs import proposals
+from counterbalance.udfs.models import weights
+from counterbalance.udfs.models.meter import Meter
+from counterbalance.udfs.models.running import inference, rows_of
+from counterbalance.udfs.models.shared import loading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+    from PIL.Image import Image
+
+    from counterbalance.udfs.proposals import Category
+
+DEFAULT: Final = "Salesforce/blip-itm-large-coco"
+FOUND: Final = pa.list_(
+    pa.struct(
+        [
+            ("category", pa.string()),
+            ("attributes", pa.list_(pa.string())),
+            ("scores", pa.list_(pa.struct([("attribute", pa.string()), ("score", pa.float32())]))),
+        ]
+    )
+)
+_PAIRS: Final = {"cpu": 32, "cuda": 512}
+"""Pairs of a picture and a text that go through the model at once."""
+
+
+def fingerprint(attributes: str, model: str, **_: Any) -> str:
+    """Digest of a model's weights and of the table of attributes."""
+    return f"{weights.digest(weights.folder(model))}:{proposals.digest(attributes)}"
+
+
+def loaded(name: str, kind: str, network: str, device: str) -> tuple[Any, Any]:
+    """A model of transformers with its processor.
+
+    Args:
+        name: A folder, or a repository of the hub.
+        kind: The ``model_type`` that its configuration must name.
+        network: The class of transformers that is loaded.
+        device: ``"cpu"``, ``"cuda:0"`` …
+
+    Raises:
+        NotFoundError: There are no such weights (E1102, E1103).
+        RequestError: It is of another kind, or its files do not make a model (E3726).
+    """
+    path = weights.folder(name)
+    transformers: Any = weights.need("transformers", "models")
+    torch: Any = weights.need("torch", "models")
+    file = path / "config.json"
+    found = json.loads(file.read_text("utf-8")).get("model_type") if file.is_file() else None
+    if found != kind:
+        raise RequestError(f"{name} is of type {found!r}; a model of type {kind!r} is needed", code="E3726")
+    safe: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        with loading():
+            processor = transformers.AutoProcessor.from_pretrained(path, **safe)
+            model = getattr(transformers, network).from_pretrained(path, dtype=torch.float32, weights_only=True, **safe)
+    except CounterbalanceError:
+        raise
+    except Exception as error:
+        first = next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
+        raise RequestError(f"{name} cannot be loaded: {first}", code="E3726") from error
+    return model.to(device).eval(), processor
+
+
+class Matching:
+    """A BLIP model that tells how well pictures and some texts go together.
+
+    Args:
+        model: A folder, or a repository of the hub.
+        texts: The texts; padded together, so that nothing else decides their vectors.
+        device: ``"cpu"``, ``"cuda:0"`` …
+    """
+
+    def __init__(self, model: str, texts: Sequence[str], device: str) -> None:
+        self._device = device
+        self._model, self._processor = loaded(model, "blip", "BlipForImageTextRetrieval", device)
+        longest = int(self._model.config.text_config.max_position_embeddings)
+        self._texts = self._processor.tokenizer(
+            list(texts), padding=True, truncation=True, max_length=longest, return_tensors="pt"
+        ).to(device)
+        self._meter = Meter("image_attributes", device)
+
+    def scores(self, picture: Image) -> NDArray[np.float32]:
+        """Log-odds that each text goes with a picture, float32 (texts,); the picture is encoded once."""
+        torch: Any = weights.need("torch", "models")
+        pixels = self._processor.image_processor(picture, return_tensors="pt").to(self._device)["pixel_values"]
+        with self._meter.batch(1), inference(self._device):
+            seen = self._model.vision_model(pixel_values=pixels).last_hidden_state
+            made = [self._part(seen, rows) for rows in self._parts()]
+        found: NDArray[np.float32] = torch.cat(made).cpu().numpy()
+        return found
+
+    def _parts(self) -> Iterator[slice]:
+        count, size = len(self._texts["input_ids"]), _PAIRS[self._device.partition(":")[0]]
+        yield from (slice(start, start + size) for start in range(0, count, size))
+
+    def _part(self, seen: Any, rows: slice) -> Any:
+        """Log-odds of some texts: what ``BlipForImageTextRetrieval`` does, on a picture that is encoded already."""
+        ids = self._texts["input_ids"][rows]
+        states = self._model.text_encoder(
+            input_ids=ids,
+            attention_mask=self._texts["attention_mask"][rows],
+            encoder_hidden_states=seen.expand(len(ids), -1, -1),
+            encoder_attention_mask=seen.new_ones((len(ids), seen.shape[1])),
+        ).last_hidden_state
+        logits = self._model.itm_head(states[:, 0, :]).float()
+        return logits[:, 1] - logits[:, 0]
+
+    def close(self) -> None:
+        """Tell how fast it was."""
+        self._meter.close()
+
+
+def words(caption: str, category: Category) -> list[str]:
+    """What a model is asked for each attribute of a category: its own caption, or the base caption with it.
+
+    Example:
+        >>> from counterbalance.udfs.proposals import Category
+        >>> words("a photo of a room", Category("lighting", "image", ("dim", "bright"), (None, "a bright room")))
+        ['a photo of a room, lighting: dim', 'a bright room']
+    """
+    pairs = zip(category.attributes, category.captions, strict=True)
+    return [own or f"{caption}, {category.name}: {attribute}" for attribute, own in pairs]
+
+
+@udf(
+    returns=FOUND,
+    parameters=[
+        Parameter("image", pa.binary()),
+        Parameter("caption", pa.string(), constant=True),
+        Parameter("attributes", pa.string(), constant=True),
+        Parameter("model", pa.string(), DEFAULT, constant=True),
+    ],
+    version="1",
+    batch_size=64,
+    device="auto",
+    memory="4GB",
+    weights=fingerprint,
+)
+class image_attributes:  # noqa: N801 - the name of a SQL function
+    """Attributes of whole pictures, such as weather or style, that an image-text matching model (BLIP) finds.
+
+    Of every category with level ``image`` a picture has the attribute whose caption goes with it best, if that goes with it
+    better than the base caption does; otherwise it has none. What a model says of people is perceived: statistics about how
+    groups are depicted, never claims about a person; keep such a column ``WITH (sensitive = true)``.
+
+    Args:
+        caption: The base caption: what all the pictures show, such as ``'a photo of a living room'``.
+        attributes: Path of the table: ``term``, ``class``, and if wanted ``level`` and ``caption``, which is asked instead of
+            ``'<base caption>, <class>: <term>'``. Another content of the file makes the column stale.
+        model: A folder, or a repository of the hub, of ``BlipForImageTextRetrieval``.
+
+    Call with:
+        image: Encoded pictures; NULL gives NULL, one that cannot be decoded is an error of its row.
+
+    Returns:
+        For every category: ``attributes`` (one or none) and ``scores``, for each of its attributes the log-odds that its
+        caption goes with the picture minus those of the base caption, float32; above 0 is better. Of equal ones the first in
+        the table wins.
+
+    Raises:
+        NotFoundError: No such model (E1102, E1103) or table (E1012).
+        RequestError: A table (E3720), or a model (E3726), of another kind; an extra is missing (E3501).
+
+    Source:
+        Kabra et al., GELDA (2023), image-level attributes: BLIP beside the base caption.
+
+    Example:
+        ``SELECT image_id, image_attributes(image, 'a photo of a room', 'rooms.csv') FROM images``
+    """
+
+    def __init__(self, caption: str, attributes: str, model: str) -> None:
+        self._caption, self._path, self._model = caption, attributes, model
+        self._matching: Matching | None = None
+        self._categories: list[Category] = []
+
+    def open(self, device: str) -> None:
+        """Load the model, unless there is nothing to ask it for."""
+        self._categories = proposals.of_level(self._path, "image")
+        texts = [self._caption, *(text for category in self._categories for text in words(self._caption, category))]
+        if self._categories:
+            self._matching = Matching(self._model, texts, device)
+
+    def __call__(self, image: pa.Array) -> Partial:
+        """Attributes of a batch of pictures."""
+        found: dict[int, Any] = {}
+        errors: dict[int, str] = {}
+        for row, value in enumerate(image):
+            if value.is_valid:
+                try:
+                    found[row] = self._of(decode(value.as_py()))
+                except ImageError as error:
+                    errors[row] = str(error)
+        return rows_of(found, errors, len(image), FOUND)
+
+    def _of(self, picture: Image) -> list[dict[str, Any]]:
+        if self._matching is None:
+            return []
+        scores = self._matching.scores(picture)
+        better, rows, start = scores[1:] - scores[0], [], 0
+        for category in self._categories:
+            own = better[start : start + len(category.attributes)]
+            start += len(own)
+            best = int(np.argmax(own))
+            named = [category.attributes[best]] if own[best] > 0 else []
+            rows.append(described(category, named, own))
+        return rows
+
+    def close(self) -> None:
+        """Let the model go."""
+        if self._matching is not None:
+            self._matching.close()
+            self._matching = None
+
+
+def described(category: Category, named: Sequence[str], scores: NDArray[np.float32]) -> dict[str, Any]:
+    """What is said of a picture and a category."""
+    pairs = zip(category.attributes, scores.tolist(), strict=True)
+    return {
+        "category": category.name,
+        "attributes": list(named),
+        "scores": [{"attribute": attribute, "score": score} for attribute, score in pairs],
+    }
