@@ -20,10 +20,13 @@ A message says what, where and why; ``hint`` says what to do, and is the second 
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+_LISTED: Final = 30
+"""So many names fit into a hint."""
 
 
 class CounterbalanceError(Exception):
@@ -73,6 +76,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+def _shown(what: str, known: Sequence[str]) -> str | None:
+    """The names there are, as long as they are few."""
+    if len(known) > _LISTED:
+        return (
+            "counterbalance tables LAKE lists what is stored, FROM meta.queries views and audits; .tables in the shell"
+        )
+    return f"{what}: {', '.join(sorted(known))}" if known else None
+
+
 class NotFoundError(CounterbalanceError, LookupError):
     """Something that was named is not there."""
 
@@ -87,7 +99,7 @@ class NotFoundError(CounterbalanceError, LookupError):
         return cls(
             f"no table {name!r}{did_you_mean(name, known)}",
             code="E1001",
-            hint="tables and views: " + ", ".join(sorted(known)) if known else None,
+            hint=_shown("tables and views", known),
         )
 
     @classmethod

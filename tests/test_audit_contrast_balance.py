@@ -189,3 +189,11 @@ def test_colors_of_pictures(session):
     assert [found["color", item, "female"]["value"] for item in ("red", "green", "blue")] == [1, 0, 0]
     assert [found["color", item, "male"]["value"] for item in ("red", "green", "blue")] == [0, 0, 0]
     assert found["color", "distance", "male"]["value"] == pytest.approx(0.5 * 14)
+
+
+@pytest.mark.parametrize("labels", [["male"] * 30, [None] * 30])
+def test_nothing_is_proved_of_fewer_than_two_labels(session, labels):
+    rows = [(number, 1, label) for number, label in enumerate(labels)]
+    concepts = pa.table({"image_id": [1], "concept": ["dog"]})
+    found = run(session, rows, concepts=concepts, show="all")
+    assert {r["equal"] for r in found.values()} == {None}

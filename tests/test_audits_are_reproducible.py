@@ -101,6 +101,10 @@ CALLS = {
         "most": 1000,
     },
     "geography": {},
+    "harmful_zero_shot": {
+        "predictions": "(SELECT image_id, CASE WHEN image_id % 7 = 0 THEN 'Thief' ELSE 'dog' END AS predicted FROM images)",
+        "groups": "caption_gender",
+    },
     "hate_content_rate": {"attribute": "hateful", "groups": "caption_gender", "tau": [0.3, 0.5]},
     "image_text_matching": {
         "scores": "(SELECT caption_id AS pair_id, sqrt(caption_id) AS rr, sin(caption_id) AS rc, ln(1 + caption_id) AS cr, "

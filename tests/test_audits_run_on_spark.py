@@ -107,6 +107,10 @@ CALLS = {
     "generated_ratio": [
         "(SELECT caption_id // 2 AS image_id, caption_id % 3 AS place, 'a' AS category FROM captions), caption_gender, most := 90"
     ],
+    "harmful_zero_shot": [
+        "(SELECT image_id, CASE WHEN image_id % 5 = 0 THEN 'Animal' WHEN image_id % 3 = 0 THEN 'thief' ELSE 'dog' END AS predicted "
+        "FROM images), min_count := 3"
+    ],
     "hate_content_rate": ["tau := [0.3, 0.5]", "groups := caption_gender_gensynth"],
     "image_text_matching": [
         "(SELECT caption_id AS pair_id, sqrt(caption_id) AS rr, caption_id % 7 AS rc, 3 AS cr, "

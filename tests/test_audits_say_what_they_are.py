@@ -34,6 +34,7 @@ REQUIRED = {
         "generations": "(SELECT image_id, 'a' AS category, 1 AS place FROM images)",
         "groups": "caption_gender",
     },
+    "harmful_zero_shot": {"predictions": "(SELECT image_id, 'dog' AS predicted FROM images)"},
     "image_text_matching": {
         "scores": "(SELECT caption_id AS pair_id, 0.3 AS rr, 0.2 AS rc, 0.1 AS cr, 0.3 AS cc FROM captions)"
     },

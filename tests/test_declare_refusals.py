@@ -139,6 +139,14 @@ def test_statements_made_in_python_are_checked_too(declared, statement):
     assert state(declared) == before
 
 
+def test_another_query_for_a_view_can_be_made_way_for(declared):
+    statement = read("CREATE MATERIALIZED VIEW IF NOT EXISTS per_image WITH (key = 'n') AS SELECT 1 AS n")
+    with pytest.raises(CounterbalanceError) as caught:
+        declare.create_view(declared.location, statement)
+    assert caught.value.code == "E3174"
+    assert caught.value.hint.endswith("DROP MATERIALIZED VIEW per_image")
+
+
 def test_table_of_another_tool_has_no_key_that_is_known(declared):
     tables.append(declared.location, "of_others", pa.table({"a": [1]}))
     with pytest.raises(CounterbalanceError, match="of_others was made by another tool") as caught:

@@ -132,6 +132,7 @@ REQUIRED = {
     "kind": "'object'",
     "groups": "caption_gender",
     "model_bias": "(SELECT 'dog' AS category, 0.5 AS value)",
+    "predictions": "(SELECT image_id, 'dog' AS predicted FROM images)",
     "generations": "(SELECT caption_id AS image_id, 'a' AS category, 1 AS place FROM captions)",
     "tables": "(SELECT 9 AS n, 4 AS n_label, 5 AS n_concept, count(*) AS count FROM captions WHERE caption_id < 3)",
     "items": "(SELECT caption_id AS item_id, image_id, text, [{'feature': 1, 'activation': 0.5}] AS features FROM captions)",

@@ -46,6 +46,12 @@ def test_the_hint_says_the_shape_and_what_was_given(lake):
     assert error.message.endswith("; did you mean 'lable'?")
 
 
+def test_a_call_is_named_as_it_was_written(lake):
+    error = fails(lambda: lake.audit("subject_alterations", pairs="caption_pairs()"))
+    assert "needs a column 'pair_id', which caption_pairs() has not" in error.message
+    assert "; caption_pairs() has pair, " in error.hint
+
+
 def test_rows_of_the_caller(lake):
     error = fails(lambda: lake.audit("demographics", groups=pa.table({"image_id": [1], "gender": ["x"]})))
     assert (
@@ -57,6 +63,22 @@ def test_a_column_of_another_type(lake):
     rows = pa.table({"image_id": [1, 2], "label": [0, 1]})
     error = fails(lambda: lake.audit("demographics", groups=rows))
     assert error.message == "'groups' of demographics() needs VARCHAR in column 'label', not int64"
+
+
+def test_vectors_and_numbers_are_not_called_texts(lake):
+    error = fails(lambda: lake.audit("spurious_probe", vectors="images"))
+    assert error.hint.startswith("it takes (image_id BIGINT, embedding FLOAT[]); ")
+    error = fails(lambda: lake.audit("edit_quality", edits="captions"))
+    assert error.hint.startswith(
+        "it takes (edit_id BIGINT, label VARCHAR, template VARCHAR, accepted, predicted VARCHAR, "
+    )
+    error = fails(lambda: lake.audit("image_text_matching", scores="captions"))
+    assert error.hint.startswith("it takes (pair_id, rr DOUBLE, rc DOUBLE, cr DOUBLE, cc DOUBLE); ")
+
+
+def test_a_column_of_the_right_type_is_not_blamed(lake):
+    scores = "(SELECT image_id AS pair_id, CAST('inf' AS DOUBLE) AS rr, 0.5 AS rc, 0.5 AS cr, 1 AS cc FROM images)"
+    assert fails(lambda: lake.audit("image_text_matching", scores=scores)).code != "E3131"
 
 
 def test_an_expression_of_the_user(lake):

@@ -124,6 +124,19 @@ def test_answers_become_labels_of_an_annotator(lake, tmp_path, capsys):
     assert told == [(3, "review:edits", "good", "a1@0badcafe"), (4, "review:edits", "flawed", "a1@0badcafe")]
 
 
+@pytest.mark.parametrize("attribute", ["review:others", "scene"])
+def test_answers_about_something_else_are_refused(tmp_path, capsys, attribute):
+    lake = cb.connect(tmp_path / "answers.lake")
+    lake.ingest({"images": pa.table({"image_id": [3], "key": ["3"]})})
+    rows = "attribute,image_id,value,annotator\nreview:edits,3,good,a\n" + f"{attribute},3,good,b\n"
+    (tmp_path / "answers.csv").write_text(rows)
+    assert main(["review", lake.uri, "edits", "--answers", str(tmp_path / "answers.csv")]) == 1
+    told = capsys.readouterr().err
+    assert "E3680" in told
+    assert "line 3" in told
+    assert lake.sql("SELECT count(*) FROM labels").fetchall() == [(0,)]
+
+
 def test_a_view_of_perceived_labels_needs_a_purpose(lake, tmp_path):
     with pytest.raises(SensitiveError):
         review(lake, tmp_path / "sheet.html", view="closed")

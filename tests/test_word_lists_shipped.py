@@ -21,6 +21,7 @@ SIZES = {
     "gender_pairs": 54,
     "gender_words": 46,
     "group_words_gender": 34,
+    "harmful_labels": 7,
     "group_words_skin_tone": 24,
     "label_options": 12,
     "label_prompts": 2,

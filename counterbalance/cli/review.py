@@ -41,7 +41,7 @@ def command(lake: str, view: str, path: Path | None, answers: str | None, **aske
     if (path is None) == (answers is None):
         raise click.UsageError("give -o FILE to write a sheet, or --answers FILES to take answers in")
     if path is None:
-        return _ingest(lake, str(answers))
+        return _ingest(lake, view, str(answers))
     from counterbalance.report.sheet.review import review
 
     made = review(connect(lake), path, view=view, **asked)
@@ -49,10 +49,11 @@ def command(lake: str, view: str, path: Path | None, answers: str | None, **aske
     return 0
 
 
-def _ingest(lake: str, answers: str) -> int:
+def _ingest(lake: str, view: str, answers: str) -> int:
+    from counterbalance.report.sheet.review import take_in
     from counterbalance.shell.text import escape
 
-    done = connect(lake).ingest(answers, format="labels")
+    done = take_in(connect(lake), view, answers)
     kept = done.written + done.updated
     click.echo(f"{kept:,} new answers taken in from {escape(answers)}, {done.rejected:,} refused", err=True)
     return 0

@@ -84,7 +84,8 @@ def create_view(
 def _same(known: Definition, statement: CreateView) -> Definition:
     same_key = [k.lower() for k in known.key] == [k.lower() for k in statement.key]
     if not same_key or parse(known.sql).tree != parse(statement.select).tree:
-        raise is_another(known.name, "query or key", "CREATE OR REPLACE changes it")
+        hint = f"CREATE OR REPLACE changes it; or first: DROP MATERIALIZED VIEW {known.name}"
+        raise is_another(known.name, "query or key", hint)
     return known
 
 

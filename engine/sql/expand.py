@@ -289,11 +289,11 @@ class Expander:
                 else:
                     target = arguments.as_relation(node, where)
                     is_name = isinstance(target, exp.Table)
+                    shown = self._host.shown(to_sql(target))  # before it becomes the name of what it expands to
                     relations[parameter.name] = self._resolved(
                         target, replace(env, trusted=trusted) if is_name else env
                     )
                     if parameter.columns:
-                        shown = self._host.shown(to_sql(target))
                         self.given.append(Given(where, parameter, shown, relations[parameter.name].name))
         return inner
 

@@ -18,15 +18,37 @@ if TYPE_CHECKING:
     from counterbalance.engine.sql.bodies import Given
     from counterbalance.engine.sql.queries import QueryParameter
 
-_TYPES: Final[dict[str, tuple[str, Callable[[pa.DataType], bool]]]] = {
+
+def _number(of: pa.DataType) -> bool:
+    is_any = pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal, pa.types.is_null
+    return any(check(of) for check in is_any)
+
+
+def _vector(of: pa.DataType) -> bool:
+    is_any = pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_null
+    return any(check(of) for check in is_any)
+
+
+def _text(of: pa.DataType) -> bool:
+    is_any = pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary, pa.types.is_null
+    return any(check(of) for check in is_any)
+
+
+_Type = tuple[str, "Callable[[pa.DataType], bool]"]
+_UNKNOWN: Final[_Type] = ("", lambda _: True)
+_TYPES: Final[dict[str, _Type]] = {
     "id": ("BIGINT", pa.types.is_integer),
+    "pair_id": _UNKNOWN,  # of any type: it is only compared
     "rank": ("INTEGER", pa.types.is_integer),
-    "score": ("DOUBLE", lambda t: pa.types.is_floating(t) or pa.types.is_integer(t)),
+    **dict.fromkeys(("score", "x", "y", "width", "height", "rr", "rc", "cr", "cc"), ("DOUBLE", _number)),
+    **dict.fromkeys(("embedding", "grid"), ("FLOAT[]", _vector)),
+    **dict.fromkeys(
+        ("annotator", "attribute", "category", "class", "concept", "counterfactual", "kind", "label", "original"),
+        ("VARCHAR", _text),
+    ),
+    **dict.fromkeys(("predicted", "scope", "template", "term", "text", "topic", "word"), ("VARCHAR", _text)),
 }
-_TEXT: Final[tuple[str, Callable[[pa.DataType], bool]]] = (
-    "VARCHAR",
-    lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_null(t) or pa.types.is_dictionary(t),
-)
+"""Of columns by name, or by the last part of it; nothing is said of others."""
 _CODES: Final = frozenset({"E3103", "E3105", "E3107", "E3108"})
 """Of errors that rows of another shape lead to: DuckDB's on names, conversions, input and types."""
 _ABOUT_TYPES: Final = re.compile(r"compare|convert|cast|type|arguments", re.IGNORECASE)
@@ -80,7 +102,7 @@ def misfit(parameter: QueryParameter, where: str, shown: str, columns: pa.Schema
         it takes (image_id BIGINT, label VARCHAR); images has image_id
     """
     wanted = parameter.columns
-    takes = ", ".join(f"{name} {_type(name)[0]}" for name in wanted)
+    takes = ", ".join(f"{name} {_type(name)[0]}".rstrip() for name in wanted)
     hint = f"it takes ({takes}); {shown} has {', '.join(columns.names)}"
     absent = [c for c in wanted if c not in columns.names and re.search(rf"\b{c}\b", error.message)]
     if absent:
@@ -93,5 +115,5 @@ def misfit(parameter: QueryParameter, where: str, shown: str, columns: pa.Schema
     return None
 
 
-def _type(column: str) -> tuple[str, Callable[[pa.DataType], bool]]:
-    return _TYPES.get(column.rsplit("_", 1)[-1], _TEXT)
+def _type(column: str) -> _Type:
+    return _TYPES.get(column) or _TYPES.get(column.rsplit("_", 1)[-1], _UNKNOWN)

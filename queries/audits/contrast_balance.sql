@@ -13,7 +13,8 @@
 -- Shares of edits have Wilson's 95 % interval; those of sources and attributes count all there are and have none. Labels are
 -- those asked of an edit, or perceived; never facts about persons.
 --
--- Counts under min_count are suppressed, as in over_representation; that an item is not equal is told.
+-- Counts under min_count are suppressed, as in over_representation; that an item is not equal is told. equal is NULL where
+-- there is nothing to compare: fewer than two labels, or nothing counted.
 --
 -- source: contrast sets as in Smith et al., Balancing the Picture (GenSynth, 2023), and Hirota et al. (2024); colour
 -- statistics as in Meister et al., Gender Artifacts in Visual Datasets (2023)
@@ -50,7 +51,7 @@ labels AS (
   FROM label_shares((SELECT edit_id AS image_id, label FROM contrast), $min_count)
 ),
 sizes AS (
-  SELECT count(*) AS labels, min(edits) = max(edits) AS equal
+  SELECT count(*) AS labels, CASE WHEN count(*) > 1 THEN min(edits) = max(edits) END AS equal
   FROM (SELECT label, count(DISTINCT edit_id) AS edits FROM contrast WHERE label IS NOT NULL GROUP BY label) AS e
 ),
 sources AS (
@@ -86,8 +87,9 @@ measures AS (
     CAST(NULL AS VARCHAR) AS label, count, n, CAST(count AS DOUBLE) / nullif(n, 0) AS value, CAST(NULL AS DOUBLE) AS low,
     CAST(NULL AS DOUBLE) AS high, CAST(NULL AS DOUBLE) AS base, CAST(NULL AS DOUBLE) AS delta,
     CAST(NULL AS DOUBLE) AS delta_low, CAST(NULL AS DOUBLE) AS delta_high, CAST(NULL AS BIGINT) AS difference,
-    count = n AS equal, false AS suppressed
+    CASE WHEN z.labels > 1 AND n > 0 THEN count = n END AS equal, false AS suppressed
   FROM wholes
+  CROSS JOIN sizes AS z
   UNION ALL
   SELECT
     CASE c.measure WHEN 'attribute' THEN 4 ELSE 6 END AS place, c.measure, c.item, c.label, s.count, s.n, s.share AS value,
@@ -96,8 +98,9 @@ measures AS (
       WHEN max(CASE WHEN coalesce(s.suppressed, true) THEN 1 ELSE 0 END) OVER (PARTITION BY c.measure, c.item) = 0
         THEN c.difference
     END AS difference,
-    c.difference = 0 AS equal, coalesce(s.suppressed, true) AS suppressed
+    CASE WHEN z.labels > 1 THEN c.difference = 0 END AS equal, coalesce(s.suppressed, true) AS suppressed
   FROM counts AS c
+  CROSS JOIN sizes AS z
   LEFT JOIN shares AS s ON s.measure = c.measure AND s.concept = c.item AND s.label = c.label
   WHERE $show = 'all' OR c.difference <> 0
   UNION ALL

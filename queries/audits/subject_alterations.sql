@@ -5,7 +5,8 @@
 -- 'plural' a word and its plural in -s are one, shown in the form that is most frequent. unaltered counts the pairs that
 -- differ in no word, in several, or in length. Words for people are perceived labels of what is depicted.
 --
--- Rows with a count under min_count are left out; n_suppressed counts them.
+-- Rows with a count under min_count are left out; n_suppressed counts them. For the published pairs, as ingested:
+-- pairs := (SELECT pair AS pair_id, original, counterfactual FROM caption_pairs()).
 --
 -- source: Le et al., COCO-Counterfactuals (2023): most frequent alterations; the authors' code folds words by Porter's
 -- stemmer and takes the first word that the other caption lacks, see altered_words. What folds here is our definition

@@ -3,7 +3,7 @@
 -- Columns, and what is suppressed, as in the audit attribute_frequencies, which says how.
 --
 -- source: Kabra et al., GELDA: A generative language annotation framework to reveal visual biases in datasets (2023)
--- param attributes relation : (image_id, category, attribute); 'unknown' where an image has none of the category
+-- param attributes relation : (image_id, category, attribute); 'unknown' where an image has no such attribute
 -- param min_count integer = 10 : smaller counts are suppressed
 WITH members AS (
   SELECT DISTINCT image_id, category, attribute

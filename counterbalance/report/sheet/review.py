@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import glob
 import math
 import re
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.lake import Lake
     from counterbalance.engine.session import Session
+    from counterbalance.engine.write.ingest import IngestReport
 
 ANSWERS: Final = ("good", "flawed", "harmful")
 MOST_EDITS: Final = 8
@@ -50,6 +53,31 @@ def attribute_of(view: str) -> str:
         'review:gensynth_set'
     """
     return f"review:{view.lower()}"
+
+
+def take_in(lake: Lake, view: str, answers: str) -> IngestReport:
+    """Answers of annotators become labels of the sources.
+
+    Args:
+        lake: The lake.
+        view: What the sheet was of.
+        answers: A CSV file that a sheet saved, or a glob of them.
+
+    Raises:
+        RequestError: A file holds something else (E3680).
+        SourceError: There is no such file, or it cannot be read.
+    """
+    wanted = attribute_of(view)
+    for path in sorted(glob.glob(answers)):  # noqa: PTH207 - a pattern with a folder before it
+        with Path(path).open(encoding="utf-8-sig", newline="", errors="replace") as file:
+            for number, row in enumerate(csv.DictReader(file), 2):
+                if row.get("attribute") != wanted:
+                    raise RequestError(
+                        f"{path}, line {number}: no answer about {view}, for its attribute is {row.get('attribute')!r}",
+                        code="E3680",
+                        hint=f"a sheet of {view} saves answers of attribute {wanted!r}; other labels: ingest --format labels",
+                    )
+    return lake.ingest(answers, format="labels")
 
 
 def review(
