@@ -160,8 +160,6 @@ class _Run:
         for row in told.to_pylist():
             verb = "declared" if row["statement"].startswith(("ADD", "CREATE")) else "dropped"
             report.add(f"{row['target']} {verb if row['changed'] else 'is there'}", changed=row["changed"])
-        for note in notes:
-            report.add(f"note: {note}", changed=False)
 
     def _refresh(self, statement: statements.Refresh, report: StepReport) -> None:
         how = self._how

@@ -102,6 +102,10 @@ SELECT
   image
 FROM wanted;
 REFRESH gensynth_people, gensynth_sources, gensynth_requests;
+SELECT i.images, i.pictures, s.sources, r.requests -- without stored pictures there are none: ingest with --store-images
+FROM (SELECT count(*) AS images, count(sha256) AS pictures FROM images) AS i
+CROSS JOIN (SELECT count(*) AS sources FROM gensynth_sources) AS s
+CROSS JOIN (SELECT count(*) AS requests FROM gensynth_requests) AS r;
 
 -- step edit: edit the crop of the person and paste it back
 ALTER TABLE gensynth_requests ADD COLUMN IF NOT EXISTS edited AS (
