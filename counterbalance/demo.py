@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import sys
+import textwrap
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -240,7 +241,8 @@ def _number(value: float | None) -> str:
 def _others(others: Mapping[str, str]) -> str:
     if not others:
         return ""
-    return "  Audits without a planted number: " + ", ".join(f"{k} ({v})" for k, v in others.items()) + "\n"
+    told = "Audits without a planted number: " + ", ".join(f"{k} ({v})" for k, v in others.items())
+    return textwrap.fill(told, 100, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False) + "\n"
 
 
 def _next(folder: Path) -> str:

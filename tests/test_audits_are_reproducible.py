@@ -87,6 +87,7 @@ CALLS = {
         "concepts": "word_concepts",
         "show": "all",
     },
+    "cluster_representation": {"clusters": "(SELECT DISTINCT image_id, image_id % 7 AS cluster FROM captions)"},
     "edit_quality": {
         "edits": "(SELECT caption_id AS edit_id, CASE WHEN caption_id % 2 = 0 THEN 'male' ELSE 'female' END AS label, "
         "concat('t', caption_id % 3) AS template, caption_id % 5 < 3 AS accepted, "
@@ -260,8 +261,7 @@ def test_every_audit_is_here():
 def test_same_bytes(lakes, name):
     first = answer(lakes[0], name, 1)
     assert first.num_rows > 0
-    for lake, threads in ((lakes[0], 4), (lakes[1], 2)):
-        assert answer(lake, name, threads).equals(first)
+    assert answer(lakes[1], name, 4).equals(first)  # rows stored in another order, more threads
 
 
 def test_same_bytes_of_many_hits(lakes):

@@ -63,38 +63,32 @@ LOOKS = (
 )
 CALLS = {
     "topic_pmi": [
-        f"{FEATURES}, min_count := 2",
         f"{FEATURES}, image_labels('colour'), rule := 'best', best := 3, min_count := 1",
     ],
-    "agreement": ["'scene'", "'colour'"],
+    "agreement": ["'scene'"],
     "attribute_auc": [
         "(SELECT caption_id AS image_id, 'word' AS category, 'dog' AS attribute, caption_id % 37 AS score FROM captions), "
         "(SELECT caption_id AS image_id, 'word' AS category, CASE WHEN text LIKE '%dog%' THEN 'dog' ELSE 'none' END AS attribute "
         "FROM captions)"
     ],
     "attribute_frequencies": [ATTRIBUTES],
-    "balance": ["", "image_labels('colour')"],
+    "balance": [""],
     "compare_attributes": [f"{ATTRIBUTES}, (SELECT * FROM {ATTRIBUTES} AS a WHERE image_id < 150)"],
     "cluster_representation": [
-        "(SELECT image_id, caption_id % 3 AS cluster FROM captions)",
         "(SELECT image_id, CASE WHEN caption_id < 30 THEN 1 ELSE caption_id % 3 + 2 END AS cluster FROM captions), min_count := 12",
     ],
     "compare_demographics": ["image_labels('colour'), image_labels('scene')"],
     "bias_transfer": [
         "concept_ratio(min_count := 20), (SELECT concept AS category, value * value AS value FROM "
         "concept_ratio(min_count := 10)), show := 'all', degree := 3",
-        "concept_ratio(min_count := 20), (SELECT concept AS category, sqrt(value) AS value FROM "
-        "concept_ratio(min_count := 10)), interval := 'bootstrap', resamples := 20",
     ],
     "concept_ratio": ["min_count := 20", "min_count := 20, definition := 'rate_difference'"],
     "contrast_balance": [
         f"(SELECT * FROM {EDITS} AS e WHERE edit_id % 40 <> 7), word_concepts, "
         "objects := (SELECT caption_id AS edit_id, 'dog' AS concept FROM captions WHERE text LIKE '%dog%'), "
         "colors := (SELECT caption_id AS edit_id, list_value(0.25, caption_id % 7 / 9, 0.5, 0.0, 1.0, 0.125) AS grid FROM captions)",
-        f"{EDITS}, show := 'all'",
     ],
     "cooccurrence": [
-        "",
         "concepts := word_concepts, population := 'labelled', smoothing := 0.5",
         "image_labels('colour'), label_concepts('scene')",
     ],
@@ -111,14 +105,13 @@ CALLS = {
         "(SELECT image_id, CASE WHEN image_id % 5 = 0 THEN 'Animal' WHEN image_id % 3 = 0 THEN 'thief' ELSE 'dog' END AS predicted "
         "FROM images), min_count := 3"
     ],
-    "hate_content_rate": ["tau := [0.3, 0.5]", "groups := caption_gender_gensynth"],
+    "hate_content_rate": ["tau := [0.3, 0.5]"],
     "image_text_matching": [
         "(SELECT caption_id AS pair_id, sqrt(caption_id) AS rr, caption_id % 7 AS rc, 3 AS cr, "
         "CASE WHEN caption_id > 9 THEN 4 END AS cc FROM captions)"
     ],
     "intersections": [
         "caption_gender, image_labels('scene')",
-        "person_units('colour', annotator := 'A'), person_units('colour')",
     ],
     "keyword_profile": ["without := lists.gender_words"],
     "min_size_study": [
@@ -128,7 +121,7 @@ CALLS = {
     "retrieval_bias": [f"{RANKINGS}, relevant := relevant_given, skew_k := [10, 20]"],
     "retrieval_bias_queries": [f"{RANKINGS}, skew_k := [10, 20], desired := 'uniform', absent := 'floor'"],
     "retrieval_bias_sets": [f"{SETS}, skew_k := [10]"],
-    "spurious_correlations": ["", f"image_labels('colour'), {LOOKS}, top := NULL"],
+    "spurious_correlations": [f"image_labels('colour'), {LOOKS}, top := NULL"],
     "subject_alterations": [
         "(SELECT caption_id AS pair_id, text AS original, replace(replace(text, 'dog', 'cats'), 'boy', 'dog dog') AS counterfactual "
         "FROM captions), min_count := 3"

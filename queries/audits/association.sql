@@ -1,7 +1,7 @@
 -- association: Which perceived group a model's image vectors bring each category nearer to: d(c), one pass over the images.
 --
--- For every category: mean cosine of its vector with the images of label and with those of against, and value = (mean_label
--- - mean_against) / std, + towards label. normalizer 'group': std is the standard deviation of the category's cosines over
+-- For every category: mean_label and mean_against, the mean cosines of its vector with the images of label and of against,
+-- and value, the former less the latter, divided by std, + towards label. normalizer 'group': std is the standard deviation of the category's cosines over
 -- the images of both labels together (ddof 1). 'global': one std over the cosines of all labelled images, mixed and
 -- unclear ones included, with all categories (ddof 1). low and high are the 95 % interval of the difference of
 -- the means (normal, unequal variances), divided by the same std, which is taken as known. n: vectors of both labels.
