@@ -149,7 +149,8 @@ def _ready_lake(folder: Path, sources: int) -> None:
     text = (HERE.parent / "queries" / "recipes" / "gensynth.sql").read_text(encoding="utf-8")
     start, end = text.index("  instruct_pix2pix("), text.index("\n);\nREFRESH gensynth_requests.edited")
     text = text[:start] + "  bench_edit(image, x, y, width, height, prompt, seed)" + text[end:]
-    (folder / "recipe.sql").write_text(text.replace("embed_image(", "bench_vector(").replace("), $embedder)", "))"))
+    text = text.replace("embed_image(", "bench_vector(").replace("), $embedder)", "))")
+    (folder / "recipe.sql").write_text(text.replace("nsfw_score(edited, $nsfw_model)", "bench_safety(edited)"))
     first = sources - max(1, sources // 100)
     for name in ("none", "most"):
         lake = cb.connect(folder / name)

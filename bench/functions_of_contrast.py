@@ -48,3 +48,9 @@ def bench_vector(image):
         rows.append(np.resize(np.asarray(small, np.float32).ravel() - 128, 64))
     flat = pa.array(np.concatenate(rows) if rows else np.empty(0, np.float32))
     return pa.FixedSizeListArray.from_arrays(flat, 64)
+
+
+@udf(returns=pa.float32(), parameters=[Parameter("image", pa.binary())], version="1")
+def bench_safety(image):
+    """Nothing is flagged."""
+    return pa.array([None if data is None else 0.0 for data in image.to_pylist()], pa.float32())
