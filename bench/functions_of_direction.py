@@ -17,7 +17,7 @@ _VECTOR = pa.list_(pa.float32(), DIMENSIONS)
     version="1",
     batch_size=16_384,
 )
-def bench_unit(id, which):  # noqa: A002
+def bench_unit(id, which):  # noqa: A002 - the column it reads
     """Unit vectors; a batch's depend on its first number."""
     found = np.random.default_rng([which, id[0].as_py()]).standard_normal((len(id), DIMENSIONS), np.float32)
     found /= np.linalg.norm(found, axis=1, keepdims=True)

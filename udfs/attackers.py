@@ -218,8 +218,10 @@ def attack_sets(
     """
     settings = Settings(attacker, seeds, test_share, epochs, learning_rate)
     settings.check("attack_sets", ("logistic", "mlp"))
-    call = lambda row: _over_sets(_counts(sets[row].as_py()).sign(), settings)  # noqa: E731
-    return _attacked("attack_sets", (images, sets, labels), call, settings)
+    inputs = images, sets, labels
+    return _attacked(
+        "attack_sets", inputs, lambda row: _over_sets(_counts(sets[row].as_py()).sign(), settings), settings
+    )
 
 
 @udf(
@@ -259,8 +261,10 @@ def attack_vectors(
     """
     settings = Settings(attacker, seeds, test_share, epochs, learning_rate)
     settings.check("attack_vectors", ("logistic", "mlp"))
-    call = lambda row: _over_vectors(_matrix(vectors[row].values), settings)  # noqa: E731
-    return _attacked("attack_vectors", (images, vectors, labels), call, settings)
+    inputs = images, vectors, labels
+    return _attacked(
+        "attack_vectors", inputs, lambda row: _over_vectors(_matrix(vectors[row].values), settings), settings
+    )
 
 
 @udf(

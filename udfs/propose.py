@@ -11,12 +11,11 @@ import hashlib
 import io
 import json
 import math
-import os
-import tempfile
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from counterbalance.engine import wholefiles
 from counterbalance.engine.errors import RequestError, StorageError
 from counterbalance.engine.executors.devices import available
 from counterbalance.engine.write.ingest import Progress
@@ -211,19 +210,7 @@ def _write(target: Path, settings: _Settings, rows: Sequence[Row], said: Sequenc
     }
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _replace(_beside(target), json.dumps(record, ensure_ascii=False, indent=1).encode())
-        _replace(target, data)
+        wholefiles.write(_beside(target), json.dumps(record, ensure_ascii=False, indent=1).encode())
+        wholefiles.write(target, data)
     except OSError as error:
         raise StorageError(f"cannot write {target}: {error.strerror or error}", code="E6010") from error
-
-
-def _replace(path: Path, data: bytes) -> None:
-    number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(number, "wb") as opened:
-            opened.write(data)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -7,7 +7,6 @@ captions and boxes of the lake come along. Documents are put together from parts
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
 from functools import partial
@@ -205,8 +204,10 @@ class _Document:
         said |= {"bbox": box, "area": box[2] * box[3] if area is None and None not in box else rows.plain(area)}
         said["iscrowd"] = int(bool(row.get("is_crowd")))
         if row.get("mask"):
-            with contextlib.suppress(ValueError):
+            try:
                 said["segmentation"] = json.loads(row["mask"])
+            except ValueError:
+                self._output.unread_masks += 1
         if row.get("keypoints"):
             said["keypoints"] = rows.plain(row["keypoints"])
             said["num_keypoints"] = sum(seen > 0 for seen in row["keypoints"][2::3])

@@ -79,7 +79,7 @@ class Folder:
     def _own(self) -> set[str]:
         """Names in the folder that exports wrote, those of a killed one too."""
         found = {PARTIAL, MANIFEST}
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):  # names that cannot be read are foreign ones, and stay
             found |= set(json.loads((self.path / MANIFEST).read_text(encoding="utf-8"))["names"])
         with contextlib.suppress(OSError):
             lines = (self._partial / _NAMES).read_text(encoding="utf-8").splitlines()

@@ -38,6 +38,7 @@ class Output:
     rows: int = 0
     skipped: int = 0
     shards: list[dict[str, Any]] = field(default_factory=list)
+    unread_masks: int = 0
 
     def shard(self, name: str, rows: int, size: int) -> None:
         """Note a shard that is whole."""
@@ -142,6 +143,8 @@ def export(
     blank = counted.rows and any(counted.nulls[name][1] == counted.rows for name in pictures)
     if blank or (output.skipped and not output.rows):
         notes.append("no picture of these rows is stored in the lake; ingest them with --store-images")
+    if output.unread_masks:
+        notes.append(f"{output.unread_masks:,} masks are no JSON; their boxes are written without one")
     size = sum(s["bytes"] for s in output.shards)
     seconds = time.monotonic() - began
     return Exported(

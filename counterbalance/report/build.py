@@ -7,8 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from counterbalance.engine.wholefiles import write as write_file
 from counterbalance.report import clusters, judgement, overview, pictures, transfer
-from counterbalance.report.files import write as write_file
 from counterbalance.report.make import Kitchen
 from counterbalance.report.svg import plain
 

@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from counterbalance.engine.errors import CounterbalanceError, RequestError
 from counterbalance.engine.functions import Parameter, Partial, udf
-from counterbalance.engine.images import ImageError, decode
 from counterbalance.udfs import proposals
 from counterbalance.udfs.models import weights
 from counterbalance.udfs.models.meter import Meter
-from counterbalance.udfs.models.running import inference, rows_of
+from counterbalance.udfs.models.running import inference, of_each
 from counterbalance.udfs.models.shared import loading
 
 if TYPE_CHECKING:
@@ -198,15 +197,7 @@ class image_attributes:  # noqa: N801 - the name of a SQL function
 
     def __call__(self, image: pa.Array) -> Partial:
         """Attributes of a batch of pictures."""
-        found: dict[int, Any] = {}
-        errors: dict[int, str] = {}
-        for row, value in enumerate(image):
-            if value.is_valid:
-                try:
-                    found[row] = self._of(decode(value.as_py()))
-                except ImageError as error:
-                    errors[row] = str(error)
-        return rows_of(found, errors, len(image), FOUND)
+        return of_each(image, self._of, FOUND)
 
     def _of(self, picture: Image) -> list[dict[str, Any]]:
         if self._matching is None:

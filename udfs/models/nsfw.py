@@ -98,7 +98,9 @@ class nsfw_score:  # noqa: N801 - its name in SQL
 
     def _scores(self, pictures: list[NDArray[np.uint8]]) -> NDArray[np.float32]:
         inputs = self._processor(images=pictures, return_tensors="pt", input_data_format="channels_last")
-        with self._meter.batch(len(pictures)), inference(self._device):  # type: ignore[union-attr]
+        meter = self._meter
+        assert meter is not None  # noqa: S101 - functions are opened before they are called
+        with meter.batch(len(pictures)), inference(self._device):
             logits = self._model(pixel_values=inputs["pixel_values"].to(self._device)).logits
             shares = logits.float().softmax(-1).cpu().numpy()
         scores: NDArray[np.float32] = shares[:, self._unsafe].sum(-1).clip(0, 1)

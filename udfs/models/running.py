@@ -13,7 +13,7 @@ from counterbalance.engine.images import ImageError, decode
 from counterbalance.udfs.models.weights import need
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
     from PIL.Image import Image
@@ -103,3 +103,16 @@ def vectors(
 def rows_of(found: Mapping[int, Any], errors: Mapping[int, str], count: int, kind: pa.DataType) -> Partial:
     """Python values by row number as an array; rows without one are NULL."""
     return Partial(pa.array([found.get(row) for row in range(count)], kind), errors)
+
+
+def of_each(images: pa.Array, call: Callable[[Image], Any], kind: pa.DataType) -> Partial:
+    """What a call makes of every picture, decoded one at a time; one that cannot be read is an error of its row."""
+    found: dict[int, Any] = {}
+    errors: dict[int, str] = {}
+    for row, value in enumerate(images):
+        if value.is_valid:
+            try:
+                found[row] = call(decode(value.as_py()))
+            except ImageError as error:
+                errors[row] = str(error)
+    return rows_of(found, errors, len(images), kind)

@@ -132,7 +132,9 @@ class segment_person:  # noqa: N801 - its name in SQL
         inputs = self._processor(
             images=[picture for picture, _ in kept], return_tensors="pt", input_data_format="channels_last"
         )
-        with self._meter.batch(len(kept)), inference(self._device):  # type: ignore[union-attr]
+        meter = self._meter
+        assert meter is not None  # noqa: S101 - functions are opened before they are called
+        with meter.batch(len(kept)), inference(self._device):
             embedded = self._model.get_image_embeddings(inputs["pixel_values"].to(self._device)).float()
         for place, (picture, boxes) in enumerate(kept):
             high, wide = picture.shape[:2]

@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def write(target: Path, text: str) -> Path:
-    """Write a text file, in the place of one that is there; readers see the old one or the new one, whole.
+def write(target: Path, content: str | bytes) -> Path:
+    """Write a file, in the place of one that is there; readers see the old one or the new one, whole.
 
     Args:
         target: The file; its folder is made where it is not there.
-        text: What it will hold, as UTF-8.
+        content: What it will hold; a text as UTF-8.
 
     Returns:
         The file.
@@ -22,7 +22,7 @@ def write(target: Path, text: str) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        draft.write_text(text, encoding="utf-8")
+        draft.write_bytes(content.encode() if isinstance(content, str) else content)
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
