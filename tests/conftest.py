@@ -511,3 +511,31 @@ def tiny_safety(tmp_path_factory: pytest.TempPathFactory) -> str:
     made.save_pretrained(folder)
     transformers.ViTImageProcessor(size={"height": 32, "width": 32}).save_pretrained(folder)
     return str(folder)
+
+
+@pytest.fixture(scope="session")
+def tiny_detector(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The file of a YOLO with random weights that sees many things."""
+    from counterbalance.udfs.models import yolo
+
+    held = yolo.library()
+    import torch
+    import yaml
+    from ultralytics import YOLO
+
+    torch.manual_seed(1)
+    model = YOLO("yolo11n.yaml")
+    for module in model.model.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.momentum = 1.0
+    model.model.train()
+    with torch.no_grad():
+        model.model(torch.rand(4, 3, 5, 5).repeat_interleave(32, 2).repeat_interleave(32, 3))
+        for layers in model.model.model[-1].cv3:
+            torch.nn.init.normal_(layers[-1].weight, std=0.1)
+            torch.nn.init.constant_(layers[-1].bias, -3)
+    model.model.eval()
+    model.model.names = yaml.safe_load((held.root / "cfg" / "datasets" / "coco.yaml").read_text())["names"]
+    file = tmp_path_factory.mktemp("yolo") / "yolo.pt"
+    model.save(file)
+    return str(file)

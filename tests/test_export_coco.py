@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 
 import pytest
 from PIL import Image
@@ -134,3 +135,27 @@ def test_images_need_integer_ids_and_documents_have_no_shards(lake, tmp_path):
         with pytest.raises(RequestError) as told:
             lake.export(sql, tmp_path / "out", "coco", **options)
         assert told.value.code == "E3675"
+
+
+def test_a_mask_that_is_no_json_is_told(lake, build, tmp_path):
+    lake.ingest(
+        {
+            "detections": build.detections(
+                detection_id=[31],
+                image_id=[2],
+                category=["dog"],
+                x=[1.0],
+                y=[1.0],
+                width=[4.0],
+                height=[4.0],
+                mask=["}{"],
+            )
+        }
+    )
+    done = lake.export("images", tmp_path / "out", "coco")
+    assert "1 masks are no JSON; their boxes are written without one" in done.notes
+    (file,) = (tmp_path / "out").rglob("instances_val2017.json")
+    written = {a["id"]: a for a in json.loads(file.read_text())["annotations"]}
+    assert "segmentation" in written[21]
+    assert written[31]["bbox"] == [1.0, 1.0, 4.0, 4.0]
+    assert "segmentation" not in written[31]

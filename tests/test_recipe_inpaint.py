@@ -119,30 +119,6 @@ def segmenter(folder):
     transformers.SamProcessor(transformers.SamImageProcessor(**size)).save_pretrained(folder)
 
 
-def detector(file):
-    """A YOLO with random weights that sees many things."""
-    from counterbalance.udfs.models import yolo
-
-    held = yolo.library()
-    import yaml
-    from ultralytics import YOLO
-
-    torch.manual_seed(1)
-    model = YOLO("yolo11n.yaml")
-    for module in model.model.modules():
-        if isinstance(module, torch.nn.BatchNorm2d):
-            module.momentum = 1.0
-    model.model.train()
-    with torch.no_grad():
-        model.model(torch.rand(4, 3, 5, 5).repeat_interleave(32, 2).repeat_interleave(32, 3))
-        for layers in model.model.model[-1].cv3:
-            torch.nn.init.normal_(layers[-1].weight, std=0.1)
-            torch.nn.init.constant_(layers[-1].bias, -3)
-    model.model.eval()
-    model.model.names = yaml.safe_load((held.root / "cfg" / "datasets" / "coco.yaml").read_text())["names"]
-    model.save(file)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _one_thread():
     before = torch.get_num_threads()
@@ -152,12 +128,11 @@ def _one_thread():
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory, tiny_clip, tiny_diffusion, tiny_safety):
+def given(tmp_path_factory, tiny_clip, tiny_diffusion, tiny_safety, tiny_detector):
     """Parameters that name the tiny models."""
     folder = tmp_path_factory.mktemp("models")
     segmenter(folder / "sam")
-    detector(folder / "yolo.pt")
-    made = {"segmenter": folder / "sam", "nsfw_model": tiny_safety, "detector": folder / "yolo.pt"}
+    made = {"segmenter": folder / "sam", "nsfw_model": tiny_safety, "detector": tiny_detector}
     made |= {"clip": tiny_clip(), "model": tiny_diffusion("StableDiffusionInpaintPipeline", channels=9)}
     return {
         **{k: str(v) for k, v in made.items()},
