@@ -131,6 +131,7 @@ def test_an_executor_is_one_class(where, disk_lake, tmp_path, monkeypatch):
         "[counterbalance.executors]\nthreads = toy_threads:Threads\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    monkeypatch.setattr(registry, "_installed", registry._installed.__wrapped__)
     assert registry.names() == ["inline", "local", "ray", "threads"]
     assert where(disk_lake, registry.executor("threads", workers=3))[0] == {os.getpid()}
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -113,3 +115,18 @@ def test_a_cluster_of_its_own_ends_with_the_job(jobs, disk_lake, build, spawn):
     assert (process.returncode, out) == (0, ""), err
     assert "usage stat" not in err.lower()
     assert len(jobs.spooled(disk_lake, job)) == 200
+
+
+def test_a_lake_on_an_object_store(jobs, s3_lake, build, ray_cluster):
+    jobs.captions(s3_lake, build, TEXTS[:20])
+    there = {  # the cluster was up before: its workers have another environment
+        "aws_endpoint": os.environ["AWS_ENDPOINT_URL"],
+        "aws_access_key_id": os.environ["AWS_ACCESS_KEY_ID"],
+        "aws_secret_access_key": os.environ["AWS_SECRET_ACCESS_KEY"],
+        "region": os.environ["AWS_DEFAULT_REGION"],
+        "allow_http": "true",
+    }
+    job = replace(jobs.job(s3_lake, "x_vowels(text)"), storage_options=there)
+    events = list(registry.executor("ray", workers=2).run(job, jobs.tasks(s3_lake, job, 10)))
+    assert (sum(e.done for e in events), sum(e.rows for e in events)) == (2, 20)
+    assert sorted(jobs.spooled(s3_lake, job)["value"].to_pylist()) == sorted(sum(c in "aeiou" for c in t) / (len(t) + 0.1) for t in TEXTS[:20])

@@ -20,7 +20,7 @@ import pyarrow as pa
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from counterbalance.engine.records import Reject
     from counterbalance.engine.store.location import Location
@@ -118,20 +118,42 @@ def user() -> str:
         return _FALLBACK_USER
 
 
-def read(location: Location, name: str, version: int | None = None) -> pa.Table:
-    """All rows of a system table, now or at a version of it; empty when nothing was written yet."""
+def read(
+    location: Location,
+    name: str,
+    version: int | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    where: str | None = None,
+) -> pa.Table:
+    """Rows of a system table, now or at a version of it; empty when nothing was written yet.
+
+    Args:
+        location: The lake.
+        name: The table.
+        version: Its version; the newest when ``None``.
+        columns: Some of its columns.
+        where: A condition in Lance's SQL.
+    """
     dataset = tables.open_table(location, f"meta/{name}", version)
     if dataset is None:
-        return SCHEMAS[name].empty_table()
+        return SCHEMAS[name].empty_table().select(columns or SCHEMAS[name].names)
+    stored = None if columns is None else [c for c in columns if c in dataset.schema.names]
     try:
-        rows = dataset.to_table()
+        rows = dataset.to_table(columns=stored, filter=where)
     except OSError:  # clean-up took this version away; the newest one holds the same rows and more
         newest = tables.open_table(location, f"meta/{name}")
         if version is not None or newest is None or newest.version == dataset.version:
             raise
-        rows = newest.to_table()
-    for field_ in SCHEMAS[name]:  # a lake of an earlier release lacks the newer columns
-        if field_.name not in rows.column_names:
+        rows = newest.to_table(columns=stored, filter=where)
+    rows = completed(name, rows, columns)
+    return rows if columns is None else rows.select(columns)
+
+
+def completed(name: str, rows: pa.Table, columns: Sequence[str] | None = None) -> pa.Table:
+    """Rows of a system table with the columns that a lake of an earlier release lacks."""
+    for field_ in SCHEMAS[name]:
+        if field_.name not in rows.column_names and (columns is None or field_.name in columns):
             rows = rows.append_column(field_, pa.nulls(len(rows), field_.type))
     return rows
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from counterbalance.engine.catalog import definitions, meta
+from counterbalance.engine.catalog import definitions, meta, runs
 from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.store import lock, tables
@@ -69,35 +69,34 @@ def take(location: Location, at: str | None = None) -> Snapshot:
     """
     while True:
         journal = tables.latest_version(location, "meta/runs")
-        runs = [r for r in meta.read(location, "runs").to_pylist() if r["versions"] is not None]
         if at is not None:
-            return _at(location, at, runs)
-        last = runs[-1] if runs else None
+            return _at(location, at)
+        last = next(iter(runs.visible(location)), None)
         if last is not None and last["state"] == "running":
-            return _snapshot(_versions(last), runs, last["target"])
+            return _snapshot(_versions(last), last, last["target"])
         versions = newest(location)
         if tables.latest_version(location, "meta/runs") == journal:  # nothing was begun or ended meanwhile
             break
     if not versions and last is None:
         raise NotFoundError.lake(location.uri)
-    return _snapshot(versions, runs)
+    return _snapshot(versions, last)
 
 
 def _versions(row: Mapping[str, Any]) -> dict[str, int]:
     return {v["table"]: v["version"] for v in row["versions"]}
 
 
-def _snapshot(versions: Mapping[str, int], runs: list[dict[str, Any]], unfinished: str | None = None) -> Snapshot:
-    """Codes are trusted in the versions of which the journal says that they hold, and in no other tool's."""
-    coded = {(v["table"], v["version"]) for r in runs for v in r["versions"] if v["coded"]}
+def _snapshot(versions: Mapping[str, int], row: Mapping[str, Any] | None, unfinished: str | None = None) -> Snapshot:
+    """Codes are trusted in the versions of which the journal's row says that they hold, and in no other tool's."""
+    coded = {(v["table"], v["version"]) for v in ([] if row is None else row["versions"]) if v["coded"]}
     return Snapshot(versions, frozenset(t for t, v in versions.items() if (t, v) in coded), unfinished)
 
 
-def _at(location: Location, at: str, runs: list[dict[str, Any]]) -> Snapshot:
+def _at(location: Location, at: str) -> Snapshot:
     tags = {t["name"]: t for t in meta.read(location, "tags").to_pylist()}
     if at in tags:
-        return _snapshot(_versions(tags[at]), runs)
-    if not runs and not newest(location):
+        return _snapshot(_versions(tags[at]), tags[at])
+    if not runs.visible(location) and not newest(location):
         raise NotFoundError.lake(location.uri)
     try:
         moment = dt.datetime.fromisoformat(at)
@@ -108,10 +107,14 @@ def _at(location: Location, at: str, runs: list[dict[str, Any]]) -> Snapshot:
             hint="tags: " + (", ".join(sorted(tags)) or "none yet; make one with: counterbalance tag LAKE NAME"),
         ) from None
     moment = moment.replace(tzinfo=dt.UTC) if moment.tzinfo is None else moment
-    past = [r for r in runs if r["state"] != "running" and r["at"] <= moment]
-    if not past:
-        raise NotFoundError(f"{location.uri} held nothing at {moment.isoformat()}", code="E1008")
-    return _snapshot(_versions(past[-1]), runs)
+    past = runs.visible_at(location, moment)
+    if past is None:
+        raise NotFoundError(
+            f"{location.uri} held nothing at {moment.isoformat()}",
+            code="E1008",
+            hint=f"its first run ended at {runs.began(location):%Y-%m-%dT%H:%M:%SZ}",
+        )
+    return _snapshot(_versions(past), past)
 
 
 def tag(location: Location, name: str) -> Snapshot:

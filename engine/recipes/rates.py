@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from counterbalance.engine.catalog import meta
+from counterbalance.engine.catalog import runs
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.executors import devices
 from counterbalance.engine.sql.expression import Evaluator, analyse
@@ -40,11 +40,11 @@ class Rates:
 
     def __init__(self, catalog: Catalog, *, measure: bool = False, device: str = "cpu") -> None:
         self._catalog, self._measure, self._device = catalog, measure, device
-        self._runs: dict[str, Rate] = {}
-        for row in meta.read(catalog.location, "runs").to_pylist():
-            if row["kind"] == "refresh" and row["state"] == "finished" and row["rows_read"] and row["seconds"]:
-                told = f"{row['target']}, run of {row['at']:%Y-%m-%d %H:%M} UTC"
-                self._runs[row["target"]] = Rate(row["rows_read"] / row["seconds"], told)
+        wrote = runs.refreshes(catalog.location, ("at", "rows_read", "seconds"), "rows_read > 0 AND seconds > 0")
+        self._runs = {
+            target: Rate(row["rows_read"] / row["seconds"], f"{target}, run of {row['at']:%Y-%m-%d %H:%M} UTC")
+            for target, row in wrote.items()
+        }
 
     def of(self, table: str, sql: str, target: str) -> Rate | None:
         """The rate of a column: of its newest run, of the newest of the same functions, or measured; ``None`` if unknown."""

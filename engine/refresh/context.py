@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from counterbalance.engine.catalog import meta
 from counterbalance.engine.store import tables
 from counterbalance.engine.write.ingest import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from counterbalance.engine.catalog import meta
     from counterbalance.engine.catalog.definitions import Definitions
     from counterbalance.engine.refresh.fingerprint import Fingerprints
     from counterbalance.engine.refresh.model import Options
@@ -49,12 +49,3 @@ class Context:
         """Newest version of these tables."""
         found = {r: tables.latest_version(self.location, r) for r in sorted(relations)}
         return {r: v for r, v in found.items() if v is not None}
-
-
-def last_runs(location: Location) -> dict[str, dict[str, object]]:
-    """The last finished refresh of every target, from the journal."""
-    found: dict[str, dict[str, object]] = {}
-    for row in meta.read(location, "runs").to_pylist():
-        if row["kind"] == "refresh" and row["state"] == "finished" and row["fingerprint"] is not None:
-            found[row["target"]] = row
-    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from counterbalance.engine.catalog import meta
+from counterbalance.engine.catalog import meta, runs
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -48,5 +48,4 @@ def is_due(definition: Definition, tried: Mapping[str, dt.datetime], now: dt.dat
 
 def last_tried(location: Location) -> dict[str, dt.datetime]:
     """When a refresh of each target last ended, whatever came of it."""
-    rows = meta.read(location, "runs").to_pylist()
-    return {r["target"]: r["at"] for r in rows if r["kind"] == "refresh" and r["state"] == "finished"}
+    return {target: row["at"] for target, row in runs.refreshes(location, ["at"]).items()}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from counterbalance.engine.catalog import runs
 from counterbalance.engine.refresh import changed
-from counterbalance.engine.refresh.context import last_runs
 from counterbalance.engine.store import tables
 from counterbalance.engine.write.journal import writing
 
@@ -33,7 +33,7 @@ def look(context: Context, stage: Stage, definition: Definition) -> None:
     if dataset is None or definition.sql not in dataset.schema.names or not dataset.count_rows():
         return
     spec = spec_of(definition)
-    last = last_runs(context.location).get(definition.target)
+    last = runs.computed(context.location).get(definition.target)
     if context.options.full:
         stage.reason, stage.mode = "asked for", "rebuild"
     elif not indexes.exists(dataset, spec):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from counterbalance.engine.catalog import definitions as catalog
-from counterbalance.engine.catalog import meta
+from counterbalance.engine.catalog import meta, runs
 from counterbalance.engine.catalog.planning import Catalog, Planning
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.refresh import due, plan
@@ -124,8 +124,8 @@ def _times(definition: Definition, tried: Mapping[str, dt.datetime], now: dt.dat
 
 def _last_rows(location: Location, modes: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """The newest finished refresh of every target that came out so."""
-    rows = meta.read(location, "runs").to_pylist()
-    return {r["target"]: r for r in rows if r["kind"] == "refresh" and r["state"] == "finished" and r["mode"] in modes}
+    came_out = ", ".join(f"'{mode}'" for mode in modes)
+    return runs.refreshes(location, ("at", "seconds", "mode", "details"), f"mode IN ({came_out})")
 
 
 def _errors(location: Location) -> Counter[tuple[str, str]]:
@@ -163,7 +163,7 @@ def _row(
 
 def _state(stage: Stage, last: Mapping[str, Any] | None) -> tuple[str, str]:
     if stage.code is not None:
-        return "unknown", stage.reason
+        return "unknown", f"{stage.reason} ({stage.hint})" if stage.hint else stage.reason
     if not stage.reason:
         return FRESH, ""
     if last is not None and last["mode"] == "failed":

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from counterbalance.engine import spilling
-from counterbalance.engine.catalog import snapshot
+from counterbalance.engine.catalog import runs, snapshot
 from counterbalance.engine.catalog.views import must_rebuild
 from counterbalance.engine.errors import NotFoundError, RequestError, SqlError, StorageError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh import changed as changes
-from counterbalance.engine.refresh.context import last_runs
 from counterbalance.engine.refresh.parked import ROWS, Parked
 from counterbalance.engine.schema import STAMP_SUFFIX
 from counterbalance.engine.session import Session
@@ -43,7 +42,7 @@ _AT_ONCE: Final = 64 << 20
 
 def look(context: Context, stage: Stage, definition: Definition) -> None:
     """Whether the view is stale, told by its last refresh and by what happened to its inputs, and to itself, since."""
-    last = last_runs(context.location).get(definition.target)
+    last = runs.computed(context.location).get(definition.target)
     stage.versions_in = _inputs(context, definition)
     dataset = tables.open_table(context.location, definition.name)
     if context.options.full:

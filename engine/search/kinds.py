@@ -217,7 +217,7 @@ def kind_named(name: str) -> Kind:
         raise RequestError(
             f"no kind of index {name!r}{did_you_mean(name, [*KINDS, *ALIASES])}",
             code="E3410",
-            hint="kinds: " + ", ".join(KINDS),
+            hint="kinds: " + ", ".join(KINDS) + "; full_text is another name of fts",
         )
     return KINDS[lower]
 

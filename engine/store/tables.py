@@ -39,6 +39,13 @@ def open_table(location: Location, name: str, version: int | None = None) -> lan
     except ValueError as error:
         if "not found" in str(error).lower() and (version is None or not _exists(location, name)):
             return None
+        if "Failed to resolve region" in str(error):
+            raise StorageError(
+                f"cannot reach {location.uri}: {_first_line(error)}",
+                code="E6001",
+                hint="the store is asked as AWS_ENDPOINT_URL, AWS_DEFAULT_REGION and the like say, or storage_options; "
+                "workers on other machines need these too",
+            ) from error
         raise StorageError(
             f"table {name!r} of {location.uri} has no version {version} that can be read: {_first_line(error)}",
             code="E6002",

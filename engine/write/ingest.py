@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from counterbalance.engine.catalog import meta, snapshot
+from counterbalance.engine.catalog import meta, runs, snapshot
 from counterbalance.engine.errors import RequestError, SourceError
 from counterbalance.engine.store import tables
 from counterbalance.engine.store.lock import writer_lock
@@ -167,7 +167,7 @@ class _Ingest:
         self._location, self._source, self._dry_run = location, source, dry_run
         self._report = IngestReport(source.uri, format_name, dry_run=dry_run)
         self._run = meta.Run(location, "ingest", source.uri)
-        self._is_new = not len(meta.read(location, "runs"))
+        self._is_new = not runs.exist(location)
         self._physical = snapshot.newest(location)
         self._visible = self._seen()
         if self._visible.unfinished not in {None, source.uri}:

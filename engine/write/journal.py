@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.catalog import definitions, meta, snapshot
+from counterbalance.engine.catalog import definitions, meta, runs, snapshot
 from counterbalance.engine.errors import NotFoundError
 from counterbalance.engine.schema import STAMP_SUFFIX
 from counterbalance.engine.store import history, tables
@@ -118,17 +118,13 @@ def _roll_back(work: Writing, physical: Mapping[str, int]) -> None:
 
 def settle(location: Location, *, wait: float) -> None:
     """Tidy up after a refresh that was killed, if one was."""
-    if _killed(_visible_runs(location)):
+    if _killed(runs.visible(location)):
         with writer_lock(location, "recovery", wait=wait):
             recover(location)
 
 
-def _visible_runs(location: Location) -> list[dict[str, Any]]:
-    return [r for r in meta.read(location, "runs").to_pylist() if r["versions"] is not None]
-
-
-def _killed(runs: Sequence[Mapping[str, Any]]) -> bool:
-    return bool(runs) and runs[-1]["state"] == "running" and runs[-1]["kind"] != INGEST
+def _killed(newest: Sequence[Mapping[str, Any]]) -> bool:
+    return bool(newest) and newest[-1]["state"] == "running" and newest[-1]["kind"] != INGEST
 
 
 def recover(location: Location) -> None:
@@ -137,14 +133,15 @@ def recover(location: Location) -> None:
     What a refresh has computed of a column lies in its spool, and is published again. Where others have written to its
     table since, its rows stay: each is right by itself.
     """
-    runs = _visible_runs(location)
-    if not _killed(runs):
+    newest = runs.visible(location, 2)
+    if not _killed(newest):
         return
-    last = runs[-1]
+    last = newest[-1]
     before = _by_table(last["versions_out"] or last["versions"])
     restored = _undo(location, last["target"], before) if last["kind"] == REFRESH else None
     run = meta.Run(location, last["kind"], last["target"], run_id=last["run_id"], started=last["started"])
-    waiting = runs[-2] if len(runs) > 1 and runs[-2]["state"] == "running" and runs[-2]["kind"] == INGEST else None
+    before_it = newest[0] if len(newest) > 1 else None
+    waiting = before_it if before_it and before_it["state"] == "running" and before_it["kind"] == INGEST else None
     seen = _by_table(last["versions"])
     coded = {v["table"] for v in last["versions"] if v["coded"]}
     if waiting is not None:
