@@ -150,6 +150,7 @@ class Lake:
         """A query's result, on the newest versions (or those of ``at``), lazy until it is read.
 
         Values of ``$name`` are keywords or, where a keyword has another meaning, a mapping: ``sql("SELECT $at", {"at": 1})``.
+        Tables of your own are given likewise, and read by name: ``sql("SELECT * FROM mine JOIN images USING (key)", mine=df)``.
         """
         session = self.session(
             at=at, attach=attach, sensitive=sensitive, timeout=timeout, memory=memory, threads=threads

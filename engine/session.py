@@ -129,7 +129,8 @@ class Session:
 
         Args:
             text: One read-only statement in DuckDB's SQL, with audits, views, functions and word lists.
-            values: Values of ``$name``; ``params`` win over them.
+            values: Values of ``$name``; ``params`` win over them. A table (anything with ``__arrow_c_stream__``: of
+                Arrow, pandas, Polars, or a result) is a relation of that name instead: ``FROM name``.
             max_rows: Stop after that many rows.
             params: The same, as keywords.
 
@@ -235,7 +236,8 @@ class Session:
 
         expander = Expander(self._relations)
         try:
-            expanded = expander.run(statement.tree, params)
+            relations = {n: self._own_rows(n, v) for n, v in params.items() if hasattr(v, "__arrow_c_stream__")}
+            expanded = expander.run(statement.tree, params, {n.lower(): table for n, table in relations.items()})
         except SqlError as error:
             raise self._explained(error, text, expander.arguments_given()) from error.__cause__
         if statement.analyze and expander.reads_sensitive and not self.sensitive:
@@ -258,9 +260,11 @@ class Session:
         names = {n.name for n in tree.find_all(exp.Placeholder, exp.Parameter)}
         missing = sorted(n for n in names if n not in params and not n.isdigit())
         if missing:
-            raise SqlError(
-                f"no value for ${missing[0]}", code="E3119", hint=f"-p {missing[0]}=… or sql(…, {missing[0]}=…)"
-            )
+            raise _no_value(missing[0], params)
+        given_as_value = sorted(names & {*relations})
+        if given_as_value:
+            name = given_as_value[0]
+            raise SqlError(f"${name} is a table, not a value", code="E3192", hint=f"write it without $: FROM {name}")
         values = {n: params[n] for n in names if n in params}
         sql = prefix[statement.kind] + body
         notes = self._notes(expander)
@@ -336,7 +340,10 @@ class Session:
             error.__cause__ = told.__cause__
             return failures.located(told, run.text)
         names = [c for r in self.relations() for c, _ in r.columns] + self.names() + list(functions())
-        failure = failures.translate(error, run.text, same_text=run.same_text, names=names, seconds=self.timeout)
+        hidden = {c for name in run.needs for c in self._relations.bytes_of(name)}
+        failure = failures.translate(
+            error, run.text, same_text=run.same_text, names=names, bytes_=hidden, seconds=self.timeout
+        )
         return self._explained(failure, run.text, run.given()) if isinstance(failure, SqlError) else failure
 
     def _explained(self, error: SqlError, text: str, given: Iterable[tuple[Given, exp.Query]]) -> SqlError:
@@ -374,11 +381,17 @@ class Session:
             return self.bind(parameter.name, pa.table(value))
         text = str(value)
         if lists.is_file(text):
-            rows = lists.load(text)
+            rows = lists.load(text, where)
             if "class" not in rows.column_names:
                 rows = rows.append_column("class", pa.nulls(len(rows), pa.string()))
             return self.bind(parameter.name, rows)
         return parse.to_sql(arguments.relation(text, where)) if text.lstrip().startswith("(") else _quoted(text)
+
+    def _own_rows(self, name: str, rows: Any) -> exp.Table:
+        """A table of the caller's, as what its name stands for in a query."""
+        from sqlglot import exp
+
+        return exp.Table(this=exp.to_identifier(self.bind(name, pa.table(rows))))
 
     def evaluate(self, query: exp.Query) -> pa.Table:
         """Run an expanded query now."""
@@ -388,8 +401,16 @@ class Session:
 
     def stream(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
         """Run an expanded query, batch after batch; its rows are never all there."""
-        sql = parse.to_sql(query)
-        return self._run(_Runnable(sql, {}, self._needed(query), sql, same_text=True), _STREAM_ROWS)
+        own = _Runnable(parse.to_sql(query), {}, self._needed(query), text="", same_text=False)
+        return self._run(own, _STREAM_ROWS)
+
+
+def _no_value(name: str, given: Mapping[str, Any]) -> SqlError:
+    """No value for a parameter of a query; perhaps it was given under another name."""
+    if name == "?":
+        return SqlError("? has no name to give it a value by", code="E3119", hint="write $name in its place")
+    others = f"; given: {', '.join(given)}" if given else ""
+    return SqlError(f"no value for ${name}", code="E3119", hint=f"-p {name}=… or sql(…, {name}=…){others}")
 
 
 def _named(key: str) -> exp.Expr:

@@ -51,6 +51,16 @@ def test_a_table_of_the_callers_own_is_refused(labelled):
         labelled.audit("intersections", groups="image_labels('perceived_gender')", others=own).fetchall()
 
 
+@pytest.mark.parametrize("name", ["mine", "images"])
+@pytest.mark.parametrize("others", ["{}", "(SELECT * FROM {})"])
+def test_a_table_that_is_named_in_the_query_is_refused(labelled, name, others):
+    own = pa.table({"image_id": [10, 11], "label": ["me", "rest"]})
+    text = f"FROM intersections(groups := image_labels('perceived_gender'), others := {others.format(name)})"
+    with pytest.raises(SensitiveError) as caught:
+        labelled.sql(text, {name: own}).fetchall()
+    assert caught.value.code == "E3306"
+
+
 def test_tables_and_views_are_taken(labelled):
     assert labelled.audit(
         "intersections", groups="image_labels('perceived_gender')", others="caption_gender"

@@ -60,15 +60,26 @@ class Expander:
         self.named: list[tuple[str, str]] = []
         self._qualified: set[str] = set()
 
-    def run(self, tree: exp.Query, placeholders: Mapping[str, Any] | None = None) -> exp.Query:
-        """The expanded query."""
+    def run(
+        self,
+        tree: exp.Query,
+        placeholders: Mapping[str, Any] | None = None,
+        relations: Mapping[str, exp.Table] | None = None,
+    ) -> exp.Query:
+        """The expanded query.
+
+        Args:
+            tree: The query.
+            placeholders: Values of ``$name``.
+            relations: Tables of the caller's own, by the lower-case name that the query has for them.
+        """
         tree = tree.copy()
         clause = tree.args.get("with_")
         if isinstance(clause, exp.With):
             self._user = {cte.alias.lower(): cte for cte in clause.expressions}
             self._recursive = bool(clause.args.get("recursive"))
         with shared.statement():
-            self._body(tree, Env(is_user=True, placeholders=placeholders or {}))
+            self._body(tree, Env(relations=relations or {}, is_user=True, placeholders=placeholders or {}))
         self._rows.clear()
         whole = assembled(tree, self._hoisted)
         if not self._bind:
@@ -130,7 +141,7 @@ class Expander:
                 self._rename(node, self._called(node.this, schema, env), name)
             return
         name = node.name.lower()
-        if schema is None and name in env.relations:
+        if schema is None and name in env.relations and not (env.is_user and name in set(visible_ctes(node))):
             target = env.relations[name].name
             own = target.lower() in set(visible_ctes(node))
             self._rename(node, self._under_another_name(target) if own else target, name)
@@ -324,7 +335,8 @@ class Expander:
     def _protect(self, query: queries.Query, given: Mapping[str, exp.Expr], bound: Env, env: Env) -> None:
         if self._read_sensitive and not self._host.sensitive:
             refuse_small_cells(bound.scalars.get("min_count"))
-            refuse_carving(query, given, lambda name: "__bound_" in name or (env.is_user and name in self._user))
+            own = {*self._user, *env.relations} if env.is_user else set()
+            refuse_carving(query, given, lambda name: "__bound_" in name or name in own)
 
     def _shown(self, query: queries.Query, given: Mapping[str, exp.Expr], bound: Env) -> dict[str, Any]:
         shown: dict[str, Any] = {}
