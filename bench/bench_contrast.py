@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 
 
 def prepare(folder: Path, scale: str) -> None:
-    """Vectors in clusters, and pictures of one person each."""
+    """Vectors in clusters."""
     boxes, sources = SIZES[scale]
     (folder / "contrast.json").write_text(json.dumps({"boxes": boxes, "sources": sources}))
     path = folder / f"boxes-{boxes}.npy"
@@ -41,8 +41,6 @@ def prepare(folder: Path, scale: str) -> None:
             part = made[start : start + 10_000]
             part[:] = centres[generator.integers(0, 40, len(part))] + generator.normal(size=part.shape)
             part /= np.linalg.norm(part, axis=1, keepdims=True)
-    if not (folder / f"sources-{sources}").exists():
-        _ready_lake(folder / f"sources-{sources}", sources)
 
 
 def cases(folder: Path) -> dict[str, Any]:
@@ -188,6 +186,9 @@ def _sources(first: int, last: int) -> dict[str, pa.Table]:
 
 
 def _fresh(pool: Path, name: str) -> None:
+    """A copy to work on; what is copied takes minutes to make, so that it is made when it is first wanted."""
+    if not pool.exists():
+        _ready_lake(pool, int(pool.name.removeprefix("sources-")))
     shutil.rmtree(pool / "now", ignore_errors=True)
     shutil.copytree(pool / name, pool / "now")
 

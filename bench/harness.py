@@ -2,9 +2,10 @@
 
 A benchmark is a module with ``prepare(folder, scale)``, which makes its inputs once, and ``cases(folder)``, which returns
 ``{case: {contender: (open, run)}}``. ``open()`` makes whatever a user would keep open; ``run(state)`` does the work and
-returns something that must be equal between contenders (``None`` from one that only sets a limit). A *cold* time includes ``open``; a *warm* one does not. The first
-contender of a case is ours; ratios are the others' medians over ours. A third function, if there is one, is called before
-each run and is not timed.
+returns something that must be equal between contenders (``None`` from one that only sets a limit). A *cold* time includes
+``open``; a *warm* one does not. The first contender of a case is ours; ratios are the others' medians over ours. CPU seconds
+are of all threads of the process, and tell what a machine that does something else as well cannot. A third function, if
+there is one, is called before each run and is not timed.
 """
 
 from __future__ import annotations
@@ -31,12 +32,13 @@ def serve(module: str, folder: str, case: str, contender: str) -> None:
     for line in sys.stdin:
         for prepare in before:
             prepare()
-        started = time.perf_counter()
+        started, busy = time.perf_counter(), time.process_time()
         if line.strip() == "cold" or state is None:
             state = opener()
         answer = run(state)
         seconds = time.perf_counter() - started
-        print(json.dumps({"seconds": seconds, "peak_mb": _peak_mb(), "answer": answer}, default=str), flush=True)
+        told = {"seconds": seconds, "cpu": time.process_time() - busy, "peak_mb": _peak_mb(), "answer": answer}
+        print(json.dumps(told, default=str), flush=True)
 
 
 def _peak_mb() -> float:
@@ -86,6 +88,7 @@ def compare(
     """All contenders of a case, in turn; the first ``uncounted`` rounds of each mode warm caches."""
     workers = {name: Worker(module, folder, case, name) for name in names}
     times: dict[str, dict[str, list[float]]] = {name: {mode: [] for mode in modes} for name in names}
+    busy: dict[str, dict[str, list[float]]] = {name: {mode: [] for mode in modes} for name in names}
     peaks: dict[str, float] = {}
     answers: dict[str, Any] = {}
     for mode in modes:
@@ -96,6 +99,7 @@ def compare(
                 answers[name] = measured["answer"]
                 if number >= uncounted:
                     times[name][mode].append(measured["seconds"])
+                    busy[name][mode].append(measured["cpu"])
     for worker in workers.values():
         worker.close()
     for name, answer in answers.items():
@@ -108,6 +112,7 @@ def compare(
         for mode in modes:
             seconds = statistics.median(times[name][mode])
             row[f"{mode} s"] = seconds
+            row[f"{mode} CPU s"] = statistics.median(busy[name][mode])
             row[f"{mode} ratio"] = seconds / statistics.median(times[names[0]][mode])
         rows.append({**row, "peak MB": peaks[name]})
     return rows

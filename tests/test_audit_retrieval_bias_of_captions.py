@@ -1,4 +1,4 @@
-"""retrieval_bias reproduces the TF-IDF row of GenSynth's Table 1 on COCO val2017, and the balanced row over five seeds."""
+"""retrieval_bias of real captions, prepared as GenSynth's code does, is that of a ranking by scikit-learn, query by query."""
 
 from __future__ import annotations
 
@@ -40,28 +40,6 @@ def coco(captions, build):
 def values(lake, **options):
     rows = lake.audit("retrieval_bias", **options).to_arrow().to_pylist()
     return {(r["metric"], r["k"]): r["value"] for r in rows}
-
-
-@pytest.mark.slow
-def test_the_published_row(coco):
-    found = values(
-        coco, ranker="tfidf", items="captions", groups="caption_gender_gensynth", k=[5, 10], skew_k=[25, 100]
-    )
-    row = [found["bias", 5], found["bias", 10], found["maxskew", 25], found["maxskew", 100]]
-    assert [round(v, 2) for v in row] == [0.22, 0.24, 0.29, 0.22]
-
-
-@pytest.mark.slow
-def test_the_balanced_row(coco):
-    rows = []
-    for seed in range(5):
-        balanced = f"balanced_subset(caption_gender_gensynth, seed := {seed}, rest := 'proportional')"
-        items = f"(SELECT c.* FROM captions AS c JOIN {balanced} AS b USING (image_id))"
-        found = values(coco, items=items, groups=balanced)
-        rows.append([found["bias", 5], found["bias", 10], found["maxskew", 25], found["maxskew", 100]])
-    means, spreads = np.mean(rows, axis=0), np.std(rows, axis=0)
-    assert [round(v, 2) for v in means] == [-0.06, -0.08, 0.25, 0.18]
-    assert spreads.max() < 0.02
 
 
 def published_text(text):

@@ -33,6 +33,7 @@ def test_the_balanced_row_over_five_seeds(coco):
     rows = [row(coco, items=items.format(seed)) for seed in range(5)]
     means = [sum(column) / 5 for column in zip(*rows, strict=True)]
     assert means == pytest.approx([-0.06, -0.08, 0.25, 0.18], abs=0.006)
+    assert max(max(column) - min(column) for column in zip(*rows, strict=True)) < 0.06
 
 
 def test_images_by_label(coco):
