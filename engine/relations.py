@@ -10,7 +10,7 @@ import secrets
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine import lists
-from counterbalance.engine.catalog import fresh, snapshot, system
+from counterbalance.engine.catalog import fresh, runs, skipped, snapshot, system
 from counterbalance.engine.errors import NotFoundError, SensitiveError
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.search import SIGNATURES, table_functions
@@ -20,7 +20,7 @@ from counterbalance.engine.sql.sources import bytes_of, register, visible_schema
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import duckdb
     import lance
@@ -106,7 +106,8 @@ class Relations:
 
     def _register(self, schema: str | None, name: str, *, trusted: bool) -> str | None:
         if schema == "meta":
-            return self._register_rows(f"meta.{name}", self._system(name))
+            told = list(self._told()) if name == "errors" else []
+            return self._register_rows(f"meta.{name}", self._system(name), told)
         if schema == "lists":
             return self._register_rows(f"lists.{name}", lists.wordlist(name) if name in lists.names() else None)
         pinned = self.main if schema is None else self.attached.get(schema)
@@ -263,11 +264,33 @@ class Relations:
             self._computed[key] = shown
         return self._computed[key]
 
-    def _register_rows(self, name: str, rows: pa.Table | None) -> str | None:
+    def _register_rows(self, name: str, rows: pa.Table | None, more: Sequence[tuple[str, str]] = ()) -> str | None:
+        """Rows, with those of ``more``: registered names of other relations, and what is selected from them."""
         if rows is None:
             return None
-        self.sources[name] = lambda connection: connection.register(name, rows)
+        own = self._own(name, "rows") if more else name
+
+        def make(connection: duckdb.DuckDBPyConnection) -> None:
+            connection.register(own, rows)
+            for part, _ in more:
+                self.sources[part](connection)
+            if more:
+                union = " UNION ALL BY NAME ".join([f'SELECT * FROM "{own}"', *(select for _, select in more)])
+                connection.execute(f'CREATE TEMP VIEW "{name}" AS {union}')
+
+        self.sources[name] = make
         return name
+
+    def _told(self) -> Iterator[tuple[str, str]]:
+        """Views that say what was skipped, and were computed: the names they are registered under, and their rows as errors."""
+        views = [v for v in skipped.views(self.main.declared.views()) if v.name in self.versions]
+        wrote = ("rebuild", "incremental")
+        computed = runs.refreshes(self.main.location, ("run_id", "at"), f"mode IN {wrote}") if views else {}
+        for view in views:
+            if self.sensitive or not view.sensitive:
+                name = self._register_stored(self.main, view.name, self._own(view.name, "told"))
+                if name is not None and skipped.is_told(view, self._stored[name][2].schema.names):
+                    yield name, skipped.select(view, name, computed.get(view.target))
 
     def _system(self, name: str) -> pa.Table | None:
         if name == "access" and not self.sensitive:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections import Counter, defaultdict
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ import pytest
 from PIL import Image
 
 import counterbalance as cb
+from counterbalance.__main__ import main
 from counterbalance.engine.store import tables
 
 LABELS = {1: "male", 2: "male", 3: "male", 4: "female", 5: "female", 6: "male"}
@@ -78,6 +80,9 @@ def test_faces_of_other_pictures_of_each_label(faces):
     assert faces.skipped == {
         7: "no face", 8: "several faces", 9: "tiny box", 10: "no clear label", 11: "no picture"
     }  # fmt: skip
+    told = faces.lake.sql("SELECT key, message FROM meta.errors WHERE table_name = 'genswap_skipped'").fetchall()
+    assert {int(key): why for key, why in told} == dict(chosen(faces.lake, "genswap_skipped", "image_id, reason"))
+    assert dict(told).items() >= {str(i): why for i, why in faces.skipped.items()}.items()
     made = faces.report.results["made"].to_pylist()
     assert made == [{"label": k, "images": 6, "texts": 6} for k in ("female", "male")]
     assert {s.mode for s in faces.again.stages} == {"no_op"}
@@ -164,3 +169,28 @@ def test_without_labels_nothing_is_drawn(empty_lake, build):
     empty_lake.ingest({"images": build.images(image_id=[1], key=["a"])})
     run(empty_lake, "reweight")
     assert chosen(empty_lake, "reweight_set", "count(*)") == [(0,)]
+
+
+def test_labels_that_are_not_shown_are_told(empty_lake, build, capsys):
+    """A baseline over perceived labels is empty without a purpose, and says so, the second time too."""
+    ids = list(range(40))
+    labels = {"attribute": ["perceived_gender"] * 40, "value": ["male", "female"] * 20, "annotator": ["ann"] * 40}
+    images = build.images(image_id=ids, key=list(map(str, ids)))
+    empty_lake.ingest({"images": images, "labels": build.labels(label_id=ids, image_id=ids, **labels)})
+    groups = "groups=(SELECT image_id, value AS label FROM labels WHERE attribute = 'perceived_gender')"
+    words = ["recipe", empty_lake.uri, "reweight", "--param", groups, "--progress", "never"]
+    assert main(words) == 0
+    told = capsys.readouterr()
+    hidden = "note: labels of perceived_gender are not shown; state a purpose with --sensitive to read them"
+    assert told.err.count(hidden) == 1
+    assert "note" not in told.out
+    assert main([*words, "--sensitive", "test of notes"]) == 0
+    assert (
+        "reweight_set was declared without a purpose and has no labels of perceived_gender" in capsys.readouterr().err
+    )
+    assert empty_lake.sql("SELECT count(*) FROM reweight_set").fetchall() == [(0,)]
+    empty_lake.sql("DROP MATERIALIZED VIEW reweight_set")
+    assert main([*words, "--sensitive", "test of notes", "--json"]) == 0
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    assert [s["notes"] for s in steps] == [[], []]
+    assert [r["images"] for r in steps[-1]["results"][0]] == [20, 20]

@@ -235,6 +235,8 @@ def test_from_captions_to_pairs(captions, models, tiny_clip, tiny_diffusion, tmp
     skipped = dict(all_of(f"SELECT caption_id, reason FROM {NAME}_skipped"))
     assert skipped.keys() == TEXTS.keys() - pairs.keys()
     assert {skipped[14], skipped[15]} == {"no noun"}
+    told = all_of(f"SELECT key, message FROM meta.errors WHERE table_name = '{NAME}_skipped'")
+    assert {int(key): why for key, why in told} == skipped
     counted = {r["reason"]: r["captions"] for r in report.results["counts"].to_pylist()}
     assert (counted["kept"], sum(counted.values())) == (len(pairs), len(TEXTS))
     lengths = all_of(f"SELECT min(octet_length(image)), count(DISTINCT md5(image)) FROM {NAME}_set")

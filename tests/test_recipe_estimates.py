@@ -92,6 +92,8 @@ def test_runs_of_the_column_itself_tell(lake, sized, small, build):
     assert found["one"].seconds == pytest.approx(2 / rate)
     assert found["one"].basis.startswith("captions.one, run of ")
     assert sized.taken() == []
+    later = [(found[s].message, found[s].rows) for s in ("view", "two")]
+    assert later == [("refresh est_view, est_view.two", 0), ("", None)], "what one step refreshes no other one lists"
 
 
 def test_runs_of_the_same_function_elsewhere_tell(lake, sized, small):
@@ -101,6 +103,16 @@ def test_runs_of_the_same_function_elsewhere_tell(lake, sized, small):
     rate = told_by_runs(lake, "captions.one")
     assert (found["two"].rows, found["two"].rows_per_second) == (8, pytest.approx(rate))
     assert found["two"].basis.startswith("captions.one")
+
+
+def test_what_a_step_that_failed_left_is_listed_once(lake, small, row_function):
+    row_function("est_size", len)
+    lake.recipe(small, refresh={"executor": "inline"}, until="view")
+    row_function("est_size", lambda _: 1 // 0)
+    with pytest.raises(StepError, match="step two of small"):
+        lake.recipe(small, refresh={"executor": "inline"})
+    found = dry(lake, small)
+    assert " ".join(s.message for s in found.values()).count("est_view.two") == 1
 
 
 def test_another_function_tells_nothing(lake, sized, row_function):

@@ -38,6 +38,13 @@ def test_a_whole_file():
     ]
 
 
+def test_a_header_ends_at_the_first_step_with_or_without_a_blank_line():
+    tight = files.parse(WHOLE.replace("\n\n", "\n"), "whole.sql")
+    assert tight == files.parse(WHOLE, "whole.sql")
+    short = files.parse("-- s: Short.\n-- source: steps of a\n-- step one: x\nSELECT 1;", "s.sql")
+    assert (short.source, [s.name for s in short.steps]) == ("steps of a", ["one"])
+
+
 @pytest.mark.parametrize(
     ("given", "statement", "wanted"),
     [
@@ -69,6 +76,8 @@ def test_a_value_that_is_missing_is_asked_for_by_name():
         ({"share": "much"}, SqlError, "must be double"),
         ({"rows": "a; DROP b"}, RequestError, "one statement"),
         ({"rows": "(SELECT 1"}, SqlError, "no relation"),
+        ({"rows": "words.csv"}, RequestError, "'rows' of recipe whole is a file, and a recipe takes none: words.csv"),
+        ({"rows": "/data/words.parquet"}, RequestError, "is a file, and a recipe takes none"),
     ],
 )
 def test_values_that_do_not_fit(given, kind, told):

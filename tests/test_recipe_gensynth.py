@@ -27,7 +27,7 @@ REASONS = {
     8: "no clear label",
     9: "tiny box",
     10: "no picture",
-    11: "no edit: see meta.errors",  # no picture that could be decoded
+    11: "no edit: gensynth_requests.edited failed",  # no picture that could be decoded
 }
 BOX = {"x": 20.0, "y": 10.0, "width": 40.0, "height": 45.0}
 EDITS = 4  # an image: one instruction for each gender, at two guidances
@@ -109,6 +109,7 @@ def made(tmp_path_factory, build, tiny_diffusion, tiny_safety):
             report=report,
             chosen=lake.sql("SELECT * FROM gensynth_set ORDER BY image_id, label").to_arrow().to_pylist(),
             skipped=dict(lake.sql("SELECT image_id, reason FROM gensynth_skipped").fetchall()),
+            told=lake.sql("SELECT key, message FROM meta.errors WHERE table_name = 'gensynth_skipped'").fetchall(),
             requests=lake.sql("SELECT * FROM gensynth_requests ORDER BY edit_id").to_arrow(),
             edited=bytes_of(lake, "gensynth_requests", "edited"),
             images=bytes_of(lake, "gensynth_set", "image"),
@@ -126,6 +127,7 @@ def test_each_gender_once_for_every_picture_of_one_person(made):
         (i, label) for i in GOOD for label in ("female", "male")
     ]
     assert made.first.skipped == REASONS
+    assert {int(key): why for key, why in made.first.told} == REASONS
     assert made.first.report.results["made"].to_pylist() == [
         {"label": label, "images": 4, "texts": 4} for label in ("female", "male")
     ]
@@ -177,7 +179,11 @@ def test_rows_that_failed_say_why(made):
     errors = made.lake.sql(
         "SELECT table_name, column_name, count(*) FROM meta.errors GROUP BY ALL ORDER BY ALL"
     ).fetchall()
-    assert errors == [("gensynth_requests", "edited", EDITS), ("gensynth_sources", "embedding", 1)]
+    assert errors == [
+        ("gensynth_requests", "edited", EDITS),
+        ("gensynth_skipped", None, len(REASONS)),
+        ("gensynth_sources", "embedding", 1),
+    ]
 
 
 def test_nothing_is_done_twice(made):

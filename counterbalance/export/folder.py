@@ -1,4 +1,4 @@
-"""The folder of an export: files appear in it whole, and a killed export leaves nothing that the next one does not clear.
+"""The folder of an export: files appear in it whole; one that fails leaves nothing, a killed one what the next one clears.
 
 While an export runs, ``.partial`` holds what is not whole yet and the names of what is. Every name is noted there before
 it appears, so that the same command can start again; nothing else is ever removed.
@@ -27,7 +27,7 @@ _NAMES: Final = "names"
 
 
 class Folder:
-    """Used as a context manager around the writing; ``finish`` makes the export whole.
+    """Used as a context manager around the writing; ``finish`` makes the export whole, an error removes it.
 
     Args:
         path: The folder; made where it is not there.
@@ -46,6 +46,7 @@ class Folder:
 
     def __enter__(self) -> Self:
         self._check()
+        self._is_new = not self.path.exists()
         self._partial.mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as stack:
             stack.enter_context(writer_lock(Location(str(self._partial)), f"export to {self.path}", name="lock"))
@@ -54,8 +55,18 @@ class Folder:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._undo()
         self._stack.close()
+
+    def _undo(self) -> None:
+        """Remove what this export wrote; where that fails, the error that led here counts."""
+        with contextlib.suppress(OSError):
+            self._clear()
+            shutil.rmtree(self._partial)
+            if self._is_new:
+                self.path.rmdir()
 
     def _check(self) -> None:
         if self.path.exists() and not self.path.is_dir():

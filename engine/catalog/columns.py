@@ -15,6 +15,7 @@ from counterbalance.engine.catalog.planning import Catalog
 from counterbalance.engine.errors import NotFoundError, SqlError, did_you_mean
 from counterbalance.engine.functions import functions
 from counterbalance.engine.schema import STAMP_SUFFIX, is_sensitive
+from counterbalance.engine.sql import hints
 from counterbalance.engine.sql.expression import Evaluator, analyse, same_call
 from counterbalance.engine.sql.parse import DIALECT
 from counterbalance.engine.sql.sensitive import perceives
@@ -108,7 +109,7 @@ def _unknown_function(error: SqlError) -> SqlError | NotFoundError:
     return NotFoundError(
         f"no function {missing[1]!r}{near}",
         code="E1041",
-        hint="SELECT * FROM meta.functions lists them; one of your own is loaded with --udfs FILE",
+        hint=hints.FUNCTIONS,
     )
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Kind = Literal["column", "view", "index"]
 FINGERPRINT: Final = b"counterbalance.fingerprint"
 """Key of a generated column's field metadata: the fingerprint its values were computed under."""
+ERRORS: Final = "errors"
+"""Option of a view whose rows tell what was skipped: the column that says why. ``meta.errors`` has these rows, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Definition:
         type: SQL type that a column was declared with, if any.
         key: Key columns of a view.
         schedule: Cron text or ``@daily`` …, if any.
-        options: Kind and options of an index.
+        options: Kind and options of an index; of a view ``errors``, the column that tells why a row was skipped.
         reads: Inputs as (relation, column) pairs; ``*`` for the whole relation.
         sensitive: It holds perceived-demographic labels, and is shown only in a session with a purpose.
     """

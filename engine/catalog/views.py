@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from sqlglot import exp
 
-from counterbalance.engine.catalog import definitions, meta, names, reads
+from counterbalance.engine.catalog import definitions, meta, names, reads, runs, snapshot, system
 from counterbalance.engine.catalog.declaring import (
     check_schedule,
     is_another,
@@ -17,7 +17,7 @@ from counterbalance.engine.catalog.declaring import (
     refuse_cycle,
     refuse_dependents,
 )
-from counterbalance.engine.catalog.definitions import Definition
+from counterbalance.engine.catalog.definitions import ERRORS, Definition
 from counterbalance.engine.catalog.planning import Catalog, Planning, closed_to_all
 from counterbalance.engine.errors import LimitError, NotFoundError, RefusedError, SqlError, did_you_mean
 from counterbalance.engine.sql.expression import is_volatile
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 REPLACED: Final = "replaced_at"
 """Option of a view whose rows are of another shape than its definition: the moment since when."""
+UNCHECKED: Final = "the key is checked by the first refresh"
+"""How a note begins that a declaration could not check the key."""
 _COUNT: Final = "__rows"
 
 
@@ -47,7 +49,7 @@ def create_view(
         location: The lake.
         statement: What was said.
         purpose: For which sensitive labels are read; the view is then sensitive where it reads some.
-        notes: Gets what could not be checked.
+        notes: Gets what could not be checked, and which labels it goes without.
 
     Raises:
         NotFoundError: No such relation, or no such key column.
@@ -56,10 +58,12 @@ def create_view(
         SensitiveError: It reads perceived labels without a purpose.
         BusyError: Somebody else is writing.
     """
+    notes = [] if notes is None else notes
     catalog = Catalog(location)
     check_options(statement.options, VIEW_OPTIONS)
     known = catalog.definitions.views().get(statement.name)
     if known is not None and statement.if_not_exists:
+        notes += _lacking(location, known)
         return _same(known, statement)
     if known is None or not statement.replace:
         names.check_relation(catalog, statement.name, "a view")
@@ -70,10 +74,12 @@ def create_view(
         _refuse_sensitive(session, reading)
         new = _definition(session, statement, reading)
         refuse_cycle(catalog.definitions, new)
-        schema = _checked_schema(session.sql(statement.select).schema, reading.columns)
+        result = session.sql(statement.select)
+        notes += result.notes
+        schema = _checked_schema(result.schema, reading.columns)
         key = _key(statement, schema)
-        new = replace(new, key=key)
-        _refuse_repeated_keys(session, statement.select, key, notes if notes is not None else [])
+        new = replace(new, key=key, options=_told(statement, schema))
+        _refuse_repeated_keys(session, statement.select, key, notes)
         if known is not None:
             new = _in_place_of(catalog, known, new, schema)
     with journaled(catalog, new.target, "declared"):
@@ -87,6 +93,16 @@ def _same(known: Definition, statement: CreateView) -> Definition:
         hint = f"CREATE OR REPLACE changes it; or first: DROP MATERIALIZED VIEW {known.name}"
         raise is_another(known.name, "query or key", hint)
     return known
+
+
+def _lacking(location: Location, known: Definition) -> list[str]:
+    """That a view goes without perceived labels, which a purpose that is stated now does not change."""
+    closed = system.sensitive_attributes(snapshot.codes(location))
+    if known.sensitive or not closed or all(relation != "labels" for relation, _ in known.reads):
+        return []
+    made_anew = f'DROP MATERIALIZED VIEW {known.name}, then declare it with --sensitive "why"'
+    labels = ", ".join(sorted(closed))
+    return [f"{known.name} was declared without a purpose and has no labels of {labels}; to have them, {made_anew}"]
 
 
 def _definition(session: Planning, statement: CreateView, reading: Reading) -> Definition:
@@ -191,9 +207,25 @@ def _key(statement: CreateView, schema: dict[str, pa.DataType]) -> tuple[str, ..
     return tuple(lower[k.lower()] for k in statement.key)
 
 
+def _told(statement: CreateView, schema: dict[str, pa.DataType]) -> dict[str, Any]:
+    """The column whose texts ``meta.errors`` shows, if one is named."""
+    name = statement.options.get(ERRORS)
+    if name is None:
+        return {}
+    found = next((n for n in schema if n.lower() == name.lower()), None)
+    if found is None or not pa.types.is_string(schema[found]):
+        texts = [n for n, kind in schema.items() if pa.types.is_string(kind)]
+        raise NotFoundError(
+            f"the query has no text column {name!r} for errors{did_you_mean(name, texts)}",
+            code="E1047",
+            hint="the column that says why a row was skipped; columns of text: " + (", ".join(texts) or "none"),
+        )
+    return {ERRORS: found}
+
+
 def _refuse_repeated_keys(session: Planning, select: str, key: Sequence[str], notes: list[str]) -> None:
     if session.partial is not None:
-        notes.append(f"the key is checked by the first refresh: {session.partial}")
+        notes.append(f"{UNCHECKED}: {session.partial}")
         return
     columns = ", ".join(f'"{k}"' for k in key)
     missing = " OR ".join(f'"{k}" IS NULL' for k in key)
@@ -205,7 +237,7 @@ def _refuse_repeated_keys(session: Planning, select: str, key: Sequence[str], no
     try:
         found = session.sql(text).to_arrow().to_pylist()
     except LimitError:
-        notes.append("the key is checked by the first refresh: the query takes longer than a declaration may")
+        notes.append(f"{UNCHECKED}: the query takes longer than a declaration may")
         return
     for row in found:
         shown = ", ".join(f"{k} = {row[k]!r}" if row[k] is not None else f"{k} = NULL" for k in key)
@@ -230,7 +262,7 @@ def _in_place_of(catalog: Catalog, known: Definition, new: Definition, schema: d
     if clash:
         raise names.in_use(f"{known.name} has a generated column {min(clash)!r}")
     same = known.key == new.key and old == schema
-    options: dict[str, Any] = {k: v for k, v in known.options.items() if k == REPLACED}
+    options: dict[str, Any] = {**new.options, **{k: v for k, v in known.options.items() if k == REPLACED}}
     if not same and tables.open_table(catalog.location, known.name) is not None:
         options[REPLACED] = meta.now().isoformat()
     return replace(new, options=options)
@@ -251,6 +283,5 @@ def must_rebuild(location: Location, definition: Definition) -> bool:
     since = definition.options.get(REPLACED)
     if since is None:
         return False
-    runs = meta.read(location, "runs").to_pylist()
-    done = [r for r in runs if r["target"] == definition.target and r["kind"] == "refresh" and r["state"] == "finished"]
-    return not any(r["started"].isoformat() > since for r in done)
+    last = runs.refreshes(location, ["started"]).get(definition.target)
+    return last is None or last["started"].isoformat() <= since

@@ -1,7 +1,7 @@
 """Actions: Python functions that a recipe calls by name, such as the training of a classifier.
 
 ``CALL name(labels := a_view, attribute := 'scene')`` calls ``name(lake, labels="a_view", attribute="scene")``. An action gets
-the lake first and everything else by name; a name without quotes is that of a relation, and arrives as text. It is
+the lake first and everything else by name; a name without quotes, or (SELECT …), is a relation, and arrives as text. It is
 called again when a recipe is run again, so it must leave alone what it has done already. It may return a line of text, a
 mapping or an Arrow table that tells what it did. One that has a parameter ``sensitive``, ``device`` or ``progress`` gets the
 purpose of the session, the device that was asked for, and a function that takes events of progress.
@@ -99,6 +99,8 @@ def read(text: str) -> Call | None:
     Example:
         >>> read("CALL train(labels := some_view, size := 3)")
         Call(name='train', arguments={'labels': 'some_view', 'size': 3}, relations=frozenset({'some_view'}))
+        >>> read("CALL train(labels := (SELECT 1 AS a))").arguments
+        {'labels': '(SELECT 1 AS a)'}
         >>> read("SELECT 1") is None
         True
     """
@@ -119,7 +121,7 @@ def read(text: str) -> Call | None:
         name, value = node.this.name.lower(), node.expression
         if name in found:
             raise SqlError(f"{call.name}() got {name!r} twice", code="E3136")
-        if isinstance(value, exp.Column):
+        if isinstance(value, exp.Column | exp.Subquery):
             found[name] = to_sql(value)
             relations.add(found[name])
         else:

@@ -40,6 +40,7 @@ class Estimate:
         self._catalog = Catalog(lake.location)
         self._rates = rates.Rates(self._catalog, measure=how.measure, device=str(how.refresh.get("device", "cpu")))
         self._planned: dict[str, Declaring] = {}
+        self._told: set[str] = set()
 
     def steps(self, steps: Sequence[Step]) -> list[StepReport]:
         """A report for every step, whose ``seconds`` are the estimate, ``None`` where it is not known."""
@@ -82,7 +83,8 @@ class Estimate:
         report.does("make", target)
 
     def _refresh(self, statement: statements.Refresh, report: StepReport) -> None:
-        stages = list(self._stages(statement))
+        stages = [s for s in self._stages(statement) if s[0] not in self._told]  # what several read is computed once
+        self._told |= {target for target, _, _ in stages}
         for target, rows, rate in stages:
             if target not in self._planned:
                 report.does("refresh", target)

@@ -22,7 +22,6 @@ Recipes are found in the folder ``recipes`` of the packages that offer audits (e
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from counterbalance.engine.sql.queries import QueryParameter
 
 FOLDER: Final = "recipes"
-_STEP: Final = re.compile(r"^-- step (\w+):[ \t]*(\S.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +111,7 @@ def parse(text: str, where: str) -> Recipe:
 
 
 def _steps(body: str, where: str) -> Iterator[Step]:
-    marks = list(_STEP.finditer(body))
+    marks = list(queries.STEP.finditer(body))
     first = marks[0].start() if marks else len(body)
     if not marks or any(_pieces(body[:first])):
         raise RequestError(f"{where}: before a statement there is a line '-- step NAME: what it does'", code="E3561")

@@ -29,6 +29,7 @@ class StepReport:
         basis: Where the rate was measured.
         results: Rows of its queries.
         hint: What must be done to go on, where it stopped.
+        notes: What a person should know.
     """
 
     step: str
@@ -41,6 +42,7 @@ class StepReport:
     basis: str = ""
     results: list[pa.Table] = field(default_factory=list)
     hint: str | None = None
+    notes: list[str] = field(default_factory=list)
 
     def add(self, message: str, *, changed: bool, rows: int = 0) -> None:
         """Tell of one more statement."""
@@ -68,7 +70,7 @@ class StepReport:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready fields; the rows of its queries as lists of objects."""
-        fields = ("step", "doc", "state", "message", "rows", "rows_per_second", "seconds", "basis", "hint")
+        fields = ("step", "doc", "state", "message", "rows", "rows_per_second", "seconds", "basis", "hint", "notes")
         found = {name: getattr(self, name) for name in fields}
         return {**found, "results": [r.to_pylist() for r in self.results]}
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from counterbalance.engine import manage
+from counterbalance.engine.catalog.views import UNCHECKED
 from counterbalance.engine.errors import CounterbalanceError, RefusedError
 from counterbalance.engine.functions import load_file
 from counterbalance.engine.recipes import actions, values
@@ -17,9 +18,7 @@ from counterbalance.engine.sql import parse, statements
 from counterbalance.engine.write.journal import require_lake
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    import pyarrow as pa
+    from collections.abc import Callable, Mapping, Sequence
 
     from counterbalance.engine.lake import Lake
     from counterbalance.engine.recipes.files import Recipe, Step
@@ -114,20 +113,35 @@ class _Run:
 
     def __init__(self, lake: Lake, recipe: Recipe, literals: Mapping[str, str | None], how: Running) -> None:
         self._lake, self._recipe, self._literals, self._how = lake, recipe, literals, how
+        self._noted: set[str] = set()
 
     def steps(self, steps: tuple[Step, ...]) -> list[StepReport]:
-        """Run steps until one stops."""
+        """Run steps until one stops; where that will be is told at once, for what comes before may take hours."""
         done: list[StepReport] = []
+        notes = [note] if (note := self._stop(steps)) else []
         for step in steps:
-            done.append(self._step(step))
+            done.append(self._step(step, notes))
+            notes = []
             if done[-1].state == "stopped":
                 break
         return done
 
-    def _step(self, step: Step) -> StepReport:
-        report = StepReport(step.name, step.doc)
+    def _stop(self, steps: tuple[Step, ...]) -> str:
+        """Which step lacks a parameter, unless it is the first, if one does."""
+        for step in steps[1:]:
+            try:
+                for text in step.statements:
+                    values.put(text, self._recipe, self._literals)
+            except values.MissingError as missing:
+                needs = missing.parameter
+                return f"this will stop at step {step.name}, which needs --param {needs.name}=… ({needs.doc})"
+        return ""
+
+    def _step(self, step: Step, notes: Sequence[str] = ()) -> StepReport:
+        report = StepReport(step.name, step.doc, notes=[*notes])
         if self._how.tell is not None:
-            self._how.tell(StepReport(step.name, step.doc, "planned"))
+            self._how.tell(StepReport(step.name, step.doc, "planned", notes=[*notes]))
+            report.notes.clear()
         started = time.monotonic()
         try:
             texts = [values.put(text, self._recipe, self._literals) for text in step.statements]
@@ -157,6 +171,7 @@ class _Run:
     def _declare(self, statement: statements.Statement, report: StepReport) -> None:
         notes: list[str] = []
         told = manage.execute(self._lake.location, statement, purpose=self._how.sensitive, notes=notes)
+        self._note([n for n in notes if not n.startswith(UNCHECKED)], report)  # a refresh is what comes next
         for row in told.to_pylist():
             verb = "declared" if row["statement"].startswith(("ADD", "CREATE")) else "dropped"
             report.add(f"{row['target']} {verb if row['changed'] else 'is there'}", changed=row["changed"])
@@ -183,13 +198,19 @@ class _Run:
             report.add(f"{call.name} done", changed=True)
 
     def _query(self, text: str, report: StepReport) -> None:
-        rows = self._rows(text)
+        with self._lake.session(sensitive=self._how.sensitive) as session:
+            result = session.sql(text)
+            rows = result.to_arrow()
+        self._note(result.notes, report)
         report.results.append(rows)
         report.add(f"{rows.num_rows:,} rows", changed=True)
 
-    def _rows(self, text: str) -> pa.Table:
-        with self._lake.session(sensitive=self._how.sensitive) as session:
-            return session.sql(text).to_arrow()
+    def _note(self, notes: list[str], report: StepReport) -> None:
+        """Keep remarks, each once however many steps give rise to it."""
+        for text in notes:
+            if text not in self._noted:
+                self._noted.add(text)
+                report.notes.append(text)
 
 
 def _told(stage: Stage) -> str:

@@ -12,6 +12,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import TokenType
 
 from counterbalance.engine.errors import RequestError, did_you_mean
+from counterbalance.engine.lists import is_file
 from counterbalance.engine.sql import arguments
 from counterbalance.engine.sql.parse import DIALECT, to_sql, unreadable
 
@@ -42,7 +43,7 @@ def literals(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, str | None]:
         given: Python values, or text as a command line has it.
 
     Raises:
-        RequestError: There is no such parameter.
+        RequestError: There is no such parameter, or a relation is a file.
         SqlError: A value is not of the parameter's type.
     """
     names = [p.name for p in recipe.parameters]
@@ -67,8 +68,23 @@ def _literal(parameter: QueryParameter, given: Mapping[str, Any], recipe: str) -
         return _text(arguments.scalar(parameter, default, where))
     value = given[parameter.name]
     if parameter.is_relation:
-        return to_sql(arguments.relation(str(value), where))
+        return to_sql(_relation(str(value), where))
     return _text(arguments.literal(parameter, value, where))
+
+
+def _relation(text: str, where: str) -> exp.Expr:
+    """A relation that is still there when what the recipe declares is refreshed.
+
+    Raises:
+        RequestError: It is a file.
+    """
+    if is_file(text):
+        raise RequestError(
+            f"{where} is a file, and a recipe takes none: {text}",
+            code="E3564",
+            hint="a table, a view, a call or (SELECT …); a few rows are written as (SELECT * FROM (VALUES ('a', 'b'), …) AS w(term, class))",
+        )
+    return arguments.relation(text, where)
 
 
 def _text(node: exp.Expr) -> str:

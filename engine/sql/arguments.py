@@ -122,15 +122,15 @@ def literal(parameter: QueryParameter, value: Any, where: str) -> exp.Expr:
     if kind.endswith("[]"):
         items = value if isinstance(value, list | tuple) else str(value).strip("[] ").split(",")
         typed = [_typed(kind[:-2], i, where) for i in items if not (isinstance(i, str) and not i.strip())]
-        _chosen(parameter, typed, where)
+        _check(parameter, typed, where)
         return exp.cast(exp.Array(expressions=[exp.convert(i) for i in typed]), kind, dialect=DIALECT)
     single = _typed(kind, value, where)
-    _chosen(parameter, [single], where)
+    _check(parameter, [single], where)
     return exp.convert(single)
 
 
-def _chosen(parameter: QueryParameter, values: Sequence[Any], where: str) -> None:
-    """Refuse a value that is none of those the parameter lists."""
+def _check(parameter: QueryParameter, values: Sequence[Any], where: str) -> None:
+    """Refuse a value that is none of those the parameter lists, or outside of the range that it tells."""
     choices = parameter.choices
     for value in values:
         if choices and value not in choices:
@@ -139,6 +139,8 @@ def _chosen(parameter: QueryParameter, values: Sequence[Any], where: str) -> Non
                 code="E3130",
                 hint="one of " + ", ".join(map(repr, choices)),
             )
+        if parameter.range is not None and not parameter.is_within(value):
+            raise SqlError(f"{where} cannot be {value}", code="E3134", hint=parameter.range)
 
 
 def _typed(kind: str, value: Any, where: str) -> Any:
@@ -180,7 +182,9 @@ def constant(node: exp.Expr, where: str) -> Any:
         return int(text) if text.isdigit() else float(text)
     if isinstance(node, exp.Array | exp.Tuple):
         return [constant(e, where) for e in node.expressions]
-    raise SqlError(f"{where} must be a constant, not {to_sql(node)}", code="E3115")
+    is_list = isinstance(node, exp.Column) and node.table.lower() == "lists"
+    hint = f"a word list is given by its name, as text: '{node.name}'" if is_list else None
+    raise SqlError(f"{where} must be a constant, not {to_sql(node)}", code="E3115", hint=hint)
 
 
 def by_name(values: Any) -> dict[str, Any]:

@@ -82,11 +82,14 @@ def register_function(
                 if result.errors:
                     raise ValueError(next(iter(result.errors.values())))  # noqa: TRY301 - shown as any failure of it
                 result = result.values
+            result = _whole(result) if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result, returns)
+            result = result if result.type == returns else result.cast(returns)
+            if columns and len(result) != len(columns[0]):
+                raise ValueError(f"{len(result):,} values for {len(columns[0]):,} rows")  # noqa: TRY301 - as above
         except Exception as error:
             raised.append(of_function(function.name, error))
             raise
-        result = _whole(result) if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result, returns)
-        return result if result.type == returns else result.cast(returns)
+        return result
 
     places = [inspect.Parameter(f"column_{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(len(arrays))]
     call.__signature__ = inspect.Signature(places)  # type: ignore[attr-defined]  # DuckDB counts them

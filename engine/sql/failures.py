@@ -16,7 +16,7 @@ from counterbalance.engine.errors import (
 from counterbalance.engine.sql import hints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
 _NAMED = re.compile(r"[\"'`]([^\"'`]+)[\"'`]|with name (\w+)|function (\w+)\(|name (\w+) does not")
 _LINE = re.compile(r"LINE (\d+): ?(.*)\n( *)\^")
@@ -28,7 +28,13 @@ def is_ctrl_c(error: BaseException) -> bool:
 
 
 def translate(
-    error: Exception, sql: str, *, same_text: bool, names: Iterable[str] = (), seconds: float | None = None
+    error: Exception,
+    sql: str,
+    *,
+    same_text: bool,
+    names: Iterable[str] = (),
+    bytes_: Container[str] = (),
+    seconds: float | None = None,
 ) -> CounterbalanceError:
     """The error that the user should see.
 
@@ -37,6 +43,7 @@ def translate(
         sql: What the user wrote.
         same_text: DuckDB ran just that text, so its line and column hold.
         names: Known columns, functions and relations, for a suggestion.
+        bytes_: Columns of bytes, which queries see only as arguments of functions.
         seconds: The time limit that was set.
 
     Raises:
@@ -66,7 +73,7 @@ def translate(
     if isinstance(error, duckdb.IOException | OSError) or "LanceError(IO)" in text:
         return _unreadable(text)
     if isinstance(error, duckdb.Error):
-        return _sql_error(error, text, sql, same_text=same_text, names=names)
+        return _sql_error(error, text, sql, same_text=same_text, names=names, bytes_=bytes_)
     return CounterbalanceError(f"{type(error).__name__}: {_first(text)}", hint="run with --debug and report it")
 
 
@@ -131,7 +138,9 @@ _CODES: dict[str, str] = {
 }
 
 
-def _sql_error(error: Exception, text: str, sql: str, *, same_text: bool, names: Iterable[str]) -> SqlError:
+def _sql_error(
+    error: Exception, text: str, sql: str, *, same_text: bool, names: Iterable[str], bytes_: Container[str]
+) -> SqlError:
     import duckdb
 
     place = _LINE.search(text)
@@ -146,13 +155,20 @@ def _sql_error(error: Exception, text: str, sql: str, *, same_text: bool, names:
         column = max(1, (max(start, 0)) + offset + 1)
     if column is None:
         line, column = _find(message, sql)
+    function = re.search(r'Scalar Function with name "?(\w+)"? does not exist', message)
+    if function is not None:
+        near = did_you_mean(function[1], {*names, *re.findall(r'"(\w+)"', text.partition("Did you mean")[2])})
+        told = f"no function {function[1]!r}{near}"
+        return SqlError(told, code="E3104", hint=hints.FUNCTIONS, sql=sql, line=line, column=column)
     suggestion = "" if "Candidate" in text else _suggest(message, names)
     absent = re.search(r'[Cc]olumn (?:named )?"([^"]+)"', message)
-    quotes = hints.of_double_quotes(absent[1], sql) if absent and isinstance(error, duckdb.BinderException) else None
+    better = None
+    if absent and isinstance(error, duckdb.BinderException):
+        better = hints.of_bytes(absent[1]) if absent[1] in bytes_ else hints.of_double_quotes(absent[1], sql)
     return SqlError(
         message + suggestion,
         code=_CODES.get(type(error).__name__, "E3100"),
-        hint=quotes or (None if suggestion else _hint(text)),
+        hint=better or (None if suggestion else _hint(text)),
         sql=sql,
         line=line,
         column=column,

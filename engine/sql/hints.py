@@ -11,6 +11,8 @@ _SETTINGS: Final = (
 )
 _ATTACH: Final = "attach lakes with --attach NAME=LAKE (or attach={'name': lake}); their tables are NAME.table"
 _WRITE: Final = "write rows to a file with --output FILE (or .once FILE in the shell)"
+FUNCTIONS: Final = "SELECT * FROM meta.functions lists them; one of your own is loaded with --udfs FILE"
+"""Where functions are to be found, when one is not."""
 _HINTS: Final = (
     (r"(SET|RESET|PRAGMA)\b.*\b(max_)?memory", "--memory 2GB (or memory='2GB') sets the limit"),
     (r"(SET|RESET|PRAGMA)\b.*\bthreads\b", "--threads 4 (or threads=4) sets their number"),
@@ -62,6 +64,16 @@ def open_quote(text: str) -> tuple[str, int, int] | None:
             before = text[: found.start()]
             return found["open"], before.count("\n") + 1, found.start() - before.rfind("\n")
     return None
+
+
+def of_bytes(name: str) -> str:
+    """That a column of bytes is for functions.
+
+    Example:
+        >>> of_bytes("image")
+        'image holds bytes, which only functions are given, such as octet_length(image)'
+    """
+    return f"{name} holds bytes, which only functions are given, such as octet_length({name})"
 
 
 def of_double_quotes(name: str, sql: str) -> str | None:

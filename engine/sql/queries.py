@@ -14,7 +14,8 @@ The header is SQL comments::
     -- kernel: roll_up
 
 A ``relation`` parameter stands in the SQL as a table of that name, any other as ``$name``. A parameter without ``=`` is
-required. Text of a parameter that begins with ``one of 'a', 'b'`` is checked: it takes no other value. Text that begins with
+required. Text of a parameter that begins with ``one of 'a', 'b'`` is checked: it takes no other value. So is that of a number
+which begins with ``at least 1``, ``above 0``, ``from 0 to 1`` (both included) or ``between 0 and 1`` (neither). Text that begins with
 ``attribute of labels`` (or ``value``, ``annotator``) says where its values come from: another one leads to a note. Names in
 brackets are the columns that a relation must have. ``local`` says why the SQL runs in this engine only; ``level`` that its rows are about single images or persons;
 ``kernel`` names what computes the same rows without SQL where it can (``kernels.py``).
@@ -43,6 +44,13 @@ _PARAMETER: Final = re.compile(
 )
 
 
+_NUMBERS: Final = frozenset({"integer", "bigint", "double"})
+_BOUNDS: Final[dict[str, re.Pattern[str]]] = {
+    "[]": re.compile(r"(?:at least|from) (-?[\d.]*\d)(?: to (-?[\d.]*\d))?\b"),
+    "()": re.compile(r"(?:above|between) (-?[\d.]*\d)(?: and (-?[\d.]*\d))?\b"),
+}
+STEP: Final = re.compile(r"^-- step (\w+):[ \t]*(\S.*)$", re.MULTILINE)
+"""Line before the statements of a recipe's step."""
 _LABELS: Final = re.compile(r"(attribute|value|annotator) of labels\b")
 _COLUMNS: Final = re.compile(r"\(([a-z_]+(?:, [a-z_]+)*)(?:, \.\.\.)?\)")
 _CHOICES: Final = re.compile(r"one of ('[^']*'(?:, '[^']*')*)")
@@ -80,6 +88,37 @@ class QueryParameter:
         """
         listed = _CHOICES.match(self.doc)
         return tuple(re.findall(r"'([^']*)'", listed[1])) if listed else ()
+
+    @property
+    def range(self) -> str | None:
+        """The numbers it may have, as its text tells them; ``None`` when it may have any.
+
+        Example:
+            >>> QueryParameter("k", "integer[]", "[5]", "at least 1; cut-offs").range
+            'at least 1'
+        """
+        told = self._bounds()
+        return told[1][0] if told else None
+
+    def is_within(self, value: float) -> bool:
+        """Whether a number is in that range.
+
+        Example:
+            >>> share = QueryParameter("test_share", "double", "0.2", "between 0 and 1; share of images to judge by")
+            >>> share.is_within(0.5), share.is_within(1)
+            (True, False)
+        """
+        told = self._bounds()
+        if told is None:
+            return True
+        low, high = float(told[1][1]), float(told[1][2] or "inf")
+        return low <= value <= high if told[0] == "[]" else low < value < high
+
+    def _bounds(self) -> tuple[str, re.Match[str]] | None:
+        if self.type.removesuffix("[]") not in _NUMBERS:
+            return None
+        matches = ((ends, form.match(self.doc)) for ends, form in _BOUNDS.items())
+        return next(((ends, match) for ends, match in matches if match), None)
 
     @property
     def label_column(self) -> str | None:
@@ -180,7 +219,7 @@ def parse(text: str, kind: Kind, where: str) -> Query:
 
 def _leading_comments(lines: list[str]) -> list[str]:
     for at, line in enumerate(lines):
-        if not line.startswith("--"):
+        if not line.startswith("--") or STEP.match(line):
             return lines[:at]
     return lines
 

@@ -75,7 +75,7 @@ class CreateView:
         name: Its name.
         select: The query, as written.
         key: Key columns, as written.
-        options: ``schedule``, ``sensitive``.
+        options: ``schedule``, ``sensitive``, ``errors``.
         replace: Take the place of the one that is there.
         if_not_exists: The same view that is there already is no error.
     """
@@ -134,7 +134,7 @@ class Refresh:
 
 Statement = AddColumn | DropColumn | CreateView | DropView | CreateIndex | DropIndex | Refresh
 COLUMN_OPTIONS: Final[dict[str, type]] = {"schedule": str, "sensitive": bool}
-VIEW_OPTIONS: Final[dict[str, type]] = {"key": str, **COLUMN_OPTIONS}
+VIEW_OPTIONS: Final[dict[str, type]] = {"key": str, **COLUMN_OPTIONS, "errors": str}
 _REFRESH_OPTIONS: Final[dict[str, type]] = {
     "full": bool,
     "retry_errors": bool,

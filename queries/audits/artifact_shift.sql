@@ -16,11 +16,11 @@
 -- param originals relation : (image_id, embedding), vectors of the real images, by the same model
 -- param groups relation = caption_gender : group relation (image_id, label) of the real images
 -- param attacker varchar = 'logistic' : one of 'logistic', 'mlp'; regression, or a network (needs torch)
--- param seeds integer = 5 : how many cuts
--- param test_share double = 0.2 : share of source images to judge by
--- param epochs integer = NULL : of 'mlp'; 100 otherwise
--- param learning_rate double = NULL : of 'mlp'; 0.00005 otherwise
--- param min_count integer = 10 : fewer images are suppressed
+-- param seeds integer = 5 : at least 1; how many cuts
+-- param test_share double = 0.2 : between 0 and 1; share of source images to judge by
+-- param epochs integer = NULL : at least 1; of 'mlp'; 100 otherwise
+-- param learning_rate double = NULL : above 0; of 'mlp'; 0.00005 otherwise
+-- param min_count integer = 10 : at least 0; fewer images are suppressed
 -- local: attack_vectors() learns a classifier in Python
 WITH edits AS (
   SELECT image_id, label, CAST(embedding AS FLOAT[]) AS vector

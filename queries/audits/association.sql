@@ -19,7 +19,7 @@
 -- param label varchar = 'female' : label that counts as +
 -- param against varchar = 'male' : label it is held against
 -- param column varchar = 'embedding' : vector column of images
--- param min_count integer = 10 : fewer images of a label are suppressed
+-- param min_count integer = 10 : at least 0; fewer images of a label are suppressed
 -- local: calls projections(); moments() is computed outside of SQL
 WITH cosines AS MATERIALIZED (
   SELECT * FROM category_similarities(images, categories, groups, $column)

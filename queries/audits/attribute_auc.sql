@@ -10,7 +10,7 @@
 -- source: Kabra et al., GELDA (2023), annotations held against labels; DeLong, DeLong and Clarke-Pearson (1988)
 -- param scores relation : (image_id, category, attribute, score)
 -- param labels relation : (image_id, category, attribute), one row or more an image that was labelled
--- param min_count integer = 10 : fewer images with, or without, the label are suppressed
+-- param min_count integer = 10 : at least 0; fewer images with, or without, the label are suppressed
 WITH labelled AS (
   SELECT DISTINCT image_id, category, attribute
   FROM labels

@@ -11,7 +11,7 @@
 --
 -- source: Kabra et al., GELDA: A generative language annotation framework to reveal visual biases in datasets (2023)
 -- param attributes relation : (image_id, category, attribute); 'unknown' where an image has no such attribute
--- param min_count integer = 10 : smaller counts are suppressed
+-- param min_count integer = 10 : at least 0; smaller counts are suppressed
 SELECT category, attribute, count, n, share, low, high, majority, majority_share, suppressed
 FROM attribute_shares(attributes, $min_count)
 ORDER BY category, attribute

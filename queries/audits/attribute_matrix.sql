@@ -13,7 +13,7 @@
 -- param attributes relation : (image_id, category, attribute); 'unknown' where an image has no such attribute
 -- param category varchar : the category in the rows of the table, such as 'weather'
 -- param other varchar : the category in its columns
--- param min_count integer = 10 : smaller counts are suppressed
+-- param min_count integer = 10 : at least 0; smaller counts are suppressed
 -- local: calls chi_square_p()
 WITH known AS (
   SELECT image_id, category, min(attribute) AS attribute

@@ -10,7 +10,7 @@
 --
 -- source: Smith et al., Balancing the Picture (GenSynth, 2023): balanced COCO; importance weights as usual
 -- param groups relation = caption_gender : group relation (image_id, label)
--- param min_count integer = 10 : smaller labels are left out
+-- param min_count integer = 10 : at least 0; smaller labels are left out
 WITH sizes AS (
   SELECT label, images, used AS shown FROM group_sizes(groups, $min_count) WHERE clear
 ),

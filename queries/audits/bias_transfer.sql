@@ -19,14 +19,14 @@
 -- source: Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias transfer: rho, R2, Chebyshev degree 3
 -- param dataset_bias relation = concept_ratio() : (concept, value, ...): bias of the data, such as a concept_ratio
 -- param model_bias relation : (category, value, ...): bias of a model, such as an association or a generated_ratio
--- param degree integer = 1 : degree of the polynomial, 1 to 3
+-- param degree integer = 1 : from 1 to 3; degree of the polynomial
 -- param interval varchar = 'fisher' : one of 'fisher', 'bootstrap'; how intervals of rho, r2, slope and intercept are made
--- param resamples integer = 1000 : draws of the bootstrap
+-- param resamples integer = 1000 : at least 1; draws of the bootstrap
 -- param seed integer = 0 : another seed, other draws
 -- param data_zero double = 0 : bias of data that leans to neither side; 0.5 for shares
 -- param model_zero double = 0 : bias of a model that leans to neither side
 -- param show varchar = 'summary' : one of 'summary', 'categories', 'all'; which levels have rows
--- param min_count integer = 10 : fewer categories are suppressed
+-- param min_count integer = 10 : at least 0; fewer categories are suppressed
 WITH data_side AS (
   SELECT concept AS category, CAST(sum(CAST(value AS DECIMAL(38, 18))) AS DOUBLE) / count(*) AS x
   FROM dataset_bias

@@ -16,7 +16,7 @@
 -- param categories relation : (category, embedding): embeddings of texts by the same model
 -- param groups relation = caption_gender : group relation (image_id, label)
 -- param column varchar = 'embedding' : vector column of images
--- param min_count integer = 10 : fewer images of a label are suppressed
+-- param min_count integer = 10 : at least 0; fewer images of a label are suppressed
 -- local: calls projections(); moments() is computed outside of SQL
 WITH sizes AS (
   SELECT label, used, images FROM group_sizes(groups, $min_count) WHERE clear

@@ -14,7 +14,7 @@
 -- source: Smith et al., Balancing the Picture (2023), Table 5: % male in the cluster - % male in the dataset; intervals are ours
 -- param clusters relation : (image_id, cluster), such as caption_clusters_set
 -- param groups relation = caption_gender : group relation (image_id, label)
--- param min_count integer = 10 : clusters with fewer images of a label are suppressed
+-- param min_count integer = 10 : at least 0; clusters with fewer images of a label are suppressed
 WITH members AS (
   SELECT DISTINCT g.image_id, g.label
   FROM groups AS g

@@ -9,7 +9,7 @@
 -- source: Kabra et al., GELDA (2023), real beside generated images; tests as in compared
 -- param attributes relation : (image_id, category, attribute) of the first dataset
 -- param others relation : (image_id, category, attribute) of the second one, such as b.attributes
--- param min_count integer = 10 : smaller counts are suppressed
+-- param min_count integer = 10 : at least 0; smaller counts are suppressed
 SELECT
   c.item AS category,
   c.label AS attribute,

@@ -12,7 +12,7 @@
 -- param other_texts relation : (image_id, text) of the second one, such as b.captions
 -- param terms relation = lists.crime_words : (term, class)
 -- param unit varchar = 'image' : one of 'image', 'person'; for 'person' give groups a row a person, as person_labels does
--- param min_count integer = 10 : smaller counts are suppressed
+-- param min_count integer = 10 : at least 0; smaller counts are suppressed
 -- local: calls match_terms()
 SELECT *
 FROM compared(

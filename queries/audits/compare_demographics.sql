@@ -8,7 +8,7 @@
 -- source: comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared
 -- param groups relation = caption_gender : group relation (image_id, label) of the first dataset
 -- param others relation : group relation (image_id, label) of the second one, such as b.caption_gender
--- param min_count integer = 10 : smaller counts are suppressed
+-- param min_count integer = 10 : at least 0; smaller counts are suppressed
 SELECT *
 FROM compared(
   (SELECT 'all' AS item, label, count, n, share AS value, low, high FROM label_shares(groups, $min_count)),

@@ -8,8 +8,7 @@
 -- param others relation : group relation (image_id, label) of the second one, such as b.caption_gender
 -- param crossed relation : group relation (image_id, label) of the first dataset, to cross groups with
 -- param others_crossed relation : group relation (image_id, label) of the second one, to cross others with
--- param min_count integer = 10 : smaller counts are suppressed
--- local: Spark writes out every expression as often as it is used, and the plan outgrows its memory
+-- param min_count integer = 10 : at least 0; smaller counts are suppressed
 SELECT *
 FROM compared(
   (

@@ -9,7 +9,7 @@
 -- param texts relation = captions : (image_id, text) of the first dataset
 -- param other_texts relation : (image_id, text) of the second one, such as b.captions
 -- param rules varchar = 'vader' : one of 'vader', 'nltk'; results of the vaderSentiment package or of NLTK's port
--- param min_count integer = 10 : rows that rest on fewer texts are suppressed
+-- param min_count integer = 10 : at least 0; rows that rest on fewer texts are suppressed
 -- local: calls vader()
 SELECT *
 FROM compared(

@@ -14,7 +14,7 @@
 -- param definition varchar = 'share' : one of 'share', 'difference', 'rate_difference'
 -- param label varchar = 'female' : label whose share is asked
 -- param against varchar = 'male' : label it is held against
--- param min_count integer = 100 : concepts with fewer images are left out
+-- param min_count integer = 100 : at least 0; concepts with fewer images are left out
 WITH members AS (
   SELECT DISTINCT g.image_id, g.label
   FROM groups AS g

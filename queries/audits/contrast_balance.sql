@@ -23,7 +23,7 @@
 -- param objects relation = (SELECT edit_id, 'none' AS concept FROM contrast WHERE 1 = 0) : (edit_id, concept) found in the edits
 -- param colors relation = (SELECT edit_id, CAST(NULL AS FLOAT[]) AS grid FROM contrast WHERE 1 = 0) : (edit_id, grid): what color_grid(image) gives of the edits
 -- param show varchar = 'unequal' : one of 'unequal', 'all'; which attributes and objects have rows
--- param min_count integer = 10 : smaller counts are suppressed
+-- param min_count integer = 10 : at least 0; smaller counts are suppressed
 WITH counts AS (
   SELECT measure, item, label, count, difference
   FROM contrast_counts(contrast, concepts, objects)

@@ -21,8 +21,8 @@
 -- param groups relation = caption_gender : group relation (image_id, label)
 -- param concepts relation = category_concepts : (image_id, concept)
 -- param population varchar = 'all' : one of 'all', 'labelled'; probabilities over all images of groups or clear labels only
--- param smoothing double = 0 : added to each of the four counts of a pair before pmi, npmi and their interval
--- param min_count integer = 10 : pairs with fewer images are left out
+-- param smoothing double = 0 : at least 0; added to each of the four counts of a pair before pmi, npmi and their interval
+-- param min_count integer = 10 : at least 0; pairs with fewer images are left out
 WITH sizes AS (
   SELECT label, clear, used AS shown FROM group_sizes(groups, $min_count)
 ),

@@ -13,7 +13,7 @@
 -- param texts relation = captions : (image_id, text)
 -- param terms relation = lists.crime_words : (term, class)
 -- param unit varchar = 'image' : one of 'image', 'person'; for 'person' give groups a row a person, as person_labels does
--- param min_count integer = 10 : smaller counts are suppressed
+-- param min_count integer = 10 : at least 0; smaller counts are suppressed
 -- local: calls match_terms()
 SELECT
   'pooled' AS level, CAST(NULL AS VARCHAR) AS class, CAST(NULL AS VARCHAR) AS term,

@@ -13,7 +13,7 @@
 -- param predicted relation : boxes of a detector (image_id, category, x, y, width, height, score), in pixels
 -- param truth relation = (SELECT * FROM detections WHERE score IS NULL) : true boxes (image_id, category, x, y, width, height, is_crowd)
 -- param groups relation = (SELECT image_id, 'all' AS label FROM images) : group relation (image_id, label)
--- param min_count integer = 10 : rows that rest on fewer true boxes are suppressed
+-- param min_count integer = 10 : at least 0; rows that rest on fewer true boxes are suppressed
 -- local: list_reduce()
 WITH cuts AS (
   SELECT unnest(range(50, 100, 5)) AS cut

@@ -28,302 +28,297 @@
 -- param train_groups relation = groups : group relation (image_id, label) of the training data
 -- param train_concepts relation = concepts : (image_id, concept) of the training data
 -- param sets varchar = 'single' : one of 'single', 'subsets', 'images'; what concepts are taken together
--- param size integer = 2 : concepts of a subset at most, up to 3
+-- param size integer = 2 : from 1 to 3; concepts of a subset at most
 -- param base varchar = 'test' : one of 'test', 'train'; where actual shares come from
 -- param show varchar = 'mean' : one of 'mean', 'pairs', 'all'; which levels have rows
--- param min_count integer = 10 : concepts with smaller counts are left out
--- local: Spark plans every use of an expression anew, and of these many stand on one another: no end in minutes
-WITH labels AS (
+-- param min_count integer = 10 : at least 0; concepts with smaller counts are left out
+WITH shown AS (
   SELECT a.label
   FROM group_sizes(groups, $min_count) AS a
   JOIN group_sizes(train_groups, $min_count) AS b ON b.label = a.label AND b.used
   WHERE a.used
 ),
-members AS (
-  SELECT DISTINCT 'test' AS source, g.image_id, g.label
-  FROM groups AS g
-  JOIN labels AS l ON l.label = g.label
+-- what images are ('is'), and what the model says of those that it saw ('guess'). Tables are read as few times as can be:
+-- engines that plan every use of an expression anew do not end otherwise
+given AS (
+  SELECT 'test' AS source, 'is' AS kind, image_id, label FROM groups
   UNION ALL
-  SELECT DISTINCT 'train' AS source, g.image_id, g.label
-  FROM train_groups AS g
-  JOIN labels AS l ON l.label = g.label
-),
-images AS (
-  SELECT DISTINCT source, image_id FROM members
-),
-found AS (
-  SELECT DISTINCT 'test' AS source, c.image_id, c.concept
-  FROM concepts AS c
-  JOIN images AS i ON i.image_id = c.image_id AND i.source = 'test'
+  SELECT 'train' AS source, 'is' AS kind, image_id, label FROM train_groups
   UNION ALL
-  SELECT DISTINCT 'train' AS source, c.image_id, c.concept
-  FROM train_concepts AS c
-  JOIN images AS i ON i.image_id = c.image_id AND i.source = 'train'
-  UNION ALL
-  SELECT DISTINCT 'model' AS source, c.image_id, c.concept
-  FROM predicted_concepts AS c
-  JOIN images AS i ON i.image_id = c.image_id AND i.source = 'test'
+  SELECT 'test' AS source, 'guess' AS kind, image_id, label FROM predicted_groups
 ),
-guessed AS (
-  SELECT DISTINCT g.image_id, g.label
-  FROM predicted_groups AS g
-  JOIN images AS i ON i.image_id = g.image_id AND i.source = 'test'
-  JOIN labels AS l ON l.label = g.label
+links AS (
+  SELECT
+    source,
+    kind,
+    image_id,
+    label,
+    max(CASE WHEN kind = 'is' THEN 1 ELSE 0 END) OVER (PARTITION BY source, image_id) AS known,
+    row_number() OVER (PARTITION BY source, kind, image_id ORDER BY label) AS place
+  FROM (
+    SELECT DISTINCT g.source, g.kind, g.image_id, g.label FROM given AS g JOIN shown AS l ON l.label = g.label
+  ) AS d
+),
+label_n AS (
+  SELECT
+    label,
+    count(CASE WHEN source = 'test' THEN 1 END) AS test_n,
+    count(CASE WHEN source = 'train' THEN 1 END) AS train_n,
+    sum(count(CASE WHEN source = 'test' AND place = 1 THEN 1 END)) OVER () AS test_images,
+    sum(count(CASE WHEN source = 'train' AND place = 1 THEN 1 END)) OVER () AS train_images
+  FROM links
+  WHERE kind = 'is'
+  GROUP BY label
 ),
 directions AS (
   SELECT 'group_to_concept' AS direction FROM (SELECT count(*) AS n FROM predicted_concepts) AS p WHERE p.n > 0
   UNION ALL
   SELECT 'concept_to_group' AS direction FROM (SELECT count(*) AS n FROM predicted_groups) AS p WHERE p.n > 0
 ),
--- sets of concepts, a row each of their concepts
-singles AS (
-  SELECT concept
-  FROM found
-  WHERE source = 'train' AND concept IS NOT NULL
-  GROUP BY concept
-  HAVING count(*) >= greatest($min_count, 1)
-),
-trained AS (
-  SELECT f.image_id, f.concept FROM found AS f JOIN singles AS s ON s.concept = f.concept WHERE f.source = 'train'
-),
-wholes AS (
-  SELECT whole
+found AS (
+  SELECT DISTINCT c.origin, c.source, c.image_id, c.concept
   FROM (
-    SELECT image_id, array_to_string(list_sort(list(concept)), ' + ') AS whole
-    FROM found
-    WHERE source = 'train' AND concept IS NOT NULL AND $sets = 'images'
-    GROUP BY image_id
-  ) AS i
-  GROUP BY whole
-  HAVING count(*) >= greatest($min_count, 1)
+    SELECT 'test' AS origin, 'test' AS source, image_id, concept FROM concepts
+    UNION ALL
+    SELECT 'train' AS origin, 'train' AS source, image_id, concept FROM train_concepts
+    UNION ALL
+    SELECT 'model' AS origin, 'test' AS source, image_id, concept FROM predicted_concepts
+  ) AS c
+  JOIN links AS i ON i.image_id = c.image_id AND i.source = c.source AND i.kind = 'is' AND i.place = 1
+  WHERE c.concept IS NOT NULL
 ),
-doubles AS (
-  SELECT a.concept AS a, b.concept AS b
-  FROM trained AS a
-  JOIN trained AS b ON b.image_id = a.image_id AND b.concept > a.concept
-  WHERE $sets = 'subsets' AND $size >= 2
-  GROUP BY a.concept, b.concept
-  HAVING count(*) >= greatest($min_count, 1)
+counted AS (
+  SELECT *, count(CASE WHEN origin = 'train' THEN 1 END) OVER (PARTITION BY concept) AS train_n FROM found
 ),
-triples AS (
-  SELECT a.concept AS a, b.concept AS b, c.concept AS c
-  FROM trained AS a
-  JOIN trained AS b ON b.image_id = a.image_id AND b.concept > a.concept
-  JOIN trained AS c ON c.image_id = a.image_id AND c.concept > b.concept
-  WHERE $sets = 'subsets' AND $size >= 3
-  GROUP BY a.concept, b.concept, c.concept
-  HAVING count(*) >= greatest($min_count, 1)
+lists AS (
+  SELECT origin, source, image_id, list_sort(list(concept)) AS concepts
+  FROM counted
+  WHERE $sets = 'images' OR train_n >= greatest($min_count, 1)
+  GROUP BY origin, source, image_id
 ),
-parts AS (
-  SELECT concept AS name, concept, 1 AS size FROM singles WHERE $sets IN ('single', 'subsets')
-  UNION ALL
-  SELECT concat(a, ' + ', b) AS name, unnest([a, b]) AS concept, 2 AS size FROM doubles
-  UNION ALL
-  SELECT concat(a, ' + ', b, ' + ', c) AS name, unnest([a, b, c]) AS concept, 3 AS size FROM triples
-  UNION ALL
-  SELECT name, concept, CAST(count(*) OVER (PARTITION BY name) AS INTEGER) AS size
-  FROM (SELECT whole AS name, unnest(string_split(whole, ' + ')) AS concept FROM wholes) AS w
+-- sets of concepts of an image: one, with a second, with a third; NULL stands for no further one
+firsts AS (
+  SELECT *, unnest(concepts) AS a FROM lists WHERE $sets IN ('single', 'subsets')
+),
+seconds AS (
+  SELECT
+    *,
+    unnest(
+      CASE
+        WHEN $sets = 'subsets' AND $size >= 2 THEN list_concat(concepts, [CAST(NULL AS VARCHAR)])
+        ELSE [CAST(NULL AS VARCHAR)]
+      END
+    ) AS b
+  FROM firsts
+),
+thirds AS (
+  SELECT
+    *,
+    unnest(
+      CASE
+        WHEN $sets = 'subsets' AND $size >= 3 AND b IS NOT NULL THEN list_concat(concepts, [CAST(NULL AS VARCHAR)])
+        ELSE [CAST(NULL AS VARCHAR)]
+      END
+    ) AS c
+  FROM seconds
+  WHERE b > a OR b IS NULL
+),
+-- or all those of a training image, with their parts
+wholes AS (
+  SELECT name, array_length(concepts) AS size, unnest(concepts) AS concept
+  FROM (
+    SELECT array_to_string(concepts, ' + ') AS name, concepts
+    FROM lists
+    WHERE origin = 'train' AND $sets = 'images'
+    GROUP BY concepts
+    HAVING count(*) >= greatest($min_count, 1)
+  ) AS w
 ),
 has AS (
-  SELECT f.source, f.image_id, p.name
-  FROM found AS f
-  JOIN parts AS p ON p.concept = f.concept
-  GROUP BY f.source, f.image_id, p.name, p.size
-  HAVING count(*) = p.size
+  SELECT *
+  FROM (
+    SELECT
+      *,
+      count(CASE WHEN origin = 'test' THEN 1 END) OVER (PARTITION BY name) AS test_n,
+      count(CASE WHEN origin = 'train' THEN 1 END) OVER (PARTITION BY name) AS train_n
+    FROM (
+      SELECT origin, source, image_id, concat_ws(' + ', a, b, c) AS name FROM thirds WHERE c > b OR c IS NULL
+      UNION ALL
+      SELECT f.origin, f.source, f.image_id, w.name
+      FROM found AS f
+      JOIN wholes AS w ON w.concept = f.concept
+      GROUP BY f.origin, f.source, f.image_id, w.name, w.size
+      HAVING count(*) = w.size
+    ) AS s
+  ) AS h
+  WHERE train_n >= greatest($min_count, 1)
 ),
--- what is compared: + 1 where the model says it, - 1 where it is so
-said AS (
-  SELECT 'group_to_concept' AS direction, 'test' AS source, m.image_id, m.label, h.name, 1 AS side
-  FROM has AS h
-  JOIN members AS m ON m.image_id = h.image_id AND m.source = 'test'
-  WHERE h.source = 'model'
-  UNION ALL
-  SELECT 'concept_to_group' AS direction, 'test' AS source, g.image_id, g.label, h.name, 1 AS side
-  FROM has AS h
-  JOIN guessed AS g ON g.image_id = h.image_id
-  WHERE h.source = 'test'
-  UNION ALL
-  SELECT d.direction, m.source, m.image_id, m.label, h.name, -1 AS side
-  FROM has AS h
-  JOIN members AS m ON m.image_id = h.image_id AND m.source = h.source
-  CROSS JOIN directions AS d
-  WHERE h.source = $base
-),
+-- an image with a label, or with one that the model says, and a set, or one that the model finds
 events AS (
-  SELECT direction, source, image_id, label, name, CAST(sum(side) AS INTEGER) AS side
-  FROM said
-  GROUP BY direction, source, image_id, label, name
-),
-sums AS (
   SELECT
-    direction,
+    h.source,
+    h.image_id,
+    l.label,
+    h.name,
+    max(CASE WHEN h.origin <> 'model' AND l.kind = 'is' THEN 1 ELSE 0 END) AS actual,
+    max(CASE WHEN h.origin = 'model' AND l.kind = 'is' THEN 1 ELSE 0 END) AS found,
+    max(CASE WHEN h.origin <> 'model' AND l.kind = 'guess' THEN 1 ELSE 0 END) AS guessed
+  FROM has AS h
+  JOIN links AS l ON l.image_id = h.image_id AND l.source = h.source AND l.known = 1
+  GROUP BY h.source, h.image_id, l.label, h.name
+),
+event_n AS (
+  SELECT
     label,
     name,
-    CAST(sum(CASE WHEN source = 'test' THEN side ELSE 0 END) AS BIGINT) AS test_sum,
-    CAST(sum(CASE WHEN source = 'test' THEN side * side ELSE 0 END) AS BIGINT) AS test_squares,
-    CAST(sum(CASE WHEN source = 'train' THEN side ELSE 0 END) AS BIGINT) AS train_sum
+    count(CASE WHEN source = 'test' AND actual = 1 THEN 1 END) AS actual_n,
+    count(CASE WHEN source = 'train' AND actual = 1 THEN 1 END) AS train_n,
+    count(CASE WHEN found = 1 THEN 1 END) AS found_n,
+    count(CASE WHEN found = 1 AND actual = 1 THEN 1 END) AS found_right,
+    count(CASE WHEN guessed = 1 THEN 1 END) AS guessed_n,
+    count(CASE WHEN guessed = 1 AND actual = 1 THEN 1 END) AS guessed_right
   FROM events
-  GROUP BY direction, label, name
-),
-predicted_n AS (
-  SELECT direction, label, name, count(*) AS n FROM said WHERE side = 1 GROUP BY direction, label, name
-),
-both_n AS (
-  SELECT h.source, m.label, h.name, count(*) AS n
-  FROM has AS h
-  JOIN members AS m ON m.image_id = h.image_id AND m.source = h.source
-  GROUP BY h.source, m.label, h.name
-),
-label_n AS (
-  SELECT source, label, count(*) AS n FROM members GROUP BY source, label
-),
-name_n AS (
-  SELECT source, name, count(*) AS n FROM has GROUP BY source, name
-),
-image_n AS (
-  SELECT source, count(*) AS n FROM images GROUP BY source
+  GROUP BY label, name
 ),
 cells AS (
   SELECT
     d.direction,
     l.label,
     c.name,
-    coalesce(a.n, 0) AS actual_n,
-    coalesce(t.n, 0) AS train_n,
-    coalesce(p.n, 0) AS predicted_n,
-    lt.n AS train_label_n,
-    cn.n AS train_name_n,
-    i.n AS train_images,
-    CASE d.direction WHEN 'group_to_concept' THEN le.n ELSE coalesce(ce.n, 0) END AS n,
-    CASE d.direction WHEN 'group_to_concept' THEN lt.n ELSE cn.n END AS train_over,
-    coalesce(s.test_sum, 0) AS test_sum,
-    coalesce(s.test_squares, 0) AS test_squares,
-    coalesce(s.train_sum, 0) AS train_sum
+    coalesce(e.actual_n, 0) AS actual_n,
+    coalesce(e.train_n, 0) AS train_n,
+    coalesce(CASE d.direction WHEN 'group_to_concept' THEN e.found_n ELSE e.guessed_n END, 0) AS predicted_n,
+    coalesce(CASE d.direction WHEN 'group_to_concept' THEN e.found_right ELSE e.guessed_right END, 0) AS right_n,
+    l.train_n AS train_label_n,
+    c.train_n AS train_name_n,
+    CAST(l.test_images AS BIGINT) AS test_images,
+    CAST(l.train_images AS BIGINT) AS train_images,
+    CASE d.direction WHEN 'group_to_concept' THEN l.test_n ELSE c.test_n END AS n,
+    CASE d.direction WHEN 'group_to_concept' THEN l.train_n ELSE c.train_n END AS train_over
   FROM directions AS d
-  CROSS JOIN labels AS l
-  CROSS JOIN (SELECT DISTINCT name FROM parts) AS c
-  JOIN label_n AS le ON le.label = l.label AND le.source = 'test'
-  JOIN label_n AS lt ON lt.label = l.label AND lt.source = 'train'
-  JOIN name_n AS cn ON cn.name = c.name AND cn.source = 'train'
-  JOIN image_n AS i ON i.source = 'train'
-  LEFT JOIN name_n AS ce ON ce.name = c.name AND ce.source = 'test'
-  LEFT JOIN both_n AS a ON a.label = l.label AND a.name = c.name AND a.source = 'test'
-  LEFT JOIN both_n AS t ON t.label = l.label AND t.name = c.name AND t.source = 'train'
-  LEFT JOIN predicted_n AS p ON p.label = l.label AND p.name = c.name AND p.direction = d.direction
-  LEFT JOIN sums AS s ON s.label = l.label AND s.name = c.name AND s.direction = d.direction
+  CROSS JOIN label_n AS l
+  CROSS JOIN (SELECT DISTINCT name, test_n, train_n FROM has) AS c
+  LEFT JOIN event_n AS e ON e.label = l.label AND e.name = c.name
+  WHERE $base IN ('test', 'train') AND $sets IN ('single', 'subsets', 'images') AND $show IN ('mean', 'pairs', 'all')
 ),
 judged AS (
   SELECT
     *,
-    max(
+    n >= greatest($min_count, 1) AND max(
       CASE
         WHEN (actual_n > 0 AND actual_n < $min_count)
         OR (train_n > 0 AND train_n < $min_count)
         OR (predicted_n > 0 AND predicted_n < $min_count) THEN 1
         ELSE 0
       END
-    ) OVER (PARTITION BY name) AS any_small,
-    CAST(sign(train_n * train_images - train_label_n * train_name_n) AS INTEGER) AS y
+    ) OVER (PARTITION BY name) = 0 AS kept
   FROM cells
-  WHERE $base IN ('test', 'train') AND $sets IN ('single', 'subsets', 'images') AND $show IN ('mean', 'pairs', 'all')
 ),
-pairs AS (
+-- sums over images of + 1 where the model says it, - 1 where it is so
+summed AS (
   SELECT
     *,
-    CAST(test_sum AS DOUBLE) / n AS test_mean,
-    CAST(train_sum AS DOUBLE) / train_over AS train_mean,
-    CAST(predicted_n AS DOUBLE) / n AS predicted,
-    CASE $base WHEN 'test' THEN CAST(actual_n AS DOUBLE) / n ELSE CAST(train_n AS DOUBLE) / train_over END AS actual,
-    CASE $base WHEN 'test' THEN 0 ELSE 1 END AS apart
+    CASE WHEN kept THEN CAST(sign(train_n * train_images - train_label_n * train_name_n) AS INTEGER) END AS y,
+    CASE $base WHEN 'test' THEN predicted_n - actual_n ELSE predicted_n END AS test_sum,
+    CASE $base WHEN 'test' THEN predicted_n + actual_n - 2 * right_n ELSE predicted_n END AS test_squares,
+    CASE $base WHEN 'test' THEN 0 ELSE -train_n END AS train_sum,
+    CASE $base WHEN 'test' THEN 0 ELSE 1 END AS apart,
+    CASE WHEN kept THEN CAST(predicted_n AS DOUBLE) / n END AS predicted,
+    CASE
+      WHEN kept
+        THEN CASE $base WHEN 'test' THEN CAST(actual_n AS DOUBLE) / n ELSE CAST(train_n AS DOUBLE) / train_over END
+    END AS actual
   FROM judged
-  WHERE any_small = 0 AND n >= greatest($min_count, 1)
 ),
 measured AS (
   SELECT
     *,
-    CASE $base
-      WHEN 'test' THEN CAST(predicted_n - actual_n AS DOUBLE) / n
-      ELSE CAST(predicted_n AS DOUBLE) / n - CAST(train_n AS DOUBLE) / train_over
-    END AS delta,
+    CASE $base WHEN 'test' THEN CAST(predicted_n - actual_n AS DOUBLE) / nullif(n, 0) ELSE predicted - actual END AS delta,
     CAST(test_sum + apart AS DOUBLE) / (n + 2) AS test_centre,
     CASE $base WHEN 'test' THEN 0e0 ELSE CAST(train_sum - 1 AS DOUBLE) / (train_over + 2) END AS train_centre
-  FROM pairs
+  FROM summed
 ),
-bounded AS (
+pairs AS (
   SELECT
     *,
     test_centre + train_centre AS centre,
     1.959963984540054e0 * sqrt(
       greatest(CAST(test_squares + 1 AS DOUBLE) / (n + 2) - test_centre * test_centre, 0) / (n + 2)
       + apart * greatest(-train_centre - train_centre * train_centre, 0) / (train_over + 2)
-    ) AS half
+    ) AS half,
+    count(*) OVER (PARTITION BY direction) AS cells,
+    count(y) OVER (PARTITION BY direction) AS pairs
   FROM measured
 ),
--- how much each image moves the mean, in images
+-- how much an image moves the mean: what it has or the model says of it, less the mean over its label, or its set
+factors AS (
+  SELECT
+    direction,
+    CASE WHEN s.whole AND direction = 'concept_to_group' THEN NULL ELSE label END AS label,
+    CASE WHEN s.whole AND direction = 'group_to_concept' THEN NULL ELSE name END AS name,
+    max(test_images) AS test_images,
+    max(train_images) AS train_images,
+    max(CASE WHEN s.whole THEN 0e0 ELSE CAST(y * test_images AS DOUBLE) / n END) AS test_each,
+    max(CASE WHEN s.whole THEN 0e0 ELSE CAST(y * train_images AS DOUBLE) / train_over END) AS train_each,
+    sum(CAST(CASE WHEN s.whole THEN y * (CAST(test_sum AS DOUBLE) / n * test_images / n) ELSE 0e0 END AS DECIMAL(38, 16)))
+      AS test_mean,
+    sum(CAST(
+      CASE WHEN s.whole THEN y * (CAST(train_sum AS DOUBLE) / train_over * train_images / train_over) ELSE 0e0 END
+      AS DECIMAL(38, 16)
+    )) AS train_mean
+  FROM pairs
+  CROSS JOIN (VALUES (true), (false)) AS s(whole)
+  WHERE kept
+  GROUP BY 1, 2, 3
+),
+units AS (
+  SELECT source, image_id, label, name, actual, found, guessed FROM events
+  UNION ALL
+  SELECT source, image_id, label, CAST(NULL AS VARCHAR) AS name, 0 AS actual, 0 AS found, 0 AS guessed
+  FROM links
+  WHERE kind = 'is'
+  UNION ALL
+  SELECT source, image_id, CAST(NULL AS VARCHAR) AS label, name, 0 AS actual, 0 AS found, 0 AS guessed
+  FROM has
+  WHERE origin <> 'model'
+),
 influences AS (
-  SELECT e.direction, e.source, e.image_id, CAST(
-    CAST(p.y * e.side * i.n AS DOUBLE) / (CASE e.source WHEN 'test' THEN p.n ELSE p.train_over END) AS DECIMAL(38, 16)
-  ) AS influence
-  FROM events AS e
-  JOIN bounded AS p ON p.direction = e.direction AND p.label = e.label AND p.name = e.name
-  JOIN image_n AS i ON i.source = e.source
-  UNION ALL
-  SELECT p.direction, m.source, m.image_id, -p.influence AS influence
-  FROM members AS m
-  JOIN (
-    SELECT p.direction, i.source, p.label, sum(CAST(
-      p.y * (CASE i.source WHEN 'test' THEN p.test_mean * i.n / p.n ELSE p.train_mean * i.n / p.train_over END)
-      AS DECIMAL(38, 16)
-    )) AS influence
-    FROM bounded AS p
-    CROSS JOIN image_n AS i
-    WHERE p.direction = 'group_to_concept'
-    GROUP BY p.direction, i.source, p.label
-  ) AS p ON p.source = m.source AND p.label = m.label
-  UNION ALL
-  SELECT p.direction, h.source, h.image_id, -p.influence AS influence
-  FROM has AS h
-  JOIN (
-    SELECT p.direction, i.source, p.name, sum(CAST(
-      p.y * (CASE i.source WHEN 'test' THEN p.test_mean * i.n / p.n ELSE p.train_mean * i.n / p.train_over END)
-      AS DECIMAL(38, 16)
-    )) AS influence
-    FROM bounded AS p
-    CROSS JOIN image_n AS i
-    WHERE p.direction = 'concept_to_group'
-    GROUP BY p.direction, i.source, p.name
-  ) AS p ON p.source = h.source AND p.name = h.name
+  SELECT
+    f.direction,
+    u.source,
+    u.image_id,
+    CASE u.source WHEN 'test' THEN f.test_images ELSE f.train_images END AS images,
+    CAST((CASE f.direction WHEN 'group_to_concept' THEN u.found ELSE u.guessed END
+      - CASE u.source WHEN $base THEN u.actual ELSE 0 END)
+      * CASE u.source WHEN 'test' THEN f.test_each ELSE f.train_each END AS DECIMAL(38, 16))
+    - CASE u.source WHEN 'test' THEN f.test_mean ELSE f.train_mean END AS influence
+  FROM units AS u
+  JOIN factors AS f ON f.label IS NOT DISTINCT FROM u.label AND f.name IS NOT DISTINCT FROM u.name
 ),
 spread AS (
-  SELECT
-    t.direction,
-    CAST(sum(CAST(t.influence * t.influence / i.n / i.n AS DECIMAL(38, 24))) AS DOUBLE) AS variance
+  SELECT direction, CAST(sum(CAST(influence * influence / images / images AS DECIMAL(38, 24))) AS DOUBLE) AS variance
   FROM (
-    SELECT direction, source, image_id, CAST(sum(influence) AS DOUBLE) AS influence
+    SELECT direction, source, image_id, images, CAST(sum(influence) AS DOUBLE) AS influence
     FROM influences
-    GROUP BY direction, source, image_id
+    GROUP BY direction, source, image_id, images
   ) AS t
-  JOIN image_n AS i ON i.source = t.source
-  GROUP BY t.direction
+  GROUP BY direction
 ),
 means AS (
   SELECT
-    d.direction,
-    count(p.name) AS pairs,
-    CAST(sum(CAST(p.y * p.delta AS DECIMAL(38, 18))) AS DOUBLE) / nullif(count(p.name), 0) AS value,
-    CAST(sum(CAST(abs(p.delta) AS DECIMAL(38, 18))) AS DOUBLE) / nullif(count(p.name), 0) AS absolute,
-    CAST(sum(CAST(p.delta AS DECIMAL(38, 18))) AS DOUBLE) / nullif(count(p.name), 0) AS mean_delta,
-    CAST(sum(CAST(p.delta * p.delta AS DECIMAL(38, 18))) AS DOUBLE) / nullif(count(p.name), 0) AS squares
-  FROM directions AS d
-  LEFT JOIN bounded AS p ON p.direction = d.direction
-  GROUP BY d.direction
-),
-hidden AS (
-  SELECT direction, count(*) AS cells FROM cells GROUP BY direction
+    direction,
+    max(cells) AS cells,
+    max(pairs) AS pairs,
+    CAST(sum(CAST(y * delta AS DECIMAL(38, 18))) AS DOUBLE) / nullif(max(pairs), 0) AS value,
+    CAST(sum(CASE WHEN kept THEN CAST(abs(delta) AS DECIMAL(38, 18)) END) AS DOUBLE) / nullif(max(pairs), 0) AS absolute,
+    CAST(sum(CASE WHEN kept THEN CAST(delta AS DECIMAL(38, 18)) END) AS DOUBLE) / nullif(max(pairs), 0) AS mean_delta,
+    CAST(sum(CASE WHEN kept THEN CAST(delta * delta AS DECIMAL(38, 18)) END) AS DOUBLE) / nullif(max(pairs), 0) AS squares
+  FROM pairs
+  GROUP BY direction
 ),
 rows_of AS (
   SELECT
-    m.direction,
+    d.direction,
     'mean' AS level,
     CAST(NULL AS VARCHAR) AS label,
     CAST(NULL AS VARCHAR) AS concept,
@@ -336,11 +331,13 @@ rows_of AS (
     CAST(NULL AS DOUBLE) AS delta,
     CAST(NULL AS DOUBLE) AS predicted,
     CAST(NULL AS DOUBLE) AS actual,
-    coalesce(i.n, 0) AS n,
-    m.pairs
-  FROM means AS m
-  LEFT JOIN spread AS s ON s.direction = m.direction
-  LEFT JOIN image_n AS i ON i.source = 'test'
+    i.n,
+    coalesce(m.pairs, 0) AS pairs,
+    coalesce(m.cells - m.pairs, 0) AS n_suppressed
+  FROM directions AS d
+  CROSS JOIN (SELECT count(*) AS n FROM links WHERE source = 'test' AND kind = 'is' AND place = 1) AS i
+  LEFT JOIN means AS m ON m.direction = d.direction
+  LEFT JOIN spread AS s ON s.direction = d.direction
   WHERE $show IN ('mean', 'all')
   UNION ALL
   SELECT
@@ -358,12 +355,11 @@ rows_of AS (
     predicted,
     actual,
     n,
-    CAST(1 AS BIGINT) AS pairs
-  FROM bounded
-  WHERE $show IN ('pairs', 'all')
+    CAST(1 AS BIGINT) AS pairs,
+    cells - pairs AS n_suppressed
+  FROM pairs
+  WHERE kept AND $show IN ('pairs', 'all')
 )
-SELECT r.*, coalesce(h.cells, 0) - m.pairs AS n_suppressed
-FROM rows_of AS r
-JOIN means AS m ON m.direction = r.direction
-LEFT JOIN hidden AS h ON h.direction = r.direction
-ORDER BY r.direction, r.level, r.value DESC, r.concept, r.label
+SELECT *
+FROM rows_of
+ORDER BY direction, level, value DESC, concept, label

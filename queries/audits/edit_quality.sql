@@ -14,8 +14,8 @@
 -- param edits relation : (edit_id, label, template, accepted, predicted, background, ...): a row an edit; template names its kind of prompt, accepted is boolean, background the largest difference outside the box
 -- param hits relation = (SELECT edit_id AS query_id, edit_id AS item_id, 1 AS rank, 1e0 AS score FROM edits WHERE 1 = 0) : (query_id, item_id, rank, score) of texts over a pool of images
 -- param relevant relation = (SELECT DISTINCT h.query_id, h.query_id AS item_id FROM hits AS h) : (query_id, item_id) that count as found
--- param k integer[] = [1, 5, 10] : cut-offs of recall
--- param min_count integer = 10 : rows over fewer edits are suppressed
+-- param k integer[] = [1, 5, 10] : at least 1; cut-offs of recall
+-- param min_count integer = 10 : at least 0; rows over fewer edits are suppressed
 WITH outcomes AS (
   SELECT 'accuracy' AS metric, CAST(NULL AS INTEGER) AS k, label, template, predicted = label AS good
   FROM edits

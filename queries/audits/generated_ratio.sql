@@ -13,8 +13,8 @@
 -- param generations relation : (image_id, category, place): accepted generations, place their order in the category
 -- param groups relation : group relation (image_id, label) of the generations
 -- param label varchar = 'female' : label whose share is asked
--- param most integer = 100 : generations of a category at most
--- param min_count integer = 10 : fewer generations are suppressed
+-- param most integer = 100 : at least 1; generations of a category at most
+-- param min_count integer = 10 : at least 0; fewer generations are suppressed
 WITH placed AS (
   SELECT image_id, category, row_number() OVER (PARTITION BY category ORDER BY place, image_id) AS place
   FROM (SELECT image_id, category, min(place) AS place FROM generations GROUP BY image_id, category) AS g

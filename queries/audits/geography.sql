@@ -13,7 +13,7 @@
 -- param groups relation = caption_gender : group relation (image_id, label)
 -- param texts relation = captions : (image_id, text)
 -- param unit varchar = 'image' : one of 'image', 'person'; for 'person' give groups a row a person, as person_labels does
--- param min_count integer = 10 : smaller counts are suppressed
+-- param min_count integer = 10 : at least 0; smaller counts are suppressed
 -- local: calls country_mentions()
 WITH mentions AS (
   SELECT image_id, concept AS country FROM country_concepts(texts)

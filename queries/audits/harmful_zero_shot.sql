@@ -16,7 +16,7 @@
 -- param predictions relation : (image_id, predicted): the label that a model chose for an image
 -- param groups relation = caption_gender : group relation (image_id, label)
 -- param harmful relation = lists.harmful_labels : (term, class): labels that do harm, and what kind they are of
--- param min_count integer = 10 : rows that rest on fewer images are suppressed
+-- param min_count integer = 10 : at least 0; rows that rest on fewer images are suppressed
 WITH members AS (
   SELECT image_id, min(label) AS label
   FROM groups

@@ -12,7 +12,7 @@
 -- param value varchar = NULL : value of labels that alone can be over a threshold, the rest count as under it
 -- param tau double[] = [0.5] : thresholds
 -- param groups relation = (SELECT image_id, 'all' AS label FROM images) : group relation (image_id, label)
--- param min_count integer = 10 : rows that rest on fewer scores are suppressed
+-- param min_count integer = 10 : at least 0; rows that rest on fewer scores are suppressed
 -- param labels relation = labels : (image_id, attribute, value, score, annotator); label rows, in table labels or elsewhere
 WITH cuts AS (
   SELECT unnest($tau) AS tau

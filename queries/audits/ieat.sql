@@ -16,9 +16,9 @@
 -- param b varchar : label of the second attributes
 -- param x varchar = 'male' : label of the first targets
 -- param y varchar = 'female' : label of the second targets
--- param permutations integer = 10000 : so many divisions are all taken, or drawn where there are more
+-- param permutations integer = 10000 : at least 1; so many divisions are all taken, or drawn where there are more
 -- param seed integer = 0 : of the draws
--- param min_count integer = 10 : fewer images of a label are suppressed
+-- param min_count integer = 10 : at least 0; fewer images of a label are suppressed
 -- local: calls association_test()
 SELECT t.*
 FROM tested_association(

@@ -15,7 +15,7 @@
 -- (per original and counterfactual prompt and image; with COCO's own image as the original, those "on coco"). Their names
 -- here and the share correct are our reading, the paper's text not being at hand
 -- param scores relation : (pair_id, rr, rc, cr, cc): a row a pair; scores of a text with an image, text first
--- param min_count integer = 10 : averages over fewer pairs are suppressed
+-- param min_count integer = 10 : at least 0; averages over fewer pairs are suppressed
 WITH differences AS (
   SELECT 'IR_r' AS metric, CAST(rr AS DOUBLE) - CAST(rc AS DOUBLE) AS difference FROM scores
   UNION ALL

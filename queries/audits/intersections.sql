@@ -16,7 +16,7 @@
 -- source: complementary suppression as in disclosure control of official statistics; labels as in Girrbach et al. (2025)
 -- param groups relation = caption_gender : group relation (image_id, label): rows of the table
 -- param others relation : group relation (image_id, label): columns of the table
--- param min_count integer = 10 : smaller counts are suppressed
+-- param min_count integer = 10 : at least 0; smaller counts are suppressed
 SELECT
   label, other, count, n, share, low, high, expected, ratio, ratio_low, ratio_high, suppressed
 FROM crossed_labels(groups, others, $min_count)

@@ -13,8 +13,8 @@
 -- param groups relation = caption_gender : group relation (image_id, label)
 -- param concepts relation = word_concepts : (image_id, concept); see cooccurrence for others
 -- param without relation = (SELECT '' AS term) : (term, ...) to leave out, such as lists.gender_words
--- param top integer = 20 : words a label
--- param min_count integer = 10 : words of fewer images are left out
+-- param top integer = 20 : at least 1; words a label
+-- param min_count integer = 10 : at least 0; words of fewer images are left out
 WITH members AS (
   SELECT DISTINCT g.image_id, g.label
   FROM groups AS g

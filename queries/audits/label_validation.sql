@@ -26,7 +26,7 @@
 -- param attribute varchar : attribute of labels that the sheet asked for, such as 'perceived_gender'
 -- param unit varchar = 'image' : one of 'image', 'person'; what the sheet asked about
 -- param sheet varchar = NULL : id of the sheet whose answers count; NULL counts those of all sheets
--- param min_count integer = 10 : rows that rest on fewer units, and smaller counts, are suppressed
+-- param min_count integer = 10 : at least 0; rows that rest on fewer units, and smaller counts, are suppressed
 WITH ratings AS (
   SELECT image_id, annotator, value FROM sheet_ratings(model, $attribute, $unit, $sheet)
 ),

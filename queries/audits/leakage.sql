@@ -19,11 +19,11 @@
 -- param against varchar = 'male' : from this one
 -- param words relation = lists.gender_masked : (term) concepts that tell the label by themselves and are left out
 -- param attacker varchar = 'logistic' : one of 'logistic', 'mlp'; regression, or the network of Wang et al. (needs torch)
--- param seeds integer = 5 : how many cuts
--- param test_share double = 0.2 : share of images to judge by
--- param epochs integer = NULL : of 'mlp'; 100 otherwise
--- param learning_rate double = NULL : of 'mlp'; 0.00005 otherwise
--- param min_count integer = 10 : fewer images of a label are suppressed
+-- param seeds integer = 5 : at least 1; how many cuts
+-- param test_share double = 0.2 : between 0 and 1; share of images to judge by
+-- param epochs integer = NULL : at least 1; of 'mlp'; 100 otherwise
+-- param learning_rate double = NULL : above 0; of 'mlp'; 0.00005 otherwise
+-- param min_count integer = 10 : at least 0; fewer images of a label are suppressed
 -- local: attack_sets() learns a classifier in Python
 WITH members AS (
   SELECT g.image_id, min(g.label) AS label

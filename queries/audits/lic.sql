@@ -19,14 +19,14 @@
 -- param against varchar = 'male' : from this one
 -- param words relation = lists.gender_masked : (term) words that tell the label by themselves and are masked
 -- param attacker varchar = 'logistic' : one of 'logistic', 'mlp', 'lstm', 'bert'; regression over TF-IDF, or networks (needs torch); the paper's are 'lstm' and 'bert'
--- param captions_each integer = 5 : human captions of an image that count
+-- param captions_each integer = 5 : at least 1; human captions of an image that count
 -- param align boolean = true : give human captions the vocabulary of the generated ones
--- param seeds integer = 10 : how many cuts
--- param test_share double = 0.1 : share of images to judge by
--- param epochs integer = NULL : of networks; those of the paper otherwise
--- param learning_rate double = NULL : likewise
+-- param seeds integer = 10 : at least 1; how many cuts
+-- param test_share double = 0.1 : between 0 and 1; share of images to judge by
+-- param epochs integer = NULL : at least 1; of networks; those of the paper otherwise
+-- param learning_rate double = NULL : above 0; likewise
 -- param model varchar = 'google-bert/bert-base-uncased' : checkpoint of 'bert'
--- param min_count integer = 10 : fewer images of a label are suppressed
+-- param min_count integer = 10 : at least 0; fewer images of a label are suppressed
 -- local: attack_texts() learns a classifier in Python
 WITH members AS (
   SELECT g.image_id, min(g.label) AS label

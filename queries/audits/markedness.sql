@@ -18,7 +18,7 @@
 -- param groups relation = caption_gender : group relation (image_id, label)
 -- param unmarked varchar = 'person' : category of the prompt that marks nothing
 -- param column varchar = 'embedding' : vector column of images
--- param min_count integer = 10 : fewer images of a label are suppressed
+-- param min_count integer = 10 : at least 0; fewer images of a label are suppressed
 -- local: nearest_counts() is computed outside of SQL
 WITH sizes AS (
   SELECT label, used FROM group_sizes(groups, $min_count) WHERE clear

@@ -3,18 +3,21 @@
 -- Rows by metric. 'recall': share of the n attributes of the reference to which one of the proposal is nearer than similarity
 -- (cosine), with Wilson's 95 % interval; 'nearest': for each of them the nearest of the proposal (term, nearest, and the
 -- cosine as value); 'dimension' and 'reference_dimension': how many principal components the n vectors of the proposal, and
--- of the reference, need for a share of their variance, centred. Vectors of both are of one model, such as
--- (SELECT term, embed_sentence(term) AS embedding FROM words), words being a word list or a file's rows that a session bound.
+-- of the reference, need for a share of their variance, centred. Vectors of both are of one model: give words
+-- (proposed, known), such as two files, and they are embedded; or give vectors (proposal, reference).
 -- Rows are words, not images; some may be words for what is perceived of people. Rows over fewer than min_count words are
 -- suppressed (NULL).
 --
 -- source: Kabra et al., GELDA (2023), recall of reference attributes and effective dimension of a proposal
--- param proposal relation : (term, embedding)
--- param reference relation : (term, embedding)
--- param similarity double = 0.8 : cosine above which an attribute is covered
--- param variance double = 0.95 : share of the variance
--- param min_count integer = 1 : rows that rest on fewer words are suppressed
--- local: calls nearest_vectors() and effective_dimension()
+-- param proposed relation = (SELECT '' AS term WHERE 1 = 0) : (term) words of the proposal, or a file, such as the table that gelda writes
+-- param known relation = (SELECT '' AS term WHERE 1 = 0) : (term) words of the reference, or a file
+-- param model varchar = 'sentence-transformers/all-MiniLM-L6-v2' : model of embed_sentence
+-- param proposal relation = (SELECT t.term, embed_sentence(t.term, $model) AS embedding FROM (SELECT DISTINCT term FROM proposed) AS t) : (term, embedding)
+-- param reference relation = (SELECT t.term, embed_sentence(t.term, $model) AS embedding FROM (SELECT DISTINCT term FROM known) AS t) : (term, embedding)
+-- param similarity double = 0.8 : from -1 to 1; cosine above which an attribute is covered
+-- param variance double = 0.95 : from 0 to 1; share of the variance
+-- param min_count integer = 1 : at least 0; rows that rest on fewer words are suppressed
+-- local: calls embed_sentence(), nearest_vectors() and effective_dimension()
 WITH own AS (
   SELECT
     count(*) AS n,

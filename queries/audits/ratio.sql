@@ -11,7 +11,7 @@
 -- source: Hirota et al., Resampled datasets are not enough (2024): Ratio
 -- param texts relation = (SELECT image_id, text FROM captions WHERE origin = 'generated') : (image_id, text), captions of images with masked persons
 -- param words relation = lists.gender_words : (term, class); classes 'male' and 'female', terms of one word, in lower case
--- param min_count integer = 10 : fewer captions are suppressed
+-- param min_count integer = 10 : at least 0; fewer captions are suppressed
 WITH numbered AS (
   SELECT text, row_number() OVER (ORDER BY image_id, text) AS number FROM texts WHERE text IS NOT NULL
 ),

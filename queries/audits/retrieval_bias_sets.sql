@@ -18,13 +18,13 @@
 -- param original_labelled relation = labelled_hits(original_hits, original_groups) : the hits with items without a clear label left out before ranking
 -- param balanced_labelled relation = labelled_hits(balanced_hits, balanced_groups) : likewise
 -- param contrast_labelled relation = labelled_hits(contrast_hits, contrast_groups) : likewise
--- param k integer[] = [5, 10] : cut-offs of bias
--- param skew_k integer[] = [25, 100] : cut-offs of maxskew and ndkl
+-- param k integer[] = [5, 10] : at least 1; cut-offs of bias
+-- param skew_k integer[] = [25, 100] : at least 1; cut-offs of maxskew and ndkl
 -- param positive varchar = 'male' : label that counts as + in bias
 -- param negative varchar = 'female' : label that counts as - in bias
 -- param desired varchar = 'dataset' : one of 'dataset', 'uniform'; desired distribution, of labels among the items or even
 -- param absent varchar = 'skip' : one of 'skip', 'floor'; leave out a label missing from the first K, or give it 1/K
--- param min_count integer = 10 : averages over fewer queries are suppressed
+-- param min_count integer = 10 : at least 0; averages over fewer queries are suppressed
 WITH sets AS (
   SELECT 1 AS place, 'original' AS dataset, metric, k, value, low, high, n, suppressed
   FROM retrieval_bias(

@@ -11,7 +11,7 @@
 -- param groups relation = caption_gender : group relation (image_id, label)
 -- param texts relation = captions : (image_id, text)
 -- param rules varchar = 'vader' : one of 'vader', 'nltk'; results of the vaderSentiment package or of NLTK's port
--- param min_count integer = 10 : rows that rest on fewer texts are suppressed
+-- param min_count integer = 10 : at least 0; rows that rest on fewer texts are suppressed
 -- local: calls vader()
 SELECT
   label, texts, n, negative, negative_ratio, negative_low, negative_high, mean, mean_low, mean_high, suppressed

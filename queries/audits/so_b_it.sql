@@ -14,11 +14,11 @@
 -- param images relation : (image_id, ...) and a vector column: embeddings of images by the model
 -- param words relation : (category, embedding): words, with embeddings of their prompts by the same model
 -- param groups relation = caption_gender : group relation (image_id, label)
--- param k integer = 100 : images retrieved for a word
+-- param k integer = 100 : at least 1; images retrieved for a word
 -- param column varchar = 'embedding' : vector column of images
 -- param asked relation = (SELECT row_number() OVER (ORDER BY category, embedding) AS query_id, category, embedding FROM words WHERE category IS NOT NULL AND embedding IS NOT NULL) : (query_id, category), words as ranked
 -- param hits relation = nearest_items(images, asked, (SELECT image_id FROM groups WHERE label NOT IN ('mixed', 'unclear', 'undefined')), k := $k, column := $column) : (query_id, item_id, rank), images ranked for the words
--- param min_count integer = 10 : smaller counts are suppressed
+-- param min_count integer = 10 : at least 0; smaller counts are suppressed
 -- local: nearest_items() is computed outside of SQL
 WITH rows_all AS MATERIALIZED (
   SELECT *

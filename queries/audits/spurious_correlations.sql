@@ -19,8 +19,8 @@
 -- al., REVISE (2022); Newcombe (1998), method 10; Benjamini and Hochberg (1995)
 -- param groups relation = caption_gender : group relation (image_id, label)
 -- param attributes relation = known_attributes : (image_id, kind, attribute, scope); see known_attributes
--- param top integer = 100 : rows at most; NULL for all
--- param min_count integer = 10 : attributes of fewer images are left out
+-- param top integer = 100 : at least 1; rows at most; NULL for all
+-- param min_count integer = 10 : at least 0; attributes of fewer images are left out
 WITH tested AS (
   SELECT * FROM independence(attribute_contrasts(groups, attributes, $min_count))
 ),

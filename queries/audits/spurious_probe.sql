@@ -19,11 +19,11 @@
 -- param against varchar = 'male' : from this one
 -- param words relation = lists.gender_masked : (term) words that tell the label by themselves and are masked
 -- param attacker varchar = 'logistic' : one of 'logistic', 'mlp'; regression, or a network (needs torch)
--- param seeds integer = 5 : how many cuts
--- param test_share double = 0.2 : share of images to judge by
--- param epochs integer = NULL : of 'mlp'; 100 otherwise
--- param learning_rate double = NULL : of 'mlp'; 0.00005 otherwise
--- param min_count integer = 10 : fewer images of a label are suppressed
+-- param seeds integer = 5 : at least 1; how many cuts
+-- param test_share double = 0.2 : between 0 and 1; share of images to judge by
+-- param epochs integer = NULL : at least 1; of 'mlp'; 100 otherwise
+-- param learning_rate double = NULL : above 0; of 'mlp'; 0.00005 otherwise
+-- param min_count integer = 10 : at least 0; fewer images of a label are suppressed
 -- local: attack_texts() and attack_vectors() learn classifiers in Python
 WITH members AS (
   SELECT g.image_id, min(g.label) AS label, min(o.source_id) AS source_id

@@ -13,7 +13,7 @@
 -- param pairs relation : (pair_id, original, counterfactual): keys and two versions of a text
 -- param by varchar = 'pair' : one of 'pair', 'original', 'counterfactual'; what is counted
 -- param fold varchar = 'plural' : one of 'plural', 'none'; whether a word and its plural in -s are one
--- param min_count integer = 10 : smaller counts are left out
+-- param min_count integer = 10 : at least 0; smaller counts are left out
 WITH altered AS (
   SELECT
     pair_id,

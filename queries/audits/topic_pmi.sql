@@ -19,10 +19,10 @@
 -- param clusters relation : (step, cluster, topic), as topic_clusters() gives them
 -- param groups relation = caption_gender : group relation (image_id, label)
 -- param rule varchar = 'all' : one of 'all', 'best'; clusters whose pmi counts
--- param best integer = 25 : how many clusters of a label and threshold rule 'best' counts
--- param smoothing double = 1 : added to the count of every label in p(i|F)
--- param top integer = 20 : topics of a label that are shown
--- param min_count integer = 10 : pairs with fewer activations are left out
+-- param best integer = 25 : at least 1; how many clusters of a label and threshold rule 'best' counts
+-- param smoothing double = 1 : at least 0; added to the count of every label in p(i|F)
+-- param top integer = 20 : at least 1; topics of a label that are shown
+-- param min_count integer = 10 : at least 0; pairs with fewer activations are left out
 WITH members AS (
   SELECT DISTINCT g.image_id, g.label
   FROM groups AS g

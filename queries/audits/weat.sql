@@ -16,9 +16,9 @@
 -- param y varchar = 'y' : class of the second targets
 -- param a varchar = 'a' : class of the first attributes
 -- param b varchar = 'b' : class of the second attributes
--- param permutations integer = 10000 : so many divisions are all taken, or drawn where there are more
+-- param permutations integer = 10000 : at least 1; so many divisions are all taken, or drawn where there are more
 -- param seed integer = 0 : of the draws
--- param min_count integer = 2 : fewer words of a class are suppressed
+-- param min_count integer = 2 : at least 0; fewer words of a class are suppressed
 -- local: calls association_test()
 SELECT t.*
 FROM tested_association(

@@ -11,17 +11,17 @@
 -- source: Smith et al., Balancing the Picture: Debiasing Vision-Language Datasets with Synthetic Contrast Sets (2023), Table 5
 -- param sentences varchar = 'sentence-transformers/all-MiniLM-L6-v2' : model of embed_sentence
 -- param fit relation = captions : (caption_id) captions that centroids are learned from
--- param fit_sample integer = 100000 : so many of them at most
--- param clusters integer = 20 : how many
+-- param fit_sample integer = 100000 : at least 1; so many of them at most
+-- param clusters integer = 20 : at least 1; how many
 -- param seed integer = 0 : of K-means, topics and map
--- param starts integer = 10 : runs of K-means, of which the best is kept
+-- param starts integer = 10 : at least 1; runs of K-means, of which the best is kept
 -- param device varchar = 'auto' : where K-means runs: 'auto', 'cpu', 'cuda'
--- param words integer = 10 : words a cluster, and a topic
--- param topics integer = 3 : topics a cluster
--- param prior double = 500 : words of the prior of log-odds
--- param map_sample integer = 2000 : captions on the map
+-- param words integer = 10 : at least 1; words a cluster, and a topic
+-- param topics integer = 3 : at least 1; topics a cluster
+-- param prior double = 500 : above 0; words of the prior of log-odds
+-- param map_sample integer = 2000 : at least 0; captions on the map
 -- param groups relation = caption_gender : group relation (image_id, label)
--- param min_count integer = 10 : words, and images of a label in a cluster, below which nothing is shown
+-- param min_count integer = 10 : at least 0; words, and images of a label in a cluster, below which nothing is shown
 
 -- step embed: vectors of captions without their gendered words
 ALTER TABLE captions ADD COLUMN IF NOT EXISTS neutral AS (neutralize(text));

@@ -6,26 +6,26 @@
 -- Pairs whose pictures fit their captions and each other are kept, and of each caption the one whose change of picture
 -- follows the change of words best (CLIP_dir). Pictures that a classifier flags are not.
 --
--- All that is needed are captions. What is dropped stands in coco_counterfactuals_skipped with the reason, rows on which a
--- model failed in meta.errors. The caption stage (--until captions) needs no diffusion.
+-- All that is needed are captions. What is dropped stands in coco_counterfactuals_skipped with the reason, and with rows on
+-- which a model failed in meta.errors. The caption stage (--until captions) needs no diffusion.
 --
 -- The published caption pairs are read by: counterbalance ingest LAKE captions.jsonl --format counterfactuals.
 --
 -- source: Le et al., COCO-Counterfactuals: Automatically Constructed Counterfactual Examples for Image-Text Pairs (2023)
 -- param tagger varchar = 'textblob' : how nouns are found; 'nltk' and 'spacy:en_core_web_sm' where they are installed
 -- param masked varchar = 'FacebookAI/roberta-base' : model of fill_mask
--- param top integer = 10 : candidates a noun
+-- param top integer = 10 : at least 1; candidates a noun
 -- param sentences varchar = 'sentence-transformers/all-MiniLM-L6-v2' : model of sentence_similarity
 -- param least_similar double = 0.8 : candidates are more alike than this
 -- param most_similar double = 0.91 : and at most so alike
 -- param likely varchar = 'openai-community/gpt2' : model of perplexity
 -- param diffusion varchar = 'CompVis/stable-diffusion-v1-4' : model of prompt_to_prompt
--- param pictures integer = 100 : pairs of pictures that are drawn for a pair of captions
--- param least_share double = 0.1 : least share of the steps with shared attention
--- param most_share double = 0.9 : largest share
--- param guidance double = 7.5 : classifier-free guidance
--- param steps integer = 50 : denoising steps
--- param size integer = 512 : pixels of a side
+-- param pictures integer = 100 : at least 1; pairs of pictures that are drawn for a pair of captions
+-- param least_share double = 0.1 : from 0 to 1; least share of the steps with shared attention
+-- param most_share double = 0.9 : from 0 to 1; largest share
+-- param guidance double = 7.5 : at least 0; classifier-free guidance
+-- param steps integer = 50 : at least 1; denoising steps
+-- param size integer = 512 : at least 1; pixels of a side
 -- param seed integer = 0 : another seed, other shares and other noise
 -- param clip varchar = 'ViT-B-32/laion2b_s34b_b79k' : model of embed_image and embed_text
 -- param text_fit double = 0.2 : least cosine of a picture and its caption
@@ -221,7 +221,7 @@ SELECT
   struct_extract(edited, 'image_b') AS image,
   prompt AS text
 FROM chosen;
-CREATE MATERIALIZED VIEW IF NOT EXISTS coco_counterfactuals_skipped WITH (key = 'caption_id') AS
+CREATE MATERIALIZED VIEW IF NOT EXISTS coco_counterfactuals_skipped WITH (key = 'caption_id', errors = 'reason') AS
 WITH reached AS (
   SELECT caption_id, 1 AS stage FROM coco_counterfactuals_masks
   UNION ALL

@@ -19,15 +19,15 @@
 -- param attributes varchar : path of the table of attributes, read if it is there, else written (.csv)
 -- param proposer varchar = NULL : model that proposes: its name at the endpoint, or a folder or repository of a causal language model
 -- param endpoint varchar = NULL : base address of an OpenAI-compatible endpoint, such as 'http://localhost:8000/v1'
--- param categories integer = 10 : categories to propose
--- param labels integer = 10 : attributes of each
--- param generations integer = 5 : how often each question is put
--- param temperature double = 0.1 : of the draws of the language model
+-- param categories integer = 10 : at least 1; categories to propose
+-- param labels integer = 10 : at least 1; attributes of each
+-- param generations integer = 5 : at least 1; how often each question is put
+-- param temperature double = 0.1 : at least 0; of the draws of the language model
 -- param seed integer = 0 : another seed, other draws
 -- param matcher varchar = 'Salesforce/blip-itm-large-coco' : model of image_attributes
 -- param detector varchar = 'google/owlv2-large-patch14-ensemble' : model of object_attributes
 -- param score double = 0.3 : least score of an object
--- param min_count integer = 10 : smaller counts are suppressed
+-- param min_count integer = 10 : at least 0; smaller counts are suppressed
 
 -- step propose: let a language model propose attributes, unless there is a table of them
 CALL propose_attributes(

@@ -9,19 +9,19 @@
 --
 -- source: Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias of a generator; the prompts' rules are our own
 -- param categories relation : (category, kind): kind 'adjective' puts 'person' behind it, any other nothing
--- param attempts integer = 500 : pictures a category at most
--- param most integer = 100 : accepted pictures a category at most
--- param guidance double = 7.5 : scale of guidance
--- param steps integer = 50 : steps of diffusion
+-- param attempts integer = 500 : at least 1; pictures a category at most
+-- param most integer = 100 : at least 1; accepted pictures a category at most
+-- param guidance double = 7.5 : at least 0; scale of guidance
+-- param steps integer = 50 : at least 1; steps of diffusion
 -- param seed integer = 0 : another seed, other noise
 -- param model varchar = 'stabilityai/stable-diffusion-2-1' : model of generate
--- param size integer = 512 : side of the pictures, in pixels
+-- param size integer = 512 : at least 1; side of the pictures, in pixels
 -- param detector varchar = 'yolo11l' : model of detect_people
 -- param score double = 0.25 : least confidence of a box
 -- param min_side double = 30 : shortest side of a person's box, in pixels
 -- param checkpoint varchar : folder of a classifier of perceived gender, such as the recipe laion400m trains
 -- param label varchar = 'female' : label whose share is asked
--- param min_count integer = 10 : smaller counts are suppressed
+-- param min_count integer = 10 : at least 0; smaller counts are suppressed
 
 -- step prompts: a row a picture that is to be made
 CREATE OR REPLACE MATERIALIZED VIEW generated_pictures WITH (key = 'image_id') AS

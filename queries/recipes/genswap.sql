@@ -6,7 +6,7 @@
 --
 -- Faces are boxes of category 'face' in detections; where there are none, give any boxes, such as the upper third of those of
 -- people: --param faces="(SELECT detection_id, image_id, x, y, width, height / 3 AS height FROM detections WHERE …)".
--- Views: genswap_set, genswap_skipped (why an image is not in it).
+-- Views: genswap_set, genswap_skipped (why an image is not in it; meta.errors has these rows, too).
 --
 -- source: Smith et al., Balancing the Picture (GenSynth, 2023), baseline GenSwap
 -- param groups relation = caption_gender_gensynth : group relation (image_id, label) of the images
@@ -116,7 +116,7 @@ SELECT
 FROM genswap_requests AS r
 JOIN complete AS c ON c.image_id = r.image_id
 LEFT JOIN first_texts AS t ON t.image_id = r.image_id AND t.place = 1;
-CREATE MATERIALIZED VIEW IF NOT EXISTS genswap_skipped WITH (key = 'image_id') AS
+CREATE MATERIALIZED VIEW IF NOT EXISTS genswap_skipped WITH (key = 'image_id', errors = 'reason') AS
 SELECT
   i.image_id,
   CASE
@@ -125,7 +125,7 @@ SELECT
     WHEN g.label IS NULL OR g.label IN ('mixed', 'unclear', 'undefined') THEN 'no clear label'
     WHEN least(b.width, b.height) < $min_side THEN 'tiny box'
     WHEN s.image_id IS NULL THEN 'no picture'
-    ELSE 'no other face, or no edit: see meta.errors'
+    ELSE 'no other face, or genswap_requests.edited failed'
   END AS reason
 FROM images AS i
 LEFT JOIN genswap_boxes AS b ON b.image_id = i.image_id

@@ -7,8 +7,9 @@
 --
 -- All that is needed are images with their pictures (--store-images), captions and boxes of people (category 'person'), such
 -- as COCO's; or detections of another table: (detection_id, image_id, category, x, y, width, height, is_crowd). More sources,
--- instructions or guidances cost their own edits only. Edits that are flagged as nudity are not chosen. Views: gensynth_set and gensynth_captions, gensynth_deciles (edits by
--- p_real, to look at what the threshold lets pass), gensynth_skipped (why an image is not in the set).
+-- instructions or guidances cost their own edits only. Edits that are flagged as nudity are not chosen. Views: gensynth_set
+-- and gensynth_captions, gensynth_deciles (edits by p_real, to look at what the threshold lets pass), gensynth_skipped (why an
+-- image is not in the set; meta.errors has these rows, too).
 --
 -- Defaults are the paper's where it gives them: guidance and thresholds for CLIP. For its DINO rule: embedder a model of that
 -- kind, k_r=5000, tau_r=0.0002, tau_g=0.4. Steps and image_guidance are those of InstructPix2Pix's own code. The instructions
@@ -20,15 +21,15 @@
 -- param texts relation = captions : (caption_id, image_id, text), captions of the images
 -- param templates relation = lists.edit_instructions : (term, class, template): instruction, the label it asks for, its form
 -- param min_side double = 30 : shortest side of a person's box, in pixels
--- param guidance double[] = [9.5, 15] : scales of guidance by the instruction
--- param image_guidance double = 1.5 : scale of guidance by the picture
--- param steps integer = 100 : steps of diffusion
+-- param guidance double[] = [9.5, 15] : at least 0; scales of guidance by the instruction
+-- param image_guidance double = 1.5 : at least 0; scale of guidance by the picture
+-- param steps integer = 100 : at least 1; steps of diffusion
 -- param seed integer = 0 : another seed, other noise and another choice
 -- param editor varchar = 'timbrooks/instruct-pix2pix' : model of instruct_pix2pix
--- param size integer = 512 : side of the edited crop, in pixels
+-- param size integer = 512 : at least 1; side of the edited crop, in pixels
 -- param embedder varchar = 'ViT-B-32/laion2b_s34b_b79k' : model of embed_image
--- param k_r integer = 50 : neighbours that p_real is of
--- param k_g integer = 50 : neighbours that p_group is of
+-- param k_r integer = 50 : at least 1; neighbours that p_real is of
+-- param k_g integer = 50 : at least 1; neighbours that p_group is of
 -- param tau_r double = 0.08 : p_real must be above
 -- param tau_g double = 0.5 : p_group must be above
 -- param metric varchar = 'cosine' : one of 'cosine', 'l2'; see knn_filter
@@ -210,7 +211,7 @@ SELECT
   ntile(10) OVER (ORDER BY p_real, edit_id) AS decile
 FROM gensynth_filter
 WHERE p_real IS NOT NULL;
-CREATE MATERIALIZED VIEW IF NOT EXISTS gensynth_skipped WITH (key = 'image_id') AS
+CREATE MATERIALIZED VIEW IF NOT EXISTS gensynth_skipped WITH (key = 'image_id', errors = 'reason') AS
 WITH edits AS (
   SELECT
     r.image_id,
@@ -229,7 +230,7 @@ SELECT
     WHEN g.label IS NULL OR g.label NOT IN (SELECT class FROM $templates) THEN 'no clear label'
     WHEN least(p.width, p.height) < $min_side THEN 'tiny box'
     WHEN e.image_id IS NULL THEN 'no picture'
-    WHEN e.made = 0 THEN 'no edit: see meta.errors'
+    WHEN e.made = 0 THEN 'no edit: gensynth_requests.edited failed'
     WHEN e.accepted = 0 THEN 'no edit accepted'
     WHEN e.kept < e.accepted THEN 'accepted edits of a label are flagged as nudity'
     ELSE 'no edit accepted of one label'

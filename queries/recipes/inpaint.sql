@@ -14,7 +14,7 @@
 --
 -- Views: inpaint_set (a contrast set, with scores and what made each edit: prompt, seed, digest of the weights),
 -- s_synthetic (its edits only), s_augment (with the originals, whose label is NULL), inpaint_skipped (why an image was not
--- edited), inpaint_dropped (why an image and group has no edit that is kept).
+-- edited; meta.errors has these rows, too), inpaint_dropped (why an image and group has no edit that is kept).
 --
 -- The paper's: largest and second person, 30 edits over three guidances, the scores and the rank filter, both sets. Not
 -- found in what we could read, and our choice: which box is the largest (width x height); crowds and sides under min_side
@@ -30,13 +30,13 @@
 -- param boxes relation = (SELECT * FROM detections WHERE is_crowd IS NOT TRUE) : (detection_id, image_id, category, x, y, width, height, mask, ...)
 -- param words relation = lists.group_words_gender : (term, class, word); what stands for a neutral word, class is the group
 -- param min_side double = 30 : shortest side of a person's box, in pixels
--- param second_area double = 55000 : the second person is masked too if its box is larger, in square pixels
--- param guidances double[] = [7.5, 9.5, 15] : guidance scales
--- param edits integer = 10 : edits for each guidance
+-- param second_area double = 55000 : at least 0; the second person is masked too if its box is larger, in square pixels
+-- param guidances double[] = [7.5, 9.5, 15] : at least 0; guidance scales
+-- param edits integer = 10 : at least 1; edits for each guidance
 -- param seed integer = 0 : the first seed
--- param steps integer = 50 : steps of the diffusion model
+-- param steps integer = 50 : at least 1; steps of the diffusion model
 -- param model varchar = 'stabilityai/stable-diffusion-2-inpainting' : model of inpaint
--- param size integer = 512 : side at which the model paints, in pixels
+-- param size integer = 512 : at least 1; side at which the model paints, in pixels
 -- param segmenter varchar = 'facebook/sam-vit-huge' : model of segment_person, for boxes without a mask
 -- param detector varchar = 'yolo11l' : model of detect, for the objects of pictures and edits
 -- param score double = 0.25 : least confidence of an object
@@ -189,7 +189,7 @@ WHERE s.mask IS NOT NULL;
 REFRESH inpaint_requests;
 
 -- step skipped: why an image is not edited; meta.errors has the words of the function that could not read it
-CREATE MATERIALIZED VIEW IF NOT EXISTS inpaint_skipped WITH (key = 'image_id') AS
+CREATE MATERIALIZED VIEW IF NOT EXISTS inpaint_skipped WITH (key = 'image_id', errors = 'reason') AS
 WITH unread AS (
   SELECT image_id, CASE WHEN list_first([image]) IS NULL THEN 'no picture' ELSE 'corrupt picture' END AS reason
   FROM images

@@ -14,13 +14,13 @@
 -- param detector varchar = 'yolo11l' : model of detect_people
 -- param score double = 0.25 : least confidence of a box
 -- param min_side double = 30 : shortest side of a person's box, in pixels
--- param sample integer = 100000 : people that the multimodal models are asked about
+-- param sample integer = 100000 : at least 1; people that the multimodal models are asked about
 -- param seed integer = 0 : another seed, another sample and other orders of the options
 -- param first varchar = 'OpenGVLab/InternVL3-8B-hf' : model of ask
 -- param second varchar = 'Qwen/Qwen2.5-VL-7B-Instruct' : model of ask
 -- param third varchar = 'llava-hf/llava-v1.6-vicuna-7b-hf' : model of ask
 -- param tower varchar = 'ViT-B-16-SigLIP/webli' : open_clip model whose vision tower is fine-tuned
--- param epochs integer = 10 : epochs of training
+-- param epochs integer = 10 : at least 1; epochs of training
 -- param gender_checkpoint varchar : folder of the classifier of perceived gender; training writes it
 -- param race_checkpoint varchar : folder of the classifier of perceived race or ethnicity; training writes it
 -- param captioner varchar = 'OpenGVLab/InternVL3-8B-hf' : model of caption_person

@@ -6,7 +6,7 @@
 -- source: over-sampling as usual; draws as in balanced_subset
 -- param groups relation = caption_gender : group relation (image_id, label)
 -- param seed integer = 0 : another seed, another draw
--- param min_count integer = 10 : labels with fewer images are left out
+-- param min_count integer = 10 : at least 0; labels with fewer images are left out
 
 -- step draw: how often every image is used
 CREATE MATERIALIZED VIEW IF NOT EXISTS oversample_set WITH (key = 'edit_id') AS

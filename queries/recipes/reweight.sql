@@ -4,7 +4,7 @@
 --
 -- source: importance weights as usual; the audit balance gives them, too, but hides those that would tell of few images
 -- param groups relation = caption_gender : group relation (image_id, label)
--- param min_count integer = 10 : labels with fewer images are left out
+-- param min_count integer = 10 : at least 0; labels with fewer images are left out
 
 -- step weigh: the weight of every image
 CREATE MATERIALIZED VIEW IF NOT EXISTS reweight_set WITH (key = 'edit_id') AS

@@ -18,15 +18,15 @@
 -- param model varchar = 'sentence-transformers/all-MiniLM-L6-v2' : model of embed_sentence
 -- param checkpoint varchar : folder of the autoencoders; training writes it
 -- param kinds varchar[] = ['top_k', 'batch_top_k'] : kinds of autoencoders
--- param lr double[] = [0.001] : learning rates
--- param expansion integer[] = [4] : features for each dimension of a vector
--- param k integer[] = [16, 32] : features that a vector keeps
+-- param lr double[] = [0.001] : above 0; learning rates
+-- param expansion integer[] = [4] : at least 1; features for each dimension of a vector
+-- param k integer[] = [16, 32] : at least 1; features that a vector keeps
 -- param seeds integer[] = [0] : first weights and order of texts
--- param steps integer = 2000 : batches that each autoencoder learns from
--- param batch_size integer = 1024 : texts a batch
+-- param steps integer = 2000 : at least 1; batches that each autoencoder learns from
+-- param batch_size integer = 1024 : at least 1; texts a batch
 -- param rule varchar = 'all' : one of 'all', 'best'; clusters whose pmi counts, see topic_pmi
--- param top integer = 20 : topics of a label that are shown
--- param examples integer = 5 : texts of a topic that are shown
+-- param top integer = 20 : at least 1; topics of a label that are shown
+-- param examples integer = 5 : at least 1; texts of a topic that are shown
 
 -- step texts: texts, each with its image
 CREATE MATERIALIZED VIEW IF NOT EXISTS sae_texts WITH (key = 'item_id') AS

@@ -4,7 +4,7 @@
 -- param groups relation = caption_gender : group relation (image_id, label)
 -- param seed integer = 0 : another seed, another draw
 -- param rest varchar = 'none' : one of 'none', 'all', 'proportional'; what becomes of images without a clear label
--- param min_count integer = 10 : labels with fewer images are left out
+-- param min_count integer = 10 : at least 0; labels with fewer images are left out
 
 -- step draw: which images are kept
 CREATE MATERIALIZED VIEW IF NOT EXISTS subsample_set WITH (key = 'edit_id') AS

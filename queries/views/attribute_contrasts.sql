@@ -8,7 +8,7 @@
 -- source: counts of spurious_correlations
 -- param groups relation = caption_gender : group relation (image_id, label)
 -- param attributes relation = known_attributes : (image_id, kind, attribute, scope); see known_attributes
--- param min_count integer = 10 : attributes of fewer images are left out
+-- param min_count integer = 10 : at least 0; attributes of fewer images are left out
 WITH members AS (
   SELECT DISTINCT g.image_id, g.label
   FROM groups AS g

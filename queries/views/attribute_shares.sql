@@ -4,7 +4,7 @@
 --
 -- source: Kabra et al., GELDA: A generative language annotation framework to reveal visual biases in datasets (2023)
 -- param attributes relation : (image_id, category, attribute); 'unknown' where an image has no such attribute
--- param min_count integer = 10 : smaller counts are suppressed
+-- param min_count integer = 10 : at least 0; smaller counts are suppressed
 WITH members AS (
   SELECT DISTINCT image_id, category, attribute
   FROM attributes

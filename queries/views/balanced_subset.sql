@@ -14,7 +14,7 @@
 -- param seed integer = 0 : another seed, another draw
 -- param method varchar = 'under' : one of 'under', 'over'; draw from the frequent labels or repeat the rare ones
 -- param rest varchar = 'none' : one of 'none', 'all', 'proportional'; what becomes of images without a clear label
--- param min_count integer = 10 : labels with fewer images are left out
+-- param min_count integer = 10 : at least 0; labels with fewer images are left out
 WITH members AS (
   SELECT DISTINCT
     image_id,

@@ -14,42 +14,69 @@
 -- param left_side relation : (item, label, count, n, value, low, high), NULL where it is hidden
 -- param right_side relation : (item, label, count, n, value, low, high), of the other dataset
 -- param kind varchar = 'share' : one of 'share', 'distribution', 'ratio'; what value is
-WITH keys AS (
-  SELECT item, label FROM left_side
-  UNION
-  SELECT item, label FROM right_side
-),
-wholes AS (
-  SELECT (SELECT max(n) FROM left_side) AS n_a, (SELECT max(n) FROM right_side) AS n_b
+WITH joined AS (
+  SELECT
+    coalesce(a.item, b.item) AS item,
+    coalesce(a.label, b.label) AS label,
+    a.label IS NOT NULL AS in_a,
+    a.count AS count_a,
+    a.n AS n_a,
+    a.value AS value_a,
+    a.low AS low_a,
+    a.high AS high_a,
+    max(a.n) OVER () AS whole_a,
+    b.label IS NOT NULL AS in_b,
+    b.count AS count_b,
+    b.n AS n_b,
+    b.value AS value_b,
+    b.low AS low_b,
+    b.high AS high_b,
+    max(b.n) OVER () AS whole_b
+  FROM left_side AS a
+  FULL JOIN right_side AS b ON b.item = a.item AND b.label = a.label
 ),
 -- 3.84… / (n + 3.84…) is the upper bound of Wilson's interval for none of n
 pairs AS (
   SELECT
-    k.item,
-    k.label,
-    CASE WHEN a.label IS NULL AND $kind = 'distribution' AND w.n_a IS NOT NULL THEN 0 ELSE a.count END AS count_a,
-    CASE WHEN a.label IS NULL AND $kind = 'distribution' THEN w.n_a ELSE a.n END AS n_a,
-    CASE WHEN a.label IS NULL AND $kind = 'distribution' AND w.n_a IS NOT NULL THEN 0 ELSE a.value END AS value_a,
-    CASE WHEN a.label IS NULL AND $kind = 'distribution' AND w.n_a IS NOT NULL THEN 0 ELSE a.low END AS low_a,
+    item,
+    label,
+    CASE WHEN NOT in_a AND $kind = 'distribution' AND whole_a IS NOT NULL THEN 0 ELSE count_a END AS count_a,
+    CASE WHEN NOT in_a AND $kind = 'distribution' THEN whole_a ELSE n_a END AS n_a,
+    CASE WHEN NOT in_a AND $kind = 'distribution' AND whole_a IS NOT NULL THEN 0 ELSE value_a END AS value_a,
+    CASE WHEN NOT in_a AND $kind = 'distribution' AND whole_a IS NOT NULL THEN 0 ELSE low_a END AS low_a,
     CASE
-      WHEN a.label IS NULL AND $kind = 'distribution' THEN 3.841458820694124e0 / (w.n_a + 3.841458820694124e0) ELSE a.high
+      WHEN NOT in_a AND $kind = 'distribution' THEN 3.841458820694124e0 / (whole_a + 3.841458820694124e0) ELSE high_a
     END AS high_a,
-    CASE WHEN b.label IS NULL AND $kind = 'distribution' AND w.n_b IS NOT NULL THEN 0 ELSE b.count END AS count_b,
-    CASE WHEN b.label IS NULL AND $kind = 'distribution' THEN w.n_b ELSE b.n END AS n_b,
-    CASE WHEN b.label IS NULL AND $kind = 'distribution' AND w.n_b IS NOT NULL THEN 0 ELSE b.value END AS value_b,
-    CASE WHEN b.label IS NULL AND $kind = 'distribution' AND w.n_b IS NOT NULL THEN 0 ELSE b.low END AS low_b,
+    CASE WHEN NOT in_b AND $kind = 'distribution' AND whole_b IS NOT NULL THEN 0 ELSE count_b END AS count_b,
+    CASE WHEN NOT in_b AND $kind = 'distribution' THEN whole_b ELSE n_b END AS n_b,
+    CASE WHEN NOT in_b AND $kind = 'distribution' AND whole_b IS NOT NULL THEN 0 ELSE value_b END AS value_b,
+    CASE WHEN NOT in_b AND $kind = 'distribution' AND whole_b IS NOT NULL THEN 0 ELSE low_b END AS low_b,
     CASE
-      WHEN b.label IS NULL AND $kind = 'distribution' THEN 3.841458820694124e0 / (w.n_b + 3.841458820694124e0) ELSE b.high
+      WHEN NOT in_b AND $kind = 'distribution' THEN 3.841458820694124e0 / (whole_b + 3.841458820694124e0) ELSE high_b
     END AS high_b
-  FROM keys AS k
-  CROSS JOIN wholes AS w
-  LEFT JOIN left_side AS a ON a.item = k.item AND a.label = k.label
-  LEFT JOIN right_side AS b ON b.item = k.item AND b.label = k.label
+  FROM joined
 ),
-shown AS (
-  SELECT *, CAST(count_a + count_b AS DOUBLE) / (n_a + n_b) AS pooled
+judged AS (
+  SELECT *, value_a IS NOT NULL AND value_b IS NOT NULL AND $kind IN ('share', 'distribution', 'ratio') AS shown
   FROM pairs
-  WHERE value_a IS NOT NULL AND value_b IS NOT NULL AND $kind IN ('share', 'distribution', 'ratio')
+),
+seen AS (
+  SELECT
+    item,
+    label,
+    shown,
+    CASE WHEN shown THEN count_a END AS count_a,
+    CASE WHEN shown THEN n_a END AS n_a,
+    CASE WHEN shown THEN value_a END AS value_a,
+    CASE WHEN shown THEN low_a END AS low_a,
+    CASE WHEN shown THEN high_a END AS high_a,
+    CASE WHEN shown THEN count_b END AS count_b,
+    CASE WHEN shown THEN n_b END AS n_b,
+    CASE WHEN shown THEN value_b END AS value_b,
+    CASE WHEN shown THEN low_b END AS low_b,
+    CASE WHEN shown THEN high_b END AS high_b,
+    CASE WHEN shown THEN CAST(count_a + count_b AS DOUBLE) / (n_a + n_b) END AS pooled
+  FROM judged
 ),
 rows_tested AS (
   SELECT
@@ -67,138 +94,120 @@ rows_tested AS (
         )
     END AS statistic,
     row_number() OVER (ORDER BY item, label) AS place
-  FROM shown
+  FROM seen
 ),
 -- the table of counts that the chi-square is of
-sums AS (
-  SELECT CAST(sum(count_a) AS DOUBLE) AS all_a, CAST(sum(count_b) AS DOUBLE) AS all_b, count(*) - 1 AS df
+counted AS (
+  SELECT
+    *,
+    CAST(sum(count_a) OVER () AS DOUBLE) AS all_a,
+    CAST(sum(count_b) OVER () AS DOUBLE) AS all_b,
+    count(*) OVER () - 1 AS df,
+    row_number() OVER (ORDER BY place) AS step
   FROM rows_tested
   WHERE $kind = 'distribution' AND count_a + count_b > 0
 ),
 -- sums run in the order of the rows, so that the last bit is always the same
 cells AS (
   SELECT
-    r.count_a,
-    r.n_a,
-    r.count_b,
-    r.n_b,
-    s.df,
-    row_number() OVER (ORDER BY r.place) AS step,
+    *,
     sum(
-      (r.count_a * s.all_b - r.count_b * s.all_a) * (r.count_a * s.all_b - r.count_b * s.all_a)
-      / ((r.count_a + r.count_b) * s.all_a * s.all_b)
-    ) OVER (ORDER BY r.place ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS chi2
-  FROM rows_tested AS r
-  CROSS JOIN sums AS s
-  WHERE r.count_a + r.count_b > 0 AND s.df > 0 AND s.all_a > 0 AND s.all_b > 0
-),
-whole AS (
-  SELECT
-    CAST(sum(count_a) AS BIGINT) AS count_a,
-    max(n_a) AS n_a,
-    CAST(sum(count_b) AS BIGINT) AS count_b,
-    max(n_b) AS n_b,
-    df,
-    max(CASE WHEN step = df + 1 THEN chi2 END) AS chi2
-  FROM cells
-  GROUP BY df
-),
--- terms of the upper tail of chi-square: exp(-x / 2) times a finite sum, and erfc(sqrt(x / 2)) for odd degrees of freedom
-steps AS (
-  SELECT
-    step,
+      (count_a * all_b - count_b * all_a) * (count_a * all_b - count_b * all_a) / ((count_a + count_b) * all_a * all_b)
+    ) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS running,
     sum(ln(step)) OVER (ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) - ln(step) AS log_factorial,
     sum(ln(step - 0.5e0)) OVER (ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS log_gamma
-  FROM cells
+  FROM counted
+  WHERE df > 0 AND all_a > 0 AND all_b > 0
 ),
+summed AS (
+  SELECT *, max(CASE WHEN step = df + 1 THEN running END) OVER () AS chi2 FROM cells
+),
+-- terms of the upper tail of chi-square: exp(-x / 2) times a finite sum, and erfc(sqrt(x / 2)) for odd degrees of freedom
 terms AS (
   SELECT
-    s.step,
-    w.df,
-    sum(exp(
-      CASE
-        WHEN w.df % 2 = 0 THEN (s.step - 1) * ln(w.chi2 / 2) - s.log_factorial
-        ELSE (s.step - 0.5e0) * ln(w.chi2 / 2) - 0.5723649429247001e0 - s.log_gamma
-      END - w.chi2 / 2
-    )) OVER (ORDER BY s.step ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS finite_part
-  FROM whole AS w
-  JOIN steps AS s ON s.step <= w.df // 2
-  WHERE w.chi2 > 0
+    *,
+    sum(CASE
+      WHEN chi2 > 0 THEN exp(
+        CASE
+          WHEN df % 2 = 0 THEN (step - 1) * ln(chi2 / 2) - log_factorial
+          ELSE (step - 0.5e0) * ln(chi2 / 2) - 0.5723649429247001e0 - log_gamma
+        END - chi2 / 2
+      )
+    END) OVER (ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS finite_part
+  FROM summed
 ),
-squares AS (
-  SELECT false AS is_whole, place, statistic * statistic AS x FROM rows_tested WHERE statistic IS NOT NULL
+every_row AS (
+  SELECT
+    false AS is_whole, item, label, value_a, value_b, difference, low, high, count_a, n_a, count_b, n_b, statistic,
+    CAST(NULL AS BIGINT) AS df, CAST(NULL AS DOUBLE) AS finite_part, place, NOT shown AS suppressed, statistic * statistic AS x
+  FROM rows_tested
   UNION ALL
-  SELECT true AS is_whole, CAST(NULL AS BIGINT) AS place, chi2 AS x FROM whole WHERE chi2 IS NOT NULL
+  SELECT
+    true AS is_whole, 'distribution' AS item, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS DOUBLE) AS value_a,
+    CAST(NULL AS DOUBLE) AS value_b, CAST(NULL AS DOUBLE) AS difference, CAST(NULL AS DOUBLE) AS low,
+    CAST(NULL AS DOUBLE) AS high, CAST(sum(count_a) AS BIGINT) AS count_a, max(n_a) AS n_a,
+    CAST(sum(count_b) AS BIGINT) AS count_b, max(n_b) AS n_b, chi2 AS statistic, df,
+    max(CASE WHEN step = df // 2 THEN finite_part END) AS finite_part, CAST(NULL AS BIGINT) AS place, false AS suppressed,
+    chi2 AS x
+  FROM terms
+  WHERE chi2 IS NOT NULL
+  GROUP BY df, chi2
 ),
 -- erfc(sqrt(x / 2)) as in cooccurrence: relative error under 3e-8
 reduced AS (
-  SELECT *, 1 / (1 + sqrt(x / 2) / 2) AS t FROM squares
+  SELECT *, 1 / (1 + sqrt(x / 2) / 2) AS t FROM every_row
 ),
 tails AS (
   SELECT
-    is_whole,
-    place,
+    *,
     least(t * exp(-x / 2 - 1.26551212348e0 + t * (0.999999539036e0 + t * (0.375039205952e0 + t * (0.0822840787015e0
       + t * (-0.0723798896755e0 + t * (-0.243590067818e0 + t * (0.360099153211e0 + t * (-1.26249163408e0
-      + t * (2.43208863084e0 + t * (-2.2215605681e0 + t * (0.994780962681e0 - t * 0.178757287262e0))))))))))), 1) AS p
+      + t * (2.43208863084e0 + t * (-2.2215605681e0 + t * (0.994780962681e0 - t * 0.178757287262e0))))))))))), 1) AS tail
   FROM reduced
 ),
-ranked AS (
-  SELECT place, p, row_number() OVER (ORDER BY p, place) AS p_rank, count(*) OVER () AS family
-  FROM tails
-  WHERE NOT is_whole
-),
-controlled AS (
+valued AS (
   SELECT
-    place,
-    p,
-    greatest(
-      p, least(min(p * family / p_rank) OVER (ORDER BY p_rank DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), 1)
-    ) AS q
-  FROM ranked
+    *,
+    CASE
+      WHEN NOT is_whole AND x IS NOT NULL THEN tail
+      WHEN is_whole AND x = 0 THEN 1
+      WHEN is_whole THEN least(coalesce(finite_part, 0) + CASE WHEN df % 2 = 1 THEN tail ELSE 0 END, 1)
+    END AS p
+  FROM tails
+),
+ranked AS (
+  SELECT
+    *,
+    row_number() OVER (PARTITION BY is_whole ORDER BY p, place) AS p_rank,
+    count(p) OVER (PARTITION BY is_whole) AS family
+  FROM valued
 )
 SELECT
-  k.item,
-  k.label,
-  r.value_a,
-  r.value_b,
-  r.difference,
-  r.low,
-  r.high,
-  r.count_a,
-  r.n_a,
-  r.count_b,
-  r.n_b,
-  r.statistic,
-  CAST(NULL AS BIGINT) AS df,
-  c.p,
-  c.q,
-  r.place IS NULL AS suppressed
-FROM keys AS k
-LEFT JOIN rows_tested AS r ON r.item = k.item AND r.label = k.label
-LEFT JOIN controlled AS c ON c.place = r.place
-UNION ALL
-SELECT
-  'distribution' AS item,
-  CAST(NULL AS VARCHAR) AS label,
-  CAST(NULL AS DOUBLE) AS value_a,
-  CAST(NULL AS DOUBLE) AS value_b,
-  CAST(NULL AS DOUBLE) AS difference,
-  CAST(NULL AS DOUBLE) AS low,
-  CAST(NULL AS DOUBLE) AS high,
-  w.count_a,
-  w.n_a,
-  w.count_b,
-  w.n_b,
-  w.chi2 AS statistic,
-  w.df,
+  item,
+  label,
+  value_a,
+  value_b,
+  difference,
+  low,
+  high,
+  count_a,
+  n_a,
+  count_b,
+  n_b,
+  statistic,
+  df,
+  p,
   CASE
-    WHEN w.chi2 = 0 THEN 1
-    ELSE least(coalesce(t.finite_part, 0) + CASE WHEN w.df % 2 = 1 THEN e.p ELSE 0 END, 1)
-  END AS p,
-  CAST(NULL AS DOUBLE) AS q,
-  false AS suppressed
-FROM whole AS w
-LEFT JOIN terms AS t ON t.step = w.df // 2
-LEFT JOIN tails AS e ON e.is_whole
-WHERE w.chi2 IS NOT NULL
+    WHEN NOT is_whole AND p IS NOT NULL
+      THEN greatest(
+        p,
+        least(
+          min(p * family / p_rank) OVER (
+            PARTITION BY is_whole ORDER BY p_rank DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+          ),
+          1
+        )
+      )
+  END AS q,
+  suppressed
+FROM ranked

@@ -11,9 +11,9 @@
 -- source: Monroe, Colaresi and Quinn, Fightin' Words (2008), section 3.5.1: the informative Dirichlet prior
 -- param texts relation : (part, text)
 -- param without relation = lists.stop_words : (term, ...) words to leave out, as if they stood nowhere
--- param prior double = 500 : words of the prior; the more, the less rare words count
--- param top integer = 20 : words a part
--- param min_count integer = 10 : rarer words of a part are left out
+-- param prior double = 500 : above 0; words of the prior; the more, the less rare words count
+-- param top integer = 20 : at least 1; words a part
+-- param min_count integer = 10 : at least 0; rarer words of a part are left out
 WITH words AS (
   SELECT part, unnest(regexp_extract_all(lower(text), '[\p{L}\p{N}_]+')) AS word FROM texts WHERE part IS NOT NULL
 ),

@@ -8,7 +8,7 @@
 -- param clusters relation : (step, cluster), as topic_clusters() gives them
 -- param cluster_vectors relation : (cluster, embedding), made by the model that the autoencoders' vectors come from
 -- param checkpoint varchar : folder that train_sae() wrote
--- param keep integer = 5 : clusters that a feature keeps
+-- param keep integer = 5 : at least 1; clusters that a feature keeps
 WITH named AS (
   SELECT DISTINCT step, cluster FROM clusters
 ),

@@ -7,7 +7,7 @@
 --
 -- source: complementary suppression as in disclosure control of official statistics
 -- param groups relation = caption_gender : group relation (image_id, label)
--- param min_count integer = 10 : labels with fewer images are not shown
+-- param min_count integer = 10 : at least 0; labels with fewer images are not shown
 WITH counts AS (
   SELECT
     label,

@@ -17,8 +17,8 @@
 -- local: calls knn_shares()
 -- param real relation : real boxes (detection_id, label, embedding)
 -- param edited relation : edited boxes (edit_id, image_id, label, embedding); label is what the edit was to show
--- param k_r integer = 50 : neighbours that p_real is of
--- param k_g integer = 50 : neighbours that p_group is of
+-- param k_r integer = 50 : at least 1; neighbours that p_real is of
+-- param k_g integer = 50 : at least 1; neighbours that p_group is of
 -- param tau_r double = 0.08 : p_real must be above
 -- param tau_g double = 0.5 : p_group must be above
 -- param metric varchar = 'cosine' : one of 'cosine', 'l2'; with or without bringing vectors to length 1

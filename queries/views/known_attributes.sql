@@ -17,7 +17,7 @@
 -- param labels relation = labels : (image_id, attribute, value)
 -- param colors relation = (SELECT image_id, CAST(NULL AS FLOAT[]) AS grid FROM images WHERE 1 = 0) : (image_id, grid): what color_grid(image) gives
 -- param without relation = (SELECT term FROM lists.gender_words UNION SELECT term FROM lists.stop_words) : (term, ...), words to leave out
--- param min_share double = 0.25 : share of a picture's cells that have a colour
+-- param min_share double = 0.25 : from 0 to 1; share of a picture's cells that have a colour
 WITH boxes AS (
   SELECT
     d.image_id,

@@ -4,7 +4,7 @@
 --
 -- source: Girrbach et al., person annotations of LAION-400M (2025), distributions of labels
 -- param groups relation = caption_gender : group relation (image_id, label)
--- param min_count integer = 10 : smaller counts are suppressed
+-- param min_count integer = 10 : at least 0; smaller counts are suppressed
 WITH total AS (
   SELECT count(DISTINCT image_id) AS n FROM groups WHERE label IS NOT NULL
 ),

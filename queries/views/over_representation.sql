@@ -12,7 +12,7 @@
 -- param groups relation = caption_gender : group relation (image_id, label)
 -- param concepts relation = category_concepts : (image_id, concept)
 -- param unit varchar = 'image' : one of 'image', 'person'; count images, or the rows of groups, one a person
--- param min_count integer = 10 : smaller counts are suppressed
+-- param min_count integer = 10 : at least 0; smaller counts are suppressed
 WITH sizes AS (
   SELECT label, used FROM group_sizes(groups, $min_count) WHERE clear
 ),

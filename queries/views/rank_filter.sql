@@ -14,7 +14,7 @@
 -- param c_prompt double = 1 : weight of s_prompt, how well the edit fits its prompt
 -- param c_object double = 1 : weight of s_object, how many objects stayed
 -- param c_color double = 1 : weight of s_color, how little colours changed
--- param keep integer = 1 : how many edits of an image and label are returned
+-- param keep integer = 1 : at least 1; how many edits of an image and label are returned
 WITH scored AS (
   SELECT edit_id, image_id, label, seed, s_prompt, s_object, s_color
   FROM candidates

@@ -9,8 +9,8 @@
 -- param labelled_hits relation : the same, with items without a clear label left out before ranking
 -- param item_groups relation : (item_id, label) of all items ranked
 -- param relevant relation = (SELECT query_id, item_id FROM hits WHERE 1 = 0) : (query_id, item_id) that count as found
--- param k integer[] = [5, 10] : cut-offs of bias and recall
--- param skew_k integer[] = [25, 100] : cut-offs of maxskew and ndkl
+-- param k integer[] = [5, 10] : at least 1; cut-offs of bias and recall
+-- param skew_k integer[] = [25, 100] : at least 1; cut-offs of maxskew and ndkl
 -- param positive varchar = 'male' : label that counts as + in bias
 -- param negative varchar = 'female' : label that counts as - in bias
 -- param desired varchar = 'dataset' : one of 'dataset', 'uniform'; desired distribution, of labels among the items or even

@@ -6,7 +6,7 @@
 -- source: Cohen (1960); Fleiss, Cohen and Everitt (1969), variance; Fleiss (1971); Gwet, Large-sample variance of Fleiss
 -- generalized kappa (2021)
 -- param ratings relation : (image_id, detection_id, annotator, value), one row a target and annotator
--- param min_count integer = 10 : rows that rest on fewer targets, and smaller counts, are suppressed
+-- param min_count integer = 10 : at least 0; rows that rest on fewer targets, and smaller counts, are suppressed
 WITH
 -- two annotators: how often they said what
 said AS (

@@ -9,9 +9,9 @@
 -- param y varchar : label of the second targets
 -- param a varchar : label of the first attributes
 -- param b varchar : label of the second attributes
--- param permutations integer = 10000 : so many divisions are all taken, or drawn where there are more
+-- param permutations integer = 10000 : at least 1; so many divisions are all taken, or drawn where there are more
 -- param seed integer = 0 : of the draws
--- param min_count integer = 10 : smaller sets are suppressed
+-- param min_count integer = 10 : at least 0; smaller sets are suppressed
 -- local: calls association_test()
 WITH of_targets AS (
   SELECT

@@ -6,7 +6,7 @@
 -- param groups relation = caption_gender : group relation (image_id, label)
 -- param texts relation = captions : (image_id, text)
 -- param rules varchar = 'vader' : one of 'vader', 'nltk'; results of the vaderSentiment package or of NLTK's port
--- param min_count integer = 10 : rows that rest on fewer texts are suppressed
+-- param min_count integer = 10 : at least 0; rows that rest on fewer texts are suppressed
 -- local: calls vader()
 WITH scores AS (
   -- the score has four decimals: as an integer, sums are exact

@@ -9,7 +9,7 @@
 -- param topic_vectors relation : (topic, embedding)
 -- param least double = 0.8 : first threshold
 -- param most double = 0.95 : last threshold
--- param steps integer = 20 : how many
+-- param steps integer = 20 : at least 1; how many
 WITH lists AS (
   SELECT
     list(topic ORDER BY topic) AS topics,

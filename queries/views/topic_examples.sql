@@ -9,7 +9,7 @@
 -- param shares relation : (step, sae, feature, cluster, share), as feature_topics() gives them
 -- param clusters relation : (step, cluster, topic), as topic_clusters() gives them
 -- param chosen relation = (SELECT DISTINCT topic FROM clusters) : (topic) that are wanted
--- param k integer = 5 : texts of a topic
+-- param k integer = 5 : at least 1; texts of a topic
 WITH highest AS (
   SELECT max(step) AS step FROM clusters
 ),

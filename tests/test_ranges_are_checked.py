@@ -1,0 +1,83 @@
+"""A parameter whose text begins with its range (``at least 1``, ``between 0 and 1``) takes no number outside of it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from counterbalance.engine.errors import SqlError
+from counterbalance.engine.recipes import files
+from counterbalance.engine.sql import queries
+
+NUMBERS = [
+    (made.name, p)
+    for made in (*queries.queries().values(), *files.recipes().values())
+    for p in made.parameters
+    if p.type.removesuffix("[]") in {"integer", "double"}
+]
+RANGED = [(name, p) for name, p in NUMBERS if p.range]
+COUNTS = {"min_count", "k", "skew_k", "k_r", "k_g", "top", "resamples", "permutations", "steps", "epochs", "size"}
+
+
+def parameter(line):
+    return queries.parse(f"-- n: Counts.\n-- param {line}\nSELECT 1 AS x", "view", "n.sql").parameters[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted", "inside", "outside"),
+    [
+        ("x integer = 1 : at least 1; rows", "at least 1", (1, 2, 10**9), (0, -1)),
+        ("x double = 1 : above 0; a rate", "above 0", (1e-9, 3), (0, -0.1, float("nan"))),
+        ("x double = 1 : from -1 to 1.5; a cosine", "from -1 to 1.5", (-1, 0, 1.5), (-1.1, 1.6)),
+        ("x double[] = [1] : between 0 and 1", "between 0 and 1", (0.5,), (0, 1, 7)),
+        ("x varchar = '1' : at least 1", None, (0, 7), ()),
+        ("x integer = 1 : how many at least 3 count", None, (0, 7), ()),
+        ("x integer = 1", None, (-5,), ()),
+    ],
+)
+def test_ranges_are_read_from_the_header(line, wanted, inside, outside):
+    made = parameter(line)
+    assert made.range == wanted
+    assert all(made.is_within(value) for value in inside)
+    assert not any(made.is_within(value) for value in outside)
+
+
+@pytest.mark.parametrize(("name", "ranged"), RANGED, ids=lambda v: getattr(v, "name", v))
+def test_every_range_is_read_whole_and_holds_the_default(name, ranged):
+    rest = ranged.doc.removeprefix(ranged.range)
+    assert rest.startswith("; "), f"{name}: {ranged.doc}"
+    defaults = re.findall(r"[-\d.]+", ranged.default or "")
+    assert all(ranged.is_within(float(text)) for text in defaults), name
+
+
+def test_every_count_has_a_range():
+    counts = {(name, p.name) for name, p in NUMBERS if p.name in COUNTS}
+    assert len(counts) > 100
+    assert counts <= {(name, p.name) for name, p in RANGED}
+
+
+@pytest.mark.parametrize(
+    ("call", "message", "hint"),
+    [
+        ("demographics(min_count := -1)", "'min_count' of demographics() cannot be -1", "at least 0"),
+        ("retrieval_bias(k := [5, 0])", "'k' of retrieval_bias() cannot be 0", "at least 1"),
+        ("cooccurrence(smoothing := -0.5)", "'smoothing' of cooccurrence() cannot be -0.5", "at least 0"),
+    ],
+)
+def test_numbers_outside_are_refused(lake, call, message, hint):
+    with pytest.raises(SqlError) as caught:
+        lake.sql(f"SELECT * FROM {call}")
+    assert (caught.value.code, caught.value.message, caught.value.hint) == ("E3134", message, hint)
+
+
+def test_numbers_from_outside_the_text_are_checked_too(lake):
+    with lake.session() as session, pytest.raises(SqlError, match="'min_count' cannot be -3"):
+        session.audit("crime_words", min_count=-3)
+    with pytest.raises(SqlError, match="'min_count' of recipe reweight cannot be -1"):
+        lake.recipe("reweight", min_count=-1)
+
+
+def test_nothing_is_suppressed_below_nought(lake):
+    counts = dict(lake.sql("SELECT label, count FROM demographics(min_count := 0)").fetchall())
+    assert None not in counts.values()
