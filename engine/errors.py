@@ -20,6 +20,7 @@ A message says what, where and why; ``hint`` says what to do, and is the second 
 from __future__ import annotations
 
 import difflib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 if TYPE_CHECKING:
@@ -72,8 +73,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         >>> did_you_mean("imges", ["images", "captions"])
         "; did you mean 'images'?"
     """
-    near = difflib.get_close_matches(name.lower(), sorted({k.lower() for k in known}), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    written = {k.lower(): k for k in sorted(known)}
+    near = difflib.get_close_matches(name.lower(), written, n=1)
+    return f"; did you mean {written[near[0]]!r}?" if near else ""
 
 
 def _shown(what: str, known: Sequence[str]) -> str | None:
@@ -106,13 +108,18 @@ class NotFoundError(CounterbalanceError, LookupError):
     def audit(cls, name: str, known: Iterable[str]) -> NotFoundError:
         """No audit of that name."""
         known = list(known)
-        return cls(f"no audit {name!r}{did_you_mean(name, known)}", code="E1004", hint="audits: " + ", ".join(known))
+        near = did_you_mean(name, known)
+        hint = "counterbalance audit --list tells of all" if near else "audits: " + ", ".join(known)
+        return cls(f"no audit {name!r}{near}", code="E1004", hint=hint)
 
     @classmethod
     def lake(cls, uri: str) -> NotFoundError:
-        """The folder holds no lake."""
+        """The folder holds no lake; one of a similar name beside it is suggested."""
+        path = Path(uri)
+        beside = [] if "://" in uri else [p.parents[1].name for p in path.parent.glob("*/meta/runs.lance")]
+        near = did_you_mean(path.name, beside)
         return cls(
-            f"no lake at {uri}", code="E1005", hint="make one with: counterbalance ingest LAKE SOURCE --format …"
+            f"no lake at {uri}{near}", code="E1005", hint="make one with: counterbalance ingest LAKE SOURCE --format …"
         )
 
     @classmethod

@@ -30,6 +30,7 @@ import inspect
 import logging
 import sys
 import threading
+import traceback
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -286,7 +287,9 @@ def load_file(path: str) -> list[str]:
         except (Exception, SystemExit) as error:
             del sys.modules[name]
             reason = error.message if isinstance(error, RequestError) else f"{type(error).__name__}: {error}"
-            raise RequestError(f"{path} cannot be loaded: {reason}", code="E3060") from error
+            lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(file)]
+            place = f", line {lines[-1]}" if lines else ""
+            raise RequestError(f"{path}{place} cannot be loaded: {reason}", code="E3060") from error
         finally:
             _loading = None
     found = [f.name for f in _registry.values() if f.source == str(file)]

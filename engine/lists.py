@@ -36,19 +36,30 @@ def wordlist(name: str) -> pa.Table:
     return _modules()[name].wordlist(name)
 
 
+FILES: Final = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
+
+
 def is_file(text: str) -> bool:
     """Whether a relation argument names a word-list file."""
-    return text.endswith((".txt", ".csv", ".tsv", ".jsonl", ".parquet")) and "(" not in text
+    return text.endswith(FILES) and "(" not in text
 
 
-def load(path: str) -> pa.Table:
+def load(path: str, where: str) -> pa.Table:
     """A user's own word list from a file.
+
+    Args:
+        path: The file.
+        where: The parameter that it is given for.
 
     Raises:
         NotFoundError: There is no such file.
     """
     if not Path(path).is_file():
-        raise NotFoundError(f"no word list at {path}", code="E1012")
+        raise NotFoundError(
+            f"{where} is no relation: there is no file {path}",
+            code="E1012",
+            hint=f"a table, a view, a call, (SELECT …), or a word list that is there ({', '.join(FILES)})",
+        )
     for entry in entry_points(group=GROUP):
         return entry.load().load(path)
     raise NotFoundError("no package offers word lists", code="E1009")

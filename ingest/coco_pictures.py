@@ -38,7 +38,7 @@ def folder(options: ReadOptions, split: str | None) -> str | None:
     protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
     if options.store_images or protocols & _LOCAL:
         with reading(options.images):
-            if options.store_images and not fs.isdir(path):
+            if not fs.isdir(path):
                 raise NotFoundError(f"no folder of pictures at {options.images}", code="E1006", hint="check --images")
             if split and "/" not in split and fs.isdir(f"{path.rstrip('/')}/{split}"):
                 path = f"{path.rstrip('/')}/{split}"

@@ -191,7 +191,9 @@ def _folder(fs: Any, path: str, suffixes: tuple[str, ...], inside: tuple[str, ..
         if shown:
             return shown
     wanted = " or ".join(f"*{s}" for s in suffixes) or "file"
-    others = ", ".join(f.name for f in files[:_SHOWN])
+    folders = (i["name"].rstrip("/") for i in fs.ls(path, detail=True) if i["type"] == "directory")
+    held = [f.name for f in files] or sorted(f"{posixpath.basename(f)}/" for f in folders)
+    others = ", ".join(held[:_SHOWN])
     raise NotFoundError(
         f"no {wanted} in the folder {uri_of(fs, path)}" + (f"; it holds {others}" if others else ", which is empty"),
         code="E1006",

@@ -33,6 +33,8 @@ HEAD: Final = 256 << 10
 """Bytes in which the header must end."""
 SUFFIXES: Final = (".parquet", *(e + z for e in (".csv", ".tsv", ".jsonl", ".ndjson") for z in packed.SUFFIXES))
 _HTML: Final = re.compile(rb"\s*<(!doctype|html|head|body|\?xml|!--)", re.IGNORECASE)
+_ONE_A_LINE: Final = "one JSON object a line is read; a COCO file is read with --format coco"
+_COCO: Final = frozenset({"images", "annotations"})
 _JSON: Final = frozenset({"json", "jsonl", "ndjson"})
 
 
@@ -92,7 +94,7 @@ def inspect(file: File) -> Layout:
     if text.lstrip()[:1] == b"{":
         return Layout(file, "jsonl", _json_names(file, text), packing=kind)
     if file.name.lower().split(".")[-1 if not kind else -2] in _JSON:
-        raise _no_table(file, "is not JSON lines", "one JSON object a line is read")
+        raise _no_table(file, "is not JSON lines", _ONE_A_LINE)
     return _csv(file, text, kind)
 
 
@@ -138,7 +140,9 @@ def _json_names(file: File, text: bytes) -> list[str]:
         if isinstance(value, dict):
             names.update(dict.fromkeys(value))
     if not names:
-        raise _no_table(file, "is not JSON lines", "one JSON object a line is read")
+        raise _no_table(file, "is not JSON lines", _ONE_A_LINE)
+    if names.keys() >= _COCO:
+        raise _no_table(file, "is a COCO file", "read it with --format coco")
     return list(names)
 
 

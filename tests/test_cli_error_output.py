@@ -47,6 +47,14 @@ def test_no_lake(tmp_path, capsys):
     assert capsys.readouterr().err.startswith(f"error[E1005]: no lake at {tmp_path}/none.lake\nhint: ")
 
 
+def test_a_lake_beside_it_is_suggested(disk_lake, build, capsys):
+    disk_lake.ingest({"images": build.images(image_id=[1], key=["a"])})
+    folder, _, name = disk_lake.uri.rpartition("/")
+    wrong = f"{folder}/{name[:-1]}"
+    assert main(["tables", wrong]) == 1
+    assert f"no lake at {wrong}; did you mean '{name}'?" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("error", "code"), [(BusyError("somebody writes"), 75), (StorageError("disk full"), 1)])
 def test_exit_code_is_the_errors_own(error, code, monkeypatch, capsys):
     def connect(_uri):

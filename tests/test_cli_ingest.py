@@ -118,6 +118,20 @@ def test_a_file_that_is_something_else_is_one_error(tmp_path, capsys):
     assert not (tmp_path / "a.lake" / "images.lance").exists()
 
 
+def test_items_that_reach_no_table_are_told_apart(tmp_path, capsys):
+    path = tmp_path / "list.tsv"
+    path.write_text("caption\turl\na dog\thttp://x/1.jpg\nno url\t\n")
+    assert main(["ingest", str(tmp_path / "a.lake"), str(path), "--format", "laion"]) == 0
+    out = capsys.readouterr().out
+    assert "1 refused; see: counterbalance errors " in out
+    assert out.endswith(" (1 of them as they were read, before any table)\n")
+
+
+def test_a_coco_file_of_another_format_is_recognised(source, tmp_path, capsys):
+    assert main(["ingest", str(tmp_path / "a.lake"), str(source), "--format", "labels"]) == 1
+    assert "--format coco" in capsys.readouterr().err
+
+
 def test_unknown_format_suggests(source, tmp_path, capsys):
     assert main(["ingest", str(tmp_path / "a.lake"), str(source), "--format", "cocoo"]) == 1
     assert "did you mean 'coco'?" in capsys.readouterr().err

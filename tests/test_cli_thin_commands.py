@@ -48,9 +48,11 @@ def test_demo(words, folder, calls):
 
 @pytest.mark.parametrize("blur", [False, True])
 def test_report(blur, calls, capsys):
-    assert main(["report", "x.lake", "-o", "page.html", *(["--blur"] if blur else [])]) == 0
+    words = ["--blur", "--model-bias", "clip_bias"] if blur else []
+    assert main(["report", "x.lake", "-o", "page.html", *words]) == 0
     ((_, (lake, path), options),) = calls
     assert isinstance(lake, counterbalance.Lake)
-    assert (lake.uri, path, options) == ("x.lake", Path("page.html"), {"blur": blur})
+    wanted = {"blur": blur, "dataset_bias": "dataset_bias", "model_bias": "clip_bias" if blur else "model_bias"}
+    assert (lake.uri, path, options) == ("x.lake", Path("page.html"), wanted)
     out, err = capsys.readouterr()
     assert (out, err) == ("", "report written to page.html\n")

@@ -131,6 +131,12 @@ def test_storing_needs_a_folder_that_is_there(folder):
         load(folder, [{"id": 1, "file_name": "a.jpg"}], images=str(folder / "nope"))
 
 
+def test_a_folder_of_this_machine_is_there_though_nothing_is_stored(folder):
+    with pytest.raises(NotFoundError, match="no folder of pictures") as caught:
+        load(folder, [{"id": 1, "file_name": "a.jpg"}], images=str(folder / "nope"), store_images=None)
+    assert "--images" in caught.value.hint
+
+
 def test_a_picture_that_several_files_list_is_read_once(folder):
     items = [{"id": 1, "file_name": "a.jpg"}, {"id": 2, "file_name": "nope.jpg"}]
     (folder / "captions_val.json").write_text(json.dumps({"images": items}))

@@ -194,3 +194,12 @@ def test_an_error_in_a_function_is_no_traceback(lake, monkeypatch):
     monkeypatch.setitem(registry._registry, "broken", broken_one)
     error = fails(lake, "SELECT broken(text) FROM captions")
     assert "the model file is gone" in str(error)
+
+
+def test_sql_that_nobody_wrote_is_not_shown(lake):
+    with pytest.raises(SqlError) as caught:
+        lake.sql("FROM association(captions, (SELECT 'a' AS category, [1.0, 2.0] AS embedding))").fetchall()
+    error = caught.value
+    assert (error.code, error.line) == ("E3103", None)
+    assert '"embedding" not found' in error.message
+    assert "double quotes" not in error.hint

@@ -106,6 +106,15 @@ def test_every_stage_begins_anew(clock, capsys):
     assert [line.split(":")[0] for line in capsys.readouterr().err.splitlines()] == ["one", "two"]
 
 
+def test_a_log_says_once_that_a_stage_is_done(clock, capsys):
+    clock(40)
+    report = LogReporter()
+    for done in (10, 20, 20, 20):
+        report(Step("reading", done, 20, "rows", done))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("reading: 100% of 20 rows")
+
+
 def test_a_bar_goes_to_stderr(capsys):
     feed(BarReporter(force=True))
     out, err = capsys.readouterr()

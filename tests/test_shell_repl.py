@@ -119,3 +119,15 @@ def test_settings_of_the_command_line_hold(lake, capsys):
         interpreter = Interpreter(session, OutputOptions("csv"), max_rows=2)
         Repl(interpreter, "test.lake", source=pipe, screen=DummyOutput()).run()
     assert capsys.readouterr().out == "i\n0\n1\n"
+
+
+@pytest.mark.parametrize("word", ["quit", "exit", "EXIT;", "\\q"])
+def test_words_of_other_shells_that_leave(type_in, word):
+    out, err = type_in(f"{word}\rSELECT 1 AS a;\r" + CTRL_D)
+    assert (out, err) == ("", "")
+
+
+def test_words_of_other_shells_that_tell(type_in):
+    out, _ = type_in("help\r\\d\r" + CTRL_D)
+    assert ".once FILE" in out
+    assert "caption_gender" in out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 import re
 
@@ -108,13 +109,28 @@ def test_bytes_are_counted_and_not_shown():
     assert lines[2:] == ["<3 bytes>", "NULL"]
 
 
+def test_terminal_leaves_out_columns_of_nothing_when_all_do_not_fit():
+    rows = pa.table({"code": ["bad_box"], "key": pa.nulls(1, pa.string()), "why": ["w" * 30]})
+    lines, result = written(rows, width=40)
+    assert lines[0].split() == ["code", "why"]
+    assert lines[2].split() == ["bad_box", "w" * 30]
+    assert result.notes == ["left out, for they are NULL in all these rows: key"]
+    assert written(rows, width=60)[0][0].split() == ["code", "key", "why"]
+
+
+def test_terminal_shows_moments_to_the_second():
+    at = pa.array([dt.datetime(2026, 11, 22, 1, 2, 3, 456, dt.UTC)], pa.timestamp("us", "UTC"))
+    lines, _ = written(pa.table({"at": at, "kind": ["ingest"], "target": ["t" * 50]}), width=40)
+    assert lines[2].startswith("2026-11-22T01:02:03…  ingest  ttt")
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_no_rows(terminal):
     lines, result = written(
         pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string())}), terminal=terminal
     )
     assert lines[0].split() == ["a", "b"]
-    assert result.rows == 0
+    assert (result.rows, result.notes) == (0, ["no rows"])
 
 
 @given(

@@ -18,8 +18,8 @@ EXAMPLES = (
     "counterbalance history coco.lake --format jsonl",
 )
 _QUERY = """
-SELECT started, kind, target, state, mode, rows_read, written, updated, unchanged, rejected,
-       round(seconds, 3) AS seconds, fingerprint, "user", run_id, details, versions_in, versions
+SELECT started, kind, target, mode, written, updated, rejected, round(seconds, 3) AS seconds,
+       nullif(details, '') AS details, rows_read, unchanged, state, fingerprint, "user", run_id, versions_in, versions
 FROM meta.runs
 WHERE $target IS NULL OR lower(target) = lower($target)
 ORDER BY started, run_id

@@ -22,6 +22,18 @@ EXAMPLES = (
     "counterbalance ingest coco.lake labels.csv --format labels --annotator alice --strict",
 )
 
+_FORMATS = "coco, laion, webdataset, imagefolder, detections, labels or counterfactuals"
+
+
+class _Format(click.types.StringParamType):
+    """A name of a format; the engine, which knows those of other packages too, checks it."""
+
+    name = "format"
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:  # noqa: ARG002 - click calls it so
+        """The names, for those who gave none."""
+        return f"It is {_FORMATS}"
+
 
 @declare("ingest", examples=EXAMPLES, short_help="Read images, captions, boxes or labels into a lake.")
 @click.argument("lake", type=click.Path())
@@ -29,9 +41,10 @@ EXAMPLES = (
 @click.option(
     "--format",
     "format_",
+    type=_Format(),
     required=True,
     metavar="FORMAT",
-    help="coco, laion, webdataset, imagefolder, detections, labels or counterfactuals.",
+    help=f"{_FORMATS}.",
 )
 @click.option("--split", metavar="NAME", help="Name of the split; else read from file names.")
 @click.option(
@@ -104,6 +117,8 @@ def _print_text(done: IngestReport, lake: str) -> None:
         click.echo("nothing changed: all of it was there already" if done.unchanged else "nothing changed")
     if done.rejected:
         where = "; a dry run keeps no reasons" if done.dry_run else f"; see: counterbalance errors {lake}"
-        click.echo(f"{done.rejected:,} refused{where}")
+        unread = done.rejected - sum(c.rejected for c in done.by_table.values())
+        some = f" ({unread:,} of them as they were read, before any table)" if unread else ""
+        click.echo(f"{done.rejected:,} refused{where}{some}")
     for note in done.notes:
         click.echo(escape(note))

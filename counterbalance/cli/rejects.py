@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +19,7 @@ EXAMPLES = (
     "counterbalance errors coco.lake --code bad_box -o refused.csv",
 )
 _ALL = """
-SELECT at, code, source, position, message, table_name, column_name, key, attempts, run_id
+SELECT code, position, message, source, table_name, column_name, key, attempts, at, run_id
 FROM meta.errors
 WHERE $code IS NULL OR code = $code
 ORDER BY at, source, position, error_id
@@ -26,7 +27,7 @@ ORDER BY at, source, position, error_id
 _OF_COLUMN = """
 SELECT key, code, message, attempts, at
 FROM meta.errors
-WHERE table_name = $table AND column_name = $column AND ($code IS NULL OR code = $code)
+WHERE table_name = $table AND column_name IS NOT DISTINCT FROM $column AND ($code IS NULL OR code = $code)
 ORDER BY try_cast(key AS BIGINT), key, error_id
 """
 
@@ -41,29 +42,34 @@ def command(lake: str, target: str | None, code: str | None, max_rows: int | Non
     """List the items that were refused while LAKE was filled, and the rows whose function failed.
 
     With the TARGET table.column: the rows of that generated column that failed, with key, code, message and attempts.
-    They are tried again by counterbalance refresh LAKE TARGET --retry-errors.
+    They are tried again by counterbalance refresh LAKE TARGET --retry-errors. With the name of a view that tells what a
+    recipe skipped, such as gensynth_skipped: its rows.
     """
     from counterbalance.cli.asking import ask
 
+    output = replace(output, folded=("source", "attempts", "at", "run_id"))
     if target is None:
         ask(lake, lambda session: session.sql(_ALL, max_rows=max_rows, code=code), SessionOptions(), output)
         return 0
-    table, column = _column(lake, target)
+    table, column = _told_of(lake, target)
     values = {"table": table, "column": column, "code": code}
     ask(lake, lambda session: session.sql(_OF_COLUMN, values, max_rows=max_rows), SessionOptions(), output)
     return 0
 
 
-def _column(lake: str, target: str) -> tuple[str, str]:
-    from counterbalance.engine.catalog import definitions
+def _told_of(lake: str, target: str) -> tuple[str, str | None]:
+    """Table and column of errors; no column for a view that tells what was skipped."""
+    from counterbalance.engine.catalog import definitions, skipped
     from counterbalance.engine.errors import NotFoundError, did_you_mean
     from counterbalance.engine.write.journal import require_lake
 
     location = connect(lake).location
     require_lake(location)
-    known = {d.target.lower(): d for d in definitions.load(location).by_target.values() if d.kind == "column"}
+    declared = definitions.load(location)
+    known = {d.target.lower(): d for d in declared.by_target.values() if d.kind == "column"}
+    known |= {v.name.lower(): v for v in skipped.views(declared.views())}
     found = known.get(target.lower())
     if found is None:
-        hint = "generated columns: " + (", ".join(sorted(known)) or "none is declared")
+        hint = "generated columns, and views of what was skipped: " + (", ".join(sorted(known)) or "none is declared")
         raise NotFoundError(f"no generated column {target!r}{did_you_mean(target, known)}", code="E1051", hint=hint)
-    return found.table, found.name
+    return found.table, found.name if found.kind == "column" else None

@@ -12,6 +12,7 @@ from counterbalance.cli.options import connect
 EXAMPLES = (
     "counterbalance report coco.lake -o report.html",
     "counterbalance report coco.lake -o report.html --blur",
+    "counterbalance report coco.lake -o report.html --model-bias clip_bias",
 )
 
 
@@ -20,11 +21,17 @@ EXAMPLES = (
 @click.option(
     "-o", "--output", "path", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The page to write."
 )
-@click.option("--blur", is_flag=True, help="Blur faces in sample images.")
-def command(lake: str, path: Path, blur: bool) -> int:
+@click.option("--blur", is_flag=True, help="Blur faces in images.")
+@click.option(
+    "--dataset-bias", default="dataset_bias", show_default=True, help="Relation (concept, value) for bias transfer."
+)
+@click.option(
+    "--model-bias", default="model_bias", show_default=True, help="Relation (category, value) for bias transfer."
+)
+def command(lake: str, path: Path, blur: bool, dataset_bias: str, model_bias: str) -> int:
     """Write one self-contained HTML page about LAKE: tables, charts with intervals, sample images, and the SQL of each."""
     from counterbalance.report import build
 
-    build.write(connect(lake), path, blur=blur)
+    build.write(connect(lake), path, blur=blur, dataset_bias=dataset_bias, model_bias=model_bias)
     click.echo(f"report written to {path}", err=True)
     return 0

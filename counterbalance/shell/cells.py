@@ -35,6 +35,11 @@ def is_number(kind: pa.DataType) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
+def is_moment(kind: pa.DataType) -> bool:
+    """Whether values are dates with a time."""
+    return bool(pa.types.is_timestamp(kind))
+
+
 def is_text(kind: pa.DataType) -> bool:
     """Whether values are text."""
     types = pa.types

@@ -113,6 +113,8 @@ def _timer(shell: Interpreter, rest: str) -> None:
 
 
 def _explain(shell: Interpreter, rest: str) -> None:
+    if not rest:
+        raise RequestError(".explain needs a statement", code="E3025", hint=".explain SELECT count(*) FROM images")
     _print(shell.session.explain(rest))
 
 

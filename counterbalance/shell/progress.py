@@ -115,6 +115,8 @@ class LogReporter(NullReporter):
         if event.stage != self._stage:
             self._stage, self._began, self._said_at, self._said, self._rows = event.stage, now, now, 0.0, event.rows
         share = event.done / event.total if event.total else 0.0
+        if share >= 1.0 <= self._said:
+            return
         grown = share - self._said >= _EVERY_SHARE or (share >= 1.0 > self._said)
         quiet_for = now - (self._began if share >= 1.0 else self._said_at)
         if quiet_for >= (_AT_MOST_EVERY if grown else _EVERY_SECONDS):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from counterbalance.shell import errors
 from counterbalance.shell.interpreter import steps_of
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from counterbalance.shell.interpreter import Interpreter
 
 PROMPT = "sql> "
+BARE: Final = {"quit": ".quit", "exit": ".quit", "\\q": ".quit", "help": ".help", "\\?": ".help", "\\d": ".tables"}
+"""What other shells call some dot commands; nothing else may stand on the line."""
 _CONTINUED = "...> "
 
 
@@ -64,7 +66,7 @@ class Repl:
     def _feed(self, text: str) -> None:
         """Run everything in a text; an error is shown and ends the text, not the shell."""
         try:
-            for step in steps_of(text):
+            for step in steps_of(BARE.get(_word(text), text)):
                 self._interpreter.step(step)
                 if self._interpreter.done:
                     return
@@ -106,10 +108,14 @@ def is_done(text: str) -> bool:
     """Whether Enter runs a text: a dot command, nothing, or statements that all end with a semicolon.
 
     Example:
-        >>> is_done(".tables"), is_done("select 1"), is_done("select 1;")
-        (True, False, True)
+        >>> is_done(".tables"), is_done("quit"), is_done("select 1"), is_done("select 1;")
+        (True, True, False, True)
     """
-    return text.lstrip().startswith(".") or is_complete(text)
+    return text.lstrip().startswith(".") or _word(text) in BARE or is_complete(text)
+
+
+def _word(text: str) -> str:
+    return text.strip().rstrip(";").rstrip().lower()
 
 
 def _keys() -> KeyBindings:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from counterbalance.shell.cells import display, is_number
+from counterbalance.shell.cells import display, is_moment, is_number
 from counterbalance.shell.output import Written
 from counterbalance.shell.text import escape
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _GAP: Final = 2
 _LEAST: Final = 8
+_MOMENT: Final = len("2026-11-01T12:00:00…")
 _SAMPLE: Final = 1000
 _NULL: Final = "NULL"
 
@@ -33,13 +34,20 @@ class Column:
     name: str
     right: bool
     width: int = 0
+    least: int = _LEAST
 
 
 def write(reader: pa.RecordBatchReader, sink: Sink) -> Written:
     """Write a table: on a terminal the first rows, fitted; otherwise all rows, uncut, in plain columns."""
-    columns = [Column(i, escape(f.name), is_number(f.type)) for i, f in enumerate(reader.schema)]
+    columns = [
+        Column(i, escape(f.name), is_number(f.type), least=_MOMENT if is_moment(f.type) else _LEAST)
+        for i, f in enumerate(reader.schema)
+    ]
     rows = _rows(reader)
-    return _terminal(columns, rows, sink) if sink.terminal else _plain(columns, rows, sink)
+    written = _terminal(columns, rows, sink) if sink.terminal else _plain(columns, rows, sink)
+    if not written.rows:
+        written.notes.append("no rows")
+    return written
 
 
 def _rows(reader: pa.RecordBatchReader) -> Iterator[Row]:
@@ -97,6 +105,7 @@ def _terminal(columns: list[Column], rows: Iterator[Row], sink: Sink) -> Written
     folded = _fold(columns, head, sink.options.folded)
     columns = [c for c in columns if c.name not in folded]
     _measure(columns, head)
+    columns, empty = _told_nothing(columns, head, sink.width)
     cut, hidden = fit(columns, sink.width)
     columns = columns[: len(columns) - len(hidden)]
     sink.stream.write(_draw(columns, head, sink).encode())
@@ -104,6 +113,8 @@ def _terminal(columns: list[Column], rows: Iterator[Row], sink: Sink) -> Written
     written.notes += [f"{name}: {value}" for name, value in folded.items()]
     if more:
         written.notes.append(f"first {limit:,} rows shown; see all with -o FILE, or piped, or with another --format")
+    if empty:
+        written.notes.append(f"left out, for they are NULL in all these rows: {', '.join(empty)}")
     if hidden:
         written.notes.append(
             f"{len(hidden)} of {len(columns) + len(hidden)} columns do not fit: {', '.join(hidden)}; jsonl shows all"
@@ -120,6 +131,14 @@ def _fold(columns: list[Column], rows: list[Row], names: tuple[str, ...]) -> dic
         if column.name in names and len(values) == 1:
             folded[column.name] = values.pop() or _NULL
     return folded
+
+
+def _told_nothing(columns: list[Column], rows: list[Row], width: int) -> tuple[list[Column], list[str]]:
+    """The columns that are shown, and the names of those that hold nothing, which give way when all do not fit."""
+    if sum(c.width for c in columns) + _GAP * (len(columns) - 1) <= width:
+        return columns, []
+    told = [c for c in columns if any(row[c.index] is not None for row in rows)] or columns
+    return told, [c.name for c in columns if c not in told]
 
 
 def fit(columns: list[Column], width: int) -> tuple[bool, list[str]]:
@@ -150,7 +169,7 @@ def fit(columns: list[Column], width: int) -> tuple[bool, list[str]]:
 
 
 def _least(column: Column) -> int:
-    return column.width if column.right else min(column.width, _LEAST)
+    return column.width if column.right else min(column.width, column.least)
 
 
 def _draw(columns: list[Column], rows: list[Row], sink: Sink) -> str:
