@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterbalance.engine.errors import SqlError
-from counterbalance.engine.search.moments import moments
+from counterbalance.engine.search.moments import _ROWS, _Sums, moments
 
 
 def relation(ids, vectors, cut=1000):
@@ -134,3 +134,15 @@ def test_in_sql_over_a_relation(lake):
         lake.sql(f"FROM moments({vectors}, {labels}, column := 'nothing')").fetchall()
     with pytest.raises(SqlError, match="no column 'label'"):
         lake.sql(f"FROM moments({vectors}, images, column := 'v')").fetchall()
+
+
+def test_sums_of_billions_would_not_overflow():
+    """2,000 full blocks of the unit vector, each 2^53 in units of 2^-40: together more than 2^63."""
+    blocks = 2000
+    sums = _Sums(1)
+    sums._n = blocks * _ROWS + 1
+    for _ in range(blocks):
+        sums.take((np.array([_ROWS << 20]), np.array([[1 << 53]])))
+    sums._waiting = [np.ones((1, 1), np.float32)]
+    n, mean, products = sums.means()
+    assert (n, mean.tolist(), products.tolist()) == (blocks * _ROWS + 1, [1.0], [1.0])

@@ -10,6 +10,7 @@ rounding does to a mean cosine is of the order of 3e-7 / sqrt(n).
 from __future__ import annotations
 
 import os
+from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
@@ -63,11 +64,13 @@ def moments(vectors: Rows, groups: pa.Table, column: str = "embedding") -> pa.Ta
     sums: dict[int, _Sums] = {}
     workers = min(os.cpu_count() or 1, _WORKERS)
     with _one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+        blocks = _Blocks(pool, workers)
         for part in parts(vectors, labels, column):
             width = part.vectors.shape[1]
             for code in np.unique(part.codes).tolist():
                 own = part.vectors[part.places[part.codes == code]]
-                sums.setdefault(code, _Sums(width)).add(own, pool, workers)
+                sums.setdefault(code, _Sums(width)).add(own, blocks)
+        blocks.finish()
         rows = [(labels.names[code], *sums[code].means()) for code in sorted(sums)]
     columns: list[Any] = list(zip(*rows, strict=True)) or [[], [], [], []]
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, MOMENTS, strict=True)], schema=MOMENTS)
@@ -77,6 +80,29 @@ def _one_blas_thread() -> Any:
     from threadpoolctl import threadpool_limits
 
     return threadpool_limits(1)
+
+
+class _Blocks:
+    """Blocks of vectors that are being multiplied, of all labels together, so that memory does not grow with labels."""
+
+    def __init__(self, pool: ThreadPoolExecutor, workers: int) -> None:
+        self._pool, self._workers = pool, workers
+        self._running: deque[tuple[_Sums, Future[tuple[Integers, Integers]]]] = deque()
+
+    def add(self, sums: _Sums, block: list[NDArray[np.float32]]) -> None:
+        """Multiply a block; waits where there are more than workers."""
+        if len(self._running) > self._workers:
+            self._take_oldest()
+        self._running.append((sums, self._pool.submit(_sums_of, block)))
+
+    def finish(self) -> None:
+        """Wait for all of them."""
+        while self._running:
+            self._take_oldest()
+
+    def _take_oldest(self) -> None:
+        sums, found = self._running.popleft()
+        sums.take(found.result())
 
 
 class _Sums:
@@ -89,26 +115,24 @@ class _Sums:
         self._n, self._width = 0, width
         self._waiting: list[NDArray[np.float32]] = []
         self._count = 0
-        self._running: list[Future[tuple[Integers, Integers]]] = []
         self._first = np.zeros(0, np.int64)
         self._low = self._high = np.zeros((0, 0), np.int64)
         self._added = 0
 
-    def add(self, part: NDArray[np.float32], pool: ThreadPoolExecutor, workers: int) -> None:
-        """Take some more."""
+    def add(self, part: NDArray[np.float32], blocks: _Blocks) -> None:
+        """Some more vectors."""
         self._n += len(part)
         while len(part):
             if self._count == _ROWS:  # and more to come: a label that has just as many is summed up precisely
-                if len(self._running) > workers:
-                    self._take(self._running.pop(0).result())
-                self._running.append(pool.submit(_sums_of, self._waiting))
+                blocks.add(self, self._waiting)
                 self._waiting, self._count = [], 0
             room = _ROWS - self._count
             self._waiting.append(part[:room])
             self._count += len(self._waiting[-1])
             part = part[room:]
 
-    def _take(self, sums: tuple[Integers, Integers]) -> None:
+    def take(self, sums: tuple[Integers, Integers]) -> None:
+        """Sums of a block."""
         if not self._added:
             self._first = np.zeros(self._width, np.int64)
             self._low, self._high = (np.zeros((self._width, self._width), np.int64) for _ in range(2))
@@ -127,9 +151,7 @@ class _Sums:
         if self._n <= _ROWS:
             first, products = _precisely(self._waiting)
             return self._n, first / self._n, products.reshape(-1) / self._n
-        for running in self._running:
-            self._take(running.result())
-        self._take(_sums_of(self._waiting))
+        self.take(_sums_of(self._waiting))
         self._carry()
         whole = self._high.astype(np.float64) + np.ldexp(self._low.astype(np.float64), -_CARRY)
         return self._n, np.ldexp(self._first / self._n, -_BITS), whole.reshape(-1) / self._n
