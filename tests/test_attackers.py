@@ -67,6 +67,21 @@ def test_cuts_depend_on_images_and_seed_not_on_the_order_of_rows():
     assert (len(cut.test), len(cut.train)) == (2 * 13, 2 * 54)  # of 67 and 133 images 13 and 27, the latter cut to 13
 
 
+def test_cuts_of_few_images_and_of_images_with_both_labels():
+    few = split(np.arange(4), np.array([True, True, False, False]), 0, 0.1)  # one image of either label at least
+    assert (len(few.train), len(few.test)) == (2, 2)
+    both = split(np.repeat(np.arange(10), 2), np.tile([True, False], 10), 0, 0.2)
+    assert (len(both.train), len(both.test)) == (16, 4)
+    assert not {*(both.train // 2).tolist()} & {*(both.test // 2).tolist()}
+
+
+def test_four_images_of_either_label_are_enough():
+    given = one(list(range(8)), [["tie"], ["hat"]] * 4, ["male", "female"] * 4)
+    (run,) = attackers.attack_sets(*given, seeds=1).to_pylist()[0]
+    assert (run["n_train"], run["n_test"], run["note"]) == (6, 2, None)
+    assert attackers.judged(np.array([0.5]), np.array([True])) == (1.0, 0.5)  # predicted from 0.5 on
+
+
 def test_every_image_is_judged_sooner_or_later():
     images, positive = np.arange(40), np.arange(40) < 20
     times = np.zeros(40, int)

@@ -178,3 +178,9 @@ def test_hidden_counts_of_a_confusion_do_not_follow(build, data):
         if hidden and len(hidden) < len(part):
             assert len(hidden) >= 2
             assert sum(hidden) >= 10
+
+
+def test_rows_come_in_order(build):
+    """Also where there is no label: those come last."""
+    rows = run(annotate(build, simulated(3)), min_count=0)
+    assert list(rows) == sorted(rows, key=lambda row: [(part is None, part or "") for part in row])

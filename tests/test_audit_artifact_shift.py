@@ -95,3 +95,23 @@ def test_nothing_to_tell(session):
     assert run(session, **{**given, "edited": given["edited"].slice(0, 0)}) == {}
     rows = run(session, **{**given, "edited": given["edited"].slice(0, 3)}, min_count=0)
     assert (rows["auc", "male"]["note"], rows["auc", "male"]["value"]) == ("fewer than 4 images of edited", None)
+
+
+def test_edits_without_a_label_or_a_vector_do_not_count(session):
+    """Of one label only; the second of two cuts is known from the first."""
+    given = scene(0.5, labels=("male",))
+    given["groups"] = pa.table({"image_id": list(range(SOURCES)), "label": ["male"] * SOURCES})
+    more = {"image_id": [0, 1, 2], "label": [None, "male", "else"], "embedding": [[9.0] * 4, None, None]}
+    given["edited"] = pa.concat_tables([given["edited"], pa.table(more, schema=given["edited"].schema)])
+    one, two = (run(session, **given, seeds=seeds) for seeds in (1, 2))
+    assert set(two) == {(m, label) for m in ("auc", "accuracy") for label in ("all", "male")} | {
+        ("edited_share", "male")
+    }
+    assert (two["edited_share", "male"]["count"], two["edited_share", "male"]["n"]) == (SOURCES, 2 * SOURCES)
+    for key in set(two) - {("edited_share", "male")}:
+        row, first = two[key], one[key]["value"]
+        assert (row["n"], row["n_test"]) == (2 * SOURCES, 120)
+        variance = np.var([first, 2 * row["value"] - first], ddof=1)
+        half = 12.706204736174698 * np.sqrt(variance * (1 / 2 + 120 / 480))
+        wanted = (max(row["value"] - half, 0), min(row["value"] + half, 1))
+        assert (row["low"], row["high"]) == pytest.approx(wanted, rel=1e-9)

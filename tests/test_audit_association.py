@@ -164,6 +164,16 @@ def test_few_vectors_are_suppressed_where_labels_are_many(session):
     assert all(session.audit("association", **given_rows).to_arrow()["suppressed"].to_pylist())
 
 
+def test_casc_of_few_vectors_or_none_is_suppressed(session):
+    matrix, labels, others = example(5, 80, 3, ["a", "b", "c", "d"])
+    seen = (labels != "c") & ((labels != "a") | (np.cumsum(labels == "a") < 10))
+    given_rows = {"images": images(matrix).filter(pa.array(seen)), "categories": categories(others)}
+    found = session.audit("casc", **given_rows, groups=groups(labels)).to_arrow().to_pylist()
+    assert [(r["label"], r["suppressed"], r["value"] is None) for r in found[:4]] == [
+        ("a", True, True), ("b", False, False), ("c", True, True), ("d", False, False),
+    ]  # fmt: skip
+
+
 def test_no_spread_gives_no_value(session):
     labels = ["female", "male"] * 10
     given_rows = {"images": images([[1, 2]] * 20), "categories": categories([[0, 1]]), "groups": groups(labels)}

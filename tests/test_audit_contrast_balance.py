@@ -50,8 +50,12 @@ def pairs(rows, names):
 
 
 def run(session, rows, **options):
-    found = session.audit("contrast_balance", contrast=contrast(rows), **{"min_count": 1, **options})
-    return {(r["measure"], r["item"], r["label"]): r for r in found.to_arrow().to_pylist()}
+    found = (
+        session.audit("contrast_balance", contrast=contrast(rows), **{"min_count": 1, **options}).to_arrow().to_pylist()
+    )
+    by_key = {(r["measure"], r["item"], r["label"]): r for r in found}
+    assert len(by_key) == len(found)
+    return by_key
 
 
 def test_a_real_set_of_pairs_balances_exactly(coco):
@@ -112,7 +116,7 @@ CONCEPTS = pairs([(1, "cat"), (2, "cat"), (2, "dog"), (5, "bus"), (6, "hat")], [
 
 
 def test_by_hand(session):
-    found = run(session, by_hand(), concepts=CONCEPTS)
+    found = run(session, [*by_hand(), (70, 1, None)], concepts=CONCEPTS)  # an edit without a label does not count
     assert {item for measure, item, _ in found if measure == "attribute"} == {"bus", "hat"}
     got = {key: (r["count"], r["n"], r["difference"]) for key, r in found.items()}
     assert [got["attribute", "bus", label] for label in "abc"] == [(2, 4, 1), (1, 4, 1), (1, 4, 1)]
@@ -183,12 +187,15 @@ def test_colors_of_pictures(session):
     rows = [(2 * image + at, image, label) for image in range(3) for at, label in enumerate(GROUPS)]
     edits = contrast(rows).append_column("image", pa.array([picture(c) for _ in range(3) for c in ("red", "black")]))
     name = session.bind("edits", edits)
-    found = run(
-        session, rows, concepts=CONCEPTS, colors=f"(SELECT edit_id, color_grid(image) AS grid FROM {name})", min_count=3
-    )
+    given = {"concepts": CONCEPTS, "colors": f"(SELECT edit_id, color_grid(image) AS grid FROM {name})"}
+    found = run(session, rows, **given, min_count=3)
     assert [found["color", item, "female"]["value"] for item in ("red", "green", "blue")] == [1, 0, 0]
     assert [found["color", item, "male"]["value"] for item in ("red", "green", "blue")] == [0, 0, 0]
     assert found["color", "distance", "male"]["value"] == pytest.approx(0.5 * 14)
+    shown = found["color", "red", "female"]
+    assert [shown[c] for c in ("n", "low", "high", "base", "delta", "suppressed")] == [3, 1, 1, 0.5, 1, False]
+    few = run(session, rows, **given, min_count=4)["color", "red", "female"]
+    assert [few[c] for c in ("n", "value", "low", "high", "base", "delta", "suppressed")] == [None] * 6 + [True]
 
 
 @pytest.mark.parametrize("labels", [["male"] * 30, [None] * 30])

@@ -196,3 +196,17 @@ def test_no_small_count_follows_from_a_concepts_total(session, data):
     if shown and any(0 < counts[g] < 10 for g in members - {"unclear"}):
         assert sum(hidden) >= 10
         assert len(hidden) >= 2
+
+
+def test_pairs_that_never_meet_count_in_q_values(session):
+    """Four pairs are tested, of which cats with m have no image; concepts that stand there twice count once."""
+    images = [("f", {"cat"})] * 20 + [("f", {"dog"})] * 15 + [("m", {"dog"})] * 30 + [("m", set())] * 9
+    given = relations(images)
+    given["concepts"] = pa.concat_tables([given["concepts"]] * 2)
+    rows = session.audit("cooccurrence", **given, min_count=1).to_arrow().to_pylist()
+    assert [(r["label"], r["concept"], r["count"], r["n_concept"]) for r in rows] == [
+        ("f", "cat", 20, 20), ("f", "dog", 15, 45), ("m", "dog", 30, 45),
+    ]  # fmt: skip
+    cat, dog = (reference(images, "f", concept)["p"] for concept in ("cat", "dog"))  # of two labels the same for both
+    wanted = multipletests([cat, dog, dog, cat], method="fdr_bh")[1]
+    assert [r["q"] for r in rows] == pytest.approx(list(wanted[:3]), rel=1e-6)

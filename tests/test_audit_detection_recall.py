@@ -110,8 +110,10 @@ def test_a_better_score_goes_first_though_it_overlaps_less():
 
 def test_an_overlap_that_is_exactly_the_threshold_counts():
     truth = [(i, "person", 0, 0, 100, 100, False) for i in range(10)]
+    truth += [(0, "person", 5, 5, 0, 9, False), (0, "person", 5, 5, 9, 0, False)]  # boxes without an area do not count
     rows = run(table(truth, "is_crowd"), table([(i, "person", 0, 0, 100, 75, 0.9) for i in range(10)], "score"))
-    assert [rows["all", m]["count"] for m in ("recall_50", "recall_75", "recall_90")] == [10, 10, 0]
+    got = [(rows["all", m]["count"], rows["all", m]["n"]) for m in ("recall_50", "recall_75", "recall_90")]
+    assert got == [(10, 10), (10, 10), (0, 10)]
     assert rows["all", "mean_recall"]["value"] == pytest.approx(0.6)
 
 

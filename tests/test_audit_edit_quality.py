@@ -59,6 +59,8 @@ def test_by_hand(session):
     assert got["background_largest", None, "male", "all"] == (None, 3, 0.0)
     assert rows["background_largest", None, "male", "all"]["low"] is None
     assert not [key for key in got if key[0] == "recall"]
+    wholes_first = [(label, template) for label in ("all", "female", "male") for template in ("all", "swap", "turn")]
+    assert [key[2:] for key in got if key[0] == "accuracy"] == wholes_first
 
 
 def test_recall_among_a_pool(session):
@@ -124,3 +126,8 @@ def test_few_edits_are_hidden(session):
     hidden = rows["accuracy", None, "female", "all"]
     assert hidden["suppressed"]
     assert [hidden[c] for c in ("count", "n", "value", "low", "high")] == [None] * 5
+
+
+def test_nothing_is_said_of_what_no_edit_has(session):
+    edits = EDITS.set_column(5, "background", pa.nulls(5, pa.int64()))
+    assert {key[0] for key in run(session, edits)} == {"accuracy", "accepted"}

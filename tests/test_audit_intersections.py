@@ -39,6 +39,7 @@ def cross(session, counts, least=10):
 
 def test_counts_expectation_and_intervals(session):
     rows = {(r["label"], r["other"]): r for r in cross(session, [[30, 70], [120, 80], [0, 40]])}
+    assert list(rows) == [(f"r{i}", f"c{j}") for i in range(3) for j in range(2)]
     row = rows["r0", "c0"]
     assert (row["count"], row["n"], row["share"], row["suppressed"]) == (30, 340, 30 / 340, False)
     assert (row["low"], row["high"]) == pytest.approx(proportion_confint(30, 340, method="wilson"), rel=1e-12)
@@ -64,6 +65,12 @@ def test_the_cheapest_rectangle_is_taken(session):
     rows = cross(session, [[5, 70, 20], [120, 80, 900], [60, 50, 15]])
     hidden = {(r["label"], r["other"]) for r in rows if r["suppressed"]}
     assert hidden == {("r0", "c0"), ("r0", "c2"), ("r2", "c0"), ("r2", "c2")}
+
+
+def test_a_rectangle_with_nothing_across_is_not_taken(session):
+    """One less here would be one less than nothing across: the dearer rectangle over the last column is hidden."""
+    hidden = {(r["label"], r["other"]) for r in cross(session, [[5, 70, 200], [120, 0, 900]]) if r["suppressed"]}
+    assert hidden == {("r0", "c0"), ("r0", "c2"), ("r1", "c0"), ("r1", "c2")}
 
 
 def test_a_table_without_rectangles_is_hidden_whole(session):

@@ -50,6 +50,14 @@ def test_log_odds_and_interval(session):
     assert (row["count"], row["n"], row["rest_n"], row["rest_floor"]) == (40, 100, 200, False)
 
 
+def test_a_word_that_stands_there_twice_counts_once(session):
+    labels = ["f"] * 30 + ["m"] * 30
+    groups = pa.table({"image_id": list(range(60)), "label": labels})
+    words = pa.table({"image_id": [*range(20), *range(40)], "concept": ["dress"] * 60})  # of images 0 to 19 twice
+    rows = session.audit("keyword_profile", groups=groups, concepts=words).to_arrow().to_pylist()
+    assert [(r["label"], r["count"], r["n"]) for r in rows] == [("f", 30, 30), ("m", 10, 30)]
+
+
 def test_order_and_number(session):
     rows = run(session, images(COUNTS, SIZES))
     assert [(r["label"], r["place"], r["keyword"]) for r in rows if r["place"] == 1] == [

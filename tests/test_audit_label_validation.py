@@ -215,3 +215,13 @@ def test_units_may_be_persons(build):
     rows = lake.audit("label_validation", model=people, attribute="scene", unit="person").to_arrow().to_pylist()
     found = {r["metric"]: r for r in rows if r["annotator"] == "a1@s"}
     assert (found["agreement"]["count"], found["agreement"]["n"]) == (18, 30)
+
+
+def test_a_unit_with_two_labels_of_the_model_is_left_out(build):
+    lake = validated(build, ["in"] * 30 + ["out"] * 20, {"a1": dict.fromkeys((*range(12), 30, 31), "in")})
+    twice = "(SELECT image_id, value AS label FROM labels WHERE annotator = 'model' UNION ALL SELECT 0, 'out' UNION ALL SELECT 49, 'in')"
+    rows = lake.audit("label_validation", model=twice, attribute="scene", min_count=1).to_arrow().to_pylist()
+    found = {(r["metric"], r["annotator"], r["other_label"]): (r["count"], r["n"]) for r in rows}
+    assert found["covered", "a1@0a1b", None] == (48, 48)
+    assert found["agreement", "a1@0a1b", None] == (11, 13)
+    assert found["precision", "a1@0a1b", "in"] == (11, 11)

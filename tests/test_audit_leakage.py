@@ -129,3 +129,17 @@ def test_other_labels_and_unclear_ones(session):
     told = concepts(["male" if x == "young" else "female" for x in labels], 1.0, 7)
     rows = run(session, labels, data=told, label="old", against="young")
     assert (rows["accuracy", "data"]["value"], rows["accuracy", "data"]["n"]) == (100, 80)
+
+
+def test_shares_end_at_0_and_100_and_differences_do_not(session):
+    """Two cuts: 12.7 standard errors. An image with both labels does not count."""
+    told = {"data": concepts(LABELS[:120], 0.75, 8), "model": concepts(LABELS[:120], 0.9, 9)}
+    both = pa.table({"image_id": [0], "label": ["female"]})
+    labelled = pa.concat_tables([groups(LABELS[:120]), both])
+    rows = session.audit("leakage", groups=labelled, **told, seeds=2).to_arrow().to_pylist()
+    found = {(r["definition"], r["side"]): r for r in rows}
+    assert {r["n"] for r in rows} == {80}
+    assert found["accuracy", "model"]["high"] == 100
+    row = found["accuracy", "difference"]
+    assert row["high"] - row["value"] == pytest.approx(row["value"] - row["low"])
+    assert row["high"] > 100

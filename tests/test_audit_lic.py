@@ -89,6 +89,8 @@ def test_caption_numbers_that_few_images_have_are_left_out(session):
     assert [r["value"] for r in both.values()] == [r["value"] for r in alone.values()]
     many = run(session, human=pa.concat_tables([human, more]), generated=generated, min_count=9)
     assert many["lic_d"]["value"] != alone["lic_d"]["value"]
+    sizes = {metric: (r["n"], r["n_test"]) for metric, r in many.items()}
+    assert sizes == {"lic": (18, 4), "lic_d": (18, 4), "lic_m": (IMAGES, 80)}  # the smallest of what counts
 
 
 def test_words_that_no_generated_caption_has_are_unknown(session):
@@ -114,7 +116,7 @@ def test_small_groups_are_hidden(session):
     labels = ["male"] * 60 + ["female"] * 9
     given = {"human": captions(1.0, 1, labels=labels), "generated": captions(1.0, 2, each=1, labels=labels)}
     rows = run(session, labels, **given)
-    assert {(r["suppressed"], r["value"], r["n"]) for r in rows.values()} == {(True, None, None)}
+    assert {(r["suppressed"], r["value"], r["n"], r["seeds"]) for r in rows.values()} == {(True, None, None, 0)}
     rows = run(session, ["male"] * 69, **given, min_count=0)
     assert {(r["note"], r["value"]) for r in rows.values()} == {("only one label: male", None)}
 

@@ -80,11 +80,20 @@ def test_self_similarity_is_the_mean_over_pairs(audit):
         assert row["value"] == pytest.approx(pairs.mean(), abs=1e-9)
         assert row["n"] == len(own)
         spread = 2 * np.std(own @ own.mean(axis=0), ddof=1) / np.sqrt(len(own))
-        assert row["high"] - row["value"] == pytest.approx(1.959964 * spread, abs=1e-6)
+        for side in (row["high"] - row["value"], row["value"] - row["low"]):
+            assert side == pytest.approx(1.959964 * spread, abs=1e-6)
     assert [r["suppressed"] for r in audit("self_similarity", images=IMAGES, groups=GROUPS, min_count=61)] == [
         True,
         False,
     ]
+
+
+def test_self_similarity_of_few_vectors_is_suppressed(audit):
+    """A label of 60 images, of which nine have vectors."""
+    few = np.flatnonzero(LABELS == "female")[9:]
+    seen = IMAGES.filter(pa.array(~np.isin(IMAGES["image_id"].to_numpy(), few)))
+    rows = audit("self_similarity", images=seen, groups=GROUPS)
+    assert [(r["suppressed"], r["value"] is None) for r in rows] == [(True, True), (False, False)]
 
 
 def test_self_similarity_of_opposite_vectors(audit):
@@ -124,7 +133,8 @@ def test_so_b_it_hides_small_counts_and_their_entropy(audit):
 
 
 def test_so_b_it_takes_any_ranking(audit):
-    hits = pa.table({"query_id": [1] * 40, "item_id": np.arange(40), "rank": pa.array(np.arange(1, 41), pa.int32())})
+    ranks = pa.array([*range(1, 41)] * 2, pa.int32())
+    hits = pa.table({"query_id": [1] * 40 + [2] * 40, "item_id": [*range(40)] * 2, "rank": ranks})  # nobody asked for 2
     asked = pa.table({"query_id": [1], "category": ["word"]})
     rows = audit("so_b_it", images=IMAGES, words=GIVEN, groups=GROUPS, asked=asked, hits=hits, k=20, min_count=1)
     first = [label for label in LABELS[:40] if label != "unclear"][:20]

@@ -51,6 +51,7 @@ def run(session, labels, all_hits, clear_hits, relevant=(), **options):
     rows = session.audit("retrieval_bias_queries", **arguments, **options).to_arrow().to_pylist()
     found = {(r["query_id"], r["metric"], r["k"]): (r["value"], r["n"]) for r in rows}
     assert len(found) == len(rows)
+    assert list(found) == sorted(found)
     return found
 
 

@@ -108,3 +108,21 @@ def test_a_generated_column_as_vectors(empty_lake, build, row_function):
     given = "(SELECT image_id, direction AS embedding FROM captions)"
     found = empty_lake.audit("spurious_probe", vectors=given, seeds=2).to_arrow().to_pylist()
     assert [r["value"] for r in found if r["features"] == "vectors"] == [1.0, 1.0]
+
+
+def test_rows_are_those_of_their_features_and_their_metric(session):
+    """Texts tell nothing; vectors lie 2 apart: AUC = Phi(sqrt(2)), accuracy = Phi(1). The second of two cuts is known from the first."""
+    given = {"texts": texts(0.5, 3), "vectors": vectors(2.0, 4)}
+    unclear = pa.table({"image_id": [0, 2], "label": ["female", "male"]})  # two images with both labels do not count
+    given["groups"] = pa.concat_tables([groups(), unclear])
+    one, two = (run(session, **given, seeds=seeds) for seeds in (1, 2))
+    assert two["vectors", "auc"]["value"] == pytest.approx(norm.cdf(2**0.5), abs=0.03)
+    assert two["vectors", "accuracy"]["value"] == pytest.approx(norm.cdf(1.0), abs=0.03)
+    assert two["texts", "auc"]["value"] == pytest.approx(0.5, abs=0.15)
+    assert {(r["n"], r["n_test"]) for r in two.values()} == {(398, 80)}
+    for key, row in two.items():
+        first = one[key]["value"]
+        variance = np.var([first, 2 * row["value"] - first], ddof=1)
+        half = 12.706204736174698 * np.sqrt(variance * (1 / 2 + 80 / 318))
+        wanted = (max(row["value"] - half, 0), min(row["value"] + half, 1))
+        assert (row["low"], row["high"]) == pytest.approx(wanted, rel=1e-9)

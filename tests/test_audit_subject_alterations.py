@@ -118,3 +118,8 @@ def test_the_published_pairs_in_python(session, published):
     rows = run(session, published, fold="none", min_count=1)
     assert {(r["original"], r["counterfactual"]): r["count"] for r in rows} == wanted
     assert {r["n"] for r in rows} == {n}
+
+
+def test_words_of_three_letters_are_never_plurals(session):
+    rows = run(session, [("the ha", "the sky"), ("the has", "the sky")])
+    assert [(r["original"], r["count"]) for r in rows] == [("ha", 1), ("has", 1)]

@@ -119,14 +119,29 @@ def test_other_names_of_classes(weat):
     assert [one[c] for c in COLUMNS] == [two[c] for c in COLUMNS]
 
 
+def test_words_without_a_vector_do_not_count(weat):
+    given = words(**dict(zip("xyab", toy(4), strict=True)))
+    holes = pa.table({"class": list("xyab"), "embedding": pa.nulls(4, given["embedding"].type)})
+    one, two = weat(pa.concat_tables([given, holes])), weat(given)
+    assert [one[c] for c in COLUMNS] == [two[c] for c in COLUMNS]
+
+
 def test_ieat_is_the_same_test_of_images(lake, weat):
+    """Images with both labels, of targets or of attributes, and those without a vector do not count."""
     x, y, a, b = toy(12)
-    ids = np.arange(40)
+    ids = np.arange(44)
     labels = ["male"] * 12 + ["female"] * 12
-    both = pa.table({"image_id": [*range(24), 39, 39], "label": [*labels, "male", "female"]})
-    attributes = pa.table({"image_id": range(24, 40), "label": ["career"] * 8 + ["family"] * 8})
-    matrix = np.concatenate([x, y, a, b]).astype(np.float32)
-    images = pa.table({"image_id": ids, "embedding": pa.array(matrix.tolist(), pa.list_(pa.float32()))})
+    both = pa.table({"image_id": [*range(24), 39, 39, 41], "label": [*labels, "male", "female", "male"]})
+    attributes = pa.table(
+        {
+            "image_id": [*range(24, 40), 40, 40, 42],
+            "label": ["career"] * 8 + ["family"] * 8 + ["career", "family", "career"],
+        }
+    )
+    matrix = np.concatenate([x, y, a, b, x[:1]]).astype(np.float32)
+    images = pa.table(
+        {"image_id": ids, "embedding": pa.array([*matrix.tolist(), None, None, None], pa.list_(pa.float32()))}
+    )
     given = {"images": images, "attributes": attributes, "targets": both, "a": "career", "b": "family"}
     one = lake.audit("ieat", min_count=8, **given).to_arrow().to_pylist()[0]
     two = weat(words(x=x, y=y, a=a, b=b))
@@ -142,6 +157,8 @@ def test_sets_that_make_no_sense():
 
     same = run([[1.0, 1.0]] * 2, [[2.0, 2.0]] * 2)
     assert (same["effect"], same["p"]) == (None, 1.0)
+    drawn = run([[1.0, 1.0]] * 10, [[2.0, 2.0]] * 10, permutations=50)  # equal differences count among draws, too
+    assert (drawn["p"], drawn["exact"]) == (1.0, False)
     assert run(None, [[1.0, 1.0]]) is None
     for x, more, code in (
         ([], {}, "E3701"),

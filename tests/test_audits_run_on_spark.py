@@ -27,7 +27,7 @@ WORDS = "man woman boy girl he she dog cat table tree red blue ball park car bab
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.shuffle.partitions": "1",
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     # tiny tables: compiling and re-planning stages costs more than running them
@@ -37,6 +37,8 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
 }
 RANKINGS = "hits := hits_given, labelled_hits := hits_given, item_groups := item_groups_given"
+SEEN = "(SELECT item_id AS image_id, label FROM item_groups_given)"
+ODD = "(SELECT item_id AS image_id, CASE WHEN item_id % 7 < 3 THEN 'x' ELSE 'y' END AS label FROM item_groups_given)"
 EDITS = "(SELECT caption_id AS edit_id, image_id, CASE WHEN caption_id % 2 = 0 THEN 'a' ELSE 'b' END AS label FROM captions)"
 ATTRIBUTES = "(SELECT image_id, attribute AS category, value AS attribute FROM labels)"
 SETS = ", ".join(
@@ -78,6 +80,7 @@ CALLS = {
         "(SELECT image_id, CASE WHEN caption_id < 30 THEN 1 ELSE caption_id % 3 + 2 END AS cluster FROM captions), min_count := 12",
     ],
     "compare_demographics": ["image_labels('colour'), image_labels('scene')"],
+    "compare_intersections": [f"{SEEN}, (SELECT * FROM {SEEN} AS g WHERE image_id % 5 > 0), {ODD}, {ODD}"],
     "bias_transfer": [
         "concept_ratio(min_count := 20), (SELECT concept AS category, value * value AS value FROM "
         "concept_ratio(min_count := 10)), show := 'all', degree := 3",
@@ -93,6 +96,11 @@ CALLS = {
         "image_labels('colour'), label_concepts('scene')",
     ],
     "demographics": ["", "person_units('colour', annotator := 'A')"],
+    "directional_amplification": [
+        "(SELECT image_id, category AS concept FROM detections WHERE detection_id % 5 > 0), (SELECT item_id AS image_id, "
+        "CASE WHEN item_id % 7 = 0 THEN 'male' ELSE label END AS label FROM item_groups_given), "
+        f"groups := {SEEN}, show := 'all', sets := 'subsets', min_count := 5"
+    ],
     "edit_quality": [
         f"(SELECT *, CASE WHEN edit_id % 3 = 0 THEN 'x' ELSE 'y' END AS template, edit_id % 5 < 3 AS accepted, "
         f"CASE WHEN edit_id % 7 < 4 THEN 'a' ELSE 'b' END AS predicted, edit_id % 50 AS background FROM {EDITS} AS e), "

@@ -62,6 +62,9 @@ def test_pairs_are_images_with_a_caption_each(empty_lake, build, tmp_path):
         (7, "original", "A man rides."), (7, "counterfactual", "A woman rides."),
         (7, "original", "Two cats"), (7, "counterfactual", "Two dogs"),
     ]  # fmt: skip
+    half = build.captions(caption_id=[2], image_id=[8], text=["half a pair"], origin=["human"])
+    lake.ingest({"images": build.images(image_id=[8], key=["8_0/original"]), "captions": half})
+    assert {pair for pair, *_ in lake.sql(PAIRS).fetchall()} == {"7_0", "7_2", "own"}
     again = lake.ingest(source, "counterfactuals", split="test")
     assert {name: (t.written, t.updated) for name, t in again.by_table.items()} == {
         "images": (0, 0),

@@ -173,6 +173,7 @@ def test_deltas_of_crime_words(pair):
         z = np.log((1 + a["delta"]) / (1 + b["delta"])) / np.hypot(*errors)
         close([row["statistic"], row["p"]], [z, 2 * stats.norm.sf(abs(z))])
     assert {label for item, label in rows if item == "any"} == {"amber", "teal"}
+    assert list(rows) == sorted(rows)
 
 
 def test_intersections(pair, empty_lake, build):

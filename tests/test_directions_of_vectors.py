@@ -132,3 +132,14 @@ def test_columns_of_a_lake(empty_lake, four):
     direct = clip_direction(*(fixed(m.tolist(), 24) for m in four)).values.to_pylist()
     assert made == {i: None if i == 5 else direct[i] for i in range(300)} == asked
     assert function("clip_direction").signature == "clip_direction(image_a, image_b, text_a, text_b)"
+
+
+def test_small_changes_count_and_no_cosine_is_above_one():
+    """Steps of 1e-5 in the same direction; rounding alone would give more than 1 for some."""
+    kind = pa.list_(pa.float32())
+    zeros = pa.array([[0.0] * 7] * 500, kind)
+    steps = (np.random.default_rng(5).normal(size=(500, 7)) * 1e-5).astype(np.float32)
+    found = clip_direction(zeros, pa.array(steps.tolist(), kind), zeros, pa.array((3 * steps).tolist(), kind))
+    values = found.values.to_numpy()
+    assert values.min() > 1 - 1e-6
+    assert values.max() <= 1

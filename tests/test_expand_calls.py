@@ -215,6 +215,7 @@ def test_expressions_of_the_user_reach_table_functions(lake):
         ("sizes(least := 1 + 1)", "E3115"),
         ("sizes(least := (SELECT 1))", "E3115"),
         ("sizes(word := -'x')", "E3115"),
+        ("sizes(word := lists.crime_words)", "E3115"),
         ("of()", "E3116"),
     ],
 )

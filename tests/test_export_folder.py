@@ -118,8 +118,7 @@ def test_keys_that_lead_out_of_the_folder_are_refused(lake, tmp_path, to):
     with pytest.raises(RequestError) as told:
         lake.export(sql, tmp_path / "out", to, key=None if to != "coco" else "edit_id")
     assert told.value.code == "E3673"
-    assert {p.name for p in tmp_path.iterdir()} == {"out"}
-    assert not [p for p in everything(tmp_path / "out") if not p.startswith(".partial/")]
+    assert not list(tmp_path.iterdir())
 
 
 def test_splits_that_lead_out_are_refused_too(lake, tmp_path):
@@ -134,6 +133,25 @@ def test_names_are_there_once(lake, tmp_path, to, keys):
     with pytest.raises(RequestError, match="two rows are named") as told:
         lake.export(sql, tmp_path / "out", to)
     assert told.value.code == "E3674"
+
+
+def test_an_export_that_fails_leaves_nothing(lake, tmp_path):
+    """Neither shards that were whole already nor what was begun; a folder that was there stays, and takes another export."""
+    out = tmp_path / "out"
+    out.mkdir()
+    sql = "SELECT image, CASE image_id WHEN 750 THEN '1' ELSE CAST(image_id AS VARCHAR) END AS key FROM images"
+    seen = []
+    with pytest.raises(RequestError, match="two rows are named"):
+        lake.export(
+            sql,
+            out,
+            "webdataset",
+            shard_size=100,
+            progress=lambda _: seen.append(sorted(p.name for p in out.iterdir())),
+        )
+    assert "shard-00000.tar" in seen[-1]
+    assert not list(out.iterdir())
+    assert lake.export("images", out, "webdataset").rows == 750
 
 
 def test_a_second_export_to_the_same_folder_waits_for_nobody(lake, tmp_path):

@@ -141,6 +141,14 @@ def test_an_empty_folder_says_what_it_holds(folder):
         expand(str(folder), suffixes=(".tar",))
 
 
+def test_a_folder_of_folders_is_not_called_empty(folder, tmp_path_factory):
+    root = tmp_path_factory.mktemp("root")
+    for name in ("val", "train"):
+        (root / name).mkdir()
+    with pytest.raises(NotFoundError, match=r"no \*\.tar in the folder .*; it holds train/, val/"):
+        expand(str(root), suffixes=(".tar",))
+
+
 def test_a_file_that_vanishes_or_grows_is_told(tmp_path):
     path = tmp_path / "x.json"
     path.write_bytes(b"12345")

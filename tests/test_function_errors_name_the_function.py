@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pytest
 
@@ -11,11 +13,13 @@ from counterbalance.engine.errors import CounterbalanceError, SourceError, SqlEr
 
 @pytest.fixture
 def raising(monkeypatch):
-    """Make ``broken(text)`` raise something."""
+    """Make ``broken(text)`` raise something, or return it."""
 
-    def make(error):
+    def make(error, result=None):
         def broken(text):
             del text
+            if error is None:
+                return result
             raise error
 
         function = registry.Function("broken", broken, (registry.Parameter("text", pa.string()),), pa.string(), "1")
@@ -54,6 +58,20 @@ def test_the_place_and_the_cause(lake, raising):
     told = fails(lake)
     assert (told.line, told.column) == (2, 3)
     assert told.__cause__.__cause__ is cause
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (["one"], r"broken\(\) failed: ValueError: 1 values for \d+ rows"),
+        (pa.array([b"\xff"]), r"broken\(\) failed: ArrowInvalid: .*UTF8.*"),
+    ],
+)
+def test_a_result_that_does_not_fit(lake, raising, result, message):
+    raising(None, result)
+    told = fails(lake)
+    assert told.code == "E3132"
+    assert re.fullmatch(message, told.message)
 
 
 def test_errors_of_ours_keep_class_code_and_hint(lake, raising):

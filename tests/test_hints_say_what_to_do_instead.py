@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from counterbalance.__main__ import main
@@ -82,6 +83,31 @@ def test_other_names_get_no_hint_on_quotes(lake, text):
 def test_a_quote_that_does_not_end(lake, text, message, line, column):
     error = fails(lake, text)
     assert (error.message, error.code, error.line, error.column) == (message, "E3102", line, column)
+
+
+def test_an_unknown_function(lake):
+    near, unknown = fails(lake, "SELECT uper(key) FROM images"), fails(lake, "SELECT my_own(key) FROM images")
+    assert (near.message, near.code) == ("no function 'uper'; did you mean 'upper'?", "E3104")
+    assert unknown.message == "no function 'my_own'"
+    assert "--udfs FILE" in unknown.hint
+
+
+def test_bytes_are_for_functions(empty_lake, build):
+    stored = build.images(image_id=[1], key=["a"]).append_column("image", pa.array([b"abc"], pa.binary()))
+    empty_lake.ingest({"images": stored})
+    error = fails(empty_lake, "SELECT count(image) FROM images")
+    assert "octet_length(image)" in error.hint
+    assert empty_lake.sql("SELECT octet_length(image) FROM images").fetchall() == [(3,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"), [("SELECT ?", "write $name"), ("SELECT $word", "-p word=… or sql(…, word=…); given: wrd")]
+)
+def test_a_parameter_without_a_value(lake, text, hint):
+    with pytest.raises(SqlError) as caught:
+        lake.sql(text, wrd=1).fetchall()
+    assert caught.value.code == "E3119"
+    assert hint in caught.value.hint
 
 
 def test_threads_are_an_option(disk_lake, build, capsys):

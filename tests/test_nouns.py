@@ -77,6 +77,22 @@ def test_textblob():
     assert [(n["position"], n["tag"]) for n in found[2]] == direct == [(1, "NNS"), (7, "NNS")]
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("A man rides a horse", "man horse"),
+        ("he rides two horses", "horses"),
+        ("the rides at a fair", "rides"),
+        ("a boy swings his bat", "boy bat"),
+        ("two bears near the tracks and a stop sign", "bears tracks stop sign"),
+        ("A man tries to surf the waves", "man waves"),
+    ],
+)
+def test_verbs_are_told_from_nouns_by_their_neighbours(text, wanted):
+    pytest.importorskip("textblob")
+    assert [n["word"] for n in nouns([text])[0]] == wanted.split()
+
+
 def test_nltk_with_its_data(tmp_path, monkeypatch):
     perceptron = pytest.importorskip("nltk.tag.perceptron")
     import nltk

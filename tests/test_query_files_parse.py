@@ -199,9 +199,10 @@ OWN = {
 
 @pytest.mark.parametrize(("name", "query"), SHIPPED)
 def test_a_shipped_file_runs_on_a_small_lake_and_on_an_empty_one(name, query, lake, empty_lake, build):
-    missing = [p.name for p in query.parameters if p.default is None]
-    given = REQUIRED | OWN.get(name, {})
-    call = f"{name}({', '.join(f'{p} := {given[p]}' for p in missing)})"
+    own = OWN.get(name, {})
+    named = [p.name for p in query.parameters if p.default is None or p.name in own]
+    given = REQUIRED | own
+    call = f"{name}({', '.join(f'{p} := {given[p]}' for p in named)})"
     result = lake.sql(f"SELECT * FROM {call}")
     assert result.to_arrow().schema == result.schema
     nothing = cb.connect(f"{lake.uri}-nothing")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from counterbalance.engine.errors import SqlError
+from counterbalance.engine.errors import NotFoundError, SqlError
 from counterbalance.engine.sql import queries
 
 
@@ -37,6 +37,16 @@ def test_a_column_that_is_not_there(lake, call, start):
     error = fails(lambda: lake.sql(f"SELECT * FROM {call}"))
     assert error.code == "E3131"
     assert error.message.startswith(start)
+
+
+def test_a_file_that_is_not_there(lake, tmp_path):
+    missing = str(tmp_path / "words.csv")
+    with lake.session() as session, pytest.raises(NotFoundError) as caught:
+        session.audit("demographics", groups=missing)
+    assert caught.value.message == f"'groups' is no relation: there is no file {missing}"
+    assert caught.value.hint == (
+        "a table, a view, a call, (SELECT …), or a word list that is there (.txt, .csv, .tsv, .jsonl, .parquet)"
+    )
 
 
 def test_the_hint_says_the_shape_and_what_was_given(lake):

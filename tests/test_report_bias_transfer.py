@@ -55,6 +55,16 @@ def test_the_page_has_it_where_the_lake_has(lake, build):
     assert "bias_transfer(dataset_bias, model_bias, show := &#39;all&#39;)" in page
 
 
+def test_relations_can_be_named(lake, build):
+    declared(lake, build)
+    model = "(SELECT concept AS category, -value AS value FROM dataset_bias)"
+    with lake.session() as session:
+        (section,) = transfer.sections(session, "dataset_bias", model)
+        assert section.figures[0].notes[0].startswith("Pearson's rho = \u22121.00")
+        (section,) = transfer.sections(session, "dataset_bias", "no_such_bias")
+    assert "no_such_bias" in section.figures[0].gap
+
+
 def test_few_categories_leave_a_reason(lake):
     lake.sql(TABLE.format("dataset_bias", "concept", "concept", "1.0"))
     lake.sql(TABLE.format("model_bias", "category", "category", "caption_id"))

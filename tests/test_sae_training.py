@@ -233,11 +233,11 @@ def test_what_a_killed_training_had_finished_is_taken_up(lake, tmp_path):
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == {p.name: p.read_bytes() for p in whole.iterdir()}
 
 
-def test_every_row_is_learned_from_once_an_epoch(lake, truth, monkeypatch):
+def test_every_row_is_learned_from_once_an_epoch(lake, truth, monkeypatch, tmp_path):
     monkeypatch.setattr(sae_vectors, "BLOCK", 100)
     monkeypatch.setattr(sae_vectors, "POOL", 4)
     with lake.session() as session:
-        given = sae_vectors.read(session, lake.location, "captions", "embedding")
+        given = sae_vectors.read(session, lake.location, "captions", "embedding", tmp_path)
     wanted = Counter(tuple(np.float32(v)) for i, v in enumerate(truth[1]) if v is not None and i % 20 != 19)
     assert given.learned == wanted.total()
     whole = given.learned // 57
@@ -253,6 +253,19 @@ def test_every_row_is_learned_from_once_an_epoch(lake, truth, monkeypatch):
     assert given.variance == pytest.approx(((vectors - vectors.mean(0)) ** 2).sum(1).mean(), rel=1e-6)
 
 
+def test_a_query_is_as_good_as_a_table(lake, tmp_path):
+    query = "(SELECT embedding AS v FROM captions ORDER BY caption_id)"
+    train_sae(lake, vectors="captions", output=tmp_path / "table", **SMALL)
+    report = train_sae(lake, vectors=query, column="v", output=tmp_path / "query", **SMALL)
+    assert report["trained"].to_pylist() == [True]
+    (wanted,), (found,) = (weights(tmp_path / n).values() for n in ("table", "query"))
+    assert all(np.array_equal(wanted[n], found[n]) for n in wanted)
+    again = train_sae(lake, vectors=query, column="v", output=tmp_path / "table", **SMALL)
+    assert again["trained"].to_pylist() == [False]
+    half = "(SELECT embedding FROM captions WHERE caption_id % 2 = 1)"
+    assert train_sae(lake, vectors=half, output=tmp_path / "half", **SMALL)["vectors"].to_pylist() == [720]
+
+
 @pytest.mark.parametrize(
     ("given", "code"),
     [
@@ -265,7 +278,9 @@ def test_every_row_is_learned_from_once_an_epoch(lake, truth, monkeypatch):
         ({"expansion": [1 << 17]}, "E3711"),
         ({"steps": 0}, "E3711"),
         ({"vectors": "nothing"}, "E1311"),
-        ({"vectors": "(SELECT * FROM captions)"}, "E1311"),
+        ({"vectors": "(SELECT text AS embedding FROM captions)"}, "E3713"),
+        ({"vectors": "(SELECT text FROM captions)"}, "E1311"),
+        ({"vectors": "(SELECT embedding FROM captions WHERE caption_id < 50)"}, "E3714"),
         ({"column": "embeding"}, "E1311"),
         ({"column": "text"}, "E3713"),
         ({"vectors": "few"}, "E3714"),

@@ -304,3 +304,46 @@ def test_sparse_rows(empty_lake, build):
 
 def test_the_functions_are_known():
     assert {"cluster_topics", "name_features", "sae_features"} <= set(cb.functions())
+
+
+def test_five_autoencoders_by_hand(empty_lake, build):
+    """Feature 0 of each is active for label a alone and stands for t, only in the first one at the second threshold as well."""
+    empty_lake.ingest({"images": build.images(image_id=list(range(61)), key=[str(i) for i in range(61)])})
+    rows, score = [], {("a", "t"): [], ("b", "t"): [], ("a", "u"): [], ("b", "u"): []}
+    for sae in range(5):
+        active = {"t": (12 + sae, 0), "u": (3 * sae, 20 - sae)}  # of a and of b
+        for feature, counts in enumerate(active.values()):
+            ids = [*range(counts[0]), *range(30, 30 + counts[1])]
+            rows += [{"item_id": i, "image_id": i, "sae": sae, "feature": sae * STRIDE + feature} for i in ids]
+        total = sum(map(sum, active.values()))
+        weight = {t: [sum(n) / total * (c + 1) / (sum(n) + 2) for c in n] for t, n in active.items()}
+        for at, label in enumerate("ab"):
+            own = sum(w[at] for w in weight.values())
+            for topic, w in weight.items():
+                steps = 2 if topic == "u" or sae == 0 else 1
+                score[label, topic].append(steps / 2 * math.log(w[at] / own / sum(w)))
+    given = {
+        "features": pa.Table.from_pylist(rows),
+        "clusters": pa.table({"step": [1, 1, 2, 2], "cluster": list("tutu"), "topic": list("tutu")}),
+        "shares": pa.Table.from_pylist(
+            [
+                {"step": step, "sae": sae, "feature": sae * STRIDE + f, "cluster": cluster, "share": 1.0}
+                for step in (1, 2) for sae in range(5) for f, cluster in enumerate("tu")
+                if step == 1 or cluster == "u" or sae == 0
+            ]
+        ),
+        "groups": pa.table({"image_id": [*range(61), 60], "label": ["a"] * 30 + ["b"] * 31 + ["a"]}),
+    }  # fmt: skip
+    found = empty_lake.audit("topic_pmi", **given, min_count=0).to_arrow().to_pylist()
+    assert [(r["label"], r["rank"], r["topic"]) for r in found] == [
+        ("a", 1, "t"),
+        ("a", 2, "u"),
+        ("b", 1, "u"),
+        ("b", 2, "t"),
+    ]
+    for row in found:
+        values = score[row["label"], row["topic"]]
+        assert row["score"] == pytest.approx(np.mean(values), abs=1e-9)
+        half = scipy.stats.t.ppf(0.975, 4) * np.std(values, ddof=1) / math.sqrt(5)
+        assert (row["high"] - row["score"], row["score"] - row["low"]) == pytest.approx((half, half), rel=1e-3)
+        assert (row["thresholds"], row["saes"], row["n_label"], row["n"], row["n_suppressed"]) == (2, 5, 31, 61, 0)

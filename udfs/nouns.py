@@ -32,7 +32,7 @@ NOUN: Final = pa.struct(
         Parameter("text", pa.string()),
         Parameter("tagger", pa.string(), taggers.DEFAULT, constant=True),
     ],
-    version="1",
+    version="2",
     batch_size=8192,
     weights=taggers.digest,
 )
@@ -40,7 +40,7 @@ class nouns:  # noqa: N801 - its name in SQL
     """The common nouns of a text (tags NN and NNS), by a part-of-speech tagger that works offline.
 
     Args:
-        tagger: ``'textblob'`` (rules, with their lexicon in the package), ``'nltk'`` (the averaged perceptron, where its data
+        tagger: ``'textblob'`` (rules, with their lexicon in the package, and a few of our own), ``'nltk'`` (the averaged perceptron, where its data
             are) or ``'spacy:NAME'`` (an installed pipeline or the folder of one); part of the column's fingerprint.
 
     Call with:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.wholefiles import write as write_file
-from counterbalance.report import clusters, judgement, overview, pictures, transfer
+from counterbalance.report import clusters, judgement, overview, pictures, topics, transfer
 from counterbalance.report.make import Kitchen
 from counterbalance.report.svg import plain
 
@@ -23,13 +23,22 @@ _PICTURES: Final = 12
 _FINDINGS: Final = 8
 
 
-def write(lake: Lake, path: str | os.PathLike[str], *, blur: bool = False) -> Path:
+def write(
+    lake: Lake,
+    path: str | os.PathLike[str],
+    *,
+    blur: bool = False,
+    dataset_bias: str = transfer.DATA,
+    model_bias: str = transfer.MODEL,
+) -> Path:
     """Write the report of a lake as one HTML page that needs nothing else.
 
     Args:
         lake: The lake.
         path: The file to write; it is replaced in one step.
-        blur: Blur the heads of people in the sample pictures.
+        blur: Blur the heads of people in pictures.
+        dataset_bias: Relation (concept, value) for the chapter on bias transfer: a table, a view, a call or ``(SELECT …)``.
+        model_bias: Relation (category, value) for it.
 
     Returns:
         The path.
@@ -37,17 +46,19 @@ def write(lake: Lake, path: str | os.PathLike[str], *, blur: bool = False) -> Pa
     Raises:
         NotFoundError: There is no such lake.
     """
-    return write_file(Path(path), render(lake, blur=blur))
+    return write_file(Path(path), render(lake, blur=blur, dataset_bias=dataset_bias, model_bias=model_bias))
 
 
-def render(lake: Lake, *, blur: bool = False) -> str:
+def render(
+    lake: Lake, *, blur: bool = False, dataset_bias: str = transfer.DATA, model_bias: str = transfer.MODEL
+) -> str:
     """The report as HTML text; see ``write``."""
     with lake.session() as session:
-        page: str = _template().render(**_contents(lake, session, blur=blur))
+        page: str = _template().render(**_contents(lake, session, (dataset_bias, model_bias), blur=blur))
     return plain(page)
 
 
-def _contents(lake: Lake, session: Session, *, blur: bool) -> dict[str, Any]:
+def _contents(lake: Lake, session: Session, biases: tuple[str, str], *, blur: bool) -> dict[str, Any]:
     kitchen = Kitchen(session)
     tables = overview.tables(session)
     shown, notes = pictures.sample(lake, session, _PICTURES, blur=blur)
@@ -55,7 +66,8 @@ def _contents(lake: Lake, session: Session, *, blur: bool) -> dict[str, Any]:
         overview.section(kitchen),
         *judgement.sections(kitchen),
         *clusters.sections(kitchen),
-        *transfer.sections(session),
+        *topics.sections(kitchen, lake, blur=blur),
+        *transfer.sections(session, *biases),
     ]
     return {
         "lake": lake.uri.rstrip("/").rpartition("/")[2] or lake.uri,

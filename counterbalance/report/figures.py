@@ -13,11 +13,21 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from counterbalance.report.pictures import Picture
+
 _HIDDEN: Final = "params"
 _CELL_MAX: Final = 120
 MINUS: Final = "\N{MINUS SIGN}"
 DASH: Final = "\N{EN DASH}"
 """Stands for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """A row of small pictures under a headline."""
+
+    title: str
+    pictures: Sequence[Picture]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +49,7 @@ class Figure:
         notes: What else must be said: cells left out, rows cut off.
         gap: Why there is nothing to see.
         finding: The clearest difference in it, in words; empty when there is none.
+        strips: Pictures behind its rows.
     """
 
     name: str
@@ -55,6 +66,7 @@ class Figure:
     notes: Sequence[str] = ()
     gap: str = ""
     finding: str = ""
+    strips: Sequence[Strip] = ()
 
 
 @dataclass(frozen=True, slots=True)

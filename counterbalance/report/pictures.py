@@ -25,12 +25,18 @@ QUALITY: Final = 70
 _BUDGET: Final = 300_000
 """Bytes of pictures after which no further one is taken: the page stays small enough to send."""
 _SAFE: Final = "('unlikely', 'safe', 'false', 'no', '0')"
-SAMPLE_SQL: Final = f"""\
+_SHOWN: Final = f"""\
 SELECT i.image_id, i.width, i.height,
   (SELECT c.text FROM captions AS c WHERE c.image_id = i.image_id ORDER BY c.caption_id LIMIT 1) AS caption
 FROM images AS i
 WHERE (i.nsfw IS NULL OR lower(i.nsfw) IN {_SAFE})
-  AND i.sha256 IS NOT NULL
+  AND i.sha256 IS NOT NULL"""
+BLURRED: Final = (
+    "Blurred: the upper part of every person's box, and whole pictures for which the lake has no boxes. "
+    "A person without a box can still be seen."
+)
+SAMPLE_SQL: Final = f"""\
+{_SHOWN}
 ORDER BY md5(CAST(i.image_id AS VARCHAR)), i.image_id
 LIMIT $most"""
 """Pictures chosen by a hash of their id: the same ones every time, and no pick of ours."""
@@ -93,25 +99,51 @@ def sample(lake: Lake, session: Session, most: int = 12, *, blur: bool = False) 
     rows = session.sql(SAMPLE_SQL, most=most).to_arrow().to_pylist()
     if not rows:
         return [], ["This lake stores no pictures; ingest with --store-images to see some here."]
-    stored = stored_bytes(lake, session, [r["image_id"] for r in rows])
-    boxes = boxes_of(session, [r["image_id"] for r in rows])
-    found, broken = [], 0
+    found, broken = _made(lake, session, rows, THUMB, blur=blur)
+    notes = [f"{broken} pictures could not be decoded and are left out."] if broken else []
+    return list(found.values()), [*notes, BLURRED] if blur else notes
+
+
+def of_images(
+    lake: Lake, session: Session, ids: Sequence[int], *, side: int = THUMB, blur: bool = False
+) -> dict[int, Picture]:
+    """Thumbnails of images by id, as many of the first as the page has room for.
+
+    Args:
+        lake: The lake.
+        session: Whose pinned versions are read.
+        ids: Which; those that are not stored, not safe or not to be decoded are left out.
+        side: Longer side in pixels.
+        blur: As in ``sample``.
+    """
+    if not ids:
+        return {}
+    place = {image: number for number, image in reversed(list(enumerate(ids)))}
+    rows = session.sql(f"{_SHOWN}\n  AND i.image_id IN ({', '.join(map(str, place))})").to_arrow().to_pylist()
+    return _made(lake, session, sorted(rows, key=lambda r: place[r["image_id"]]), side, blur=blur)[0]
+
+
+def _made(
+    lake: Lake, session: Session, rows: Sequence[Mapping[str, Any]], side: int, *, blur: bool
+) -> tuple[dict[int, Picture], int]:
+    """Thumbnails by id in the order of the rows, until there are enough bytes of them; and how many could not be decoded."""
+    ids = [r["image_id"] for r in rows]
+    if not ids:
+        return {}, 0
+    stored, boxes = stored_bytes(lake, session, ids), boxes_of(session, ids)
+    found: dict[int, Picture] = {}
+    broken = size = 0
     for row in rows:
-        frames = frames_of(boxes.get(row["image_id"], []), row["width"], row["height"])
         picture = _decoded(stored.get(row["image_id"]))
         if picture is None:
             broken += 1
             continue
-        found.append(_thumbnail(row, picture, frames, blur=blur))
-        if sum(len(p.uri) for p in found) > _BUDGET:
+        frames = frames_of(boxes.get(row["image_id"], []), row["width"], row["height"])
+        made = found[row["image_id"]] = _thumbnail(row, picture, frames, side, blur=blur)
+        size += len(made.uri)
+        if size > _BUDGET:
             break
-    notes = [f"{broken} pictures could not be decoded and are left out."] if broken else []
-    if blur:
-        notes.append(
-            "Blurred: the upper part of every person's box, and whole pictures for which the lake has no boxes. "
-            "A person without a box can still be seen."
-        )
-    return found, notes
+    return found, broken
 
 
 def stored_bytes(lake: Lake, session: Session, ids: Sequence[int]) -> Mapping[int, bytes | None]:
@@ -176,8 +208,8 @@ def _decoded(data: bytes | None) -> Image | None:
         return None
 
 
-def _thumbnail(row: Mapping[str, Any], picture: Image, frames: Sequence[Frame], *, blur: bool) -> Picture:
-    picture.thumbnail((THUMB, THUMB))
+def _thumbnail(row: Mapping[str, Any], picture: Image, frames: Sequence[Frame], side: int, *, blur: bool) -> Picture:
+    picture.thumbnail((side, side))
     picture.info.clear()  # comments, places and colour profiles stay behind
     if blur:
         people = [f.head() for f in frames if f.category == "person"]

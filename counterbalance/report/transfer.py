@@ -26,15 +26,15 @@ _NAMED: Final = 8
 
 
 def sections(session: Session, data: str = DATA, model: str = MODEL) -> list[Section]:
-    """The chapter of a lake that holds both tables; none else.
+    """The chapter; none where nobody named relations, and the lake has no tables or views of these names.
 
     Args:
         session: The session.
-        data: Table or view of the bias of the data.
-        model: Table or view of the bias of a model.
+        data: Relation of the bias of the data.
+        model: Relation of the bias of a model.
     """
     held = {name for (name,) in session.sql("SELECT name FROM meta.tables").fetchall()}
-    if not {data, model} <= held:
+    if (data, model) == (DATA, MODEL) and not {data, model} <= held:
         return []
     says = "Whether a model leans where its data leans: correlation over categories, not cause."
     return [Section("transfer", "From data to model", says, [figure(session, data, model)])]
@@ -119,7 +119,8 @@ def scatter(points: Sequence[Row], *, name: str, width: int) -> str:
         f'<circle cx="{x(p["data"]):.1f}" cy="{y(p["model"]):.1f}" r="3.5"><title>{escape(plain(p["category"]))}</title></circle>'
         for p in points
     )
-    named = sorted(points, key=lambda p: (-abs(p["value"]), p["category"]))[:_NAMED]
+    far = sorted(points, key=lambda p: (-abs(p["value"]), p["category"]))
+    named = list({(p["data"], p["model"]): p for p in reversed(far)}.values())[::-1][:_NAMED]  # one name a place
     names = "".join(
         f'<text x="{x(p["data"]) + (-6 if _is_right(x(p["data"]), width) else 6):.1f}" y="{y(p["model"]) + 4:.1f}" '
         f'text-anchor="{"end" if _is_right(x(p["data"]), width) else "start"}">{escape(plain(p["category"])[:24])}</text>'

@@ -12,15 +12,15 @@ from counterbalance.engine.errors import CounterbalanceError, RequestError
 from counterbalance.engine.functions import Parameter, Partial, udf
 from counterbalance.udfs import proposals
 from counterbalance.udfs.models import weights
+from counterbalance.udfs.models.ahead import Ahead
 from counterbalance.udfs.models.meter import Meter
-from counterbalance.udfs.models.running import inference, of_each
+from counterbalance.udfs.models.running import inference, of_batches
 from counterbalance.udfs.models.shared import loading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
-    from PIL.Image import Image
 
     from counterbalance.udfs.proposals import Category
 
@@ -36,6 +36,8 @@ FOUND: Final = pa.list_(
 )
 _PAIRS: Final = {"cpu": 32, "cuda": 512}
 """Pairs of a picture and a text that go through the model at once."""
+_AT_ONCE: Final = {"cpu": 4, "cuda": 32}
+"""Pictures that are encoded at once."""
 
 
 def fingerprint(attributes: str, model: str, **_: Any) -> str:
@@ -94,28 +96,30 @@ class Matching:
         ).to(device)
         self._meter = Meter("image_attributes", device)
 
-    def scores(self, picture: Image) -> NDArray[np.float32]:
-        """Log-odds that each text goes with a picture, float32 (texts,); the picture is encoded once."""
+    def scores(self, pictures: list[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        """Log-odds that each text goes with each picture, float32 (pictures, texts); a picture is encoded once."""
         torch: Any = weights.need("torch", "models")
-        pixels = self._processor.image_processor(picture, return_tensors="pt").to(self._device)["pixel_values"]
-        with self._meter.batch(1), inference(self._device):
-            seen = self._model.vision_model(pixel_values=pixels).last_hidden_state
-            made = [self._part(seen, rows) for rows in self._parts()]
+        pixels = self._processor.image_processor(pictures, return_tensors="pt", input_data_format="channels_last")
+        with self._meter.batch(len(pictures)), inference(self._device):
+            seen = self._model.vision_model(pixel_values=pixels["pixel_values"].to(self._device)).last_hidden_state
+            made = [self._part(seen, *pairs) for pairs in self._parts(len(pictures))]
         found: NDArray[np.float32] = torch.cat(made).cpu().numpy()
-        return found
+        return found.reshape(len(pictures), -1)
 
-    def _parts(self) -> Iterator[slice]:
-        count, size = len(self._texts["input_ids"]), _PAIRS[self._device.partition(":")[0]]
-        yield from (slice(start, start + size) for start in range(0, count, size))
+    def _parts(self, pictures: int) -> Iterator[tuple[Any, Any]]:
+        """Numbers of pictures, and of texts, of some pairs."""
+        torch: Any = weights.need("torch", "models")
+        texts = len(self._texts["input_ids"])
+        for pairs in torch.arange(pictures * texts, device=self._device).split(_PAIRS[self._device.partition(":")[0]]):
+            yield pairs // texts, pairs % texts
 
-    def _part(self, seen: Any, rows: slice) -> Any:
-        """Log-odds of some texts: what ``BlipForImageTextRetrieval`` does, on a picture that is encoded already."""
-        ids = self._texts["input_ids"][rows]
+    def _part(self, seen: Any, pictures: Any, texts: Any) -> Any:
+        """Log-odds of some pairs: what ``BlipForImageTextRetrieval`` does, on pictures that are encoded already."""
         states = self._model.text_encoder(
-            input_ids=ids,
-            attention_mask=self._texts["attention_mask"][rows],
-            encoder_hidden_states=seen.expand(len(ids), -1, -1),
-            encoder_attention_mask=seen.new_ones((len(ids), seen.shape[1])),
+            input_ids=self._texts["input_ids"][texts],
+            attention_mask=self._texts["attention_mask"][texts],
+            encoder_hidden_states=seen[pictures],
+            encoder_attention_mask=seen.new_ones((len(pictures), seen.shape[1])),
         ).last_hidden_state
         logits = self._model.itm_head(states[:, 0, :]).float()
         return logits[:, 1] - logits[:, 0]
@@ -146,7 +150,7 @@ def words(caption: str, category: Category) -> list[str]:
         Parameter("model", pa.string(), DEFAULT, constant=True),
     ],
     version="1",
-    batch_size=64,
+    batch_size=512,
     device="auto",
     memory="4GB",
     weights=fingerprint,
@@ -190,20 +194,25 @@ class image_attributes:  # noqa: N801 - the name of a SQL function
 
     def open(self, device: str) -> None:
         """Load the model, unless there is nothing to ask it for."""
+        self._ahead = Ahead(np.array, device, stack=False)
         self._categories = proposals.of_level(self._path, "image")
+        self._at_once = _AT_ONCE[device.partition(":")[0]]
         texts = [self._caption, *(text for category in self._categories for text in words(self._caption, category))]
         if self._categories:
             self._matching = Matching(self._model, texts, device)
 
     def __call__(self, image: pa.Array) -> Partial:
         """Attributes of a batch of pictures."""
-        return of_each(image, self._of, FOUND)
+        return of_batches(self._ahead, image, self._at_once, self._of, FOUND)
 
-    def _of(self, picture: Image) -> list[dict[str, Any]]:
+    def _of(self, pictures: list[NDArray[np.uint8]]) -> list[list[dict[str, Any]]]:
         if self._matching is None:
-            return []
-        scores = self._matching.scores(picture)
-        better, rows, start = scores[1:] - scores[0], [], 0
+            return [[] for _ in pictures]
+        scores = self._matching.scores(pictures)
+        return [self._row(better) for better in scores[:, 1:] - scores[:, :1]]
+
+    def _row(self, better: NDArray[np.float32]) -> list[dict[str, Any]]:
+        rows, start = [], 0
         for category in self._categories:
             own = better[start : start + len(category.attributes)]
             start += len(own)
@@ -214,6 +223,7 @@ class image_attributes:  # noqa: N801 - the name of a SQL function
 
     def close(self) -> None:
         """Let the model go."""
+        self._ahead.close()
         if self._matching is not None:
             self._matching.close()
             self._matching = None

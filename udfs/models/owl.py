@@ -10,19 +10,21 @@ import pyarrow as pa
 from counterbalance.engine.errors import FunctionError
 from counterbalance.engine.functions import Parameter, Partial, udf
 from counterbalance.udfs import proposals
+from counterbalance.udfs.models.ahead import Ahead
 from counterbalance.udfs.models.matching_model import FOUND, described, fingerprint, loaded
 from counterbalance.udfs.models.meter import Meter
-from counterbalance.udfs.models.running import inference, of_each
+from counterbalance.udfs.models.running import inference, of_batches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-    from PIL.Image import Image
 
     from counterbalance.udfs.proposals import Category
 
 DEFAULT: Final = "google/owlv2-large-patch14-ensemble"
+_AT_ONCE: Final = {"cpu": 2, "cuda": 8}
+"""Pictures that go through the model at once."""
 
 
 class Owl:
@@ -48,13 +50,13 @@ class Owl:
             self._texts = found / found.norm(dim=-1, keepdim=True)
         self._meter = Meter("object_attributes", device)
 
-    def scores(self, picture: Image) -> NDArray[np.float32]:
-        """Probability of each text in each place of a picture, float32 (places, texts)."""
-        pixels = self._processor.image_processor(picture, return_tensors="pt").to(self._device)["pixel_values"]
-        with self._meter.batch(1), inference(self._device):
-            places = self._model.image_embedder(pixel_values=pixels)[0].flatten(1, 2)
-            logits, _ = self._model.class_predictor(places, self._texts[None], None)
-        found: NDArray[np.float32] = logits[0].float().sigmoid().cpu().numpy()
+    def scores(self, pictures: list[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        """Probability of each text in each place of each picture, float32 (pictures, places, texts)."""
+        pixels = self._processor.image_processor(pictures, return_tensors="pt", input_data_format="channels_last")
+        with self._meter.batch(len(pictures)), inference(self._device):
+            places = self._model.image_embedder(pixel_values=pixels["pixel_values"].to(self._device))[0].flatten(1, 2)
+            logits, _ = self._model.class_predictor(places, self._texts.expand(len(pictures), -1, -1), None)
+        found: NDArray[np.float32] = logits.float().sigmoid().cpu().numpy()
         return found
 
     def close(self) -> None:
@@ -71,7 +73,7 @@ class Owl:
         Parameter("score", pa.float64(), 0.3, constant=True),
     ],
     version="1",
-    batch_size=64,
+    batch_size=512,
     device="auto",
     memory="8GB",
     weights=fingerprint,
@@ -118,23 +120,28 @@ class object_attributes:  # noqa: N801 - the name of a SQL function
 
     def open(self, device: str) -> None:
         """Load the model, unless there is nothing to look for."""
+        self._ahead = Ahead(np.array, device, stack=False)
         self._categories = proposals.of_level(self._path, "object")
         texts = [
             own or attribute
             for category in self._categories
             for attribute, own in zip(category.attributes, category.captions, strict=True)
         ]
+        self._at_once = _AT_ONCE[device.partition(":")[0]]
         if self._categories:
             self._owl = Owl(self._model, texts, device)
 
     def __call__(self, image: pa.Array) -> Partial:
         """Attributes of a batch of pictures."""
-        return of_each(image, self._of, FOUND)
+        return of_batches(self._ahead, image, self._at_once, self._of, FOUND)
 
-    def _of(self, picture: Image) -> list[dict[str, Any]]:
+    def _of(self, pictures: list[NDArray[np.uint8]]) -> list[list[dict[str, Any]]]:
         if self._owl is None:
-            return []
-        scores, rows, start = self._owl.scores(picture), [], 0
+            return [[] for _ in pictures]
+        return [self._row(scores) for scores in self._owl.scores(pictures)]
+
+    def _row(self, scores: NDArray[np.float32]) -> list[dict[str, Any]]:
+        rows, start = [], 0
         for category in self._categories:
             own = scores[:, start : start + len(category.attributes)]
             start += own.shape[1]
@@ -150,6 +157,7 @@ class object_attributes:  # noqa: N801 - the name of a SQL function
 
     def close(self) -> None:
         """Let the model go."""
+        self._ahead.close()
         if self._owl is not None:
             self._owl.close()
             self._owl = None

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL.Image import Image
 
+    from counterbalance.udfs.models.ahead import Ahead
+
 _LONGEST: Final = 1 << 20
 
 
@@ -105,14 +107,26 @@ def rows_of(found: Mapping[int, Any], errors: Mapping[int, str], count: int, kin
     return Partial(pa.array([found.get(row) for row in range(count)], kind), errors)
 
 
-def of_each(images: pa.Array, call: Callable[[Image], Any], kind: pa.DataType) -> Partial:
-    """What a call makes of every picture, decoded one at a time; one that cannot be read is an error of its row."""
+def of_batches(
+    ahead: Ahead,
+    images: pa.Array,
+    rows: int,
+    call: Callable[[list[NDArray[np.uint8]]], Sequence[Any]],
+    kind: pa.DataType,
+) -> Partial:
+    """What a call makes of pictures, so many at once; one that cannot be read is an error of its row.
+
+    Args:
+        ahead: Of ``np.array``, not stacked.
+        images: Encoded pictures, binary; NULL gives NULL.
+        rows: Pictures of a call at most.
+        call: Given uint8 arrays (height, width, 3), one value each.
+        kind: Arrow type of a value.
+    """
     found: dict[int, Any] = {}
     errors: dict[int, str] = {}
-    for row, value in enumerate(images):
-        if value.is_valid:
-            try:
-                found[row] = call(decode(value.as_py()))
-            except ImageError as error:
-                errors[row] = str(error)
+    for numbers, pictures, unread in ahead.batches(images, rows):
+        errors |= unread
+        if numbers:
+            found.update(zip(numbers, call(pictures), strict=True))
     return rows_of(found, errors, len(images), kind)

@@ -1,6 +1,6 @@
 """``CALL train_sae(…)``: sparse autoencoders of a column of vectors, a grid of them in one folder.
 
-Vectors are streamed from the table, in every epoch anew: memory is bounded by one autoencoder and some blocks of vectors.
+Vectors are streamed, in every epoch anew: memory is bounded by one autoencoder and some blocks of vectors.
 The folder appears whole or not at all; what a killed training had finished is taken up by the next one.
 """
 
@@ -79,7 +79,7 @@ def train_sae(
 
     Args:
         lake: The lake.
-        vectors: A table or a materialized view.
+        vectors: A table, a materialized view, a call or ``(SELECT …)``, whose rows come in the order that it gives them.
         output: A new folder: ``config.json``, and a ``.safetensors`` file for each.
         column: Its column of vectors, fixed-size lists of float32; rows without one are left out.
         kinds: ``'top_k'``, ``'batch_top_k'``.
@@ -111,8 +111,8 @@ def train_sae(
     members = _grid(kinds, lr, expansion, k, seeds)
     _check(members, steps=steps, batch_size=batch_size)
     target = Path(output).expanduser().absolute()
-    with lake.session(sensitive=sensitive) as session:
-        given = sae_vectors.read(session, lake.location, vectors, column)
+    with lake.session(sensitive=sensitive) as session, sae_vectors.spool() as folder:
+        given = sae_vectors.read(session, lake.location, vectors, column, folder)
         _check_features(members, given.width)
         key = _fingerprint(given, members, steps, batch_size)
         found = _finished(target, key)

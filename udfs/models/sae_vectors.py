@@ -1,18 +1,25 @@
-"""Vectors that autoencoders learn from: a stored column, read in blocks as often as training asks, never kept whole."""
+"""Vectors that autoencoders learn from, read in blocks as often as training asks, never kept whole: a stored column, or a query's.
+
+A query runs once; its vectors are kept in a file while training lasts.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from counterbalance.engine import spilling
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -33,12 +40,12 @@ LEAST: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """A column of vectors at one version of its table.
+    """A column of vectors.
 
     Args:
-        dataset: The table.
-        column: Its column, a fixed-size list of float32.
-        rows: Rows of the table, those without a vector too.
+        column: Its name.
+        take: Rows from one on, ``BLOCK`` of them or those that are left, as fixed-size lists of float32.
+        rows: All rows, those without a vector too.
         width: Numbers of a vector.
         learned: Vectors that are learned from.
         held_out: Vectors that are not.
@@ -47,8 +54,8 @@ class Vectors:
         digest: Of all vectors, in whatever order they lie.
     """
 
-    dataset: Any
     column: str
+    take: Callable[[int], pa.ChunkedArray]
     rows: int
     width: int
     learned: int = 0
@@ -60,7 +67,7 @@ class Vectors:
     def block(self, number: int) -> tuple[Floats, NDArray[np.bool_]]:
         """Vectors of a block without NULLs, and which of them are held out."""
         first = number * BLOCK
-        rows = self.dataset.scanner(columns=[self.column], offset=first, limit=BLOCK).to_table()[self.column]
+        rows = self.take(first)
         there = np.flatnonzero(rows.is_valid().to_numpy())
         flat = rows.combine_chunks().drop_null().flatten().to_numpy(zero_copy_only=False)
         found: Floats = np.array(flat, np.float32).reshape(len(there), self.width)  # a copy that may be written to
@@ -95,52 +102,87 @@ class Vectors:
             epoch += 1
 
 
-def read(session: Session, location: Location, table: str, column: str) -> Vectors:
+@contextlib.contextmanager
+def spool() -> Iterator[Path]:
+    """A folder for the vectors of a query, gone in the end; what a killed process left goes later."""
+    folder = spilling.folder()
+    try:
+        yield Path(folder)
+    finally:
+        spilling.remove(folder)
+
+
+def read(session: Session, location: Location, relation: str, column: str, folder: Path) -> Vectors:
     """Find a column of vectors, and read it once for its sums.
 
     Args:
-        session: Whose version of the table is read, and whose purpose decides whether it may be.
+        session: Whose version of a table is read, and whose purpose decides whether it may be.
         location: The lake.
-        table: A table or a materialized view.
+        relation: A table, a materialized view, a call or ``(SELECT …)``.
         column: Its column.
+        folder: Where the vectors of a query are kept; it must outlive what is returned.
 
     Raises:
         NotFoundError: There is no such table or column (E1311).
-        RequestError: It is no stored column of vectors (E3713), vectors are too few (E3714) or hold what is no number (E3715).
+        RequestError: It is no column of vectors (E3713), vectors are too few (E3714) or hold what is no number (E3715).
     """
-    name = table.strip().strip('"').lower()
-    dataset = tables.open_table(location, name, session.versions[name]) if name in session.versions else None
-    if dataset is None:
+    name = relation.strip().strip('"').lower()
+    if name in session.versions:
+        dataset = tables.open_table(location, name, session.versions[name])
+        if dataset is not None:
+            kind = _kind(session, f'"{name}"', name, column)
+            given = Vectors(column, partial(_stored, dataset, column), dataset.count_rows(), kind.list_size)
+            return _summed(given, f"{name}.{column}", f"refresh it first: REFRESH {name}.{column}")
+    if "(" not in relation:
         stored = sorted(n for n in session.versions if "." not in n and "/" not in n)
         raise NotFoundError(
-            f"vectors are read from a table or a materialized view, and {table} is none{did_you_mean(name, stored)}",
+            f"there is no table or view {relation!r}{did_you_mean(name, stored)}",
             code="E1311",
-            hint="make the query a view: CREATE MATERIALIZED VIEW … WITH (key = …) AS …",
+            hint="vectors are those of a table, a materialized view or (SELECT …)",
         )
-    kind = _kind(session, name, column)
-    found = Vectors(dataset, column, dataset.count_rows(), kind.list_size)
-    return _summed(found, name)
+    kind = _kind(session, relation, "the query", column)
+    return _summed(_queried(session, relation, column, kind, folder), f"{column} of the query", None)
 
 
-def _kind(session: Session, table: str, column: str) -> pa.FixedSizeListType:
-    schema = session.sql(f'SELECT * FROM "{table}"').schema
+def _stored(dataset: Any, column: str, first: int) -> pa.ChunkedArray:
+    return dataset.scanner(columns=[column], offset=first, limit=BLOCK).to_table()[column]
+
+
+def _queried(session: Session, relation: str, column: str, kind: pa.DataType, folder: Path) -> Vectors:
+    """The vectors of a query, in a file that is mapped into memory."""
+    quoted = '"' + column.replace('"', '""') + '"'
+    file = folder / "vectors.arrow"
+    schema = pa.schema([("vector", kind)])
+    with pa.ipc.new_file(file, schema) as writer:
+        for batch in session.sql(f"SELECT {quoted} FROM {relation}").to_batches():
+            writer.write_batch(pa.record_batch(batch.columns, schema))
+    found = pa.ipc.open_file(pa.memory_map(str(file))).read_all()["vector"]
+    return Vectors(column, partial(_mapped, found), len(found), kind.list_size)
+
+
+def _mapped(vectors: pa.ChunkedArray, first: int) -> pa.ChunkedArray:
+    return vectors.slice(first, BLOCK)
+
+
+def _kind(session: Session, relation: str, said: str, column: str) -> pa.FixedSizeListType:
+    schema = session.sql(f"SELECT * FROM {relation}").schema
     if column not in schema.names:
         raise NotFoundError(
-            f"{table} has no column {column!r}{did_you_mean(column, schema.names)}",
+            f"{said} has no column {column!r}{did_you_mean(column, schema.names)}",
             code="E1311",
             hint=f"columns: {', '.join(schema.names)}",
         )
     kind = schema.field(column).type
     if not (pa.types.is_fixed_size_list(kind) and kind.value_type == pa.float32()):
         raise RequestError(
-            f"{table}.{column} is {kind}, no column of vectors",
+            f"column {column!r} of {said} is {kind}, no column of vectors",
             code="E3713",
             hint="vectors are fixed-size lists of float32, such as embed_sentence() makes",
         )
     return kind
 
 
-def _summed(given: Vectors, table: str) -> Vectors:
+def _summed(given: Vectors, said: str, hint: str | None) -> Vectors:
     """With counts, mean, variance and digest; sums are exact enough not to depend on blocks beyond float64 rounding."""
     learned = held_out = 0
     total, squares = np.zeros(given.width), 0.0
@@ -149,9 +191,7 @@ def _summed(given: Vectors, table: str) -> Vectors:
     for number in given.blocks():
         vectors, kept = given.block(number)
         if not np.isfinite(vectors).all():
-            raise RequestError(
-                f"some vectors of {table}.{given.column} hold what is no number", code="E3715", hint="make them NULL"
-            )
+            raise RequestError(f"some vectors of {said} hold what is no number", code="E3715", hint="make them NULL")
         digest += _hashed(vectors, weights)
         part = vectors[~kept].astype(np.float64)
         learned, held_out = learned + len(part), held_out + int(kept.sum())
@@ -159,16 +199,14 @@ def _summed(given: Vectors, table: str) -> Vectors:
         squares += float((part**2).sum())
     if learned + held_out < LEAST:
         raise RequestError(
-            f"{table}.{given.column} has {learned + held_out} vectors; {LEAST} at least are needed",
-            code="E3714",
-            hint=f"refresh it first: REFRESH {table}.{given.column}",
+            f"{said} has {learned + held_out} vectors; {LEAST} at least are needed", code="E3714", hint=hint
         )
     center = total / learned
     variance = squares / learned - float((center**2).sum())
     if variance <= 1e-12:
-        raise RequestError(f"all vectors of {table}.{given.column} are equal", code="E3714")
+        raise RequestError(f"all vectors of {said} are equal", code="E3714")
     told = f"{learned + held_out}-{given.width}-{digest[0]:016x}{digest[1]:016x}"
-    return Vectors(given.dataset, given.column, given.rows, given.width, learned, held_out, center, variance, told)
+    return Vectors(given.column, given.take, given.rows, given.width, learned, held_out, center, variance, told)
 
 
 def _hashed(vectors: Floats, weights: NDArray[np.uint64]) -> NDArray[np.uint64]:
