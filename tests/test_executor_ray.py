@@ -129,4 +129,6 @@ def test_a_lake_on_an_object_store(jobs, s3_lake, build, ray_cluster):
     job = replace(jobs.job(s3_lake, "x_vowels(text)"), storage_options=there)
     events = list(registry.executor("ray", workers=2).run(job, jobs.tasks(s3_lake, job, 10)))
     assert (sum(e.done for e in events), sum(e.rows for e in events)) == (2, 20)
-    assert sorted(jobs.spooled(s3_lake, job)["value"].to_pylist()) == sorted(sum(c in "aeiou" for c in t) / (len(t) + 0.1) for t in TEXTS[:20])
+    assert sorted(jobs.spooled(s3_lake, job)["value"].to_pylist()) == sorted(
+        sum(c in "aeiou" for c in t) / (len(t) + 0.1) for t in TEXTS[:20]
+    )

@@ -21,7 +21,14 @@ def _rows(number: int) -> dict[str, pa.Table]:
 
 def _quiet(lake: cb.Lake, count: int) -> None:
     """So many refreshes that found nothing to do."""
-    row = {"run_id": "r", "state": "finished", "at": meta.now(), "started": meta.now(), "kind": "refresh", "mode": "no_op"}
+    row = {
+        "run_id": "r",
+        "state": "finished",
+        "at": meta.now(),
+        "started": meta.now(),
+        "kind": "refresh",
+        "mode": "no_op",
+    }
     meta.write(lake.location, "runs", [{**row, "target": f"captions.c{n % 3}"} for n in range(count)])
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 _TABLE: Final = "meta/runs"
-_WINDOW: Final = 64
-"""So many rows at the end are looked at first."""
+_WINDOW: Final = 4
+"""So many rows at the end are looked at first; each may lie in a file of its own."""
 
 
 def exist(location: Location) -> bool:
@@ -57,7 +57,9 @@ def _visible(dataset: lance.LanceDataset, count: int) -> pa.Table:
 def visible_at(location: Location, moment: dt.datetime) -> dict[str, Any] | None:
     """The row that says what readers saw at a moment, if anything was there."""
     rows = meta.read(location, "runs", columns=("state", "at", "versions"))
-    past = pc.and_(pc.not_equal(rows["state"], "running"), pc.less_equal(rows["at"], pa.scalar(moment, rows["at"].type)))
+    past = pc.and_(
+        pc.not_equal(rows["state"], "running"), pc.less_equal(rows["at"], pa.scalar(moment, rows["at"].type))
+    )
     found = rows.filter(pc.and_(past, pc.is_valid(rows["versions"])))
     last: dict[str, Any] | None = found.slice(len(found) - 1).to_pylist()[0] if len(found) else None
     return last
