@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import lance
 import pyarrow as pa
 
+import counterbalance as cb
 from counterbalance.engine.catalog import meta, runs
 
 if TYPE_CHECKING:
-    import counterbalance as cb
+    from pathlib import Path
 
 
 def _rows(number: int) -> dict[str, pa.Table]:
@@ -66,3 +68,17 @@ def test_the_newest_refresh_of_every_target_is_told(empty_lake: cb.Lake) -> None
 
 def test_a_lake_without_runs_has_none(empty_lake: cb.Lake) -> None:
     assert (runs.exist(empty_lake.location), runs.visible(empty_lake.location)) == (False, [])
+
+
+def test_a_lake_of_an_earlier_release_lacks_columns(tmp_path: Path) -> None:
+    lake = cb.connect(tmp_path / "old.lake")
+    lake.ingest(_rows(1))
+    lake.add_column("captions", "n", "length(text)")
+    lake.refresh()
+    lance.dataset(f"{lake.uri}/meta/runs.lance").drop_columns(["fingerprint", "versions_in", "versions_out"])
+    assert runs.computed(lake.location) == {}
+    assert runs.refreshes(lake.location, ["mode", "fingerprint"]) == {
+        "captions.n": {"target": "captions.n", "mode": "rebuild", "fingerprint": None}
+    }
+    assert lake.sql("SELECT n FROM captions").fetchall() == [(9,)]
+    assert [s.mode for s in lake.refresh(executor="inline").stages] == ["no_op"]

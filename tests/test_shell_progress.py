@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import pytest
 
@@ -53,6 +54,18 @@ def clock(monkeypatch):
         monkeypatch.setattr(progress.time, "monotonic", lambda: next(times))
 
     return run
+
+
+def test_a_log_says_in_between_that_work_goes_on(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "_EVERY_SECONDS", 0.2)
+    with LogReporter() as report:
+        report(Step("embedding", 0, 2500, "rows", 0))
+        time.sleep(0.5)
+        report(Step("embedding", 2500, 2500, "rows", 2500))
+        time.sleep(0.3)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines
+    assert {line.split(" in ")[0] for line in lines} == {"embedding: 0% of 2,500 rows"}
 
 
 def test_a_log_has_a_line_for_every_tenth(clock, capsys):

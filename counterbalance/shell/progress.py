@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
@@ -101,9 +102,16 @@ class NullReporter:
 
 
 class LogReporter(NullReporter):
-    """A line for every tenth of the work or every 30 seconds, whichever comes first; nothing for what takes no second."""
+    """A line for every tenth of the work or every 30 seconds, whichever comes first; nothing for what takes no second.
+
+    Between ``with`` and its end a line comes after 30 seconds even where nothing was told meanwhile: a model may take a
+    minute for a batch.
+    """
 
     def __init__(self) -> None:
+        self._last: Event | None = None
+        self._turn, self._over = threading.Lock(), threading.Event()
+        self._clock = threading.Thread(target=self._watch, daemon=True)
         self._stage = ""
         self._began = self._said_at = time.monotonic()
         self._said = 0.0
@@ -111,6 +119,30 @@ class LogReporter(NullReporter):
 
     def __call__(self, event: Event) -> None:
         """Write a line when it is time for one."""
+        with self._turn:
+            self._last = event
+            self._take(event)
+
+    def __enter__(self) -> Self:
+        """Watch the time."""
+        self._clock.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """No more lines."""
+        self._over.set()
+        self._clock.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(_EVERY_SECONDS / 10):
+            with self._turn:
+                last = self._last
+                if last is not None and (not last.total or last.done < last.total) and not self._over.is_set():
+                    self._take(last)
+
+    def _take(self, event: Event) -> None:
         now = time.monotonic()
         if event.stage != self._stage:
             self._stage, self._began, self._said_at, self._said, self._rows = event.stage, now, now, 0.0, event.rows

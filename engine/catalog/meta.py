@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import getpass
+import re
 import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -133,10 +134,11 @@ def read(
         name: The table.
         version: Its version; the newest when ``None``.
         columns: Some of its columns.
-        where: A condition in Lance's SQL.
+        where: A condition in Lance's SQL; on a column that a lake of an earlier release lacks, it holds for no row.
     """
     dataset = tables.open_table(location, f"meta/{name}", version)
-    if dataset is None:
+    lacking = () if dataset is None else {*SCHEMAS[name].names} - {*dataset.schema.names}
+    if dataset is None or (where is not None and any(re.search(rf"\b{c}\b", where) for c in lacking)):
         return SCHEMAS[name].empty_table().select(columns or SCHEMAS[name].names)
     stored = None if columns is None else [c for c in columns if c in dataset.schema.names]
     try:
