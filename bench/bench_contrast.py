@@ -23,7 +23,7 @@ import pyarrow as pa
 DIMENSIONS = 512
 BLOCK = 500
 REAL = 14
-SIZES = {"small": (8_000, 100), "moderate": (40_000, 400), "full": (370_000, 4_000)}
+SIZES = {"small": (8_000, 100), "moderate": (40_000, 400), "full": (370_000, 400)}
 """Boxes, and sources of the recipe, by scale."""
 HERE = Path(__file__).parent
 

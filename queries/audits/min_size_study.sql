@@ -11,7 +11,7 @@
 -- param labels relation : (detection_id, label), as person_labels('perceived_gender', min_side := 0, annotator := …) gives them
 -- param reference relation : (detection_id, label) that they are held against
 -- param detections relation = detections : (detection_id, width, height), in pixels
--- param bins integer[] = [30, 50, 75, 100, 150, 200, 300] : at least 1; where ranges begin, beside 0, in pixels
+-- param bins integer[] = [30, 50, 75, 100, 150, 200, 300] : where ranges begin, beside 0, in pixels
 -- param min_count integer = 10 : at least 0; ranges with fewer boxes are suppressed
 WITH edges AS (
   SELECT DISTINCT CAST(edge AS DOUBLE) AS side_from
