@@ -201,4 +201,5 @@ def _recipe(lake: Path) -> list[int]:
     parameters = {"tau_r": -1.0, "tau_g": 0.0}  # every edit looks real enough: what it was painted with tells its group
     opened.recipe(str(lake.parent / "recipe.sql"), parameters, udfs=udfs, refresh={"executor": "inline"})
     rows = opened.sql("SELECT count(*), CAST(sum(edit_id % 1000003) AS BIGINT) FROM gensynth_set").fetchall()
+    assert rows[0][0], "a set without edits proves nothing"
     return list(rows[0])

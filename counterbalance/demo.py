@@ -26,8 +26,6 @@ IMAGES: Final = 500
 _ASCII: Final = str.maketrans({"─": "-", "●": "*", "○": "o", "≠": "!", "…": "..."})
 _SAME: Final = 1e-6
 """Audits compute in double precision; scores are stored as float32."""
-
-
 _NEEDS_A_MODEL: Final = {"E1102", "E3501"}
 """Errors of audits that embed words by a model, where its weights or its library are missing."""
 

@@ -284,8 +284,7 @@ class Relations:
     def _told(self) -> Iterator[tuple[str, str]]:
         """Views that say what was skipped, and were computed: the names they are registered under, and their rows as errors."""
         views = [v for v in skipped.views(self.main.declared.views()) if v.name in self.versions]
-        wrote = ("rebuild", "incremental")
-        computed = runs.refreshes(self.main.location, ("run_id", "at"), f"mode IN {wrote}") if views else {}
+        computed = runs.refreshes(self.main.location, ("run_id", "at"), modes=runs.WROTE) if views else {}
         for view in views:
             if self.sensitive or not view.sensitive:
                 name = self._register_stored(self.main, view.name, self._own(view.name, "told"))

@@ -516,6 +516,21 @@ def tiny_safety(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def tiny_detector(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The file of a YOLO with random weights that sees many things."""
+    file = tmp_path_factory.mktemp("yolo") / "yolo.pt"
+    save_detector(file, spread=0.1, bias=-3)
+    return str(file)
+
+
+@pytest.fixture(scope="session")
+def tiny_people_detector(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The file of a YOLO with random weights that takes many things for people."""
+    file = tmp_path_factory.mktemp("yolo") / "people.pt"
+    save_detector(file, spread=0.02, bias=-9, people=-1)
+    return str(file)
+
+
+def save_detector(file: Path, *, spread: float, bias: float, people: float | None = None) -> None:
+    """A YOLO whose scores come of weights of that spread and of that bias, of people of another one."""
     from counterbalance.udfs.models import yolo
 
     held = yolo.library()
@@ -532,10 +547,10 @@ def tiny_detector(tmp_path_factory: pytest.TempPathFactory) -> str:
     with torch.no_grad():
         model.model(torch.rand(4, 3, 5, 5).repeat_interleave(32, 2).repeat_interleave(32, 3))
         for layers in model.model.model[-1].cv3:
-            torch.nn.init.normal_(layers[-1].weight, std=0.1)
-            torch.nn.init.constant_(layers[-1].bias, -3)
+            torch.nn.init.normal_(layers[-1].weight, std=spread)
+            torch.nn.init.constant_(layers[-1].bias, bias)
+            if people is not None:
+                layers[-1].bias[0] = people
     model.model.eval()
     model.model.names = yaml.safe_load((held.root / "cfg" / "datasets" / "coco.yaml").read_text())["names"]
-    file = tmp_path_factory.mktemp("yolo") / "yolo.pt"
     model.save(file)
-    return str(file)

@@ -105,33 +105,8 @@ def encoder(folder, labels=None):
     tokens.save_pretrained(folder)
 
 
-def detector(file):
-    """A YOLO with random weights that takes many things for people."""
-    from counterbalance.udfs.models import yolo
-
-    held = yolo.library()
-    import yaml
-    from ultralytics import YOLO
-
-    torch.manual_seed(1)
-    model = YOLO("yolo11n.yaml")
-    for module in model.model.modules():
-        if isinstance(module, torch.nn.BatchNorm2d):
-            module.momentum = 1.0
-    model.model.train()
-    with torch.no_grad():
-        model.model(torch.rand(4, 3, 5, 5).repeat_interleave(32, 2).repeat_interleave(32, 3))
-        for layers in model.model.model[-1].cv3:
-            torch.nn.init.normal_(layers[-1].weight, std=0.02)
-            torch.nn.init.constant_(layers[-1].bias, -9)
-            layers[-1].bias[0] = -1
-    model.model.eval()
-    model.model.names = yaml.safe_load((held.root / "cfg" / "datasets" / "coco.yaml").read_text())["names"]
-    model.save(file)
-
-
 @pytest.fixture(scope="module")
-def given(tmp_path_factory):
+def given(tmp_path_factory, tiny_people_detector):
     """Parameters that name the tiny models."""
     folder = tmp_path_factory.mktemp("models")
     for name in ("one", "two", "three"):
@@ -139,10 +114,9 @@ def given(tmp_path_factory):
     tower(folder / "tower")
     encoder(folder / "sentences")
     encoder(folder / "hate", ["hateful", "targeted", "aggressive"])
-    detector(folder / "yolo.pt")
     names = {"first": "one", "second": "two", "third": "three", "captioner": "one", "tower": "tower"}
     paths = {k: str(folder / v) for k, v in {**names, "sentences": "sentences", "hate_model": "hate"}.items()}
-    return {**paths, "detector": str(folder / "yolo.pt"), "score": 0.9999, "sample": 250, "epochs": 1}
+    return {**paths, "detector": tiny_people_detector, "score": 0.9999, "sample": 250, "epochs": 1}
 
 
 @pytest.fixture

@@ -130,24 +130,30 @@ class _Shown:
 
     def __init__(self, folder: Path | None, format_: str | None, *, quiet: bool) -> None:
         self._folder, self._format, self._quiet = folder, format_, quiet
+        self._noted: set[str] = set()
 
     def step(self, report: StepReport) -> None:
         """Show one step."""
-        from counterbalance.shell import errors
-
         if report.state == "planned":
-            for text in report.notes:
-                errors.note(text)
+            self._notes(report)
             sys.stderr.write(f"{report.step}: {report.doc}\n")
             return
         took = f" ({report.seconds:.1f} s)" if report.seconds is not None and report.seconds >= 0.05 else ""
         sys.stderr.write(f"  {report.message}{took}\n")
         if report.hint is not None:
             sys.stderr.write(f"hint: {report.hint}\n")
-        for text in report.notes:
-            errors.note(text)
+        self._notes(report)
         for number, rows in enumerate(report.results, 1):
             self._rows(report.step if number == 1 else f"{report.step}_{number}", rows)
+
+    def _notes(self, report: StepReport) -> None:
+        """Those that were not shown yet."""
+        from counterbalance.shell import errors
+
+        for text in report.notes:
+            if text not in self._noted:
+                self._noted.add(text)
+                errors.note(text)
 
     def _rows(self, name: str, rows: Any) -> None:
         from counterbalance.shell import errors, output

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 _TABLE: Final = "meta/runs"
+WROTE: Final = ("rebuild", "incremental")
+"""Modes of a refresh that wrote."""
 _WINDOW: Final = 4
 """So many rows at the end are looked at first; each may lie in a file of its own."""
 
@@ -72,15 +74,20 @@ def began(location: Location) -> dt.datetime:
     return first
 
 
-def refreshes(location: Location, columns: Sequence[str], where: str = "TRUE") -> dict[str, dict[str, Any]]:
+def refreshes(
+    location: Location, columns: Sequence[str], where: str = "TRUE", *, modes: Sequence[str] = ()
+) -> dict[str, dict[str, Any]]:
     """The newest finished refresh of every target, the newest last.
 
     Args:
         location: The lake.
         columns: What to tell of it, columns of ``meta.runs``.
         where: Condition in Lance's SQL; the newest one for which it holds.
+        modes: The newest one that came out so; any without them.
     """
     condition = f"kind = 'refresh' AND state = 'finished' AND ({where})"
+    if modes:
+        condition += f" AND mode IN ({', '.join(map(repr, modes))})"
     rows = meta.read(location, "runs", columns=("target", *columns), where=condition)
     last: dict[str, int] = {}
     for number, target in enumerate(rows["target"].to_pylist()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.catalog.definitions import ERRORS
+from counterbalance.engine.sql import parse
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -38,21 +39,21 @@ def select(view: Definition, relation: str, run: Mapping[str, object] | None) ->
         >>> 'FROM "v"' in select(view, "v", None)
         True
     """
-    keys = [f'"{name}"' for name in view.key]
-    text = ", ', ', ".join(f"CAST(to_json({k}) AS VARCHAR)" for k in keys)
-    key = f"CAST({keys[0]} AS VARCHAR)" if len(keys) == 1 else f"concat('[', {text}, ']')"
-    ran, at = ("NULL", "NULL") if run is None else (f"'{run['run_id']}'", f"'{run['at']}'")
-    reason = f'"{view.options[ERRORS]}"'
+    keys = [parse.quoted(name) for name in view.key]
+    listed = ", ', ', ".join(f"CAST(to_json({k}) AS VARCHAR)" for k in keys)
+    key = f"CAST({keys[0]} AS VARCHAR)" if len(keys) == 1 else f"concat('[', {listed}, ']')"
+    ran, at = ("NULL", "NULL") if run is None else (parse.as_text(run["run_id"]), parse.as_text(run["at"]))
+    reason, name = parse.quoted(view.options[ERRORS]), parse.as_text(view.name)
     return f"""
         SELECT
-          CAST(md5_number_lower(concat('{view.name}', chr(31), {key})) >> 1 AS BIGINT) AS error_id,
+          CAST(md5_number_lower(concat({name}, chr(31), {key})) >> 1 AS BIGINT) AS error_id,
           CAST({ran} AS VARCHAR) AS run_id,
           CAST({at} AS TIMESTAMPTZ) AS "at",
-          '{view.name}' AS table_name,
+          {name} AS table_name,
           {key} AS key,
           '{CODE}' AS code,
           {reason} AS message,
           CAST(1 AS INTEGER) AS attempts
-        FROM "{relation}"
+        FROM {parse.quoted(relation)}
         WHERE {reason} IS NOT NULL
     """

@@ -141,7 +141,6 @@ class _Run:
         report = StepReport(step.name, step.doc, notes=[*notes])
         if self._how.tell is not None:
             self._how.tell(StepReport(step.name, step.doc, "planned", notes=[*notes]))
-            report.notes.clear()
         started = time.monotonic()
         try:
             texts = [values.put(text, self._recipe, self._literals) for text in step.statements]

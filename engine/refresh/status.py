@@ -56,7 +56,6 @@ SCHEDULE: Final = pa.schema(
     ]
 )
 FRESH: Final = "fresh"
-_WROTE: Final = ("rebuild", "incremental")
 
 
 def status(location: Location) -> pa.Table:
@@ -75,7 +74,8 @@ def status(location: Location) -> pa.Table:
         declared = catalog.load(location)
         context = Context(location, declared, Fingerprints(location, declared, session), Options())
         looked = plan.stages(context, declared.order())
-    done, tried = _last_rows(location, _WROTE), _last_rows(location, (*_WROTE, "no_op", "failed"))
+    told = ("at", "seconds", "mode", "details")
+    done, tried = (runs.refreshes(location, told, modes=m) for m in (runs.WROTE, (*runs.WROTE, "no_op", "failed")))
     errors = _errors(location)
     rows = [
         _row(location, declared.by_target[t], stage, done.get(t), tried.get(t), errors)
@@ -120,12 +120,6 @@ def _times(definition: Definition, tried: Mapping[str, dt.datetime], now: dt.dat
         last = tried.get(definition.target)
         since = last_due(definition.schedule, now) if last is None else next_time(definition.schedule, last)
     return {"due_since": since, "next_due": next_time(definition.schedule, now)}
-
-
-def _last_rows(location: Location, modes: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """The newest finished refresh of every target that came out so."""
-    came_out = ", ".join(f"'{mode}'" for mode in modes)
-    return runs.refreshes(location, ("at", "seconds", "mode", "details"), f"mode IN ({came_out})")
 
 
 def _errors(location: Location) -> Counter[tuple[str, str]]:

@@ -21,6 +21,7 @@ from counterbalance.engine.refresh import changed as changes
 from counterbalance.engine.refresh.parked import ROWS, Parked
 from counterbalance.engine.schema import STAMP_SUFFIX
 from counterbalance.engine.session import Session
+from counterbalance.engine.sql.parse import quoted
 from counterbalance.engine.sql.storable import storable
 from counterbalance.engine.store import history, tables
 from counterbalance.engine.write.journal import Writing, writing
@@ -218,13 +219,13 @@ class _Difference:
         missing = [k for k in key if k not in schema.names]
         if missing:
             raise RequestError(f"{self._name} has no column {missing[0]!r} for its key", code="E3420")
-        nulls = " OR ".join(f"{_q(k)} IS NULL" for k in key)
+        nulls = " OR ".join(f"{quoted(k)} IS NULL" for k in key)
         empty = connection.sql(f"SELECT count(*) FROM new WHERE {nulls}").fetchall()[0][0]
         if empty:
             raise RequestError(
                 f"the key of {self._name} is NULL in {empty:,} rows", code="E3421", hint="filter them out in its SELECT"
             )
-        names = ", ".join(map(_q, key))
+        names = ", ".join(map(quoted, key))
         twice = connection.sql(
             f"SELECT {names}, count(*) FROM new GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL LIMIT 1"
         ).fetchall()
@@ -271,7 +272,7 @@ class _Difference:
 
     def _differ(self, connection: duckdb.DuckDBPyConnection, schema: pa.Schema) -> None:
         key = self._definition.key
-        using = ", ".join(map(_q, key))
+        using = ", ".join(map(quoted, key))
         rest = [n for n in schema.names if n not in key]
         connection.execute(
             f"CREATE TABLE gone AS SELECT _rowid FROM old ANTI JOIN new USING ({using}) UNION ALL "
@@ -280,8 +281,8 @@ class _Difference:
         )
         connection.execute("DELETE FROM old WHERE _rowid IN (SELECT _rowid FROM gone)")
         gone = connection.sql("SELECT _rowid FROM gone ORDER BY 1").fetchall()
-        differs = " OR ".join(f"new.{_q(c)} IS DISTINCT FROM old.{_q(c)}" for c in rest) or "false"
-        columns = ", ".join(f"new.{_q(c)}" for c in schema.names)
+        differs = " OR ".join(f"new.{quoted(c)} IS DISTINCT FROM old.{quoted(c)}" for c in rest) or "false"
+        columns = ", ".join(f"new.{quoted(c)}" for c in schema.names)
         changed = connection.sql(
             f"SELECT {columns} FROM new JOIN old USING ({using}) WHERE {differs} ORDER BY {_keys(self._definition, 'new')}"
         )
@@ -343,13 +344,9 @@ def _count(location: Any, name: str) -> int:
     return 0 if dataset is None else int(dataset.count_rows())
 
 
-def _q(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _names(schema: pa.Schema) -> str:
-    return ", ".join(map(_q, schema.names))
+    return ", ".join(map(quoted, schema.names))
 
 
 def _keys(definition: Definition, table: str | None = None) -> str:
-    return ", ".join(_q(k) if table is None else f"{table}.{_q(k)}" for k in definition.key)
+    return ", ".join(quoted(k) if table is None else f"{table}.{quoted(k)}" for k in definition.key)

@@ -140,19 +140,18 @@ class Expander:
             if schema is not None or name not in TABLE_FUNCTIONS:
                 self._rename(node, self._called(node.this, schema, env), name)
             return
-        name = node.name.lower()
-        if schema is None and name in env.relations and not (env.is_user and name in set(visible_ctes(node))):
+        name, written = node.name.lower(), {*visible_ctes(node)}
+        if schema is None and name in env.relations and not (env.is_user and name in written):
             target = env.relations[name].name
-            own = target.lower() in set(visible_ctes(node))
-            self._rename(node, self._under_another_name(target) if own else target, name)
+            self._rename(node, self._under_another_name(target) if target.lower() in written else target, name)
             return
-        if schema is None and name in set(visible_ctes(node)):
+        if schema is None and name in written:
             return
         found = self._stored(schema, name, env)
         if found is None:
             raise self._unknown(node)
         if found != node.name or schema is not None:
-            if found.lower() in set(visible_ctes(node)):
+            if found.lower() in written:
                 raise hides(found, f"the table {found!r} that this query reads")
             self._rename(node, found, name)
 

@@ -237,6 +237,26 @@ def to_sql(tree: exp.Expr, *, pretty: bool = False) -> str:
     return tree.sql(DIALECT, pretty=pretty, normalize_functions=False, comments=False)
 
 
+def quoted(name: str) -> str:
+    """A name as an identifier.
+
+    Example:
+        >>> quoted('my "own" column')
+        '"my ""own"" column"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def as_text(value: object) -> str:
+    """A value as a literal of text.
+
+    Example:
+        >>> as_text("it's")
+        "'it''s'"
+    """
+    return "'" + str(value).replace("'", "''") + "'"
+
+
 def visible_ctes(node: exp.Expr) -> Iterator[str]:
     """Lower-case names of the common table expressions that a relation at this place can mean."""
     child: exp.Expr = node
