@@ -346,6 +346,16 @@ class Lake:
 
         return status(self.location)
 
+    def accesses(self) -> pa.Table:
+        """The log of reads that had sensitive labels, oldest first: who, when, why, which SQL, how many rows.
+
+        Returns:
+            A row a line; ``whole`` is false where the line was changed, or a line before it is gone.
+        """
+        from counterbalance.engine.catalog import access
+
+        return access.listed(self.location)
+
     def lineage(self, name: str) -> pa.Table:
         """What a table, column, view or index is made of, and what is made of it.
 

@@ -91,6 +91,14 @@ def build() -> SimpleNamespace:
 
 
 @pytest.fixture(scope="module", autouse=True)
+def _models_use_one_thread() -> None:
+    """Models as small as those of tests are slower with more, and the runner's processes have the cores."""
+    torch: Any = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module", autouse=True)
 def _memory_is_given_back() -> Iterator[None]:
     """Lakes in memory go with the module that made them: Lance's buffers for their files are large, and stay otherwise."""
     before = set(lock._memory_locks)

@@ -182,15 +182,6 @@ def talkative(folder):
     return beside
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    """Models this small are slower with more."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module", params=[llava_next, qwen2_5_vl, internvl], ids=lambda make: make.__name__)
 def model(request, tmp_path_factory):
     return request.param(tmp_path_factory.mktemp("models") / request.param.__name__)

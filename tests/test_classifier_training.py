@@ -73,15 +73,6 @@ def coloured(build, pictures=48):
     }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    """The models are so small that threads only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def small(build, tmp_path_factory):
     made = cb.connect(tmp_path_factory.mktemp("lakes") / "small.lake")

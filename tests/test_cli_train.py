@@ -19,8 +19,6 @@ def drawn(tmp_path_factory):
     """A sample of 160 images with boxes and labels, and its pictures."""
     folder = tmp_path_factory.mktemp("drawn")
     lake = str(folder / "drawn.lake")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
     assert main(["sample", str(folder / "files"), "--images", "160", "--progress", "never"]) == 0
     boxes = str(folder / "files" / "annotations" / "instances_sample.json")
     pictures = ["--images", str(folder / "files" / "images"), "--store-images", "--progress", "never"]
@@ -28,8 +26,7 @@ def drawn(tmp_path_factory):
     assert (
         main(["ingest", lake, str(folder / "files" / "labels.csv"), "--format", "labels", "--progress", "never"]) == 0
     )
-    yield lake
-    torch.set_num_threads(before)
+    return lake
 
 
 @pytest.fixture

@@ -27,14 +27,6 @@ FROM images CROSS JOIN (VALUES (7.5), (15.0)) AS g (guidance)
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture
 def checkpoint(tiny_diffusion, tmp_path):
     made = tiny_diffusion("StableDiffusionInstructPix2PixPipeline", channels=8)

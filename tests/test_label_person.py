@@ -65,14 +65,6 @@ def written(folder, **changes):
     return tower, head
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory):
     folder = tmp_path_factory.mktemp("checkpoints") / "gender"

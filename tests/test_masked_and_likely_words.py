@@ -46,15 +46,6 @@ WORDS = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    """Models this small are slower with more."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def byte_level():
     """As RoBERTa's and GPT-2's: a space belongs to the token behind it; some words are one token, some only behind a space."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors

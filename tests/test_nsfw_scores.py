@@ -31,14 +31,6 @@ def png(size, seed):
 PICTURES = [png(size, i) for i, size in enumerate([(40, 30), (30, 40), (64, 64), (3, 50), (50, 1), (9, 3)])]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def classifier(folder, labels, **options):
     """A small ViT with its processor, saved."""
     torch.manual_seed(1)

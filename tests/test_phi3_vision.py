@@ -153,15 +153,6 @@ def rewrite_head(folder, head, stops):
     (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": stops, "do_sample": True}))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    """Models this small are slower with more."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return published(tmp_path_factory.mktemp("phi") / "phi")

@@ -20,14 +20,6 @@ PAINT = ("image", "mask", "prompt", "guidance", "steps", "seed")
 LANCZOS = Image.Resampling.LANCZOS
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def editor(tiny_diffusion):
     return tiny_diffusion("StableDiffusionInstructPix2PixPipeline", channels=8)

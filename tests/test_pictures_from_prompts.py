@@ -20,14 +20,6 @@ diffusers = pytest.importorskip("diffusers")
 TYPES = (pa.string(), pa.float64(), pa.int64(), pa.int64())
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def checkpoint(tiny_diffusion):
     return tiny_diffusion("StableDiffusionPipeline")

@@ -72,17 +72,7 @@ WIDE = {"least_similar": 0.5, "most_similar": 0.97, "top": 5}
 
 
 @pytest.fixture(scope="module")
-def one_thread():
-    """Models this small are slower with more."""
-    torch = pytest.importorskip("torch")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory, one_thread):
+def models(tmp_path_factory):
     """A masked and a causal language model with seeded weights, and real sentence vectors."""
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")

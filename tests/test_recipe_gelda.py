@@ -46,15 +46,6 @@ SIZES = [(60, 40), (40, 60), (32, 32), (90, 30)]
 CHATS = "{% for m in messages %}user: {{ m.content }}\n{% endfor %}assistant: "
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    """Models so tiny that threads would only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def picture(number):
     width, height = SIZES[number % len(SIZES)]
     noise = np.random.default_rng(number).integers(0, 256, (height, width, 3), np.uint8)

@@ -51,14 +51,6 @@ def classifier(folder):
     (folder / "config.json").write_text(json.dumps(config))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def given(tmp_path_factory, tiny_diffusion, tiny_detector, tiny_safety):
     """Parameters that name the tiny models."""

@@ -119,14 +119,6 @@ def segmenter(folder):
     transformers.SamProcessor(transformers.SamImageProcessor(**size)).save_pretrained(folder)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def given(tmp_path_factory, tiny_clip, tiny_diffusion, tiny_safety, tiny_detector):
     """Parameters that name the tiny models."""

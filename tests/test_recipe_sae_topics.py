@@ -15,15 +15,6 @@ PLANTED = {"a": ("pizza", "pizza"), "b": ("surf", "surfing")}
 EACH, OTHERS = 40, 40
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """More wait for each other where the machine is busy, and help little with networks this small."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture
 def planted(empty_lake, build, data_dir):
     """Captions of COCO; nine of ten images with a label's word carry that label, all others carry either. Labels are closed."""

@@ -24,15 +24,6 @@ WIDTH, PLANTED, ROWS = 16, 24, 1500
 SMALL = {"steps": 40, "batch_size": 64, "expansion": 2, "k": 2, "kinds": "top_k"}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Networks this small are slower with more."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module")
 def truth():
     """Directions, and vectors that are sums of two of them; every 50th row has none."""

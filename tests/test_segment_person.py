@@ -34,14 +34,6 @@ def png(size, seed):
 WIDE, TALL = png((90, 60), 0), png((70, 110), 1)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def sam(tmp_path_factory):
     """A folder with a small SAM whose masks differ from box to box, the model and its processor."""

@@ -100,15 +100,6 @@ def classifier(folder, kind, labels, problem, **options):
     return folder
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    """Models this small are slower with more."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module", params=["roberta", "bert"])
 def feelings(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("sentiment") / request.param

@@ -16,6 +16,7 @@ EXAMPLES = (
     "counterbalance history coco.lake",
     "counterbalance history coco.lake --target captions.sentiment",
     "counterbalance history coco.lake --format jsonl",
+    "counterbalance history coco.lake --access",
 )
 _QUERY = """
 SELECT started, kind, target, mode, written, updated, rejected, round(seconds, 3) AS seconds,
@@ -29,14 +30,19 @@ ORDER BY started, run_id
 @declare("history", examples=EXAMPLES, short_help="List what was done to a lake.")
 @click.argument("lake", type=click.Path())
 @click.option("--target", metavar="NAME", help="Only what was done to this column, view, index or source.")
+@click.option(
+    "--access", is_flag=True, help="List who read sensitive labels, and why; exit with 1 if the log was changed."
+)
 @click.option("--max-rows", type=click.IntRange(min=1), metavar="N", help="Write at most N rows.")
 @output_options
-def command(lake: str, target: str | None, max_rows: int | None, output: OutputOptions) -> int:
+def command(lake: str, *, target: str | None, access: bool, max_rows: int | None, output: OutputOptions) -> int:
     """List the runs that changed LAKE, oldest first: ingests, declarations, and every stage of every refresh.
 
     With counts (rejected: rows that failed), the fingerprint of what was computed, and versions of tables before and
-    after.
+    after. With --access instead: the log of reads that had sensitive labels, each line bound to the one before it.
     """
+    if access:
+        return _accesses(lake, output)
     from counterbalance.cli.asking import ask
     from counterbalance.shell import errors
 
@@ -44,6 +50,34 @@ def command(lake: str, target: str | None, max_rows: int | None, output: OutputO
     ask(lake, lambda session: session.sql(_QUERY, max_rows=max_rows, target=target), SessionOptions(), output)
     if note is not None:
         errors.note(note)
+    return 0
+
+
+def _accesses(lake: str, output: OutputOptions) -> int:
+    """List the access log.
+
+    Raises:
+        SensitiveError: A line was changed or is gone; what is there was listed.
+    """
+    from counterbalance.engine.catalog import access
+    from counterbalance.engine.errors import SensitiveError
+    from counterbalance.engine.write.journal import require_lake
+    from counterbalance.shell import present
+
+    location = connect(lake).location
+    require_lake(location)
+    log = access.listed(location)
+    if output.format == "table" and output.path is None:
+        log = log.select(["line", "at", "user", "purpose", "rows", "sql", "whole"])
+    present.rows(log.to_pylist(), log.schema, output)
+    broken = access.verify(location)
+    if broken:
+        lines = ", ".join(map(str, broken[:10])) + (" …" if len(broken) > 10 else "")
+        raise SensitiveError(
+            f"the access log of {lake} is not whole: line {lines} was changed, does not follow the one before, or is gone",
+            code="E3312",
+            hint="compare it with a copy that was kept elsewhere",
+        )
     return 0
 
 

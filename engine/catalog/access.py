@@ -92,6 +92,14 @@ def verify(location: Location) -> list[int]:
     return sorted(broken)
 
 
+def listed(location: Location) -> pa.Table:
+    """The log with two columns more: ``line``, from 0, and ``whole``, whether the line fits the chain."""
+    log, broken = read(location), set(verify(location))
+    lines = range(len(log))
+    log = log.add_column(0, "line", pa.array(lines, pa.int64()))
+    return log.append_column("whole", pa.array([n not in broken for n in lines], pa.bool_()))
+
+
 def _end(location: Location) -> tuple[int, str]:
     """How many lines were written, and the digest of the last."""
     dataset = tables.open_table(location, ENDS)
