@@ -1,6 +1,6 @@
 """Executors beside each other, and what a kill costs.
 
-    python bench/bench_executors.py [--rows 200000] [--slow-rows 10000] [--rounds 3] [--workers 2]
+    python bench/bench_executors.py [--rows 200000] [--slow-rows 10000] [--rounds 5] [--workers 2]
 
 First table: a column of a function that keeps one core busy, computed inline, by local worker processes and on Ray; all
 results must be equal. Ray's cluster is started before it is timed; the workers of a refresh are started by it, and are
@@ -40,7 +40,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--slow-rows", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     load_file(FUNCTIONS)

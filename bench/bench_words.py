@@ -2,8 +2,9 @@
 
 Full scale: 10 million made-up captions of 5 to 16 words, by Zipf's law from a vocabulary of 1.2 million. Ours asks ``matches``
 and ``term_concepts`` of a lake whose captions hold their lemmas as a generated column with a ``label_list``
-index. The others read the same words from Parquet: a regular expression over the text, ``list_has_any`` over stored lists.
-The words of the vocabulary are their own lemmas, so that all give the same answer. *Warm* times are those of a query that
+index, and for the categories also a view with a row a lemma and caption, its group beside it (*postings*),
+with a ``btree``. The others read the same from Parquet: a regular expression over the text, ``list_has_any`` over stored
+lists, the postings in the order of their lemmas. The words of the vocabulary are their own lemmas, so that all give the same answer. *Warm* times are those of a query that
 this session was asked before: rows that an index found are kept as long as the session.
 """
 
@@ -66,10 +67,27 @@ def prepare(folder: Path, scale: str) -> None:
     for statement in (
         "ALTER TABLE captions ADD COLUMN words AS (lemmas(text))",
         "CREATE INDEX ON captions USING label_list (words)",
+        (
+            "CREATE MATERIALIZED VIEW caption_words WITH (key = 'lemma, caption_id') AS "
+            "SELECT DISTINCT unnest(c.words) AS lemma, c.caption_id, i.split "
+            "FROM captions AS c JOIN images AS i ON i.image_id = c.image_id ORDER BY lemma, caption_id"
+        ),
+        "CREATE INDEX ON caption_words USING btree (lemma)",
         "REFRESH ALL",
     ):
         lake.sql(statement).to_arrow()
+    _same_postings(folder)
     (folder / "words.txt").write_text("\n".join([" ".join(listed), " ".join(categories)]), encoding="utf-8")
+
+
+def _same_postings(folder: Path) -> None:
+    """The view's rows as Parquet, in its order, which is that of the lemmas."""
+    import lance
+
+    rows = lance.dataset(str(folder / "indexed.lake" / "caption_words.lance")).scanner(columns=["lemma", "split"])
+    with pq.ParquetWriter(folder / "postings.parquet", rows.projected_schema, compression="zstd") as writer:
+        for batch in rows.to_batches():
+            writer.write_batch(batch, row_group_size=STEP)
 
 
 def _captions(vocabulary: list[str], rows: int) -> Iterator[pa.RecordBatch]:
@@ -111,6 +129,9 @@ def cases(folder: Path) -> dict[str, Any]:
         "SELECT t.concept, i.split AS g, count(*) AS n FROM (SELECT DISTINCT image_id, unnest(words) AS concept FROM '{1}') AS t "
         "JOIN '{1}' AS i ON i.image_id = t.image_id WHERE t.concept IN (SELECT unnest({0})) GROUP BY ALL ORDER BY ALL"
     )
+    postings = (
+        "SELECT lemma AS concept, split AS g, count(*) AS n FROM {1} WHERE lemma IN {0} GROUP BY ALL ORDER BY ALL"
+    )
     parquet = folder / "words.parquet"
     return {
         "listed words": {
@@ -133,6 +154,16 @@ def cases(folder: Path) -> dict[str, Any]:
                 lambda: _lake(folder),
                 lambda s: _summed(s.sql(by_group.format(_texts(categories))).to_arrow()),
             ),
+            "counterbalance, postings": (
+                lambda: _lake(folder),
+                lambda s: _summed(s.sql(postings.format(_tuple(categories), "caption_words")).to_arrow()),
+            ),
+            "DuckDB, postings": (
+                _connection,
+                lambda con: _summed(
+                    con.sql(postings.format(_tuple(categories), f"'{folder / 'postings.parquet'}'")).to_arrow_table()
+                ),
+            ),
             "DuckDB, unnest and join": (
                 _connection,
                 lambda con: _summed(con.sql(theirs.format(_texts(categories), parquet)).to_arrow_table()),
@@ -143,6 +174,10 @@ def cases(folder: Path) -> dict[str, Any]:
 
 def _texts(values: list[str]) -> str:
     return "[" + ", ".join(f"'{v}'" for v in values) + "]"
+
+
+def _tuple(values: list[str]) -> str:
+    return "(" + _texts(values)[1:-1] + ")"
 
 
 def _plain(rows: pa.Table) -> list[list[Any]]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import counterbalance as cb
+from counterbalance.engine.sql import through
 
 TERMS = ["looting", "tax evasion", "cyber-attack", "murder", "O'Brien", "thief", "zebra crossing"]
 RARE = ["A looted shop", "evasion of the tax", "a cyberattack", "cyber, then attack", "murders", "o'brien", "THIEVES", "tax only",
@@ -71,13 +72,15 @@ QUERIES = {
 
 
 @pytest.mark.parametrize("name", sorted(QUERIES))
-def test_same_rows(lakes, name):
+def test_same_rows(lakes, name, monkeypatch):
     answers = {}
-    for kind, lake in lakes.items():
+    for kind, lake, worth in (*((k, lake, 0) for k, lake in lakes.items()), ("scanned", lakes["indexed"], 10**9)):
+        monkeypatch.setattr(through, "_SEARCH_ROWS", worth)
         with lake.session() as session:
             answers[kind] = session.sql(QUERIES[name]).to_arrow()
     assert answers["stored"].equals(answers["plain"])
     assert answers["indexed"].equals(answers["plain"])
+    assert answers["scanned"].equals(answers["plain"])
     assert answers["plain"].num_rows > 0 or name in {"no such", "audit"}
 
 

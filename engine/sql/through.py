@@ -11,11 +11,13 @@ Results are the same as without. A package says so of its functions with ``answe
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from counterbalance.engine.sql.answers import stored_column
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 _FEW: Final = 50
 """Rows are fetched through the index when it finds less than a fiftieth of them; scattered rows are slow to fetch."""
+_SEARCH_ROWS: Final = 7_000
+"""A search costs about as much as scanning the stored tokens of so many rows."""
 FOUND: Final = "found__"
 
 
@@ -213,7 +217,8 @@ class _Index:
         """Columns of the rows that match, with their labels as ``FOUND``, each once, in the order of the forms."""
         dataset, names = self.table.dataset, list(dict.fromkeys(label for label, _ in self.forms))
         places = {name: place for place, name in enumerate(names)}
-        hits = [(_found(dataset, self.column, tokens), places[label]) for label, tokens in self.forms]
+        searched = _searched(dataset, self.column, [tokens for _, tokens in self.forms])
+        hits = [(found, places[label]) for found, (label, _) in zip(searched, self.forms, strict=True)]
         condition = self.condition if self.is_rare else None
         rows = dataset.scanner(columns=list(columns), with_row_id=True, filter=condition).to_table()
         at = _places(rows["_rowid"].to_numpy(), np.concatenate([found for found, _ in hits]))
@@ -249,6 +254,32 @@ def _places(ids: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.i
         return np.asarray(wanted - ids[0], np.int64)
     order = np.argsort(ids, kind="stable")
     return np.asarray(order[np.searchsorted(ids, wanted, sorter=order)], np.int64)
+
+
+def _searched(dataset: lance.LanceDataset, column: str, forms: Sequence[frozenset[str]]) -> list[NDArray[np.uint64]]:
+    """Ids of the rows that hold all tokens of each form: by a search each, or by one scan where that is less work."""
+    tokens = sorted({token for form in forms if len(form) == 1 for token in form})
+    scanned = _scanned(dataset, column, tokens) if len(tokens) * _SEARCH_ROWS > dataset.count_rows() else {}
+    with ThreadPoolExecutor() as pool:  # Lance searches without Python's lock
+        return list(pool.map(lambda form: scanned[form] if form in scanned else _found(dataset, column, form), forms))
+
+
+def _scanned(
+    dataset: lance.LanceDataset, column: str, tokens: Sequence[str]
+) -> dict[frozenset[str], NDArray[np.uint64]]:
+    """Ids of the rows that hold each token, from all stored lists; an id as often as the token stands in its row."""
+    wanted, ids, which = pa.array(tokens, pa.string()), [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
+    for batch in dataset.scanner(columns=[column], with_row_id=True).to_reader():
+        lists = batch.column(column)
+        places = pc.index_in(lists.flatten(), value_set=wanted)
+        there = pc.is_valid(places)
+        rows = pc.list_parent_indices(lists).filter(there)
+        ids.append(batch.column("_rowid").take(rows).to_numpy())
+        which.append(places.filter(there).to_numpy())
+    token = np.concatenate(which)
+    found = np.concatenate(ids)[np.argsort(token, kind="stable")]
+    parts = np.split(found, np.cumsum(np.bincount(token, minlength=len(tokens)))[:-1])
+    return {frozenset((token,)): part for token, part in zip(tokens, parts, strict=True)}
 
 
 def _found(dataset: lance.LanceDataset, column: str, tokens: frozenset[str]) -> NDArray[np.uint64]:
