@@ -1,12 +1,16 @@
 """Embedding pictures, exact search and index building on the device that is there, beside their limits.
 
-    python bench/bench_embed.py [--scale small|full] [--images N] [--items N] [--rounds 3] [--device auto] [--only images|knn|index]
+    python bench/bench_embed.py [--scale tiny|small|full] [--images N] [--items N] [--rounds 3] [--device auto]
+        [--only images|knn|index] [--output DIR]
 
 First table: images/s of ``embed_image`` (shapes of ViT-B-32 and ViT-B-16, random weights) once pictures are decoded and
 resized, against a bare torch loop over the same pixels and against the model alone with its input on the device; all run in
 turn and give the same vectors. *End to end* starts from JPEG bytes of 640 x 480 pixels. Second table: the 10 nearest of all
 items by exact search, against the product alone and against reading the items once, both as this device does them. Third
-table: k-means and an IVF_RQ index on the GPU against the CPU; needs a GPU.
+table: k-means and an IVF_RQ index on the GPU against the CPU; on a CPU alone, how long it takes there.
+
+With a GPU, ``--scale full --output bench/results/MACHINE`` is all that is needed. ``tiny``, of a model of 16 dimensions, only
+shows that it runs.
 """
 
 from __future__ import annotations
@@ -14,7 +18,6 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import platform
 import statistics
 import tempfile
 import time
@@ -24,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import harness
 import numpy as np
 import pyarrow as pa
+import results
 
 from counterbalance.engine.functions import function
 from counterbalance.engine.search.nearest import nearest
@@ -31,10 +35,15 @@ from counterbalance.engine.search.nearest import nearest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SHAPES = ("ViT-B-32", "ViT-B-16")
-IMAGES = {"cpu": {"small": 8, "full": 256}, "cuda": {"small": 4096, "full": 16_384}}
-ITEMS = {"cpu": {"small": 50_000, "full": 1_000_000}, "cuda": {"small": 1_000_000, "full": 1_000_000}}
-QUERIES = {"cpu": 500, "cuda": 10_000}
+SHAPES = {"tiny": ("tiny",), "small": ("ViT-B-32", "ViT-B-16"), "full": ("ViT-B-32", "ViT-B-16")}
+TINY = {
+    "embed_dim": 16,
+    "vision_cfg": {"image_size": 32, "layers": 2, "width": 32, "head_width": 16, "patch_size": 8},
+    "text_cfg": {"context_length": 16, "vocab_size": 64, "width": 32, "heads": 2, "layers": 2},
+}
+IMAGES = {"cpu": {"tiny": 8, "small": 8, "full": 256}, "cuda": {"tiny": 1024, "small": 4096, "full": 16_384}}
+ITEMS = {"tiny": 500, "small": 50_000, "full": 1_000_000}
+QUERIES = {"tiny": 20, "cpu": 500, "cuda": 10_000}
 BATCH = {"cpu": 8, "cuda": 512}
 DIMENSIONS, K = 512, 10
 JPEGS = 256
@@ -46,36 +55,41 @@ def main() -> None:
     import torch
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scale", choices=("small", "full"), default="small")
+    parser.add_argument("--scale", choices=tuple(SHAPES), default="small")
     parser.add_argument("--images", type=int, default=None)
     parser.add_argument("--items", type=int, default=None)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--only", choices=("images", "knn", "index"), default=None)
-    options, _ = parser.parse_known_args()
-    device = options.device if options.device != "auto" else "cuda:0" if torch.cuda.is_available() else "cpu"
-    kind = device.partition(":")[0]
-    images = options.images or IMAGES[kind][options.scale]
-    items = options.items or ITEMS[kind][options.scale]
-    print(f"{_named(device)}, torch {torch.__version__}, {torch.get_num_threads()} threads\n", flush=True)
+    parser.add_argument("--output", type=Path, default=None, metavar="DIR", help="write results to files, too")
+    options = parser.parse_args()
+    device = options.device if options.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+    device = "cuda:0" if device == "cuda" else device
+    kind, scale = device.partition(":")[0], options.scale
+    images = options.images or IMAGES[kind][scale]
+    items = options.items or ITEMS["full" if kind == "cuda" and scale == "small" else scale]
+    queries = QUERIES["tiny" if scale == "tiny" else kind]
+    threads = torch.get_num_threads()
+    print(f"{_named(device)}, torch {torch.__version__}, {threads} threads\n", flush=True)
+    tables = []
     with tempfile.TemporaryDirectory(prefix="counterbalance-bench-") as scratch:
-        if options.only in {None, "images"}:
-            rows = [r for shape in SHAPES for r in embedding(Path(scratch), shape, device, images, options.rounds)]
-            print(harness.table(rows) + "\n", flush=True)
-        if options.only in {None, "knn"}:
-            print(harness.table(searching(device, items, options.rounds)) + "\n", flush=True)
-        if options.only in {None, "index"}:
-            print(building(Path(scratch), device, items, options.rounds), flush=True)
+        folder = Path(scratch)
+        measured = {
+            "images": lambda: [r for s in SHAPES[scale] for r in embedding(folder, s, device, images, options.rounds)],
+            "knn": lambda: searching(device, items, queries, options.rounds),
+            "index": lambda: building(folder, device, items, options.rounds),
+        }
+        for name, measure in measured.items():
+            if options.only in {None, name}:
+                tables.append(measure())
+                print(harness.table(tables[-1]) + "\n", flush=True)
+    if options.output is not None:
+        how = {"scale": scale, "rounds": options.rounds, "device": device, "threads": threads}
+        results.write(options.output, "bench_embed", tables, **how)
 
 
 def _named(device: str) -> str:
-    if device == "cpu":
-        lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-        found = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
-        return found or platform.machine()
-    import torch
-
-    return str(torch.cuda.get_device_name(device))
+    return results.processor() if device == "cpu" else str(results.gpu(device))
 
 
 def in_turn(contenders: dict[str, Callable[[], Any]], rounds: int) -> tuple[dict[str, float], dict[str, Any]]:
@@ -103,9 +117,10 @@ def made(folder: Path, shape: str) -> Path:
     target = folder / shape
     target.mkdir()
     with loading():
-        network = open_clip.create_model(shape, load_weights=False)
+        config = TINY if shape == "tiny" else open_clip.get_model_config(shape)
+        network = open_clip.CLIP(**TINY) if shape == "tiny" else open_clip.create_model(shape, load_weights=False)
     save_file(network.state_dict(), target / "open_clip_model.safetensors")
-    described = {"model_cfg": open_clip.get_model_config(shape), "preprocess_cfg": {}}
+    described = {"model_cfg": config, "preprocess_cfg": {}}
     (target / "open_clip_config.json").write_text(json.dumps(described))
     return target
 
@@ -140,7 +155,8 @@ def embedding(folder: Path, shape: str, device: str, count: int, rounds: int) ->
     # A trailing comment makes bytes differ, so that no picture is computed once for several rows.
     encoded = [jpegs[i % len(jpegs)] + str(i).encode() for i in range(count)]
     rng = np.random.default_rng(1)
-    batches = [rng.integers(0, 256, (BATCH[kind], 224, 224, 3), np.uint8) for _ in range(max(1, count // BATCH[kind]))]
+    size = BATCH[kind], clip.preparation.height, clip.preparation.width, 3
+    batches = [rng.integers(0, 256, size, np.uint8) for _ in range(max(1, count // BATCH[kind]))]
     there = clip.preparation.tensor(torch.from_numpy(batches[0]).to(device))
     images = BATCH[kind] * len(batches)
 
@@ -229,15 +245,14 @@ def _product(device: str) -> float:
     return 2 * side**3 / best / 1e12
 
 
-def searching(device: str, count: int, rounds: int) -> list[dict[str, Any]]:
+def searching(device: str, count: int, asked_for: int, rounds: int) -> list[dict[str, Any]]:
     """The second table: exact search, the product alone in the same blocks, and reading the items."""
     import torch
 
     torch.set_float32_matmul_precision("highest")
-    kind = device.partition(":")[0]
     rng = np.random.default_rng(0)
     items = rng.standard_normal((count, DIMENSIONS), np.float32)
-    queries = rng.standard_normal((QUERIES[kind], DIMENSIONS), np.float32)
+    queries = rng.standard_normal((asked_for, DIMENSIONS), np.float32)
     a, b = torch.from_numpy(queries).to(device), torch.from_numpy(items).to(device)
 
     def product() -> None:
@@ -287,10 +302,8 @@ def searching(device: str, count: int, rounds: int) -> list[dict[str, Any]]:
     return rows
 
 
-def building(folder: Path, device: str, count: int, rounds: int) -> str:
+def building(folder: Path, device: str, count: int, rounds: int) -> list[dict[str, Any]]:
     """The third table: k-means alone, and the whole index, on the GPU and on the CPU."""
-    if device == "cpu":
-        return "k-means and IVF_RQ on a GPU against the CPU: skipped, there is no GPU here"
     import lance
 
     from counterbalance.engine.search.indexes import IndexSpec, build
@@ -313,15 +326,18 @@ def building(folder: Path, device: str, count: int, rounds: int) -> str:
                 else (lambda d=where: build(dataset, spec, device=d).indexed)
             )
             for what in ("k-means,", "k-means and IVF_RQ,")
-            for where in (device, "cpu")
+            for where in dict.fromkeys((device, "cpu"))
         },
         rounds,
     )
     rows = []
+    vectors = f"{count:,} x {DIMENSIONS}, {partitions:,} partitions"
     for name, s in seconds.items():
         what, _, where = name.rpartition(", ")
-        rows.append({"work": what, "device": where, "s": s, "cpu / it": seconds[f"{what}, cpu"] / s})
-    return f"{count:,} x {DIMENSIONS}, {partitions:,} partitions\n\n" + harness.table(rows)
+        rows.append(
+            {"vectors": vectors, "work": what, "device": where, "s": s, "cpu / it": seconds[f"{what}, cpu"] / s}
+        )
+    return rows
 
 
 if __name__ == "__main__":

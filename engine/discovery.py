@@ -45,6 +45,7 @@ def relations(lake: Pinned, *, sensitive: bool) -> list[Relation]:
     found += [Relation("meta", name, "meta", doc) for name, doc in system.DOCS.items()]
     found += [Relation("lists", name, "list", "word list") for name in lists.names()]
     found += [Relation(None, f.name, "function", f.doc, (), f.signature) for f in functions().values()]
+    found += [Relation(None, f.name, "function", f.doc, (), f.signature) for f in queries.sql_functions().values()]
     return found
 
 

@@ -15,6 +15,9 @@ A model is a class: constants come to its constructor, ``open(device)`` loads it
         def __call__(self, image: pa.Array) -> pa.Array: ...
         def close(self) -> None: ...
 
+Where a class has ``expect(…)`` with the parameters of ``__call__``, a refresh tells it before a batch what the batch behind
+it will be, so that it can begin to decode while the device is busy.
+
 The engine finds functions through the entry point group ``counterbalance.udfs`` (each entry names a module whose import
 declares them) and in files that users name (``load_file``). A *constant* parameter must be a literal in SQL and
 arrives as a plain Python value; every other one arrives as an Arrow array of the batch's length, NULLs included, and
@@ -168,6 +171,10 @@ class Opened:
 
                 return self._call(pa.record_batch(list(arrays), names=self._names), **self._constants)
             return self._call(**dict(zip(self._names, arrays, strict=True)), **self._constants)
+
+    def expect(self, arrays: Sequence[Any]) -> None:
+        """Tell a model whose class has ``expect``, before a batch, what the batch behind it will be if all goes well."""
+        self._instance.expect(**dict(zip(self._names, arrays, strict=True)))
 
     def close(self) -> None:
         """Let the model go."""

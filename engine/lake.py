@@ -116,9 +116,16 @@ class Lake:
         if unknown := [name for name in options if name not in known]:
             message = f"ingest() has no option {unknown[0]!r}{did_you_mean(unknown[0], known)}"
             raise RequestError(message, code="E3046", hint="options: " + ", ".join(known))
-        opened = read(source, ReadOptions(**options))
+        asked = ReadOptions(**options)
         report = ingest(
-            self.location, opened, format, dry_run=dry_run, sensitive=sensitive, wait=wait, progress=progress
+            self.location,
+            read(source, asked),
+            format,
+            dry_run=dry_run,
+            whole=asked.limit is None,
+            sensitive=sensitive,
+            wait=wait,
+            progress=progress,
         )
         if strict and report.rejected:
             raise SourceError(

@@ -71,6 +71,7 @@ class Relations:
         self._closed: set[str] = set()
         self.raised: list[CounterbalanceError] = []
         self._bound_rows: dict[str, str] = {}
+        self._rankings: set[str] = set()
         self.token = secrets.token_hex(6)
 
     def close(self) -> None:
@@ -195,6 +196,13 @@ class Relations:
         pinned, stored, _ = self._stored[name]
         return len(recorded.of_column(pinned.location, stored, column)) > 0
 
+    def uncomputed(self, name: str) -> list[str]:
+        """Generated columns of a registered relation that no refresh has computed: all NULL."""
+        if name not in self._stored or self._stored[name][0] is not self.main:
+            return []
+        pinned, stored, dataset = self._stored[name]
+        return [c for c in fresh.uncomputed(dataset, pinned.declared, stored) if c not in self._hidden(pinned, stored)]
+
     def narrowed(self, name: str, condition: str) -> str | None:
         """Registered name of the rows of a stored relation that a Lance filter keeps, or ``None``."""
         if name not in self._stored or not hasattr(self._connection, "_register_arrow_source"):
@@ -240,6 +248,8 @@ class Relations:
 
     def kernel(self, name: str, relations: set[str], scalars: Mapping[str, exp.Expr]) -> str | None:
         """Registered name of the rows of a view that are computed without its SQL, or ``None``."""
+        if name == "ranked_once":  # what a table function ranked needs nothing
+            return next(iter(relations & self._rankings), None)
         parts = {r: [p for p in self._parts.get(r, [r]) if p in self._stored] for r in relations}
         stored = {
             self._stored[own[0]][1].removeprefix("sensitive/"): [
@@ -326,9 +336,12 @@ class Relations:
 
     def bind(self, name: str, rows: pa.Table) -> str:
         """Register rows under a fresh name, and make that name known to queries."""
+        from counterbalance.engine.search.ranking import is_whole
+
         fresh = f"{name}__bound_{len(self._bound) + 1}_{self.token}"
         self.sources[fresh] = lambda connection: connection.register(fresh, rows)
         self._bound[fresh] = fresh
+        self._rankings |= {fresh} if is_whole(rows) else set()
         self._bound_rows[fresh] = f"<table of {rows.num_columns} columns, {rows.num_rows} rows>"
         return fresh
 

@@ -14,7 +14,6 @@ from counterbalance.engine import discovery, lists, spilling
 from counterbalance.engine.catalog import access, snapshot
 from counterbalance.engine.catalog.pinned import pin
 from counterbalance.engine.errors import RefusedError, RequestError, SensitiveError, SqlError
-from counterbalance.engine.functions import functions
 from counterbalance.engine.relations import LABELS, Relations
 from counterbalance.engine.result import Result
 from counterbalance.engine.sql import (
@@ -28,6 +27,7 @@ from counterbalance.engine.sql import (
     shapes,
     statements,
 )
+from counterbalance.engine.sql.calls import callable_names
 from counterbalance.engine.sql.connection import connect
 from counterbalance.engine.sql.counting import count_by_rows
 from counterbalance.engine.sql.expand import Expander
@@ -280,7 +280,7 @@ class Session:
             raise SqlError(f"${name} is a table, not a value", code="E3192", hint=f"write it without $: FROM {name}")
         values = {n: params[n] for n in names if n in params}
         sql = prefix[statement.kind] + body
-        notes = self._notes(expander)
+        notes = self._notes(expander, tree)
         run = _Runnable(sql, values, self._needed(tree), text, same, expander.arguments_given, expander.answered)
         return Result(
             lambda: meetings.watched(self._run(run), expander.held, self.evaluate, notes),
@@ -291,8 +291,10 @@ class Session:
             done=lambda rows: self._log(run, rows),
         )
 
-    def _notes(self, expander: Expander) -> list[str]:
-        notes = []
+    def _notes(self, expander: Expander, tree: exp.Query) -> list[str]:
+        from sqlglot import exp
+
+        notes: list[str] = []
         if self._at is not None and snapshot.is_ahead(self._at):
             notes.append(f"{self._at} has not come yet: this is the newest state, and can change")
         hidden = self._relations.sensitive_attributes()
@@ -305,6 +307,9 @@ class Session:
             known = labels.known([(lake.snapshot, lake.codes) for lake in lakes], column)
             if known is not None and value not in known:
                 notes.append(labels.note(column, value, known))
+        empty = [f"{r}.{c}" for r in sorted(expander.used) for c in self._relations.uncomputed(r)]
+        named = {c.name for c in tree.find_all(exp.Column)} if empty else set()
+        notes += [f"{c} is NULL until it is computed: REFRESH {c}" for c in empty if c.partition(".")[2] in named]
         return notes
 
     def _needed(self, tree: exp.Query) -> tuple[str, ...]:
@@ -355,7 +360,7 @@ class Session:
             error.__cause__ = told.__cause__
             return failures.located(told, run.text)
         columns = {r.name: [c for c, _ in r.columns] for r in self.relations()}
-        names = [*chain(*columns.values()), *self.names(), *functions()]
+        names = [*chain(*columns.values()), *self.names(), *callable_names()]
         hidden = {c for name in run.needs for c in self._relations.bytes_of(name)}
         failure = failures.translate(
             error,

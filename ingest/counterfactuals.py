@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from counterbalance.engine.records import Chunk, Source
 from counterbalance.engine.schema import CAPTIONS, IMAGES
-from counterbalance.ingest import columns, hashing, tabular
+from counterbalance.ingest import columns, hashing, tabular, unused
 from counterbalance.ingest.files import total_size
 from counterbalance.ingest.rows import MAX_KEY, Places, Sieve, base_rows, is_null, shorten
 
@@ -53,9 +53,9 @@ def read(uri: str, options: ReadOptions) -> Source:
         columns.require(known, list(FIELDS), layout.names, layout.file.uri)
     files = [f.file for f in layouts]
     parts = (r for f, c in zip(layouts, found, strict=True) for r in tabular.read(f, c, columns.matters(FIELDS)))
-    return Source(
-        uri, _chunks(uri, tabular.limited(parts, options.limit), options), total_size(files), [f.uri for f in files]
-    )
+    chunks = _chunks(uri, tabular.limited(parts, options.limit), options)
+    notes = unused.told("counterfactuals", options, "images", "store_images", "annotator")
+    return Source(uri, chunks, total_size(files), [f.uri for f in files], notes)
 
 
 def _chunks(uri: str, parts: Iterator[Rows], options: ReadOptions) -> Iterator[Chunk]:

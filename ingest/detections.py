@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from counterbalance.engine.records import Chunk, Images, Source
 from counterbalance.engine.schema import DETECTIONS
-from counterbalance.ingest import boxes, columns, hashing, tabular, targets
+from counterbalance.ingest import boxes, columns, hashing, tabular, targets, unused
 from counterbalance.ingest.files import total_size
 from counterbalance.ingest.labelrows import LabelRows, scores
 from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, is_null
@@ -82,7 +82,8 @@ def read(uri: str, options: ReadOptions) -> Source:
     files = [f.file for f in layouts]
     images = Images()
     chunks = _chunks(tabular.limited(parts, options.limit), options, images)
-    return Source(uri, chunks, total_size(files), [f.uri for f in files], images=images)
+    notes = unused.told("detections", options, "split", "images", "store_images")
+    return Source(uri, chunks, total_size(files), [f.uri for f in files], notes, images)
 
 
 def _columns(layout: Layout, options: ReadOptions) -> dict[str, int]:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from counterbalance.engine.records import Chunk, Source
 from counterbalance.engine.schema import CAPTIONS, IMAGES
-from counterbalance.ingest import columns, hashing, tabular
+from counterbalance.ingest import columns, hashing, tabular, unused
 from counterbalance.ingest.files import total_size
 from counterbalance.ingest.names import split_of
 from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, floats, is_null, pixels, shorten
@@ -63,7 +63,8 @@ def read(uri: str, options: ReadOptions) -> Source:
     files = [f.file for f in layouts]
     parts = (rows for f, c in zip(layouts, found, strict=True) for rows in tabular.read(f, c, columns.matters(FIELDS)))
     chunks = _chunks(uri, tabular.limited(parts, options.limit), options)
-    return Source(uri, chunks, total_size(files), [f.uri for f in files])
+    notes = unused.told("laion", options, "images", "store_images", "annotator")
+    return Source(uri, chunks, total_size(files), [f.uri for f in files], notes)
 
 
 def _headed(layout: Layout) -> Layout:

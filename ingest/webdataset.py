@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from counterbalance.engine.errors import SourceError
 from counterbalance.engine.images import ImageError, read_header, sha256
 from counterbalance.engine.records import Source
-from counterbalance.ingest import hashing, sidecar
+from counterbalance.ingest import hashing, sidecar, unused
 from counterbalance.ingest.files import expand, total_size
 from counterbalance.ingest.names import is_split, split_of
 from counterbalance.ingest.packed import Unpacked, packing
@@ -56,7 +56,8 @@ def read(uri: str, options: ReadOptions) -> Source:
     texts = TextReader(options.mapping)
     files = expand(uri, options.storage_options, SUFFIXES)
     shards = [(f, _packing(f)) for f in files]
-    return Source(uri, _chunks(uri, shards, options, texts), total_size(files), [f.uri for f in files])
+    notes = unused.told("webdataset", options, "images")
+    return Source(uri, _chunks(uri, shards, options, texts), total_size(files), [f.uri for f in files], notes)
 
 
 def _packing(file: File) -> str | None:

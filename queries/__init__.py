@@ -1,3 +1,3 @@
-"""Audits and views: one SQL file each."""
+"""Audits, views and functions: one SQL file each."""
 
 from __future__ import annotations

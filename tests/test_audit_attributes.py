@@ -358,6 +358,8 @@ def test_closed_attributes_of_an_attached_lake_are_compared_without_a_purpose(bu
             f"'weather' AS category, CASE WHEN image_id IN ({text}) THEN 'sunny' ELSE 'rainy' END AS attribute FROM images",
             sensitive="a test",
         )
+        seasons = "SELECT image_id, 'season' AS category, 'winter' AS attribute FROM images"
+        lake.create_materialized_view("seasons", seasons, "image_id")
         lake.refresh()
         return lake
 
@@ -367,6 +369,11 @@ def test_closed_attributes_of_an_attached_lake_are_compared_without_a_purpose(bu
         rows = {r[0]: r[1:] for r in session.sql(call).fetchall()}
         assert rows["sunny"][:4] == (30, 120, 50, 100)
         assert rows["rainy"] == (90, 120, 50, 100, 0.25), "the first of two that are equally frequent"
+        apart = session.sql("FROM compare_attributes(seasons, others := b.attributes)")
+        assert [r[1] for r in apart.fetchall()] == ["winter", "rainy", "sunny"]
+        assert apart.notes == [
+            "compare_attributes() has nothing to compare: no category of 'attributes' is a category of 'others'"
+        ]
         for refused in (
             "SELECT * FROM b.attributes",
             call.replace("b.attributes", "(SELECT * FROM b.attributes)"),

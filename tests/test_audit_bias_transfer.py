@@ -70,6 +70,15 @@ def run(session, x, y, **options):
             "attribute_auc() has nothing to compare: no category of 'scores' is a category of 'labels': 'hair', but 'Hair'",
         ),
         (
+            "compare_attributes",
+            {
+                "attributes": "(SELECT i AS image_id, 'hair' AS category, 'red' AS attribute FROM range(20) AS r(i))",
+                "others": "(SELECT i AS image_id, 'weather' AS category, 'rainy' AS attribute FROM range(20) AS r(i))",
+            },
+            "compare_attributes() has nothing to compare: no category of 'attributes' is a category of 'others': 'hair', "
+            "but 'weather'",
+        ),
+        (
             "directional_amplification",
             {
                 "predicted_concepts": "(SELECT 1 AS image_id, 'dogs' AS concept)",

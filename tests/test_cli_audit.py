@@ -101,3 +101,14 @@ def test_output_options(audits, lake, tmp_path, capsys):
 def test_unknown_audit_suggests(audits, lake, capsys):
     assert main(["audit", lake.uri, "ecco"]) == 1
     assert capsys.readouterr().err.startswith("error[E1004]: no audit 'ecco'; did you mean 'echo'?")
+
+
+@pytest.mark.parametrize(("more", "told"), [([], "fewer than 100 are"), (["--min-count", "7"], "fewer than 7 are")])
+def test_no_rows_may_be_small_cells(more, told, lake, capsys):
+    assert main(["audit", lake.uri, "concept_ratio", *more]) == 0
+    assert told in capsys.readouterr().err
+
+
+def test_no_rows_although_all_cells_are_shown(lake, capsys):
+    assert main(["audit", lake.uri, "crime_words", "--min-count", "0"]) == 0
+    assert "left out" not in capsys.readouterr().err

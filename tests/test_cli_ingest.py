@@ -47,6 +47,20 @@ def test_the_same_again_changes_nothing_and_says_so(source, tmp_path, capsys):
     assert "nothing changed: all of it was there already" in capsys.readouterr().out
 
 
+def test_what_is_declared_is_to_be_refreshed(source, tmp_path, capsys):
+    lake = str(tmp_path / "a.lake")
+    words = ["ingest", lake, str(source), "--format", "coco", "--progress", "never"]
+    assert main([*words, "--limit", "1"]) == 0
+    assert main(["sql", lake, "ALTER TABLE captions ADD COLUMN size AS (length(text))"]) == 0
+    assert "refresh" not in capsys.readouterr().err
+    assert main([*words, "--dry-run"]) == 0
+    assert "refresh" not in capsys.readouterr().err
+    assert main(words) == 0
+    assert f"counterbalance refresh {lake}" in capsys.readouterr().err
+    assert main(words) == 0
+    assert "refresh" not in capsys.readouterr().err
+
+
 def test_json_is_all_there_is_on_stdout(source, tmp_path, capsys):
     words = ["ingest", str(tmp_path / "a.lake"), str(source), "--format", "coco", "--json", "--progress", "always"]
     assert main(words) == 0

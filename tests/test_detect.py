@@ -25,7 +25,7 @@ if importlib.util.find_spec("ultralytics") is None:  # importing it changes the 
     pytest.skip("ultralytics is not installed", allow_module_level=True)
 
 from counterbalance.udfs.models import detect as detect_module  # noqa: E402 - they need what may not be installed
-from counterbalance.udfs.models import yolo, yolo_files  # noqa: E402
+from counterbalance.udfs.models import letterbox, yolo, yolo_files  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of pycocotools
 
@@ -174,25 +174,40 @@ def test_who_shares_a_batch_does_not_matter(files):
 
 def test_boxes_are_looked_for_as_soon_as_a_batch_is_full(monkeypatch, files):
     monkeypatch.setattr(detect_module, "_PIXELS", 2 * 160 * 160)
+    monkeypatch.setattr(detect_module, "_AT_ONCE", 1)
     opened = detect_module.detect(files[MODELS[0]], None, 0.3, 0.5, 160)
     opened.open("cpu")
     seen = []
-    for step in ("prepare", "find"):
-        own = getattr(opened._network, step)
-        monkeypatch.setattr(
-            opened._network, step, lambda *given, own=own, step=step: (seen.append(step), own(*given))[1]
-        )
+    for owner, name in ((letterbox.Letterbox, "__call__"), (yolo.Network, "find")):
+        own = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *given, own=own, name=name: (seen.append(name), own(*given))[1])
     square = png(picture(160, 160, 1))
     found = opened(pa.array([square] * 5, pa.binary())).values.to_pylist()
     opened.close()
-    assert seen == ["prepare", "prepare", "find"] * 2 + ["prepare", "find"]
+    assert seen == ["__call__", "__call__", "find"] * 2 + ["__call__", "find"]
     assert [len(boxes) for boxes in found] == [len(found[0])] * 5
+
+
+@pytest.mark.parametrize(
+    ("width", "height"), [(640, 480), (480, 640), (33, 33), (1, 500), (999, 7), (639, 481), (160, 128)]
+)
+def test_pictures_are_prepared_as_ultralytics_prepares_them(width, height):
+    yolo.library()
+    from ultralytics.data.augment import LetterBox
+
+    pixels = np.asarray(picture(width, height, 1))
+    for size in (160, 170, 640):
+        found, shape = letterbox.Letterbox(size, 32)(pixels)
+        side = -(-size // 32) * 32
+        assert np.array_equal(found, LetterBox((side, side), auto=True, stride=32)(image=pixels))
+        assert shape == (height, width)
 
 
 def test_the_head_is_exact_where_the_rest_is_not(files):
     """Under mixed precision, as on a GPU: corners stay within a pixel or so of the exact ones, and are no bfloat16."""
     network = yolo.Network(files["yolo11n"], "cpu")
-    pixels = torch.from_numpy(network.prepare(np.asarray(PICTURES[0]), 160)[None]).permute(0, 3, 1, 2).float() / 255
+    boxed, _ = letterbox.Letterbox(160, network.stride)(PICTURES[0])
+    pixels = torch.from_numpy(boxed[None]).permute(0, 3, 1, 2).float() / 255
     with torch.inference_mode():
         exact = network._model(pixels)[0]
         with torch.autocast("cpu", torch.bfloat16):
@@ -406,9 +421,10 @@ import pyarrow as pa
 def state():
     return dict(os.environ), np.get_printoptions(), list(warnings.filters), repr(torch.rand(9, 9) * 0), torch.get_num_threads(), torch.save
 before = state()
-from counterbalance.engine.functions import functions
-opened = functions()["detect"].open({"model": sys.argv[1], "classes": None, "score": 0.3, "iou": 0.5, "size": 160})
-found = opened([pa.array([open(sys.argv[2], "rb").read()])])
+from counterbalance.udfs.models.detect import detect
+opened = detect(sys.argv[1], None, 0.3, 0.5, 160)
+opened.open("cpu")
+found = opened(pa.array([open(sys.argv[2], "rb").read()]))
 assert found.values[0].as_py()
 assert [a for a, b in zip(before, state()) if a != b] == []
 """

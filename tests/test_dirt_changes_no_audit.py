@@ -287,16 +287,12 @@ EXCEPTIONS = {
     ("edit_quality", "edits", "nulls"): "an edit without a label counts among all",
     ("image_text_matching", "scores", "nulls"): "a pair without a score counts where it has both",
     ("image_text_matching", "scores", "no numbers"): "likewise",
+    **{("*", relation, "strangers"): "a query counts, whatever it finds" for relation in ("hits", "relevant")},
+    ("*", "item_groups", "strangers"): "shares are of all labelled items, whether a query finds them or not",
     **{
-        ("*", relation, dirt): "a ranking is given whole: ranks 1, 2, 3 of the items of item_groups"
-        for relation in ("hits", "labelled_hits", "item_groups", "relevant")
-        for dirt in ("nulls", "repeated", "strangers", "no numbers")
-    },
-    **{
-        ("retrieval_bias_sets", f"{name}_{part}", dirt): "likewise"
+        ("retrieval_bias_sets", f"{name}_{part}", "strangers"): "likewise"
         for name in ("original", "balanced", "contrast")
         for part in ("hits", "groups")
-        for dirt in ("nulls", "repeated", "strangers", "no numbers")
     },
 }
 """What changes rows by right, and why."""

@@ -49,6 +49,8 @@ def caret(error) -> str:
         ("ALTER TABLE captions\nADD COLUMN text AS (1)", "E3171", "text AS"),
         ("ALTER TABLE captions ADD COLUMN c AS (c + 1)", "E3173", "c AS"),
         ("ALTER TABLE captions ADD COLUMN c AS (1) WITH (schedule = '@dayly')", "E3080", "@dayly"),
+        ("ALTER TABLE captions ADD COLUMN c INTEGER AS ([1])", "E3144", "INTEGER AS"),
+        ("ALTER TABLE captions ADD COLUMN c AS (vader(text, 'x'))", "E3055", "x'"),
         ("CREATE MATERIALIZED VIEW v\nWITH (key = 'k') AS SELECT 1 AS k FROM captions", "E3177", "k') AS"),
         ("CREATE MATERIALIZED VIEW v WITH (key = 'k') AS SELECT NULL::BIGINT AS k", "E3177", "k') AS"),
         ("CREATE INDEX ON captions USING btre (text)", "E3410", "btre"),
@@ -148,6 +150,30 @@ def test_every_code_has_a_way_out(lake, text, code):
     assert "Traceback" not in str(error)
     without_hint = {"E3102", "E3112", "E3114", "E3115", "E3116", "E3120", "E3122", "E3203", "E3124"}
     assert error.hint or code in without_hint
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("SELECT image.key FROM images", "no table 'image' in FROM; did you mean 'images'?", None),
+        ("SELECT captions.text FROM images", "no table 'captions' in FROM", "FROM has images"),
+        ("SELECT images.key FROM images AS i", "no table 'images' in FROM", "FROM has i"),
+    ],
+)
+def test_a_table_that_is_not_in_from(lake, text, message, hint):
+    error = fails(lake, text)
+    assert (error.code, error.message, error.hint) == ("E3103", message, hint)
+
+
+def test_what_a_function_takes_is_said(lake):
+    error = fails(lake, "SELECT upper(width) FROM images")
+    assert error.hint == "it takes upper(string VARCHAR) -> VARCHAR"
+    ours = fails(lake, "SELECT vader([1]) FROM captions")
+    assert "'vader(INTEGER[])'" in ours.message
+    assert ours.hint == "it takes vader(VARCHAR) -> DOUBLE"
+    assert caret(ours).startswith("vader([1])")
+    for many in ("SELECT sum(key) FROM images", "SELECT $x + 1"):
+        assert "cast" in fails(lake, many, **({"x": "three"} if "$" in many else {})).hint
 
 
 def test_a_place_inside_of_what_an_audit_reads(lake):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +15,12 @@ from counterbalance.engine.search.devices import Cpu, Torch, device
 from counterbalance.engine.search.nearest import nearest
 
 METRICS = ["cosine", "dot", "l2"]
+SMALL = """
+import sys
+import numpy as np
+from counterbalance.engine.search.nearest import nearest
+print(nearest(np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32), 1, metric="dot").columns, "torch" in sys.modules)
+"""
 
 
 def torch_on_the_cpu():
@@ -170,6 +179,11 @@ def test_nothing_near_nothing():
 def test_devices():
     assert isinstance(device("cpu"), Cpu)
     assert isinstance(device("auto"), Cpu | Torch)
+
+
+def test_small_products_do_not_wait_for_torch(tmp_path):
+    done = subprocess.run([sys.executable, "-c", SMALL], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "[0 1 2] False\n"
 
 
 @pytest.mark.parametrize(("name", "code"), [("tpu", "E3450"), ("cuda:99", "E3451"), ("cuda:x", "E3451")])

@@ -35,14 +35,45 @@ def fails(lake, text):
         ("LOAD httpfs", "counterbalance ingest"),
         ("SELECT * FROM read_csv('x.csv')", "counterbalance ingest"),
         ("DELETE FROM images", "counterbalance ingest"),
+        ("SHOW audits", "counterbalance audit --list"),
         ("PIVOT images ON split USING count(*)", "SELECT * FROM t PIVOT"),
         ("PIVOT images ON split", "SELECT * FROM t PIVOT"),
+        ("CALL train_classifier(labels := l)", "counterbalance train classifier LAKE --labels"),
+        ("call Train_Classifier()", "counterbalance train classifier LAKE --labels"),
+        ("CALL train_sae(vectors := v)", "counterbalance recipe LAKE FILE.sql"),
     ],
 )
 def test_what_to_do_instead(lake, text, hint):
     error = fails(lake, text)
     assert error.code == "E3202"
     assert hint in error.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("images", "FROM images reads"),
+        ("query.sql", "-f query.sql"),
+        ("./my/query.sql", "-f ./my/query.sql"),
+        ("1 + 1", "SELECT"),
+        (".tables", "SHOW TABLES"),
+        ("\\d images", "SHOW TABLES"),
+    ],
+)
+def test_what_is_no_statement(lake, text, hint):
+    error = fails(lake, text)
+    assert error.code == "E3102"
+    assert hint in error.hint
+
+
+def test_a_text_without_quotes(lake):
+    error = fails(lake, "FROM full_text_search(captions, text, 'dog')")
+    assert (error.code, error.hint) == ("E3115", "a text stands in single quotes: 'text'")
+
+
+@pytest.mark.parametrize("text", ["SELECT 1 WHERE key =", "DESCRIBE", "SELECT * FROM", "SELECT CASE WHEN 1 THEN"])
+def test_the_parsers_insides_stay_inside(lake, text):
+    assert not set("<>") & set(fails(lake, text).message)
 
 
 def test_the_hint_on_pivot_works(lake):

@@ -182,3 +182,13 @@ def test_a_bare_name_leaves_the_place_of_a_picture_as_it_is(disk_lake, build):
     assert rows == [(1, "pictures/1.jpg", 7), (2, "12.jpg", rows[1][2])]
     moved = disk_lake.ingest({"images": build.images(image_id=[1], uri=["elsewhere/1.jpg"])})
     assert moved.updated == 1
+
+
+def test_an_address_in_the_web_leaves_the_place_of_a_picture_as_it_is(disk_lake, build):
+    """COCO's files name one for each picture, so the second file of a split says nothing new either."""
+    web = ["http://a.org/1.jpg", "http://a.org/3.jpg"]
+    disk_lake.ingest({"images": build.images(image_id=[1, 2], uri=["pictures/1.jpg", "pictures/2.jpg"])})
+    assert disk_lake.ingest({"images": build.images(image_id=[1, 2], uri=web)}).updated == 1
+    assert disk_lake.sql("SELECT uri FROM images ORDER BY image_id").fetchall() == [("pictures/1.jpg",), (web[1],)]
+    assert disk_lake.ingest({"images": build.images(image_id=[2], uri=["https://b.org/3.jpg"])}).updated == 1
+    assert disk_lake.ingest({"images": build.images(image_id=[2], uri=["pictures/3.jpg"])}).updated == 1

@@ -22,7 +22,7 @@ def packages_on_disk() -> set[str]:
         for init in (ROOT / folder).rglob("__init__.py"):
             parts = init.parent.relative_to(ROOT / folder).parts
             found.add(".".join((name, *parts)))
-    folders = {f"counterbalance.queries.{name}" for name in ("audits", "recipes", "views")}
+    folders = {f"counterbalance.queries.{name}" for name in ("audits", "functions", "recipes", "views")}
     return found | folders | {"counterbalance.udfs.data"}
 
 

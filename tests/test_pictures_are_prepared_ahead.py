@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import io
 import time
+from concurrent import futures
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from PIL import Image
 
+from counterbalance.engine.functions import functions
 from counterbalance.engine.images import ImageError
 from counterbalance.udfs.models import ahead
 
@@ -84,7 +87,7 @@ def only_small(picture, number, letter):
 
 def test_a_full_batch_with_a_gap_is_worth_processes(images):
     """What functions are given at once is 256 rows, of which some are NULL."""
-    working = ahead.Ahead(np.asarray, "cuda:0", 2)
+    working = ahead.Ahead(np.asarray, "cuda:0", 1)
     try:
         assert sum(len(rows) for rows, _, _ in working.batches(images.slice(0, 256), 64)) == 255
         assert working._pool is not None
@@ -102,22 +105,77 @@ def slowly(picture):
 """
 
 
-def test_pictures_are_prepared_while_the_device_computes(monkeypatch, tmp_path):
-    """When the first of four batches is there, at most 23 of the 32 tasks of 16 pictures have been given out."""
-    (tmp_path / "preparing_slowly.py").write_text(SLOWLY)  # other processes cannot import this module
-    monkeypatch.syspath_prepend(tmp_path)
-    slowly = importlib.import_module("preparing_slowly").slowly
-    images = pa.array([png(n) for n in range(512)], pa.binary())
-    working = ahead.Ahead(slowly, "cuda:0", 4)
-    try:
-        list(working.batches(images, 128))  # the processes are there
-        began, computing = [], []
-        for _, arrays, _ in working.batches(images, 128):
-            began += arrays[:, 0].tolist()
-            computing.append(time.monotonic())
-            time.sleep(0.1)
-        during = sum(computing[0] < moment < computing[-1] for moment in began)
-    finally:
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory):
+    """Four processes that tell when they began with a picture."""
+    folder = tmp_path_factory.mktemp("slow")
+    (folder / "preparing_slowly.py").write_text(SLOWLY)  # other processes cannot import this module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        working = ahead.Ahead(importlib.import_module("preparing_slowly").slowly, "cuda:0", 4)
+        list(working.batches(pa.array([png(n) for n in range(128)], pa.binary()), 128))  # the processes are there
+        yield working
         working.close()
+
+
+def test_pictures_are_prepared_while_the_device_computes(slow):
+    """When the first of four batches is there, at most 23 of the 32 tasks of 16 pictures have been given out."""
+    images = pa.array([png(n) for n in range(512)], pa.binary())
+    began, computing = [], []
+    for _, arrays, _ in slow.batches(images, 128):
+        began += arrays[:, 0].tolist()
+        computing.append(time.monotonic())
+        time.sleep(0.1)
+    during = sum(computing[0] < moment < computing[-1] for moment in began)
     assert len(began) == 512
     assert during >= 128, f"{during} of 512"
+
+
+def test_the_next_call_is_begun_before_it_comes(slow):
+    """Of its 16 tasks, as many as are under way at once but one: 8 of a batch and 8 more for four processes."""
+    one, two, three = (pa.array([png(n + start) for n in range(256)], pa.binary()) for start in (0, 300, 600))
+    slow.expect(two, 128)
+    assert sum(len(rows) for rows, *_ in slow.batches(one, 128)) == 256
+    futures.wait(slow._under_way, timeout=60)  # while the device computes the last batch
+    slow.expect(three, 128)
+    called = time.monotonic()
+    began = np.concatenate([arrays[:, 0] for _, arrays, _ in slow.batches(two, 128)])
+    assert len(began) == 256
+    assert (began < called).sum() == 15 * 16
+
+
+def test_what_comes_need_not_be_what_was_expected():
+    values = [png(n) for n in range(600)]
+    working = ahead.Ahead(np.asarray, "cpu", 1)
+    try:
+        for low, expected in ((0, 200), (200, 0), (400, 400), (400, 200), (0, 200), (200, None)):
+            if expected is not None:
+                working.expect(pa.array(values[expected : expected + 200]), 64)
+            batches = list(working.batches(pa.array(values[low : low + 200]), 64))
+            pixels = np.concatenate([arrays for _, arrays, _ in batches])
+            assert (pixels[:, 0, 0, 0] + 256 * pixels[:, 0, 0, 1].astype(int)).tolist() == list(range(low, low + 200))
+        working.expect(pa.array(values[200:400]), 64)
+        next(working.batches(pa.array(values[:200]), 64))  # and no more of them, as where the device fails
+        rows, arrays, _ = next(working.batches(pa.array(values[200:400]), 64))
+        assert rows == list(range(64))
+        assert arrays[0, 0, 0].tolist() == [200, 0, 7]
+    finally:
+        working.close()
+
+
+def test_functions_of_pictures_take_what_comes_as_they_are_called():
+    pytest.importorskip("torch")
+    made = {name: f.call for name, f in functions().items() if hasattr(f.call, "expect")}
+    assert {
+        "embed_image",
+        "clip_score",
+        "classify_zero_shot",
+        "detect",
+        "detect_people",
+        "ask",
+        "caption_person",
+    } <= set(made)
+    for name, call in made.items():
+        assert inspect.signature(call.expect).parameters.keys() == inspect.signature(call.__call__).parameters.keys(), (
+            name
+        )

@@ -153,6 +153,45 @@ def test_memory_that_a_failed_call_held_is_free_for_the_next_one(jobs, disk_lake
     assert alive == [0] * 6  # of 64, 32, and four times 16 rows
 
 
+@pytest.mark.parametrize("column", ["image", "key"])
+def test_a_model_is_told_what_comes_behind_the_next_batch(jobs, disk_lake, build, monkeypatch, column):
+    """Pictures are read a batch at a time, other columns in large blocks."""
+    from counterbalance.engine import functions
+
+    expected, called = [], []
+
+    class Told:
+        def expect(self, value):
+            expected.append((len(called), value.to_pylist()))
+
+        def __call__(self, value):
+            if len(value) > 15:
+                raise MemoryError
+            called.append(value.to_pylist())
+            return pa.array([1] * len(value), pa.int64())
+
+    kind = pa.binary() if column == "image" else pa.string()
+    declared = functions.Function("x_told", Told, (functions.Parameter("value", kind),), pa.int64(), "1")
+    monkeypatch.setitem(functions._registry, "x_told", declared)
+    keys = [f"{i:02}" for i in range(64)]
+    disk_lake.ingest({"images": build.images(image_id=list(range(64)), key=keys, image=[k.encode() for k in keys])})
+    job = jobs.job(disk_lake, f"x_told({column})", table="images", key="image_id", batch_size=16)
+    list(Worker(job).run(jobs.tasks(disk_lake, job)[0]))
+    assert [len(values) for values in called] == [8] * 8  # 16 rows were too many
+    assert jobs.spooled(disk_lake, job)["value"].to_pylist() == [1] * 64
+    after = [(calls, called[calls + 1]) for calls in range(2, 7)]
+    assert expected[-5:] == after
+    again = jobs.job(
+        disk_lake,
+        f"x_told({column} || '')" if column == "key" else "x_told(from_hex(key))",
+        table="images",
+        key="image_id",
+    )
+    expected.clear()
+    list(Worker(again).run(jobs.tasks(disk_lake, again)[0]))
+    assert expected == []  # what is computed first is not known before
+
+
 def test_bytes_of_pictures_go_in_and_out(jobs, disk_lake, build):
     pictures = [bytes([i]) * (i + 1) + b"end" if i % 3 else None for i in range(40)]
     disk_lake.ingest(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _SPACE: Final = re.compile(r"\s+")
-_BEFORE_MARK: Final = re.compile(r'\s([?.!,"](?:\s|$))')
+_BEFORE_MARK: Final = re.compile(r' ([?.!,"](?: |$))')  # all white space is one space by then
 _BLANK: Final = r"[\t-\r\x1c-\x1f ]"
 _UNCLEAN: Final = rf'{_BLANK}{_BLANK}|[\t-\r\x1c-\x1f]|{_BLANK}[?.!,"]|^{_BLANK}|{_BLANK}$'
 
@@ -106,7 +106,10 @@ def _cleaned(text: str, times: int) -> str:
     """The text after so many passes of cleaning."""
     for _ in range(times):
         before = text
-        text = _BEFORE_MARK.sub(r"\1", _SPACE.sub(" ", text)).strip()
+        text = _SPACE.sub(" ", text) if text[:1].isspace() else " ".join(text.split())
+        if _BEFORE_MARK.search(text):
+            text = _BEFORE_MARK.sub(r"\1", text)
+        text = text.strip()
         if text == before:
             break
     return text

@@ -13,6 +13,8 @@ from counterbalance.cli.options import output_options, session_options
 from counterbalance.shell.output import OutputOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from counterbalance.cli.options import SessionOptions
     from counterbalance.engine.sql.queries import Query
 
@@ -87,8 +89,21 @@ def command(
     from counterbalance.cli.asking import ask
 
     audit = name
-    ask(lake, lambda session: session.audit(audit, max_rows=limits.max_rows, **params), limits, output)
+    written = ask(lake, lambda session: session.audit(audit, max_rows=limits.max_rows, **params), limits, output)
+    if not written.rows:
+        _tell_of_small_cells(audit, params)
     return 0
+
+
+def _tell_of_small_cells(audit: str, params: Mapping[str, Any]) -> None:
+    """Why nothing may be there."""
+    import counterbalance
+    from counterbalance.shell import errors
+
+    defaults = {p.name: p.default for p in counterbalance.audits()[audit].parameters}
+    least = int(params.get("min_count", defaults.get("min_count")) or 0)
+    if least > 1:
+        errors.note(f"cells of fewer than {least} are left out; --min-count sets that number")
 
 
 def _list(names: list[str], output: OutputOptions) -> None:

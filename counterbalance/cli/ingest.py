@@ -98,7 +98,15 @@ def command(
         _print_text(done, lake)
     for text in done.notes:
         errors.note(text)
+    if done.changed and not done.dry_run and _has_declared(lake):
+        errors.note(f"what is declared does not know of this yet: counterbalance refresh {lake}")
     return 1 if strict and done.rejected else 0
+
+
+def _has_declared(lake: str) -> bool:
+    from counterbalance.engine.catalog import definitions
+
+    return bool(definitions.load(connect(lake).location).by_target)
 
 
 def _print_json(done: IngestReport) -> None:

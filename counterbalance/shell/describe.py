@@ -185,7 +185,7 @@ def functions(known: Mapping[str, Function]) -> str:
     from counterbalance.engine.catalog import system
 
     listed = system.callables(known)
-    single = columns([(row["signature"] or "", row["doc"] or "") for row in listed if row["kind"] == "function"])
+    single = columns([(row["signature"] or "", row["doc"] or "") for row in listed if row["kind"] != "table function"])
     tables = [
         f"{row['signature']}\n{_hanging('  ', row['doc'] or '')}" for row in listed if row["kind"] == "table function"
     ]

@@ -13,9 +13,9 @@ from counterbalance.engine.catalog.declaring import check_schedule, is_another, 
 from counterbalance.engine.catalog.definitions import Definition
 from counterbalance.engine.catalog.planning import Catalog
 from counterbalance.engine.errors import NotFoundError, SqlError, did_you_mean
-from counterbalance.engine.functions import functions
 from counterbalance.engine.schema import PICTURES, STAMP_SUFFIX, is_sensitive
 from counterbalance.engine.sql import hints
+from counterbalance.engine.sql.calls import callable_names
 from counterbalance.engine.sql.expression import Evaluator, analyse, same_call
 from counterbalance.engine.sql.parse import DIALECT
 from counterbalance.engine.sql.sensitive import perceives
@@ -126,7 +126,7 @@ def _unknown_function(error: SqlError) -> SqlError | NotFoundError:
     if missing is None:
         message = re.split(r"\s+Candidate functions", error.message)[0]
         return SqlError(message, code=error.code, hint=error.hint)
-    near = did_you_mean(missing[1], functions())
+    near = did_you_mean(missing[1], callable_names())
     return NotFoundError(
         f"no function {missing[1]!r}{near}",
         code="E1041",

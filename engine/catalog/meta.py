@@ -21,11 +21,13 @@ import pyarrow as pa
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
     from counterbalance.engine.records import Reject
     from counterbalance.engine.store.location import Location
 
+_AT_ONCE: Final = 10_000
+"""Ids in one condition."""
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _VERSIONS: Final = pa.list_(
     pa.struct([pa.field("table", pa.string()), pa.field("version", pa.int64()), pa.field("coded", pa.bool_())])
@@ -268,8 +270,8 @@ def _lineage(
     return {"fingerprint": fingerprint, "versions_in": inputs, "versions_out": outputs}
 
 
-def record_rejects(location: Location, run_id: str, rejects: Iterable[tuple[str, Reject]]) -> int:
-    """Keep refused items in ``meta.errors``, each once however often its source is read; returns how many are new."""
+def record_rejects(location: Location, run_id: str, rejects: Iterable[tuple[str, Reject]]) -> set[int]:
+    """Keep refused items in ``meta.errors``, each once however often its source is read; returns the ids of all."""
     import hashlib
 
     rows: dict[int, dict[str, Any]] = {}
@@ -291,7 +293,33 @@ def record_rejects(location: Location, run_id: str, rejects: Iterable[tuple[str,
     dataset = tables.open_table(location, "meta/errors")
     if dataset is not None and rows:
         known = set(dataset.to_table(columns=["error_id"])["error_id"].to_pylist())
-        rows = {k: v for k, v in rows.items() if k not in known}
-    if rows:
-        write(location, "errors", list(rows.values()))
-    return len(rows)
+        new = [row for identity, row in rows.items() if identity not in known]
+    else:
+        new = list(rows.values())
+    if new:
+        write(location, "errors", new)
+    return set(rows)
+
+
+def forget_rejects(location: Location, files: Sequence[str], into: Iterable[str], refused: Container[int]) -> None:
+    """Forget what was refused of some files once and is not any more.
+
+    Args:
+        location: The lake.
+        files: Files that were read to their end just now.
+        into: Base tables that they were read into; refusals of others stay.
+        refused: Ids of what was refused of them.
+    """
+    import pyarrow.compute as pc
+
+    dataset = tables.open_table(location, "meta/errors")
+    if dataset is None:
+        return
+    rows = dataset.to_table(columns=["error_id", "source", "table_name"], filter="column_name IS NULL")
+    of_them = pc.is_in(rows["source"], pa.array(files, pa.string()))
+    there = pc.or_(pc.is_null(rows["table_name"]), pc.is_in(rows["table_name"], pa.array(sorted(into), pa.string())))
+    ids = rows["error_id"].filter(pc.and_(of_them, there)).to_pylist()
+    gone = [identity for identity in ids if identity not in refused]
+    for start in range(0, len(gone), _AT_ONCE):
+        wanted = ", ".join(map(str, gone[start : start + _AT_ONCE]))
+        tables.delete(location, "meta/errors", f"error_id IN ({wanted})")

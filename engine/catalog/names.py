@@ -7,10 +7,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import SqlError
-from counterbalance.engine.functions import functions
 from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, STAMP_SUFFIX
 from counterbalance.engine.search import SIGNATURES
 from counterbalance.engine.sql import queries
+from counterbalance.engine.sql.calls import callable_names
 from counterbalance.engine.sql.parse import TABLE_FUNCTIONS
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _user_of(catalog: Catalog, name: str) -> str | None:
         "an index": catalog.definitions.indexes(),
         "a shipped query": known,
         "a table function": {*SIGNATURES, *TABLE_FUNCTIONS},
-        "a function": functions(),
+        "a function": callable_names(),
         "a word of the engine": _WORDS_OF_STATEMENTS,
         "a table of this lake": catalog.stored,
     }

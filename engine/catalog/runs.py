@@ -47,13 +47,14 @@ def visible(location: Location, count: int = 1) -> list[dict[str, Any]]:
 
 
 def _visible(dataset: lance.LanceDataset, count: int) -> pa.Table:
-    total, window = dataset.count_rows(), _WINDOW
-    while True:
-        rows = dataset.take(range(max(0, total - window), total))
-        found = rows.filter(pc.is_valid(rows["versions"]))
-        if len(found) >= count or window >= total:
-            return found.slice(max(0, len(found) - count))
-        window *= 16
+    end, window = dataset.count_rows(), _WINDOW
+    found: list[int] = []
+    while end and len(found) < count:
+        start = max(0, end - window)
+        versions = dataset.take(range(start, end), columns=["versions"])["versions"]
+        found = [start + n for n in pc.indices_nonzero(pc.is_valid(versions)).to_pylist()] + found
+        end, window = start, window * 16
+    return dataset.take(found[-count:]) if found else dataset.schema.empty_table()
 
 
 def visible_at(location: Location, moment: dt.datetime) -> dict[str, Any] | None:

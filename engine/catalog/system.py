@@ -157,7 +157,7 @@ CALLABLE: Final = pa.schema(
 
 
 def callables(known: Mapping[str, Function]) -> list[dict[str, str | None]]:
-    """Functions of single rows, then those that return rows: the columns of ``CALLABLE``.
+    """Functions of single rows, in Python and in SQL, then those that return rows: the columns of ``CALLABLE``.
 
     Example:
         >>> [row["kind"] for row in callables({}) if row["name"] == "top_k"]
@@ -175,6 +175,19 @@ def callables(known: Mapping[str, Function]) -> list[dict[str, str | None]]:
             "doc": f.doc,
         }
         for f in known.values()
+    ]
+    rows += [
+        {
+            "name": f.name,
+            "kind": "SQL function",
+            "signature": f.signature,
+            "returns": f.returns,
+            "version": None,
+            "device": None,
+            "memory": None,
+            "doc": f.doc,
+        }
+        for f in queries.sql_functions().values()
     ]
     for name, parameters in SIGNATURES.items():
         parts = [p.name if p.default is None else f"{p.name} := {p.default}" for p in parameters]

@@ -20,10 +20,10 @@ from counterbalance.engine.catalog.declaring import (
 from counterbalance.engine.catalog.definitions import ERRORS, Definition
 from counterbalance.engine.catalog.planning import Catalog, Planning, closed_to_all
 from counterbalance.engine.errors import LimitError, NotFoundError, RefusedError, SqlError, did_you_mean
-from counterbalance.engine.sql.expression import is_volatile
 from counterbalance.engine.sql.parse import parse, to_sql
 from counterbalance.engine.sql.statements import VIEW_OPTIONS, check_options
 from counterbalance.engine.sql.storable import refuse_wide, storable
+from counterbalance.engine.sql.volatile import is_volatile
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:

@@ -14,16 +14,20 @@ from counterbalance.engine.errors import FunctionError, StorageError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.executors.protocol import Event
 from counterbalance.engine.functions import load_file
+from counterbalance.engine.halving import Halving, out_of_memory
 from counterbalance.engine.schema import PICTURES
 from counterbalance.engine.sql.expression import Evaluator, analyse
 from counterbalance.engine.store import tables
 from counterbalance.engine.store.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from counterbalance.engine.executors.protocol import Job, Task
+
+    _Block = tuple[pa.RecordBatch, Any, Any]
+    _Computed = tuple[pa.Array, dict[int, tuple[str, str]]]
 
 _ROW_VERSION: Final = "_row_last_updated_at_version"
 _BLOCK_ROWS: Final = 65_536
@@ -54,11 +58,12 @@ class Worker:
         self._pictures = [c for c in self._columns if c in PICTURES and pa.types.is_binary(types[c])]
         self._evaluator = Evaluator(expression, types)
         self._must_not_fail = expression.must_not_fail
-        self._size = self._full_size = job.batch_size or expression.batch_size
+        size = job.batch_size or expression.batch_size
+        self._halving: Halving[_Computed] = Halving(size, lambda e: not isinstance(e, _FATAL), self._failed)
         large = any(pa.types.is_binary(t) or pa.types.is_nested(t) for t in types.values())
-        self._block_rows = self._size if large else max(self._size, _BLOCK_ROWS // self._size * self._size)
+        self._block_rows = size if large else max(size, _BLOCK_ROWS // size * size)
         self._schema = spools.schema(self._evaluator.type)
-        self._no_failure = pa.nulls(min(self._size, _BLOCK_ROWS), pa.string())
+        self._no_failure = pa.nulls(min(size, _BLOCK_ROWS), pa.string())
         self._opened = False
         self._files = frozenset(self._spool.files())
         self._done = spools.Done([b for f in sorted(self._files) for b in self._spool.read(f)])
@@ -78,24 +83,50 @@ class Worker:
             since = self._done_since(task)
             writer = self._spool.writer(_file_name(task), self._evaluator.type)
             try:
-                for rows, ids, stamps in self._stale(task):
-                    held = self._done.has(ids, stamps) | since.has(ids, stamps)
-                    if held.any():
-                        keep = np.flatnonzero(~held)
-                        block = rows.take(pa.array(keep)), ids[keep], stamps[keep]
-                    else:
-                        block = rows, ids, stamps
-                    yield from self._block(task, writer, *block)
+                for block, following in self._with_next(self._missing(task, since)):
+                    yield from self._block(task, writer, *block, following)
             finally:
                 writer.close()
         yield Event(task.number, done=True)
 
-    def _block(self, task: Task, writer: spools.Writer, rows: pa.RecordBatch, ids: Any, stamps: Any) -> Iterator[Event]:
+    def _missing(self, task: Task, since: spools.Done) -> Iterator[_Block]:
+        """Blocks of stale rows without those that the spool holds."""
+        for rows, ids, stamps in self._stale(task):
+            held = self._done.has(ids, stamps) | since.has(ids, stamps)
+            if not held.any():
+                yield rows, ids, stamps
+            elif not held.all():
+                keep = np.flatnonzero(~held)
+                yield rows.take(pa.array(keep)), ids[keep], stamps[keep]
+
+    def _with_next(self, blocks: Iterator[_Block]) -> Iterator[tuple[_Block, pa.RecordBatch | None]]:
+        """Blocks, each with the rows of the one behind it, where the function wants to know them."""
+        block = next(blocks, None)
+        while block is not None:
+            following = next(blocks, None) if self._evaluator.expects else None
+            yield block, None if following is None else following[0]
+            block = following if self._evaluator.expects else next(blocks, None)
+
+    def _block(
+        self,
+        task: Task,
+        writer: spools.Writer,
+        rows: pa.RecordBatch,
+        ids: Any,
+        stamps: Any,
+        following: pa.RecordBatch | None,
+    ) -> Iterator[Event]:
         """Batch after batch of the size that the function likes at the moment."""
+        if not self._opened:
+            self._evaluator.open(self._job.device)
+            self._opened = True
         ids, stamps = pa.array(ids), pa.array(stamps)
         start = 0
         while start < len(ids):
-            size = self._size
+            size = self._halving.size
+            coming = rows.slice(start + size, size) if start + size < len(ids) else following
+            if coming is not None and self._evaluator.expects:
+                self._evaluator.expect(coming.slice(0, size))
             yield self._batch(task, writer, rows.slice(start, size), ids.slice(start, size), stamps.slice(start, size))
             start += size
 
@@ -116,7 +147,7 @@ class Worker:
         files = [f for f in self._spool.files() if f.startswith(_file_name(task) + "-") and f not in self._files]
         return spools.Done([b for f in files for b in self._spool.read(f)])
 
-    def _stale(self, task: Task) -> Iterator[tuple[pa.RecordBatch, Any, Any]]:
+    def _stale(self, task: Task) -> Iterator[_Block]:
         """Blocks of rows to compute, with their row ids and stamps; a block is a few batches, of pictures one."""
         job = self._job
         fragment = self._dataset.get_fragment(task.fragment)
@@ -141,11 +172,7 @@ class Worker:
             yield batch, batch.column("_rowid").to_numpy().view(np.int64), stamps
 
     def _batch(self, task: Task, writer: spools.Writer, rows: pa.RecordBatch, ids: pa.Array, stamps: pa.Array) -> Event:
-        if not self._opened:
-            self._evaluator.open(self._job.device)
-            self._opened = True
-        notes: list[str] = []
-        values, errors = self._computed(rows, notes)
+        values, errors = self._computed(rows)
         if errors and self._must_not_fail:
             row, (_, message) = min(errors.items())
             where = f"{self._job.table} {key_text(rows, self._job.key, row)}"
@@ -155,8 +182,9 @@ class Worker:
             writer.append(pa.RecordBatch.from_arrays([ids, stamps, values, *told], schema=self._schema))
         first = errors[min(errors)][1] if errors else None
         blank = max((rows.column(c).null_count for c in self._pictures), default=0)
-        note = notes[-1] if notes else None
-        return Event(task.number, rows=len(ids), errors=len(errors), message=first, note=note, blank=blank)
+        return Event(
+            task.number, rows=len(ids), errors=len(errors), message=first, note=self._halving.note, blank=blank
+        )
 
     def _failures(self, rows: pa.RecordBatch, errors: Mapping[int, tuple[str, str]]) -> list[pa.Array]:
         """Key, code and message of the rows that failed, NULL in the others."""
@@ -169,52 +197,31 @@ class Worker:
         told = [(key_text(rows, key, i), *errors[i]) if i in errors else (None,) * 3 for i in range(count)]
         return [pa.array(column, pa.string()) for column in zip(*told, strict=True)]
 
-    def _computed(self, rows: pa.RecordBatch, notes: list[str]) -> tuple[pa.Array, dict[int, tuple[str, str]]]:
-        """Values of all rows, and (code, message) of those that failed.
+    def _computed(self, rows: pa.RecordBatch) -> tuple[pa.Array, dict[int, tuple[str, str]]]:
+        """Values of all rows, and (code, message) of those that failed; a batch that fails is halved."""
 
-        A batch that fails is halved until the rows that fail stand alone; after running out of memory, batches stay
-        small for the rest of the job.
-        """
-        count = rows.num_rows
-        if count > self._size:
-            parts = [self._computed(rows.slice(i, self._size), notes) for i in range(0, count, self._size)]
-            return _joined(parts, [min(self._size, count - i) for i in range(0, count, self._size)])
-        failure: tuple[str, str]
+        def call(start: int, count: int) -> _Computed:
+            found = self._evaluator(rows.slice(start, count))
+            return found.values, {row: ("failed", message) for row, message in found.errors.items()}
+
         try:
-            found = self._evaluator(rows)
+            parts = self._halving(0, rows.num_rows, call)
         except _FATAL as error:
             raise _unloadable(error, self._job.sql) from error
-        except Exception as error:  # noqa: BLE001 - whatever a user's function raises belongs to its rows
-            memory = _out_of_memory(error)
-            failure = ("out_of_memory" if memory else type(error).__name__, said(error))
-        else:
-            return found.values, {row: ("failed", message) for row, message in found.errors.items()}
-        # What the failed call held in memory is let go only here, where its exception is gone.
-        if memory:
-            self._smaller(count, notes)
-        if count == 1:
-            return pa.nulls(1, self._evaluator.type), {0: failure}
-        half = count // 2
-        parts = [self._computed(rows.slice(0, half), notes), self._computed(rows.slice(half), notes)]
-        return _joined(parts, [half, count - half])
+        return parts[0] if len(parts) == 1 else _joined(parts)
 
-    def _smaller(self, count: int, notes: list[str]) -> None:
-        """Go on with smaller batches; a row that is too large even alone is its own fault, and says nothing of others."""
-        if count > 1:
-            self._size = count // 2
-            notes.append(f"out of memory at {count} rows; going on with {self._size}")
-        else:
-            self._size = self._full_size
-            notes.clear()
-        _release()
+    def _failed(self, error: Exception) -> _Computed:
+        """A row that failed by itself."""
+        code = "out_of_memory" if out_of_memory(error) else type(error).__name__
+        return pa.nulls(1, self._evaluator.type), {0: (code, said(error))}
 
 
-def _joined(parts: list[Any], sizes: list[int]) -> tuple[pa.Array, dict[int, tuple[str, str]]]:
+def _joined(parts: Sequence[_Computed]) -> _Computed:
     errors: dict[int, tuple[str, str]] = {}
     start = 0
-    for (_, found), size in zip(parts, sizes, strict=True):
+    for values, found in parts:
         errors |= {start + row: what for row, what in found.items()}
-        start += size
+        start += len(values)
     return pa.concat_arrays([values for values, _ in parts]), errors
 
 
@@ -257,19 +264,6 @@ def said(error: BaseException) -> str:
     """An exception as one short line."""
     lines = str(error).strip().splitlines()
     return (f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__)[:500]
-
-
-def _out_of_memory(error: Exception) -> bool:
-    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-
-
-def _release() -> None:
-    """Give cached accelerator memory back, where torch is in use."""
-    import sys
-
-    torch: Any = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        torch.cuda.empty_cache()
 
 
 def _unloadable(error: BaseException, sql: str) -> FunctionError:

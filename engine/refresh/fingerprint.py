@@ -19,6 +19,7 @@ from counterbalance.engine import lists
 from counterbalance.engine.errors import NotFoundError, did_you_mean
 from counterbalance.engine.functions import functions
 from counterbalance.engine.sql import arguments
+from counterbalance.engine.sql.calls import callable_names
 from counterbalance.engine.sql.expression import analyse
 from counterbalance.engine.sql.parse import DIALECT, to_sql
 from counterbalance.engine.store import tables
@@ -123,10 +124,10 @@ def _known_functions(definition: Definition, tree: exp.Expr) -> None:
     Raises:
         NotFoundError: It names the function.
     """
-    for name in sorted({str(n.name).lower() for n in tree.find_all(exp.Anonymous)} - functions().keys()):
+    for name in sorted({str(n.name).lower() for n in tree.find_all(exp.Anonymous)} - callable_names()):
         if _is_unknown(name):
             raise NotFoundError(
-                f"{definition.target} calls {name}(), which is not declared here{did_you_mean(name, functions())}",
+                f"{definition.target} calls {name}(), which is not declared here{did_you_mean(name, callable_names())}",
                 code="E1046",
                 hint="name the file that declares it: --udfs FILE, in Python udfs=(FILE,)",
             )

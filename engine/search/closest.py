@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.errors import SqlError
+from counterbalance.engine.search.devices import device
 from counterbalance.engine.search.nearest import nearest
 from counterbalance.engine.search.ranking import HITS, key_of, matrix
 from counterbalance.engine.search.scan import ranked
@@ -53,11 +54,12 @@ def nearest_counts(vectors: Rows, items: pa.Table, groups: pa.Table, column: str
     order = np.argsort(own, kind="stable")
     own, known = own[order], known[order]
     counts = np.zeros((len(labels.names), len(names)), np.int64)
+    on = device()
     for batch in parts(vectors, labels, column):
         if len(known):
             part = batch.labelled()
             _same_length(part.vectors, known, "items")
-            best = nearest(part.vectors, known, 1, metric="cosine")
+            best = nearest(part.vectors, known, 1, metric="cosine", device=on)
             chosen = np.full(len(part.ids), -1)
             chosen[best.rows] = own[best.columns]
             has = chosen[part.places] >= 0
@@ -100,13 +102,14 @@ def nearest_items(
     among = only(among, "images to rank among", KEY)
     chosen = among.append_column("label", pa.array([""] * len(among), pa.string()))
     best: pa.Table | None = None
+    on = device()
     for batch in parts(vectors, Labels.of(chosen), column):
         if not len(asked):
             break
         part = batch.labelled()
         _same_length(part.vectors, asked, "queries")
         order = np.argsort(part.ids, kind="stable")
-        found = nearest(asked, part.vectors[order], k, metric="cosine")
+        found = nearest(asked, part.vectors[order], k, metric="cosine", device=on)
         own = {
             "query": found.rows,
             "key": part.ids[order][found.columns],

@@ -33,6 +33,8 @@ _ROWS: Final = 256
 """Rows converted at once: they stay in the cache."""
 _RESCORED: Final = 500_000
 """Numbers gathered at once for the precise scores: 4 MB."""
+_SOON: Final = 2e11
+"""So many products of two numbers take a CPU about as long as it takes to import torch and ask for a GPU."""
 _LONG: Final = 8192
 """Vectors longer than this are summed without BLAS, which would cut them by the number of threads."""
 
@@ -86,7 +88,7 @@ def nearest(
         k: How many.
         metric: ``"cosine"``, ``"dot"`` or ``"l2"`` (score is the negative distance).
         keys: A key for every query and every item; pairs of equal keys are left out.
-        device: Where the products run.
+        device: Where the products run; ``"auto"`` leaves small ones to the CPU.
 
     Example:
         >>> found = nearest(np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32), 1, metric="cosine")
@@ -125,6 +127,8 @@ def by_blocks(
     columns = columns[_not_too_equal(_only(b, columns), squares[1][columns], k + most)]
     if not len(rows) or not len(columns):
         return rows[:0], []
+    if device == "auto" and len(rows) * len(columns) * a.shape[1] < _SOON:
+        device = "cpu"
     on = device_of(device) if isinstance(device, str) else device
     own = None if keys is None else _Own(keys[0][rows], keys[1][columns])
     k = min(k, len(columns))

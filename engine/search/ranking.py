@@ -25,6 +25,7 @@ HITS: Final = pa.schema(
         pa.field("score", pa.float64()),
     ]
 )
+_WHOLE: Final = b"whole rankings of so many hits"
 
 
 @dataclass(frozen=True)
@@ -197,8 +198,20 @@ def _images(ids: pa.ChunkedArray, side: str) -> NDArray[np.int64]:
 def hits(
     query_ids: NDArray[np.int64], item_ids: NDArray[np.int64], ranks: NDArray[np.int32], scores: NDArray[np.float64]
 ) -> pa.Table:
-    """A hits relation from its columns."""
-    return pa.table([query_ids, item_ids, ranks, scores], schema=HITS)
+    """A hits relation from its columns: whole rankings, each item once a query, ranks from 1 without gaps."""
+    made = pa.table([query_ids, item_ids, ranks, scores], schema=HITS)
+    return made.replace_schema_metadata({_WHOLE: str(len(made))})
+
+
+def is_whole(rows: pa.Table) -> bool:
+    """Whether rows are what ``hits`` made, all of them.
+
+    Example:
+        >>> made = hits(np.array([7, 7]), np.array([1, 2]), np.array([1, 2], np.int32), np.array([0.5, 0.4]))
+        >>> is_whole(made), is_whole(pa.concat_tables([made, made])), is_whole(HITS.empty_table())
+        (True, False, False)
+    """
+    return bool(rows.schema.equals(HITS)) and (rows.schema.metadata or {}).get(_WHOLE) == str(len(rows)).encode()
 
 
 def matrix(

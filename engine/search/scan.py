@@ -8,12 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from counterbalance.engine.search.devices import device as device_of
 from counterbalance.engine.search.nearest import nearest
 from counterbalance.engine.search.sample import matrix
 
 if TYPE_CHECKING:
     import lance
     from numpy.typing import NDArray
+
+    from counterbalance.engine.search.devices import Device
 
 _BATCH_NUMBERS: Final = 1 << 23
 """Numbers of a batch: 32 MB of float32."""
@@ -47,8 +50,9 @@ def exact(
     rows = max(1024, _BATCH_NUMBERS // queries.shape[1])
     scanner = dataset.scanner(columns=list({key: 0, column: 0, ROW: 0}), filter=where, batch_size=rows)
     best: pa.Table | None = None
+    on = device_of(device)  # of all batches, not of each by its size
     for batch in scanner.to_batches():
-        part = among(batch.column(key), batch.column(column), queries, k, metric, rows=batch.column(ROW), device=device)
+        part = among(batch.column(key), batch.column(column), queries, k, metric, rows=batch.column(ROW), device=on)
         best = part if best is None else ranked(pa.concat_tables([best, part]), k)
     if best is None:
         empty = pa.array([], scanner.projected_schema.field(key).type)
@@ -65,7 +69,7 @@ def among(
     metric: str,
     *,
     rows: Any = None,
-    device: str = "cpu",
+    device: str | Device = "cpu",
 ) -> pa.Table:
     """The same among rows that are at hand; ``_rowid`` is ``rows``, or the keys."""
     rows = keys if rows is None else rows

@@ -2,7 +2,8 @@
 
 ``sparse_dot_topn`` keeps the best of each row without building the product. It breaks ties as it meets them, so a few more
 than k are asked for: when the last of these scores below the k-th, every tie at the cut is at hand and is broken by item
-id; the few rows where it does not are computed whole.
+id; the few rows where it does not are computed whole. It runs a third faster when items that hold the same frequent words
+lie together, for then what one query touches does, too.
 
 An audit ranks all items, and deeper those with a clear label. Once a statement has ranked some, all are ranked by ranking
 the others: a pair scores the same in either product.
@@ -15,21 +16,53 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from counterbalance.engine.search.ranking import HITS, best, hits
 from counterbalance.engine.search.shared import once
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from counterbalance.engine.search.ranking import Side
 
 _SPARE: Final = 12
 _WHOLE_ROWS: Final = 256
+_FREQUENT: Final = 8
+
+
+class _Top(NamedTuple):
+    """The best of every query in a row each: places of items, and their scores descending; ``-inf`` after the last."""
+
+    columns: NDArray[np.intp]
+    scores: NDArray[np.float64]
+
+    def first(self, k: int) -> _Top:
+        """The k best."""
+        return _Top(self.columns[:, :k], self.scores[:, :k])
+
+    def only(self, keep: NDArray[np.bool_]) -> _Top:
+        """Without the others, which leave no gaps."""
+        filled = np.arange(keep.shape[1]) < keep.sum(axis=1)[:, None]
+        return _Top(_laid(filled, self.columns[keep], 0), _laid(filled, self.scores[keep], -np.inf))
+
+    def ties_by_column(self) -> _Top:
+        """With every run of equal scores in ascending order of columns."""
+        same = self.scores[:, 1:] == self.scores[:, :-1]
+        if not same.any():
+            return self
+        first = np.ones((len(same), 1), bool)
+        run = np.cumsum(np.hstack((first, ~same)).ravel())
+        tied = np.flatnonzero(np.hstack((~first, same)) | np.hstack((same, ~first)))
+        columns = self.columns.flatten()
+        columns[tied] = columns[tied[np.lexsort((columns[tied], run[tied]))]]
+        return _Top(columns.reshape(self.columns.shape), self.scores)
+
+    def hits(self, q: Side, i: Side) -> pa.Table:
+        """With ids for places."""
+        found = self.scores > -np.inf
+        ranks = np.broadcast_to(np.arange(1, found.shape[1] + 1, dtype=np.int32), found.shape)
+        return hits(np.repeat(q.ids, found.sum(axis=1)), i.ids[self.columns[found]], ranks[found], self.scores[found])
 
 
 @dataclass(frozen=True)
@@ -41,7 +74,7 @@ class _Part:
     k: int
     exclude_own: bool
     among: NDArray[np.bool_]
-    hits: pa.Table
+    top: _Top
 
     def serves(self, q: Side, i: Side, k: int, *, exclude_own: bool) -> bool:
         """Whether the best of all items are among these and the best of the others."""
@@ -64,7 +97,6 @@ class _Product:
     """Both sides as sparse unit vectors; items that are not ranked are left out of ``b``."""
 
     q: Side
-    item_ids: NDArray[np.int64]
     item_images: NDArray[np.int64] | None
     a: Any
     b: Any
@@ -76,25 +108,6 @@ class _Product:
             return None
         mask: NDArray[np.bool_] = self.q.images[rows] == self.item_images[columns]
         return mask
-
-
-class _Found(NamedTuple):
-    """Hits as places on both sides, in order of query and rank."""
-
-    rows: NDArray[np.intp]
-    columns: NDArray[np.intp]
-    ranks: NDArray[np.intp]
-    scores: NDArray[np.float64]
-
-    def merged(self, other: _Found) -> _Found:
-        """These and those of other queries."""
-        at = np.searchsorted(self.rows, other.rows)
-        return _Found(*(np.insert(mine, at, theirs) for mine, theirs in zip(self, other, strict=True)))
-
-    def hits(self, product: _Product) -> pa.Table:
-        """With ids for places."""
-        items = product.item_ids[self.columns]
-        return hits(product.q.ids[self.rows], items, self.ranks.astype(np.int32), self.scores)
 
 
 def rank_texts(q: Side, i: Side, k: int, *, exclude_own: bool, among: NDArray[np.bool_] | None) -> pa.Table:
@@ -114,39 +127,33 @@ def rank_texts(q: Side, i: Side, k: int, *, exclude_own: bool, among: NDArray[np
         return HITS.empty_table()
     texts = once(q.values, i.values, lambda: _Texts(*_vectors(q, i)))
     if among is not None:
-        found = _ranking(texts, q, i, k, exclude_own=exclude_own, among=among)
-        texts.parts.append(_Part(q, i, k, exclude_own, among, found))
-        return found
+        top = _ranking(texts, q, i, k, exclude_own=exclude_own, among=among)
+        texts.parts.append(_Part(q, i, k, exclude_own, among, top))
+        return top.hits(q, i)
     for part in texts.parts:
         if part.serves(q, i, k, exclude_own=exclude_own):
             rest = _ranking(texts, q, i, k, exclude_own=exclude_own, among=~part.among)
-            return _together(q.ids, (part.hits, rest), k)
-    return _ranking(texts, q, i, k, exclude_own=exclude_own, among=np.ones(len(i.ids), bool))
+            return _together(part.top.first(k), rest).first(k).hits(q, i)
+    return _ranking(texts, q, i, k, exclude_own=exclude_own, among=np.ones(len(i.ids), bool)).hits(q, i)
 
 
-def _ranking(texts: _Texts, q: Side, i: Side, k: int, *, exclude_own: bool, among: NDArray[np.bool_]) -> pa.Table:
+def _ranking(texts: _Texts, q: Side, i: Side, k: int, *, exclude_own: bool, among: NDArray[np.bool_]) -> _Top:
+    """The k best of some items, as places among all of them."""
     kept = np.flatnonzero(among)
+    k = min(k, len(kept))
+    if not k:
+        return _nothing(len(q.ids), 0)
     images = None if i.images is None else i.images[kept]
-    product = _Product(q, i.ids[kept], images, texts.a, texts.b[kept], exclude_own)
-    if not len(kept):
-        return HITS.empty_table()
-    if not product.b.nnz:
-        return _whole(product, np.arange(len(q.ids)), k).hits(product)
-    return _ranked(product, k)
+    product = _Product(q, images, texts.a, texts.b[kept], exclude_own)
+    top = _ranked(product, k) if product.b.nnz else _whole(product, np.arange(len(q.ids)), k)
+    return _Top(kept[top.columns], top.scores)
 
 
-def _together(query_ids: NDArray[np.int64], parts: Sequence[pa.Table], k: int) -> pa.Table:
-    """The k best of every query, of rankings of different items: a row of a matrix each, ordered by score and item."""
-    scores = np.full((len(query_ids), len(parts) * k), -np.inf)
-    items = np.zeros(scores.shape, np.int64)
-    for number, part in enumerate(parts):
-        queries, found, ranks, theirs = (c.to_numpy() for c in part.filter(pc.less_equal(part["rank"], k)).columns)
-        at = np.searchsorted(query_ids, queries), number * k + ranks - 1
-        items[at], scores[at] = found, theirs
-    order = np.lexsort((items, -scores))[:, :k]
-    items, scores = np.take_along_axis(items, order, 1), np.take_along_axis(scores, order, 1)
-    rows, places = np.nonzero(scores > -np.inf)
-    return hits(query_ids[rows], items[rows, places], (places + 1).astype(np.int32), scores[rows, places])
+def _together(one: _Top, other: _Top) -> _Top:
+    """The best of different items."""
+    columns, scores = np.hstack((one.columns, other.columns)), np.hstack((one.scores, other.scores))
+    order = np.argsort(-scores, axis=1, kind="stable")
+    return _Top(np.take_along_axis(columns, order, 1), np.take_along_axis(scores, order, 1)).ties_by_column()
 
 
 def _vectors(q: Side, i: Side) -> tuple[Any, Any]:
@@ -162,55 +169,37 @@ def _vectors(q: Side, i: Side) -> tuple[Any, Any]:
     return (b if same else vectorizer.transform([t or "" for t in q.values.to_pylist()])), b
 
 
-def _ranked(product: _Product, k: int) -> pa.Table:
+def _ranked(product: _Product, k: int) -> _Top:
     from sparse_dot_topn import sp_matmul_topn
 
-    own = 0
+    own, (count, items) = 0, (product.a.shape[0], product.b.shape[0])
     if product.exclude_own and product.item_images is not None:
         own = int(np.unique(product.item_images, return_counts=True)[1].max())
-    wanted = min(k + own + _SPARE, len(product.item_ids))
-    top = sp_matmul_topn(product.a, product.b.T.tocsr(), top_n=wanted, sort=True, n_threads=os.cpu_count() or 1)
-    count = len(product.q.ids)
-    lengths = np.diff(top.indptr)
-    rows = np.repeat(np.arange(count), lengths)
-    columns, scores = top.indices.astype(np.intp), top.data
-    last = np.full(count, -np.inf)
-    full = (lengths == wanted) & (wanted < len(product.item_ids))
-    last[full] = scores[top.indptr[1:][full] - 1]
-    mask = product.own(rows, columns)
-    keep = scores > 0 if mask is None else (scores > 0) & ~mask
-    rows, columns, scores = rows[keep], columns[keep], scores[keep]
-    columns = _ties_by_column(rows, columns, scores)
-    starts = np.searchsorted(rows, np.arange(count + 1))
-    ranks = np.arange(len(rows)) - starts[rows] + 1
-    enough = np.diff(starts) >= k
-    at_cut = np.full(count, -np.inf)
-    at_cut[enough] = scores[starts[:-1][enough] + k - 1]
-    sure = enough & (at_cut > last)
-    chosen = sure[rows] & (ranks <= k)
-    found = _Found(rows[chosen], columns[chosen], ranks[chosen], scores[chosen])
-    if not sure.all():
-        found = found.merged(_whole(product, np.flatnonzero(~sure), k))
-    return found.hits(product)
+    wanted = min(k + own + _SPARE, items)
+    order = _alike_together(product.b)
+    b = product.b[order].T.tocsr()
+    short = sp_matmul_topn(product.a, b, top_n=wanted, sort=True, n_threads=os.cpu_count() or 1)
+    filled = np.arange(wanted) < np.diff(short.indptr)[:, None]
+    top = _Top(_laid(filled, order[short.indices], 0), _laid(filled, short.data, -np.inf))
+    last = top.scores[:, -1] if wanted < items else np.full(count, -np.inf)
+    mask = product.own(np.arange(count)[:, None], top.columns)
+    top = top.only(top.scores > 0 if mask is None else (top.scores > 0) & ~mask).ties_by_column().first(k)
+    unsure = np.flatnonzero(top.scores[:, -1] <= last)
+    if len(unsure):
+        for values, whole in zip(top, _whole(product, unsure, k), strict=True):
+            values[unsure] = whole
+    return top
 
 
-def _ties_by_column(rows: NDArray[np.intp], columns: NDArray[np.intp], scores: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Columns with every run of equal scores in ascending order; rows are together, scores descend in them."""
-    if len(rows) < 2:
-        return columns
-    same = (rows[1:] == rows[:-1]) & (scores[1:] == scores[:-1])
-    run = np.concatenate(([0], np.cumsum(~same)))
-    tied = np.flatnonzero(np.concatenate(([False], same)) | np.concatenate((same, [False])))
-    order = np.lexsort((columns[tied], run[tied]))
-    columns = columns.copy()
-    columns[tied] = columns[tied[order]]
-    return columns
+def _alike_together(b: Any) -> NDArray[np.intp]:
+    """An order of items in which those that hold the same of the most frequent words are neighbours."""
+    frequent = np.argsort(-np.bincount(b.indices, minlength=b.shape[1]), kind="stable")[:_FREQUENT]
+    return np.lexsort((b[:, frequent[::-1]].toarray() > 0).T)
 
 
-def _whole(product: _Product, which: NDArray[np.intp], k: int) -> _Found:
+def _whole(product: _Product, which: NDArray[np.intp], k: int) -> _Top:
     """Rows of the product in full, for queries whose cut the short list cannot decide."""
-    parts = []
-    everything = np.arange(len(product.item_ids))
+    top, everything = _nothing(len(which), k), np.arange(product.b.shape[0])
     for start in range(0, len(which), _WHOLE_ROWS):
         block = which[start : start + _WHOLE_ROWS]
         scores = (product.a[block] @ product.b.T).toarray()
@@ -218,5 +207,17 @@ def _whole(product: _Product, which: NDArray[np.intp], k: int) -> _Found:
         if mask is not None:
             scores[mask] = -np.inf
         rows, columns, ranks = best(scores, k)
-        parts.append(_Found(block[rows], columns, ranks, scores[rows, columns]))
-    return _Found(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+        top.columns[start + rows, ranks - 1] = columns
+        top.scores[start + rows, ranks - 1] = scores[rows, columns]
+    return top
+
+
+def _nothing(count: int, k: int) -> _Top:
+    return _Top(np.zeros((count, k), np.intp), np.full((count, k), -np.inf))
+
+
+def _laid(filled: NDArray[np.bool_], values: NDArray[Any], empty: float) -> NDArray[Any]:
+    """Values row by row in the places that are filled."""
+    made = np.full(filled.shape, empty, values.dtype)
+    made[filled] = values
+    return made

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from counterbalance.engine.functions import Partial
+from counterbalance.engine.halving import Halving, out_of_memory
 from counterbalance.engine.sql.failures import of_function
 
 if TYPE_CHECKING:
@@ -75,21 +77,29 @@ def register_function(
     device = devices.available("auto", wants=function.device == "auto")[0]
     opened = registered[name] = function.open(constants, device)
 
+    halving: Halving[pa.Array] = Halving(sys.maxsize, out_of_memory, _passed_on)
+
     def call(*columns: pa.ChunkedArray) -> pa.Array:
-        try:
-            result = opened([_whole(c) for c in columns])
+        arrays = [_whole(c) for c in columns]
+
+        def part(start: int, count: int) -> pa.Array:
+            result = opened([a.slice(start, count) for a in arrays])
             if isinstance(result, Partial):
                 if result.errors:
-                    raise ValueError(next(iter(result.errors.values())))  # noqa: TRY301 - shown as any failure of it
+                    raise ValueError(next(iter(result.errors.values())))
                 result = result.values
             result = _whole(result) if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result, returns)
             result = result if result.type == returns else result.cast(returns)
-            if columns and len(result) != len(columns[0]):
-                raise ValueError(f"{len(result):,} values for {len(columns[0]):,} rows")  # noqa: TRY301 - as above
+            if arrays and len(result) != count:
+                raise ValueError(f"{len(result):,} values for {count:,} rows")
+            return result
+
+        try:
+            parts = halving(0, len(arrays[0]) if arrays else 1, part)
+            return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
         except Exception as error:
             raised.append(of_function(function.name, error))
             raise
-        return result
 
     places = [inspect.Parameter(f"column_{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(len(arrays))]
     call.__signature__ = inspect.Signature(places)  # type: ignore[attr-defined]  # DuckDB counts them
@@ -106,6 +116,10 @@ def register_function(
         null_handling=FunctionNullHandling.SPECIAL,
     )
     return name
+
+
+def _passed_on(error: Exception) -> pa.Array:
+    raise error
 
 
 def _whole(values: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -50,6 +50,18 @@ class Given:
     name: str
 
 
+def substituted(node: exp.Expr, env: Env) -> exp.Expr:
+    """An argument with parameters of the body around it, and the user's own, put in."""
+    wrapped = exp.Paren(this=node.copy())
+    for place in list(wrapped.find_all(exp.Placeholder, exp.Parameter)):
+        if place.name in env.scalars:
+            place.replace(env.scalars[place.name].copy())
+        elif place.name in env.placeholders:
+            place.replace(exp.convert(env.placeholders[place.name]))
+    inner = wrapped.this
+    return inner if isinstance(inner, exp.Expr) else node
+
+
 def assembled(tree: exp.Query, hoisted: Mapping[str, exp.Query]) -> exp.Query:
     """The query with the common table expressions it needs, each before its first use."""
     if not hoisted:

@@ -5,17 +5,29 @@ from __future__ import annotations
 from sqlglot import exp
 
 from counterbalance.engine.functions import functions
+from counterbalance.engine.sql import queries
 from counterbalance.engine.sql.parse import to_sql
 
 
-def keep_names(tree: exp.Expr) -> None:
-    """A column that calls a Python function or holds a query is named as it was written, not by what is bound for it."""
+def keep_names(tree: exp.Expr, *, bound: bool) -> None:
+    """A column is named as it was written, not by what takes the place of its calls and queries.
+
+    Args:
+        tree: The query, changed in place.
+        bound: Whether something will be bound for calls of Python functions and for queries, too.
+    """
+    names = {*queries.sql_functions(), *(functions() if bound else ())}
     for select in list(tree.find_all(exp.Select)):
         for item in select.expressions:
             calls = item.find_all(exp.Anonymous)
-            is_renamed = item.find(exp.Query) is not None or any(str(c.name).lower() in functions() for c in calls)
+            is_renamed = any(str(c.name).lower() in names for c in calls) or (bound and item.find(exp.Query))
             if is_renamed and not isinstance(item, exp.Alias):
                 item.replace(exp.alias_(item.copy(), to_sql(item), quoted=True))
+
+
+def callable_names() -> frozenset[str]:
+    """Names of all functions that queries may call beside DuckDB's own, written in Python or in SQL."""
+    return frozenset({*functions(), *queries.sql_functions()})
 
 
 def call_name(call: exp.Func) -> str:

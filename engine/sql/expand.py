@@ -13,22 +13,30 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from counterbalance.engine.errors import NotFoundError, RefusedError, SqlError, did_you_mean
-from counterbalance.engine.functions import functions
 from counterbalance.engine.search import SIGNATURES, shared
 from counterbalance.engine.sql import arguments, queries
-from counterbalance.engine.sql.answers import stored_column
-from counterbalance.engine.sql.bodies import Env, Given, assembled, hides, needed_by, parsed, with_params, with_schemas
+from counterbalance.engine.sql.ahead import Ahead
+from counterbalance.engine.sql.bodies import (
+    Env,
+    Given,
+    assembled,
+    hides,
+    parsed,
+    substituted,
+    with_params,
+    with_schemas,
+)
 from counterbalance.engine.sql.calls import arguments_of, call_name, is_inside_call, keep_names
+from counterbalance.engine.sql.function_calls import FunctionCalls
 from counterbalance.engine.sql.hoisting import own_names
+from counterbalance.engine.sql.inline import inline
 from counterbalance.engine.sql.meetings import Held
 from counterbalance.engine.sql.parse import DIALECT, TABLE_FUNCTIONS, to_sql, visible_ctes
-from counterbalance.engine.sql.sensitive import refuse_carving, refuse_labelling, refuse_rows, refuse_small_cells
-from counterbalance.engine.sql.through import answer
+from counterbalance.engine.sql.sensitive import refuse_carving, refuse_rows, refuse_small_cells
+from counterbalance.engine.sql.table_calls import TableCalls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    import pyarrow as pa
+    from collections.abc import Iterator, Mapping
 
     from counterbalance.engine.sql.host import Host
     from counterbalance.engine.sql.meetings import Meeting
@@ -44,19 +52,18 @@ class Expander:
 
     def __init__(self, host: Host, *, bind_functions: bool = True) -> None:
         self._host, self._bind = host, bind_functions
-        self._hoisted: dict[str, exp.Query] = {}
+        self._ahead = Ahead(host)
+        self._tables = TableCalls(host, self._ahead, self._resolved, bind=bind_functions)
+        self._functions = FunctionCalls(host, self._ahead, bind=bind_functions)
         self._memo: dict[tuple[str, ...], str] = {}
         self._memo_sensitive: set[str] = set()
-        self._rows: dict[str, pa.Table] = {}
-        self._user: dict[str, exp.Query] = {}
         self._written: set[str] = set()
         self._names: frozenset[str] = frozenset()
         self._numbers = count(1)
-        self._recursive = False
         self._schemas: set[str] = set()
         self._read_sensitive = False
         self.changed = False
-        self.answered: dict[str, str] = {}
+        self.answered = self._functions.answered
         self.reads_sensitive = False
         self.used: set[str] = set()
         self.given: list[Given] = []
@@ -80,12 +87,13 @@ class Expander:
         tree = tree.copy()
         clause = tree.args.get("with_")
         if isinstance(clause, exp.With):
-            self._user = {cte.alias.lower(): cte for cte in clause.expressions}
-            self._recursive = bool(clause.args.get("recursive"))
+            self._ahead.user = {cte.alias.lower(): cte for cte in clause.expressions}
+            self._ahead.recursive = bool(clause.args.get("recursive"))
         with shared.statement():
             self._body(tree, Env(relations=relations or {}, is_user=True, placeholders=placeholders or {}))
-        self._rows.clear()
-        whole = assembled(tree, self._hoisted)
+        self._ahead.forget()
+        self.changed |= self._functions.changed
+        whole = assembled(tree, self._ahead.hoisted)
         if not self._bind:
             with_schemas(whole, self._qualified)
         return whole
@@ -99,8 +107,7 @@ class Expander:
             value = env.scalars.get(node.name)
             if value is not None:
                 node.replace(exp.paren(value.copy()) if isinstance(value, exp.Neg) else value.copy())
-        if self._bind:
-            keep_names(tree)
+        keep_names(tree, bound=self._bind)
         clause = tree.args.get("with_")
         first = [cte.this for cte in clause.expressions] if isinstance(clause, exp.With) else []
         done: list[exp.Expr] = []
@@ -110,7 +117,7 @@ class Expander:
     def _note_names(self, tree: exp.Expr) -> None:
         """Refuse an expression with a name that the session made up, and make up none of the others."""
         for name in (cte.alias.lower() for cte in tree.find_all(exp.CTE)):
-            if self._host.is_own(name) or name in self._hoisted:
+            if self._host.is_own(name) or name in self._ahead.hoisted:
                 raise hides(name, "what the session calls so")
             self._written.add(name)
 
@@ -129,9 +136,10 @@ class Expander:
                 node.set("db", None)
                 node.set("catalog", None)
                 self.changed = True
+        self.changed |= inline(part)
         for node in fresh(exp.Anonymous):
             if isinstance(node, exp.Anonymous) and not isinstance(node.parent, exp.Table):
-                self._function(node, env)
+                self._functions.bind(node, env)
 
     # -- relations ---------------------------------------------------------------------------------------------------
 
@@ -170,14 +178,14 @@ class Expander:
     def _stored(self, schema: str | None, name: str, env: Env) -> str | None:
         """Registered name of a table, or name of the expression a view became."""
         trusted = env.trusted or self._host.sensitive
-        if schema is None and env.is_user and name in self._user:
+        if schema is None and env.is_user and name in self._ahead.user:
             return name
         schema = env.lake if schema is None else schema
         found = self._host.table(schema, name, trusted=trusted)
         if found is not None:
             self.used |= set() if env.open_labels else {found}
             self._qualified |= {found} if schema is not None else set()
-            if not env.is_user and found.lower() in self._user:
+            if not env.is_user and found.lower() in self._ahead.user:
                 raise hides(found, f"the table {found!r} that an audit in this query reads")
             if trusted and (self._host.is_closed(found) or (name == "labels" and self._host.sensitive_attributes())):
                 self._read_sensitive = self.reads_sensitive = True
@@ -218,7 +226,7 @@ class Expander:
             return self._query(known[name], arguments.bind(name, names, arguments_of(call)), env, lake)
         function = self._host.table_function(name) if schema in {None, "main"} else None
         if function is not None:
-            return self._table_function(name, function, call, env)
+            return self._tables.name_of(name, function, call, env)
         whole = name if schema is None else f"{schema}.{name}"
         near = did_you_mean(whole, {*known, *SIGNATURES})
         hint = "counterbalance audit --list tells of all" if near else "audits: " + ", ".join(queries.audits())
@@ -261,7 +269,7 @@ class Expander:
     def _meeting(self, audit: str, meeting: Meeting, bound: Env) -> Held:
         """What tells whether two arguments have names in common; those of perceived labels are not shown."""
         left, right = (
-            self._alone(
+            self._ahead.alone(
                 exp.select(exp.column(column))
                 .distinct()
                 .from_(bound.relations[relation].copy())
@@ -282,7 +290,7 @@ class Expander:
         taken = self._names | self._written
         number = next(n for n in self._numbers if f"{name}__{n}" not in taken)
         own_names(body, number, taken)
-        self._hoisted[f"{name}__{number}"] = body
+        self._ahead.hoisted[f"{name}__{number}"] = body
         return f"{name}__{number}"
 
     def _bound(
@@ -299,7 +307,7 @@ class Expander:
                 continue
             if node is None:
                 node = exp.maybe_parse(parameter.default or "NULL", dialect=DIALECT)
-            node = self._substituted(node, env)
+            node = substituted(node, env)
             value = scalars[parameter.name] = arguments.scalar(parameter, node, where)
             if not trusted:
                 refuse_rows(query, value, self._host.sensitive_attributes())
@@ -331,17 +339,6 @@ class Expander:
                         self.given.append(Given(where, parameter, shown, relations[parameter.name].name))
         return inner
 
-    def _substituted(self, node: exp.Expr, env: Env) -> exp.Expr:
-        """The argument with parameters of the body around it, and the user's own, put in."""
-        wrapped = exp.Paren(this=node.copy())
-        for place in list(wrapped.find_all(exp.Placeholder, exp.Parameter)):
-            if place.name in env.scalars:
-                place.replace(env.scalars[place.name].copy())
-            elif place.name in env.placeholders:
-                place.replace(exp.convert(env.placeholders[place.name]))
-        inner = wrapped.this
-        return inner if isinstance(inner, exp.Expr) else node
-
     def _resolved(self, target: exp.Expr, env: Env) -> exp.Table:
         """A relation argument as the name of something that is registered or hoisted."""
         holder = exp.select("*").from_(target)
@@ -358,7 +355,7 @@ class Expander:
     def _protect(self, query: queries.Query, given: Mapping[str, exp.Expr], bound: Env, env: Env) -> None:
         if self._read_sensitive and not self._host.sensitive:
             refuse_small_cells(bound.scalars.get("min_count"))
-            own = {*self._user, *env.relations} if env.is_user else set()
+            own = {*self._ahead.user, *env.relations} if env.is_user else set()
             refuse_carving(query, given, lambda name: "__bound_" in name or name in own)
 
     def _shown(self, query: queries.Query, given: Mapping[str, exp.Expr], bound: Env) -> dict[str, Any]:
@@ -374,157 +371,8 @@ class Expander:
                 shown[parameter.name] = parameter.default
         return shown
 
-    # -- functions ---------------------------------------------------------------------------------------------------
-
-    def _table_function(self, name: str, function: Callable[..., pa.Table], call: exp.Func, env: Env) -> str:
-        from counterbalance.engine.search import SIGNATURES
-
-        signature = SIGNATURES[name]
-        bound = arguments.bind(name, [p.name for p in signature], arguments_of(call))
-        values: dict[str, Any] = {}
-        for parameter in signature:
-            where = f"{parameter.name!r} of {name}()"
-            node = bound.get(parameter.name)
-            if node is None:
-                if parameter.default is None:
-                    raise SqlError(f"{name}() needs {parameter.name!r}", code="E3116")
-                node = exp.maybe_parse(parameter.default, dialect=DIALECT)
-            value = None if isinstance(node, exp.Null) else self._given_value(parameter, node, where, env)
-            if value is None and parameter.default is None:
-                raise SqlError(f"{where} is NULL, and must be a value", code="E3116")
-            if value is not None:
-                values[parameter.name] = value
-        key = (name, *(f"{n}={to_sql(v) if isinstance(v, exp.Expr) else v}" for n, v in values.items()))
-        if key not in self._memo:
-            if self._bind:
-                streamed = {p.name for p in signature if p.type == "stream"}
-                rows = {
-                    n: v
-                    if not isinstance(v, exp.Table)
-                    else self._streamed(v)
-                    if n in streamed
-                    else self._evaluated(exp.select("*").from_(v))
-                    for n, v in values.items()
-                }
-                made, table = function(**rows), rows.get("table")
-                self._memo[key] = (
-                    self._host.bind(name, made) if table is None else self._host.bind_found(name, table, made)
-                )
-            else:
-                self._memo[key] = f"{name}__bound"
-        return self._memo[key]
-
-    def _given_value(self, parameter: queries.QueryParameter, node: exp.Expr, where: str, env: Env) -> Any:
-        if parameter.is_relation:
-            return self._resolved(arguments.as_relation(node, where), env)
-        if parameter.type == "table":
-            return self._stored_table(node, where, env)
-        if parameter.type == "vector":
-            return self._vector(node, where, env)
-        return arguments.constant(arguments.scalar(parameter, self._substituted(node, env), where), where)
-
-    def _stored_table(self, node: exp.Expr, where: str, env: Env) -> Any:
-        """A table that lies in a lake, at the version of this session."""
-        target = arguments.as_relation(node, where)
-        table = self._resolved(target, env) if isinstance(target, exp.Table) else None
-        name = "" if table is None else table.name
-        own = name in self._hoisted or name.lower() in self._user
-        found = None if own else self._host.stored_table(name)
-        if found is None:
-            raise SqlError(
-                f"{where} must be a table of the lake, not {to_sql(node)}",
-                code="E3133",
-                hint="search the table, then join the result with your query",
-            )
-        return found
-
-    def _vector(self, node: exp.Expr, where: str, env: Env) -> Any:
-        """A constant, or the one value of a subquery."""
-        if isinstance(node, exp.Placeholder | exp.Parameter) and node.name in env.placeholders:
-            return getattr(env.placeholders[node.name], "tolist", lambda: env.placeholders[node.name])()
-        node = self._substituted(node, env)
-        while isinstance(node, exp.Paren):
-            node = node.this
-        query = node.this if isinstance(node, exp.Subquery) else node
-        if not isinstance(query, exp.Query):
-            return arguments.constant(node, where)
-        one = exp.select("*").from_(self._resolved(exp.Subquery(this=query.copy()), env))
-        return self._constant(one, where, env) if self._bind else to_sql(query)
-
     def arguments_given(self) -> Iterator[tuple[Given, exp.Query]]:
         """Relation arguments of the caller, each with a query of its rows that stands alone."""
         for one in self.given:
             source = exp.Table(this=exp.to_identifier(one.name, quoted=True))
-            yield one, self._alone(exp.select("*").from_(source))
-
-    def _alone(self, query: exp.Query) -> exp.Query:
-        needed = needed_by(query, self._user)
-        if needed:
-            query = query.copy()
-            query.set("with_", exp.With(expressions=[c.copy() for c in needed], recursive=self._recursive))
-        return assembled(query, self._hoisted)
-
-    def _evaluated(self, query: exp.Query) -> pa.Table:
-        whole = self._alone(query)
-        key = to_sql(whole)
-        if key not in self._rows:
-            self._rows[key] = self._host.evaluate(whole)
-        return self._rows[key]
-
-    def _streamed(self, table: exp.Table) -> Callable[[Sequence[str]], Iterator[pa.RecordBatch]]:
-        """A relation that is read when asked, a batch at a time."""
-
-        def read(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-            wanted = [exp.column(exp.to_identifier(c, quoted=True)) for c in columns]
-            return self._host.stream(self._alone(exp.select(*wanted).from_(table.copy())))
-
-        return read
-
-    def _function(self, call: exp.Anonymous, env: Env) -> None:
-        function = functions().get(str(call.name).lower())
-        if function is None:
-            return
-        written = to_sql(call)
-        stored = stored_column(call, self._host.stored_calls) if self._bind else None
-        if stored is not None:
-            self.answered[stored.name] = written
-            call.replace(stored)
-            self.changed = True
-            return
-        constants: dict[str, Any] = {}
-        rest: list[exp.Expr] = []
-        for parameter, node in arguments.of_function(function, call.expressions):
-            if parameter.constant:
-                where = f"{parameter.name!r} of {function.name}()"
-                if node is None:
-                    constants[parameter.name] = parameter.default
-                elif self._bind:
-                    constants[parameter.name] = self._constant(self._substituted(node, env), where, env)
-                else:
-                    rest.append(node.copy())
-            else:
-                rest.append(exp.convert(parameter.default) if node is None else node)
-        if not self._bind:
-            return
-        if not self._host.sensitive:
-            refuse_labelling(call, constants)
-        if answer(call, function, constants, self._host):
-            self.answered |= {column.name: written for column in call.find_all(exp.Column)}
-            self.changed = True
-            return
-        name = self._host.function(function, constants)
-        self.changed |= bool(constants) or len(rest) != len(call.expressions)
-        call.set("expressions", rest)
-        call.set("this", name)
-
-    def _constant(self, node: exp.Expr, where: str, env: Env) -> Any:
-        query = node.this if isinstance(node, exp.Subquery) else node
-        if isinstance(query, exp.Query):
-            _ = env
-            rows = self._evaluated(query.copy())
-            if rows.num_columns != 1 or rows.num_rows != 1:
-                raise SqlError(
-                    f"{where} must be one value, not {rows.num_rows} rows of {rows.num_columns} columns", code="E3117"
-                )
-            return rows.column(0)[0].as_py()
-        return arguments.constant(node, where)
+            yield one, self._ahead.alone(exp.select("*").from_(source))

@@ -7,6 +7,8 @@ a plain ``f(column)`` never meets DuckDB at all.
 
 from __future__ import annotations
 
+import inspect
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -16,11 +18,20 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
-from counterbalance.engine.errors import CounterbalanceError, FunctionError, NotFoundError, SqlError, did_you_mean
+from counterbalance.engine.errors import (
+    CounterbalanceError,
+    FunctionError,
+    NotFoundError,
+    RequestError,
+    SqlError,
+    did_you_mean,
+)
 from counterbalance.engine.functions import Partial, functions
 from counterbalance.engine.sql import arguments
+from counterbalance.engine.sql.inline import inline
 from counterbalance.engine.sql.parse import DIALECT, parse, to_sql
 from counterbalance.engine.sql.storable import refuse_wide, storable
+from counterbalance.engine.sql.volatile import duckdb_name, is_volatile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,19 +40,6 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.functions import Function
 
-VOLATILE: Final = frozenset(
-    {
-        "random", "rand", "setseed", "uuid", "gen_random_uuid", "uuidv4", "uuidv7", "now", "today", "current_timestamp",
-        "currenttimestamp", "current_date", "currentdate", "current_time", "currenttime", "current_localtimestamp",
-        "localtimestamp", "localtime", "get_current_timestamp", "get_current_time", "current_localtime", "ago",
-        "transaction_timestamp", "txid_current", "current_user", "session_user", "current_role", "user", "version",
-        "current_setting", "getvariable", "current_database", "current_catalog", "current_schema", "current_schemas",
-        "in_search_path", "current_query", "current_query_id", "current_transaction_id", "current_connection_id",
-        "nextval", "currval", "setval", "stats", "vector_type", "write_log", "sleep_ms", "pg_conf_load_time",
-        "pg_postmaster_start_time",
-    }
-)  # fmt: skip
-"""Functions whose results are not the same tomorrow or in another session; nothing that is stored may call them."""
 _MANY_ROWS: Final = frozenset({"unnest", "unlist", "generate_subscripts", "explode", "posexplode", "inline"})
 _WHOLE_ROWS: Final = 65_536
 
@@ -136,7 +134,8 @@ def _parsed(sql: str, type_: str | None) -> exp.Expr:
     select = statement.tree
     if not isinstance(select, exp.Select) or len(select.expressions) != 1 or select.args.get("from_") is not None:
         raise SqlError(f"{sql!r} is not one expression", code="E3140", hint="write one value, such as: lower(text)")
-    tree: exp.Expr = select.expressions[0].unalias()
+    holder = exp.Paren(this=select.expressions[0].unalias())
+    tree: exp.Expr = holder.this
     for node in tree.walk():
         what = _unfit(node)
         if what is not None:
@@ -144,6 +143,8 @@ def _parsed(sql: str, type_: str | None) -> exp.Expr:
             hint = "a generated column is computed row by row; use a materialized view"
             hint = "write the value itself" if is_unsteady else hint
             raise SqlError(f"{what} cannot stand in a generated column", code="E3141", hint=hint)
+    inline(holder)
+    tree = holder.this
     if type_ is not None:
         try:
             tree = exp.cast(tree, exp.DataType.build(type_, dialect=DIALECT))
@@ -152,26 +153,6 @@ def _parsed(sql: str, type_: str | None) -> exp.Expr:
                 f"no type {type_!r}", code="E3142", hint="such as VARCHAR, INTEGER, DOUBLE, FLOAT[512]"
             ) from None
     return tree
-
-
-def duckdb_name(call: exp.Func) -> str:
-    """What DuckDB calls a function, in lower case.
-
-    Example:
-        >>> duckdb_name(sqlglot.parse_one("VERSION()", dialect="duckdb"))
-        'version'
-    """
-    name = str(call.name) if isinstance(call, exp.Anonymous) else to_sql(call).partition("(")[0]
-    return name.strip().lower()
-
-
-def is_volatile(call: exp.Func) -> bool:
-    """Whether a call's result is another tomorrow, or in another session."""
-    own = str(call.name if isinstance(call, exp.Anonymous) else call.sql_name()).lower()
-    if own in functions():
-        return False
-    names = {duckdb_name(call), own}
-    return bool(names & VOLATILE) or ("age" in names and len(call.expressions) == 1)
 
 
 def _unfit(node: exp.Expr) -> str | None:
@@ -269,6 +250,23 @@ class Evaluator:
             kinds = [p.type for p in function.parameters if not p.constant]
             self._given.append((call, function, list(zip(call.arguments, kinds, strict=True))))
         self.type = storable(self._describe(expression.final))
+        self._expecting = [
+            (call.output, [(column, kind) for column, (_, kind) in zip(plain, given, strict=True)])
+            for call, function, given in self._given
+            if hasattr(function.call, "expect")
+            and None not in (plain := [_column(sql, expression.columns) for sql, _ in given])
+        ]
+
+    @property
+    def expects(self) -> bool:
+        """Whether a function wants to know what comes next, and is given stored columns alone, so that it can be told."""
+        return bool(self._expecting)
+
+    def expect(self, rows: pa.RecordBatch) -> None:
+        """Tell those functions, before a batch, which rows the batch behind it will have."""
+        for output, given in self._expecting:
+            with suppress(pa.ArrowInvalid):  # a value that does not fit is for the call to tell
+                self._open[output].expect([_cast(rows.column(column), kind) for column, kind in given])
 
     def open(self, device: str = "cpu") -> None:
         """Load what the functions load.
@@ -310,11 +308,9 @@ class Evaluator:
         return Evaluated(values, errors)
 
     def _value(self, sql: str, known: Mapping[str, pa.Array], count: int) -> pa.Array:
-        if sql in known:
-            return known[sql]
-        unquoted = sql.strip('"')
-        if unquoted in known and sql == f'"{unquoted}"':
-            return known[unquoted]
+        column = _column(sql, tuple(known))
+        if column is not None:
+            return known[column]
         rows = pa.table(dict(known)) if known else pa.table({"__nothing": pa.nulls(count, pa.int8())})
         connection = self._engine()
         connection.register("rows", rows)
@@ -357,7 +353,21 @@ class Evaluator:
                     _cast(pa.nulls(0, self._describe(sql)), kind)
                 except pa.ArrowNotImplementedError as error:
                     raise SqlError(f"{sql} does not fit {function.name}(): {error}", code="E3144") from None
+        self._try_constants()
         self._try_one_row()
+
+    def _try_constants(self) -> None:
+        """A function tells only when it is called that a constant is wrong; no model is loaded for that."""
+        for call, function, given in self._given:
+            defaults = {p.name: p.default for p in function.parameters if p.constant}
+            if inspect.isclass(function.call) or dict(call.constants) == defaults:
+                continue
+            try:
+                function.open(dict(call.constants))([pa.nulls(0, kind) for _, kind in given])
+            except RequestError as error:
+                raise SqlError(error.message, code=error.code, hint=error.hint) from None
+            except Exception:  # noqa: BLE001, S112 - of a user's function, which may know nothing of empty batches
+                continue
 
     def _try_one_row(self) -> None:
         """DuckDB finds out that it has no cast between two types when there is a value to cast."""
@@ -366,9 +376,11 @@ class Evaluator:
         try:
             self._value(self.expression.final, {name: _sample(kind) for name, kind in self._types.items()}, 1)
         except duckdb.Error as error:
-            message = str(error).splitlines()[0]
-            if "Unimplemented type for cast" in message:
-                raise SqlError(f"the expression does not fit: {message}", code="E3144") from None
+            types = re.search(r"Unimplemented type for cast \((.+) -> (.+)\)", str(error))
+            if types is not None:
+                raise SqlError(
+                    f"no {types[1]} can become {types[2]!r}", code="E3144", hint="give the type that it has"
+                ) from None
 
     def _engine(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
@@ -385,6 +397,11 @@ class Evaluator:
             self._connection.execute("SET enable_external_access = false")
             self._connection.execute("SET lock_configuration = true")
         return self._connection
+
+
+def _column(sql: str, columns: Sequence[str]) -> str | None:
+    """The column that an argument is, if it is nothing more."""
+    return next((c for c in columns if sql in {c, f'"{c}"'}), None)
 
 
 def _unloadable(name: str, error: Exception) -> FunctionError:

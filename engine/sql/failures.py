@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import (
     CounterbalanceError,
@@ -13,6 +14,7 @@ from counterbalance.engine.errors import (
     StorageError,
     did_you_mean,
 )
+from counterbalance.engine.halving import out_of_memory
 from counterbalance.engine.sql import hints
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ _NAMED = re.compile(
 _NO_COLUMN = re.compile(
     r"^Referenced column .* not found in FROM|does not have a column named|list not found in FROM|not exist on (left|right) side"
 )
+_FEW: Final = 4
+"""So many signatures fit into a hint."""
 _LINE = re.compile(r"LINE (\d+): ?(.*)\n( *)\^")
 
 
@@ -96,12 +100,16 @@ def of_function(name: str, error: Exception) -> CounterbalanceError:
     if isinstance(error, CounterbalanceError):
         return error
     text = " ".join(str(error).split())
-    told = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    failed = SqlError(
-        f"{name}() failed: {told[:400]}",
-        code="E3132",
-        hint="the traceback is shown with --debug; it is the function's own",
+    told = (f"{type(error).__name__}: {text}" if text else type(error).__name__)[:400]
+    failed: CounterbalanceError = SqlError(
+        f"{name}() failed: {told}", code="E3132", hint="the traceback is shown with --debug; it is the function's own"
     )
+    if out_of_memory(error):  # with one row, for larger batches are halved
+        failed = LimitError(
+            f"{name}() ran out of memory for a single row: {told}",
+            code="E5003",
+            hint="other programs may hold the memory; or leave the row out, or take a smaller model",
+        )
     failed.__cause__ = error
     return failed
 
@@ -195,7 +203,15 @@ def _sql_error(
         near = did_you_mean(function[1], {*names, *re.findall(r'"(\w+)"', text.partition("Did you mean")[2])})
         told = f"no function {function[1]!r}{near}"
         return SqlError(told, code="E3104", hint=hints.FUNCTIONS, sql=sql, line=line, column=column)
-    suggestion = "" if "Candidate" in text or "must appear in" in message else _suggest(message, names)
+    owner = re.match(r'Referenced table "([^"]+)" not found', message)
+    if owner is not None:
+        there = re.findall(r'"([^"~]+)', text.partition("Candidate tables:")[2].partition("\n")[0])
+        near = did_you_mean(owner[1], there)
+        hint = f"FROM has {', '.join(there)}" if there and not near else None
+        told = f"no table {owner[1]!r} in FROM{near}"
+        return SqlError(told, code="E3103", hint=hint, sql=sql, line=line, column=column)
+    is_plain = not any(t in text for t in ("Candidate", "must appear in", "syntax error"))
+    suggestion = _suggest(message, names) if is_plain else ""
     absent = re.search(r'[Cc]olumn (?:named )?"([^"]+)"', message)
     better = None
     if absent and isinstance(error, duckdb.BinderException):
@@ -247,13 +263,22 @@ def _find(message: str, sql: str) -> tuple[int | None, int | None]:
 
 
 def _hint(text: str) -> str | None:
-    for line in text.splitlines()[1:]:
-        line = line.strip()  # noqa: PLW2901 - the stripped line is the line
+    lines = [line.strip() for line in text.splitlines()[1:]]
+    for number, line in enumerate(lines):
+        if line.startswith("Candidate functions:"):
+            return _taken([*takewhile(bool, lines[number + 1 :])])
         if line.startswith("Candidate bindings: "):
             return line.replace("Candidate bindings", "columns like it", 1)
         if line.startswith(("Did you mean", "Candidate")):
             return line
     return None
+
+
+def _taken(signatures: list[str]) -> str:
+    """What a function takes where that is soon said, as DuckDB lists it."""
+    if not 0 < len(signatures) <= _FEW or signatures[0][0] == '"':  # so begins one of an operator
+        return "a cast may help, such as TRY_CAST(x AS DOUBLE)"
+    return "it takes " + "; ".join(re.sub(r'"|, /|\bcol\d+ (?=[A-Z])', "", s) for s in signatures)
 
 
 def _calls(text: str, sql: str, answered: Mapping[str, str]) -> str:
@@ -266,7 +291,9 @@ def _calls(text: str, sql: str, answered: Mapping[str, str]) -> str:
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"\n\s*at .*", "", text)
+    """The message without DuckDB's own places, and with Python functions under their own names."""
+    text = re.sub(r"\n\s*at .*", "", text)
+    return re.sub(r"(?<=\w)__[0-9a-f]{8}(?=\()", "", text)
 
 
 def _first(text: str) -> str:

@@ -33,6 +33,15 @@ _HINTS: Final = (
         r"DROP\b",
         "what was declared is dropped with: ALTER TABLE t DROP COLUMN c, DROP MATERIALIZED VIEW v, DROP INDEX i",
     ),
+    (
+        r"CALL\s+train_classifier\b",
+        "train with: counterbalance train classifier LAKE --labels RELATION --attribute NAME --output FOLDER",
+    ),
+    (
+        r"SHOW\b",
+        "SHOW TABLES lists all relations, DESCRIBE name one's columns; counterbalance audit --list tells of audits",
+    ),
+    (r"CALL\b", "CALL stands in recipes: write it into FILE.sql, and run counterbalance recipe LAKE FILE.sql"),
     (r"(FORCE\s+)?(INSTALL|LOAD)\b", "extensions are not loaded; put the data into a lake: counterbalance ingest"),
 )
 _QUOTED: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|(?P<open>['\"]|/\*)", re.DOTALL)
@@ -48,6 +57,38 @@ def of_statement(text: str) -> str:
         'change a lake with counterbalance ingest'
     """
     return next((hint for begin, hint in _HINTS if re.match(begin, text.strip(), re.IGNORECASE | re.DOTALL)), _READS)
+
+
+def of_expression(text: str) -> str:
+    """What to write where an expression stands for a statement.
+
+    Example:
+        >>> of_expression("images")
+        'FROM images reads a relation, SELECT images computes a value'
+        >>> of_expression("query.sql")
+        'a file is run with -f query.sql'
+    """
+    if text.lower().endswith(".sql"):
+        return f"a file is run with -f {text}"
+    if re.fullmatch(r"\w+", text):
+        return f"FROM {text} reads a relation, SELECT {text} computes a value"
+    return "a value is computed with SELECT"
+
+
+def of_no_sql(text: str) -> str | None:
+    """What does the work of a dot command, of one of another shell, or of a path in place of SQL.
+
+    Example:
+        >>> of_no_sql("./query.sql")
+        'a file is run with -f ./query.sql'
+        >>> of_no_sql("SELECT SELECT") is None
+        True
+    """
+    if re.fullmatch(r"\S+\.sql", text, re.IGNORECASE):
+        return of_expression(text)
+    if text[:1] in {".", "\\"}:
+        return "such commands are the shell's: counterbalance sql LAKE; in SQL there are SHOW TABLES and DESCRIBE name"
+    return None
 
 
 def open_quote(text: str) -> tuple[str, int, int] | None:

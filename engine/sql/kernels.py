@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.search.rollup import RollUp
 
-NAMES: Final = ("roll_up",)
+NAMES: Final = ("roll_up", "ranked_once")
 
 
 @dataclass(frozen=True, slots=True)

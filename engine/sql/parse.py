@@ -59,6 +59,8 @@ _PLAIN: Final = re.compile(
 )
 """Text that any two lexers of this dialect cut alike: no backticks, dollar quotes, string prefixes or nested comments."""
 
+_INSIDE: Final = re.compile(r" but got <Token.*| for <class .*", re.DOTALL)
+"""What the parser says of its own insides."""
 _ODD: Final = re.compile(r"[`'\"$\x00-\x1f\x7f]")
 """What no unquoted name holds; DuckDB reads backticks and dollars as quotes, which this parser does not."""
 
@@ -147,8 +149,10 @@ def _syntax(text: str, error: ParseError) -> SqlError:
     if column is not None:
         column = max(1, column - len(token) + 1)
     near = f" near {token!r}" if token.strip() else ""
-    reason = str(first.get("description") or error).rstrip(".")
-    return SqlError(f"syntax error{near}: {reason}", code="E3102", sql=text, line=line, column=column)
+    reason = _INSIDE.sub("", str(first.get("description") or error)).rstrip(".")
+    reason = "something is missing after it" if reason.startswith("Required keyword") else reason
+    hint = hints.of_no_sql(text.strip())
+    return SqlError(f"syntax error{near}: {reason}", code="E3102", hint=hint, sql=text, line=line, column=column)
 
 
 def unreadable(text: str, error: TokenError) -> SqlError:
@@ -229,6 +233,8 @@ def _as_query(tree: exp.Expr) -> exp.Query:
             code="E3202",
             hint="write it inside a query: SELECT * FROM t PIVOT (count(*) FOR column IN ('a', 'b'))",
         )
+    if isinstance(tree, exp.Condition):
+        raise SqlError(f"{to_sql(tree)!r} is no statement", code="E3102", hint=hints.of_expression(to_sql(tree)))
     raise RefusedError(f"{_verb(tree)} is refused: a session only reads", code="E3202")
 
 

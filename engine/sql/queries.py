@@ -14,6 +14,7 @@ The header is SQL comments::
     -- level: image
     -- kernel: roll_up
     -- meets: model_bias.category = dataset_bias.concept
+    -- returns: double
 
 A ``relation`` parameter stands in the SQL as a table of that name, any other as ``$name``. A parameter without ``=`` is
 required. Text of a parameter that begins with ``one of 'a', 'b'`` is checked: it takes no other value. So is that of a number
@@ -22,7 +23,8 @@ which begins with ``at least 1``, ``above 0``, ``from 0 to 1`` (both included) o
 brackets are the columns that a relation must have. ``subject`` is what it is listed under;
 ``local`` says why the SQL runs in this engine only; ``level`` that its rows are about single images or persons;
 ``kernel`` names what computes the same rows without SQL where it can (``kernels.py``); ``meets`` which names two relations must
-share, else a note says so (``meetings.py``).
+share, else a note says so (``meetings.py``). A file of a *function* holds one value of its parameters instead of rows, and
+``returns`` is the value's type (``inline.py``).
 """
 
 from __future__ import annotations
@@ -38,11 +40,11 @@ from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.sql import meetings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from importlib.resources.abc import Traversable
 
 GROUP: Final = "counterbalance.queries"
-Kind = Literal["audit", "view", "recipe"]
+Kind = Literal["audit", "view", "recipe", "function"]
 _FOLDERS: Final[dict[str, Kind]] = {"audits": "audit", "views": "view"}
 _PARAMETER: Final = re.compile(
     r"param\s+(\w+)\s+([\w\[\]]+)\s*(?:=\s*((?:'[^']*'|[^'])*?))?\s*(?:\s:\s(.*))?$"  # no colon inside of quotes
@@ -150,9 +152,10 @@ class QueryParameter:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An audit, a view or a recipe: its SQL and all that its header says.
+    """An audit, a view, a recipe or a function written in SQL: its SQL and all that its header says.
 
     Args:
+        returns: The type of a function's value.
         open_labels: It reads of ``labels`` only what needs no purpose, even inside of an audit (``reads: open labels``).
         apart: Relations that it counts each for itself and never matches image by image, so that those of another lake
             tell nothing of single images of this one (``apart: a, b``).
@@ -172,6 +175,7 @@ class Query:
     subject: str = ""
     open_labels: bool = False
     apart: frozenset[str] = frozenset()
+    returns: str = ""
 
     @property
     def signature(self) -> str:
@@ -210,7 +214,7 @@ def parse(text: str, kind: Kind, where: str) -> Query:
         if line.startswith("param "):
             parameters.append(_parameter(line, where))
             current = None
-        elif key in {"source", "local", "level", "kernel", "meets", "subject", "reads", "apart"}:
+        elif key in {"source", "local", "level", "kernel", "meets", "subject", "reads", "apart", "returns"}:
             keys[key] = value.strip()
             current = key
         elif line and current is not None:
@@ -233,6 +237,7 @@ def parse(text: str, kind: Kind, where: str) -> Query:
         keys.get("subject", ""),
         keys.get("reads") == "open labels",
         frozenset(re.split(r",\s*", keys.get("apart", ""))) - {""},
+        keys.get("returns", ""),
     )
 
 
@@ -261,8 +266,18 @@ def _parameter(line: str, where: str) -> QueryParameter:
 @cache
 def queries() -> dict[str, Query]:
     """All audits and views by name, from every installed package that offers some (entry points ``counterbalance.queries``)."""
+    return _all(_FOLDERS)
+
+
+@cache
+def sql_functions() -> dict[str, Query]:
+    """All functions written in SQL by name, from the same packages."""
+    return _all({"functions": "function"})
+
+
+def _all(folders: Mapping[str, Kind]) -> dict[str, Query]:
     found: dict[str, Query] = {}
-    for folder, kind in _FOLDERS.items():
+    for folder, kind in folders.items():
         for file in shipped(folder):
             query = parse(file.read_text(encoding="utf-8"), kind, file.name)
             if query.name in found:

@@ -223,14 +223,16 @@ class _Index:
         rows = dataset.scanner(columns=list(columns), with_row_id=True, filter=condition).to_table()
         at = _places(rows["_rowid"].to_numpy(), np.concatenate([found for found, _ in hits]))
         label = np.repeat([place for _, place in hits], [len(found) for found, _ in hits])
-        pairs = np.unique(at * len(names) + label)
-        found, counts = np.unique(pairs // len(names), return_counts=True)
+        pairs = np.sort(at * len(names) + label)  # np.unique hashes, which takes five times as long
+        pairs = pairs[np.diff(pairs, prepend=-1) != 0]
+        row = pairs // len(names)
+        starts = np.flatnonzero(np.diff(row, prepend=-1))
         labels = pa.DictionaryArray.from_arrays(
             pa.array((pairs % len(names)).astype(np.int32)), pa.array(names, pa.string())
         )
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        offsets = np.append(starts, len(pairs)).astype(np.int32)
         lists = pa.ListArray.from_arrays(pa.array(offsets), labels)
-        return rows.select(list(columns)).take(pa.array(found)).append_column(FOUND, lists)
+        return rows.select(list(columns)).take(pa.array(row[starts])).append_column(FOUND, lists)
 
 
 _MOST_ANSWERS: Final = 64

@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _PLACE: Final = "uri"
-_SAID_PLACE: Final = "CASE WHEN NOT coalesce(ends_with(s.uri, '/' || n.uri), false) THEN n.uri END"
+_WEB: Final = "regexp_matches({}.uri, '^https?://')"
+_SAME_NAME: Final = (
+    "ends_with(s.uri, '/' || CASE WHEN " + _WEB.format("n") + r" THEN regexp_extract(n.uri, '[^/]+$') ELSE n.uri END)"
+)
+_KEPT: Final = f"{_SAME_NAME} AND NOT ({_WEB.format('n')} AND {_WEB.format('s')})"
+_SAID_PLACE: Final = f"CASE WHEN NOT coalesce({_KEPT}, false) THEN n.uri END"
 
 
 def changed_rows(
@@ -31,7 +36,8 @@ def changed_rows(
         dataset: The stored table.
         key: Its key column.
         columns: The columns to compare, each with its bit; a NULL in ``rows`` agrees with anything, and a ``uri`` that is
-            only a name with a place that ends in it: pictures whose folder was named once stay where they are.
+            only a name, or an address in the web, with a place that is none and ends in that name: pictures whose folder
+            was named once stay where they are.
         rows: Rows whose keys are all stored.
         row_ids: Lance row id of each.
         told: Bits of the columns that this run told of each already.

@@ -132,6 +132,7 @@ def ingest(
     format_name: str,
     *,
     dry_run: bool = False,
+    whole: bool = False,
     sensitive: frozenset[str] = frozenset(),
     wait: float = 1.0,
     progress: Callable[[Progress], None] | None = None,
@@ -143,6 +144,7 @@ def ingest(
         source: What a reader returned.
         format_name: For the journal.
         dry_run: Count, but write nothing.
+        whole: Its files are read to their end, so that what was refused of them earlier, and is not now, is forgotten.
         sensitive: Further attributes of ``labels`` to keep apart.
         wait: Seconds to wait for another writer.
         progress: Called after every chunk.
@@ -155,7 +157,11 @@ def ingest(
     with writer_lock(location, f"ingest of {source.uri}", wait=wait):
         if not dry_run:
             recover(location)
-        return _Ingest(location, source, format_name, dry_run, sensitive).run(progress)
+        run = _Ingest(location, source, format_name, dry_run, sensitive)
+        report = run.run(progress)
+        if whole and not dry_run:
+            meta.forget_rejects(location, source.files, report.by_table, run.refused)
+        return report
 
 
 class _Ingest:
@@ -166,6 +172,7 @@ class _Ingest:
     ) -> None:
         self._location, self._source, self._dry_run = location, source, dry_run
         self._report = IngestReport(source.uri, format_name, dry_run=dry_run)
+        self.refused: set[int] = set()
         self._run = meta.Run(location, "ingest", source.uri)
         self._is_new = not runs.exist(location)
         self._physical = snapshot.newest(location)
@@ -262,7 +269,7 @@ class _Ingest:
             rejects += [(writer.table.name, r) for r in refused]
         self._report.rejected += len(rejects)
         if rejects and not self._dry_run:
-            meta.record_rejects(self._location, self._run.run_id, rejects)
+            self.refused |= meta.record_rejects(self._location, self._run.run_id, rejects)
 
     def _parts(self, chunk: Chunk) -> list[tuple[str, pa.Table, Any, pa.Array | None]]:
         parts: list[tuple[str, pa.Table, Any, pa.Array | None]] = []

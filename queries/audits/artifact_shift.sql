@@ -133,14 +133,8 @@ rows_all AS (
     label,
     CASE WHEN NOT suppressed THEN count END AS count,
     CASE WHEN NOT suppressed THEN CAST(count AS DOUBLE) / n END AS value,
-    CASE WHEN NOT suppressed THEN
-      greatest((count + 1.920729410347062e0 - 1.959963984540054e0
-        * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)) / (n + 3.841458820694124e0), 0)
-    END AS low,
-    CASE WHEN NOT suppressed THEN
-      least((count + 1.920729410347062e0 + 1.959963984540054e0
-        * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)) / (n + 3.841458820694124e0), 1)
-    END AS high,
+    CASE WHEN NOT suppressed THEN wilson_low(count, n) END AS low,
+    CASE WHEN NOT suppressed THEN wilson_high(count, n) END AS high,
     CASE WHEN NOT suppressed THEN n END AS n,
     CAST(NULL AS BIGINT) AS n_test,
     CASE WHEN suppressed THEN 'fewer than min_count images' END AS note,

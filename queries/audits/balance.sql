@@ -29,18 +29,8 @@ SELECT
   CASE WHEN s.shown THEN s.images END AS count,
   CASE WHEN s.shown THEN b.n END AS n,
   CASE WHEN s.shown THEN CAST(s.images AS DOUBLE) / b.n END AS share,
-  CASE
-    WHEN s.shown THEN greatest((
-      s.images + 1.920729410347062e0
-      - 1.959963984540054e0 * sqrt(CAST(s.images AS DOUBLE) * (b.n - s.images) / b.n + 0.960364705173531e0)
-    ) / (b.n + 3.841458820694124e0), 0)
-  END AS low,
-  CASE
-    WHEN s.shown THEN least((
-      s.images + 1.920729410347062e0
-      + 1.959963984540054e0 * sqrt(CAST(s.images AS DOUBLE) * (b.n - s.images) / b.n + 0.960364705173531e0)
-    ) / (b.n + 3.841458820694124e0), 1)
-  END AS high,
+  CASE WHEN s.shown THEN wilson_low(s.images, b.n) END AS low,
+  CASE WHEN s.shown THEN wilson_high(s.images, b.n) END AS high,
   CASE WHEN s.shown THEN CAST(b.n AS DOUBLE) / b.labels / s.images END AS weight,
   CASE WHEN s.shown THEN CAST(b.least_images AS DOUBLE) / s.images END AS keep,
   CASE WHEN s.shown THEN CAST(b.most_images AS DOUBLE) / s.images END AS repeats,

@@ -285,12 +285,8 @@ rows_of AS (
     5 AS place,
     CAST(NULL AS VARCHAR) AS category,
     CAST(q.count AS DOUBLE) / nullif(e.n, 0) AS value,
-    greatest((q.count + 1.920729410347062e0 - 1.959963984540054e0
-      * sqrt(CAST(q.count AS DOUBLE) * (e.n - q.count) / nullif(e.n, 0) + 0.960364705173531e0))
-      / (e.n + 3.841458820694124e0), 0) AS low,
-    least((q.count + 1.920729410347062e0 + 1.959963984540054e0
-      * sqrt(CAST(q.count AS DOUBLE) * (e.n - q.count) / nullif(e.n, 0) + 0.960364705173531e0))
-      / (e.n + 3.841458820694124e0), 1) AS high,
+    wilson_low(q.count, e.n) AS low,
+    wilson_high(q.count, e.n) AS high,
     q.count,
     CAST(NULL AS DOUBLE) AS data,
     CAST(NULL AS DOUBLE) AS model,

@@ -96,18 +96,10 @@ outside AS (
 measured AS (
   SELECT
     *,
-    greatest((count + 1.920729410347062e0) / (n + 3.841458820694124e0)
-      - 1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)
-      / (n + 3.841458820694124e0), 0) AS share_low,
-    least((count + 1.920729410347062e0) / (n + 3.841458820694124e0)
-      + 1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)
-      / (n + 3.841458820694124e0), 1) AS share_high,
-    greatest((rest + 1.920729410347062e0) / (rest_n + 3.841458820694124e0)
-      - 1.959963984540054e0 * sqrt(CAST(rest AS DOUBLE) * (rest_n - rest) / nullif(rest_n, 0) + 0.960364705173531e0)
-      / (rest_n + 3.841458820694124e0), 0) AS rest_low,
-    least((rest + 1.920729410347062e0) / (rest_n + 3.841458820694124e0)
-      + 1.959963984540054e0 * sqrt(CAST(rest AS DOUBLE) * (rest_n - rest) / nullif(rest_n, 0) + 0.960364705173531e0)
-      / (rest_n + 3.841458820694124e0), 1) AS rest_high,
+    wilson_low(count, n) AS share_low,
+    wilson_high(count, n) AS share_high,
+    wilson_low(rest, rest_n) AS rest_low,
+    wilson_high(rest, rest_n) AS rest_high,
     share - CAST(base_count AS DOUBLE) / base_n AS difference,
     CAST(rest_n AS DOUBLE) / base_n AS part
   FROM outside

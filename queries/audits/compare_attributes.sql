@@ -10,6 +10,7 @@
 -- source: Kabra et al., GELDA (2023), real beside generated images; tests as in compared
 -- subject: two datasets
 -- apart: attributes, others
+-- meets: attributes.category = others.category, else difference is 0
 -- param attributes relation : (image_id, category, attribute) of the first dataset
 -- param others relation : (image_id, category, attribute) of the second one, such as b.attributes
 -- param min_count integer = 10 : at least 0; smaller counts are suppressed

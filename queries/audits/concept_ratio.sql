@@ -51,29 +51,17 @@ judged AS (
   CROSS JOIN totals AS t
   WHERE (SELECT count(*) FROM group_sizes(groups, $min_count) WHERE label IN ($label, $against) AND NOT used) = 0
 ),
-bounds AS (
+rated AS (
   SELECT
     *,
-    (count + 1.920729410347062e0) / (n + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)
-    / (n + 3.841458820694124e0) AS half,
     CAST(count AS DOUBLE) / nullif(n_label, 0) AS rate,
-    (count + 1.920729410347062e0) / (n_label + 3.841458820694124e0) AS rate_centre,
-    1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n_label - count) / nullif(n_label, 0) + 0.960364705173531e0)
-    / (n_label + 3.841458820694124e0) AS rate_half,
+    wilson_low(count, n_label) AS rate_low,
+    wilson_high(count, n_label) AS rate_high,
     CAST(rest AS DOUBLE) / nullif(n_against, 0) AS rest_rate,
-    (rest + 1.920729410347062e0) / (n_against + 3.841458820694124e0) AS rest_centre,
-    1.959963984540054e0 * sqrt(CAST(rest AS DOUBLE) * (n_against - rest) / nullif(n_against, 0) + 0.960364705173531e0)
-    / (n_against + 3.841458820694124e0) AS rest_half
+    wilson_low(rest, n_against) AS rest_low,
+    wilson_high(rest, n_against) AS rest_high
   FROM judged
   WHERE NOT left_out
-),
-newcombe AS (
-  SELECT
-    *,
-    sqrt(power(rate - rate_centre + rate_half, 2) + power(rest_centre + rest_half - rest_rate, 2)) AS below,
-    sqrt(power(rate_centre + rate_half - rate, 2) + power(rest_rate - rest_centre + rest_half, 2)) AS above
-  FROM bounds
 )
 SELECT
   concept,
@@ -85,17 +73,17 @@ SELECT
     WHEN 'rate_difference' THEN rate - rest_rate
   END AS value,
   CASE $definition
-    WHEN 'share' THEN greatest(centre - half, 0)
-    WHEN 'difference' THEN 2 * greatest(centre - half, 0) - 1
-    WHEN 'rate_difference' THEN rate - rest_rate - below
+    WHEN 'share' THEN wilson_low(count, n)
+    WHEN 'difference' THEN 2 * wilson_low(count, n) - 1
+    WHEN 'rate_difference' THEN difference_low(rate, rate_low, rest_rate, rest_high)
   END AS low,
   CASE $definition
-    WHEN 'share' THEN least(centre + half, 1)
-    WHEN 'difference' THEN 2 * least(centre + half, 1) - 1
-    WHEN 'rate_difference' THEN rate - rest_rate + above
+    WHEN 'share' THEN wilson_high(count, n)
+    WHEN 'difference' THEN 2 * wilson_high(count, n) - 1
+    WHEN 'rate_difference' THEN difference_high(rate, rate_high, rest_rate, rest_low)
   END AS high,
   n_label,
   n_against,
   family - count(*) OVER () AS n_suppressed
-FROM newcombe
+FROM rated
 ORDER BY value DESC, concept

@@ -96,24 +96,7 @@ tested AS (
   SELECT
     *,
     CAST(n_label AS DOUBLE) * n_concept / n AS expected,
-    greatest(2 * (
-      CASE WHEN count > 0 THEN count * ln(CAST(count AS DOUBLE) * n / n_label / n_concept) ELSE 0 END
-      + CASE
-        WHEN n_label > count THEN (n_label - count) * ln(CAST(n_label - count AS DOUBLE) * n / n_label / (n - n_concept))
-        ELSE 0
-      END
-      + CASE
-        WHEN n_concept > count
-          THEN (n_concept - count) * ln(CAST(n_concept - count AS DOUBLE) * n / (n - n_label) / n_concept)
-        ELSE 0
-      END
-      + CASE
-        WHEN n - n_label - n_concept + count > 0
-          THEN (n - n_label - n_concept + count)
-            * ln(CAST(n - n_label - n_concept + count AS DOUBLE) * n / (n - n_label) / (n - n_concept))
-        ELSE 0
-      END
-    ), 0) AS g2,
+    log_likelihood_ratio(count, n_label, n_concept, n) AS g2,
     hidden = 1 OR (any_secret = 1 AND before < greatest($min_count, place)) OR count < $min_count AS left_out
   FROM placed
   WHERE shown
@@ -151,9 +134,7 @@ measured AS (
     *,
     ln(both_s * n_s / label_s / concept_s) AS pmi,
     -ln(both_s / n_s) AS surprise,
-    CASE WHEN both_s > 0 THEN 1.959963984540054e0 * sqrt(greatest(
-      1e0 / both_s - 1e0 / label_s - 1e0 / concept_s - 1e0 / n_s + 2e0 * both_s / label_s / concept_s, 0
-    )) END AS half
+    log_ratio_half(both_s, label_s, concept_s, n_s) AS half
   FROM controlled
   WHERE NOT left_out
 ),

@@ -122,22 +122,24 @@ rates AS (
   UNION ALL
   SELECT label, 'recall_90' AS metric, at_90 AS count, n, suppressed FROM hidden
 ),
+means AS (
+  SELECT
+    *,
+    times / 10e0 / n AS mean,
+    1.959963984540054e0
+    * sqrt((CAST(squares AS DOUBLE) - CAST(times AS DOUBLE) * times / n) / 100 / nullif(n - 1, 0) / n) AS half
+  FROM hidden
+),
 measures AS (
   SELECT
     label, metric, count, n, CAST(count AS DOUBLE) / n AS value,
-    (count + 1.920729410347062e0) / (n + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)
-    / (n + 3.841458820694124e0) AS half,
-    suppressed
+    wilson_low(count, n) AS low, wilson_high(count, n) AS high, suppressed
   FROM rates
   UNION ALL
   SELECT
-    label, 'mean_recall' AS metric, CAST(NULL AS BIGINT) AS count, n, times / 10e0 / n AS value,
-    times / 10e0 / n AS centre,
-    1.959963984540054e0
-    * sqrt((CAST(squares AS DOUBLE) - CAST(times AS DOUBLE) * times / n) / 100 / nullif(n - 1, 0) / n) AS half,
-    suppressed
-  FROM hidden
+    label, 'mean_recall' AS metric, CAST(NULL AS BIGINT) AS count, n, mean AS value,
+    greatest(mean - half, 0) AS low, least(mean + half, 1) AS high, suppressed
+  FROM means
 )
 SELECT
   label,
@@ -145,8 +147,8 @@ SELECT
   CASE WHEN NOT suppressed THEN count END AS count,
   CASE WHEN NOT suppressed THEN n END AS n,
   CASE WHEN NOT suppressed THEN value END AS value,
-  CASE WHEN NOT suppressed THEN greatest(centre - half, 0) END AS low,
-  CASE WHEN NOT suppressed THEN least(centre + half, 1) END AS high,
+  CASE WHEN NOT suppressed THEN low END AS low,
+  CASE WHEN NOT suppressed THEN high END AS high,
   suppressed
 FROM measures
 ORDER BY label, metric

@@ -68,14 +68,12 @@ differences AS (
 bounds AS (
   SELECT
     metric, k, label, template, all_labels, all_templates, count, n, CAST(count AS DOUBLE) / n AS value,
-    (count + 1.920729410347062e0) / (n + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)
-    / (n + 3.841458820694124e0) AS half
+    wilson_low(count, n) AS low, wilson_high(count, n) AS high
   FROM counts
   UNION ALL
   SELECT
     'background_largest' AS metric, CAST(NULL AS INTEGER) AS k, label, template, all_labels, all_templates,
-    CAST(NULL AS BIGINT) AS count, n, largest AS value, CAST(NULL AS DOUBLE) AS centre, CAST(NULL AS DOUBLE) AS half
+    CAST(NULL AS BIGINT) AS count, n, largest AS value, CAST(NULL AS DOUBLE) AS low, CAST(NULL AS DOUBLE) AS high
   FROM differences
 )
 SELECT
@@ -86,8 +84,8 @@ SELECT
   CASE WHEN n >= $min_count THEN count END AS count,
   CASE WHEN n >= $min_count THEN n END AS n,
   CASE WHEN n >= $min_count THEN value END AS value,
-  CASE WHEN n >= $min_count AND half IS NOT NULL THEN greatest(centre - half, 0) END AS low,
-  CASE WHEN n >= $min_count AND half IS NOT NULL THEN least(centre + half, 1) END AS high,
+  CASE WHEN n >= $min_count THEN low END AS low,
+  CASE WHEN n >= $min_count THEN high END AS high,
   n < $min_count AS suppressed
 FROM bounds
 WHERE n > 0 AND (all_labels = 1 OR label IS NOT NULL) AND (all_templates = 1 OR template IS NOT NULL)

@@ -46,17 +46,14 @@ bounds AS (
     *,
     n < $min_count
     OR (count > 0 AND count < least($min_count, 10))
-    OR (n > count AND n - count < least($min_count, 10)) AS suppressed,
-    (count + 1.920729410347062e0) / (n + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n - count) / nullif(n, 0) + 0.960364705173531e0)
-    / (n + 3.841458820694124e0) AS half
+    OR (n > count AND n - count < least($min_count, 10)) AS suppressed
   FROM counts
 )
 SELECT
   category,
   CASE WHEN NOT suppressed THEN CAST(count AS DOUBLE) / nullif(n, 0) END AS value,
-  CASE WHEN NOT suppressed THEN greatest(centre - half, 0) END AS low,
-  CASE WHEN NOT suppressed THEN least(centre + half, 1) END AS high,
+  CASE WHEN NOT suppressed THEN wilson_low(count, n) END AS low,
+  CASE WHEN NOT suppressed THEN wilson_high(count, n) END AS high,
   CASE WHEN NOT suppressed THEN count END AS count,
   CASE WHEN NOT suppressed THEN n END AS n,
   used,

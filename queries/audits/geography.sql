@@ -26,10 +26,7 @@ images AS (
   SELECT
     m.country,
     count(*) AS count,
-    max(t.n) AS n,
-    (count(*) + 1.920729410347062e0) / (max(t.n) + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(count(*) AS DOUBLE) * (max(t.n) - count(*)) / max(t.n) + 0.960364705173531e0)
-    / (max(t.n) + 3.841458820694124e0) AS half
+    max(t.n) AS n
   FROM mentions AS m
   CROSS JOIN total AS t
   GROUP BY m.country
@@ -40,8 +37,8 @@ SELECT
   CASE WHEN count >= $min_count THEN count END AS count,
   CASE WHEN count >= $min_count THEN n END AS n,
   CASE WHEN count >= $min_count THEN CAST(count AS DOUBLE) / n END AS share,
-  CASE WHEN count >= $min_count THEN greatest(centre - half, 0) END AS share_low,
-  CASE WHEN count >= $min_count THEN least(centre + half, 1) END AS share_high,
+  CASE WHEN count >= $min_count THEN wilson_low(count, n) END AS share_low,
+  CASE WHEN count >= $min_count THEN wilson_high(count, n) END AS share_high,
   CAST(NULL AS DOUBLE) AS base_share,
   CAST(NULL AS BIGINT) AS base_n,
   CAST(NULL AS DOUBLE) AS delta,

@@ -59,10 +59,7 @@ cells AS (
     s.class,
     s.n,
     s.count,
-    z.used AND s.n >= $min_count AS shown,
-    (s.count + 1.920729410347062e0) / (s.n + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(s.count AS DOUBLE) * (s.n - s.count) / s.n + 0.960364705173531e0)
-    / (s.n + 3.841458820694124e0) AS half
+    z.used AND s.n >= $min_count AS shown
   FROM sums AS s
   JOIN group_sizes(groups, $min_count) AS z ON z.label = s.label AND z.clear
 )
@@ -70,8 +67,8 @@ SELECT
   class,
   label,
   CASE WHEN shown THEN CAST(count AS DOUBLE) / n END AS rate,
-  CASE WHEN shown THEN greatest(centre - half, 0) END AS low,
-  CASE WHEN shown THEN least(centre + half, 1) END AS high,
+  CASE WHEN shown THEN wilson_low(count, n) END AS low,
+  CASE WHEN shown THEN wilson_high(count, n) END AS high,
   CASE WHEN shown THEN count END AS count,
   CASE WHEN shown THEN n END AS n,
   NOT shown AS suppressed

@@ -46,10 +46,7 @@ cells AS (
     s.label,
     z.used AND s.n >= $min_count AS shown,
     s.n,
-    s.count,
-    (s.count + 1.920729410347062e0) / (s.n + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(s.count AS DOUBLE) * (s.n - s.count) / s.n + 0.960364705173531e0)
-    / (s.n + 3.841458820694124e0) AS half
+    s.count
   FROM sums AS s
   JOIN group_sizes(groups, $min_count) AS z ON z.label = s.label AND z.clear
 )
@@ -60,8 +57,8 @@ SELECT
   CASE WHEN shown THEN count END AS count,
   CASE WHEN shown THEN n END AS n,
   CASE WHEN shown THEN 100e0 * count / n END AS rate,
-  CASE WHEN shown THEN 100 * greatest(centre - half, 0) END AS low,
-  CASE WHEN shown THEN 100 * least(centre + half, 1) END AS high,
+  CASE WHEN shown THEN 100 * wilson_low(count, n) END AS low,
+  CASE WHEN shown THEN 100 * wilson_high(count, n) END AS high,
   NOT shown AS suppressed
 FROM cells
 ORDER BY annotator, tau, label

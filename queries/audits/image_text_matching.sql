@@ -44,10 +44,7 @@ bounds AS (
   SELECT
     *,
     total / n AS mean,
-    1.959963984540054e0 * sqrt(greatest(squares - total * total / n, 0) / nullif(n - 1, 0) / n) AS half,
-    (hits + 1.920729410347062e0) / (n + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(hits AS DOUBLE) * (n - hits) / n + 0.960364705173531e0)
-    / (n + 3.841458820694124e0) AS correct_half
+    1.959963984540054e0 * sqrt(greatest(squares - total * total / n, 0) / nullif(n - 1, 0) / n) AS half
   FROM sums
 )
 SELECT
@@ -57,8 +54,8 @@ SELECT
   CASE WHEN n >= $min_count THEN mean - half END AS low,
   CASE WHEN n >= $min_count THEN mean + half END AS high,
   CASE WHEN n >= $min_count THEN CAST(hits AS DOUBLE) / n END AS correct,
-  CASE WHEN n >= $min_count THEN greatest(centre - correct_half, 0) END AS correct_low,
-  CASE WHEN n >= $min_count THEN least(centre + correct_half, 1) END AS correct_high,
+  CASE WHEN n >= $min_count THEN wilson_low(hits, n) END AS correct_low,
+  CASE WHEN n >= $min_count THEN wilson_high(hits, n) END AS correct_high,
   n < $min_count AS suppressed
 FROM bounds
 ORDER BY metric

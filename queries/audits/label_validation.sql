@@ -85,10 +85,8 @@ cells AS (
 limits AS (
   SELECT
     c.*,
-    greatest((count + 1.920729410347062e0 - 1.959963984540054e0
-      * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)) / (n + 3.841458820694124e0), 0) AS low,
-    least((count + 1.920729410347062e0 + 1.959963984540054e0
-      * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)) / (n + 3.841458820694124e0), 1) AS high
+    wilson_low(count, n) AS low,
+    wilson_high(count, n) AS high
   FROM cells AS c
 ),
 weighted AS (

@@ -45,22 +45,14 @@ judged AS (
     OR (t.n > t.count AND t.n - t.count < least($min_count, 10)) AS suppressed
   FROM sizes AS s
   LEFT JOIN taken AS t ON t.label = s.label
-),
-bounds AS (
-  SELECT
-    *,
-    (count + 1.920729410347062e0) / (n + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)
-    / (n + 3.841458820694124e0) AS half
-  FROM judged
 )
 SELECT
   label,
   CASE WHEN NOT suppressed THEN count END AS count,
   CASE WHEN NOT suppressed THEN n END AS n,
   CASE WHEN NOT suppressed THEN CAST(count AS DOUBLE) / n END AS share,
-  CASE WHEN NOT suppressed THEN greatest(centre - half, 0) END AS share_low,
-  CASE WHEN NOT suppressed THEN least(centre + half, 1) END AS share_high,
+  CASE WHEN NOT suppressed THEN wilson_low(count, n) END AS share_low,
+  CASE WHEN NOT suppressed THEN wilson_high(count, n) END AS share_high,
   suppressed
-FROM bounds
+FROM judged
 ORDER BY label

@@ -54,13 +54,7 @@ sums AS (
   GROUP BY r.side_from, r.side_to
 ),
 bounds AS (
-  SELECT
-    *,
-    n < $min_count AS suppressed,
-    (count + 1.920729410347062e0) / (n + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)
-    / (n + 3.841458820694124e0) AS half
-  FROM sums
+  SELECT *, n < $min_count AS suppressed FROM sums
 )
 SELECT
   side_from,
@@ -68,8 +62,8 @@ SELECT
   CASE WHEN NOT suppressed THEN count END AS count,
   CASE WHEN NOT suppressed THEN n END AS n,
   CASE WHEN NOT suppressed THEN CAST(count AS DOUBLE) / n END AS value,
-  CASE WHEN NOT suppressed THEN greatest(centre - half, 0) END AS low,
-  CASE WHEN NOT suppressed THEN least(centre + half, 1) END AS high,
+  CASE WHEN NOT suppressed THEN wilson_low(count, n) END AS low,
+  CASE WHEN NOT suppressed THEN wilson_high(count, n) END AS high,
   suppressed
 FROM bounds
 ORDER BY side_from

@@ -42,15 +42,6 @@ found AS (
 ),
 counts AS (
   SELECT max(n) AS n, count(CASE WHEN near.similarity > $similarity THEN 1 END) AS count FROM found
-),
-bounds AS (
-  SELECT
-    *,
-    (count + 1.920729410347062e0) / (n + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)
-    / (n + 3.841458820694124e0) AS half
-  FROM counts
-  WHERE n > 0
 )
 SELECT
   metric,
@@ -64,8 +55,9 @@ SELECT
 FROM (
   SELECT
     'recall' AS metric, CAST(NULL AS VARCHAR) AS term, CAST(NULL AS VARCHAR) AS nearest, CAST(count AS DOUBLE) / n AS value,
-    greatest(centre - half, 0) AS low, least(centre + half, 1) AS high, n
-  FROM bounds
+    wilson_low(count, n) AS low, wilson_high(count, n) AS high, n
+  FROM counts
+  WHERE n > 0
   UNION ALL
   SELECT
     'nearest' AS metric, term, terms[near.place] AS nearest, near.similarity AS value, CAST(NULL AS DOUBLE) AS low,

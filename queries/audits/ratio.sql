@@ -38,9 +38,8 @@ shares AS (
   SELECT
     *,
     n < $min_count AS suppressed,
-    (male + 1.920729410347062e0) / (n + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(male AS DOUBLE) * female / nullif(n, 0) + 0.960364705173531e0)
-    / (n + 3.841458820694124e0) AS half
+    wilson_low(male, n) AS low,
+    wilson_high(male, n) AS high
   FROM counts
 ),
 -- odds at both ends; infinite where a share of 1 is in the interval
@@ -48,10 +47,8 @@ bounds AS (
   SELECT
     *,
     CASE WHEN female = 0 THEN CAST('Infinity' AS DOUBLE) ELSE CAST(male AS DOUBLE) / nullif(female, 0) END AS r,
-    CASE WHEN male = 0 THEN 0e0 ELSE (centre - half) / nullif(1 - centre + half, 0) END AS r_low,
-    CASE
-      WHEN female = 0 THEN CAST('Infinity' AS DOUBLE) ELSE (centre + half) / nullif(1 - centre - half, 0)
-    END AS r_high
+    CASE WHEN male = 0 THEN 0e0 ELSE low / nullif(1 - low, 0) END AS r_low,
+    CASE WHEN female = 0 THEN CAST('Infinity' AS DOUBLE) ELSE high / nullif(1 - high, 0) END AS r_high
   FROM shares
 ),
 turned AS (

@@ -31,13 +31,22 @@ FROM mean_rankings(
   (
     SELECT substr(query_id, strpos(query_id, ' ') + 1) AS ranking, metric, k, value
     FROM ranking_metrics(
-      (SELECT concat(query_id, ' ', vectors) AS query_id, item_id, rank, score FROM hits),
-      (SELECT concat(query_id, ' ', vectors) AS query_id, item_id, rank, score FROM labelled_hits),
+      (
+        SELECT concat(query_id, ' ', vectors) AS query_id, item_id, rank, score
+        FROM hits
+        WHERE query_id IS NOT NULL AND vectors IS NOT NULL
+      ),
+      (
+        SELECT concat(query_id, ' ', vectors) AS query_id, item_id, rank, score
+        FROM labelled_hits
+        WHERE query_id IS NOT NULL AND vectors IS NOT NULL
+      ),
       item_groups,
       (
         SELECT concat(r.query_id, ' ', v.vectors) AS query_id, r.item_id
         FROM relevant AS r
-        CROSS JOIN (SELECT DISTINCT vectors FROM hits) AS v
+        CROSS JOIN (SELECT DISTINCT vectors FROM hits WHERE vectors IS NOT NULL) AS v
+        WHERE r.query_id IS NOT NULL
       ),
       $k, $skew_k, $positive, $negative, $desired, $absent
     )

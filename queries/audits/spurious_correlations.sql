@@ -34,8 +34,8 @@ ranked AS (
     *,
     row_number() OVER (ORDER BY p, kind, attribute, label) AS p_rank,
     count(*) OVER () AS family,
-    rate - rest_rate - sqrt(power(rate - centre + half, 2) + power(rest_centre + rest_half - rest_rate, 2)) AS low,
-    rate - rest_rate + sqrt(power(centre + half - rate, 2) + power(rest_rate - rest_centre + rest_half, 2)) AS high
+    difference_low(rate, rate_low, rest_rate, rest_high) AS low,
+    difference_high(rate, rate_high, rest_rate, rest_low) AS high
   FROM tested
 ),
 controlled AS (

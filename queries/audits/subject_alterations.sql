@@ -64,15 +64,6 @@ totals AS (
     CAST(sum(count) OVER () AS BIGINT) AS n,
     CAST(sum(CASE WHEN count < $min_count THEN 1 ELSE 0 END) OVER () AS BIGINT) AS n_suppressed
   FROM counts
-),
-bounds AS (
-  SELECT
-    *,
-    (count + 1.920729410347062e0) / (n + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)
-    / (n + 3.841458820694124e0) AS half
-  FROM totals
-  WHERE count >= $min_count
 )
 SELECT
   o.word AS original,
@@ -80,12 +71,13 @@ SELECT
   b.count,
   b.n,
   CAST(b.count AS DOUBLE) / b.n AS share,
-  greatest(b.centre - b.half, 0) AS low,
-  least(b.centre + b.half, 1) AS high,
+  wilson_low(b.count, b.n) AS low,
+  wilson_high(b.count, b.n) AS high,
   p.pairs - b.n AS unaltered,
   b.n_suppressed
-FROM bounds AS b
+FROM totals AS b
 CROSS JOIN (SELECT count(DISTINCT pair_id) AS pairs FROM pairs) AS p
 LEFT JOIN forms AS o ON o.word_key = b.original_key AND o.place = 1
 LEFT JOIN forms AS c ON c.word_key = b.counterfactual_key AND c.place = 1
+WHERE b.count >= $min_count
 ORDER BY b.count DESC, original, counterfactual

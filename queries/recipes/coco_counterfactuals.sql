@@ -145,7 +145,7 @@ SELECT
 FROM drawn;
 REFRESH coco_counterfactuals_requests;
 ALTER TABLE coco_counterfactuals_requests ADD COLUMN IF NOT EXISTS edited AS (
-  prompt_to_prompt(original, prompt, p, guidance, $steps, seed, model := $diffusion, size := $size)
+  prompt_to_prompt(original, prompt, p, seed, guidance, $steps, model := $diffusion, size := $size)
 );
 REFRESH coco_counterfactuals_requests.edited;
 
@@ -197,57 +197,27 @@ REFRESH coco_counterfactuals_scores, coco_counterfactuals_pairs;
 
 -- step set: the chosen pictures, a row each, with caption and the scores of the pair; and what was skipped and why
 CREATE MATERIALIZED VIEW IF NOT EXISTS coco_counterfactuals_set WITH (key = 'edit_id') AS
-WITH chosen AS (
-  SELECT
-    r.edit_id AS pair_id,
-    r.caption_id,
-    r.image_id,
-    r.original,
-    r.prompt,
-    r.edited,
-    p.p,
-    p.seed,
-    p.fit_a,
-    p.fit_b,
-    p.fit_images,
-    p.direction,
-    p.nsfw
-  FROM coco_counterfactuals_requests AS r
-  JOIN coco_counterfactuals_pairs AS p ON p.edit_id = r.edit_id
-)
 SELECT
-  CAST(md5_number_lower(concat(pair_id, ':original')) >> 1 AS BIGINT) AS edit_id,
-  pair_id,
-  caption_id,
-  image_id,
-  'original' AS label,
-  p,
-  seed,
-  fit_a,
-  fit_b,
-  fit_images,
-  direction,
-  nsfw,
-  struct_extract(edited, 'image_a') AS image,
-  original AS text
-FROM chosen
-UNION ALL
-SELECT
-  CAST(md5_number_lower(concat(pair_id, ':counterfactual')) >> 1 AS BIGINT) AS edit_id,
-  pair_id,
-  caption_id,
-  image_id,
-  'counterfactual' AS label,
-  p,
-  seed,
-  fit_a,
-  fit_b,
-  fit_images,
-  direction,
-  nsfw,
-  struct_extract(edited, 'image_b') AS image,
-  prompt AS text
-FROM chosen;
+  CAST(md5_number_lower(concat(r.edit_id, ':', h.label)) >> 1 AS BIGINT) AS edit_id,
+  r.edit_id AS pair_id,
+  r.caption_id,
+  r.image_id,
+  h.label,
+  p.p,
+  p.seed,
+  p.fit_a,
+  p.fit_b,
+  p.fit_images,
+  p.direction,
+  p.nsfw,
+  CASE h.label
+    WHEN 'original' THEN struct_extract(r.edited, 'image_a')
+    ELSE struct_extract(r.edited, 'image_b')
+  END AS image,
+  CASE h.label WHEN 'original' THEN r.original ELSE r.prompt END AS text
+FROM coco_counterfactuals_requests AS r
+JOIN coco_counterfactuals_pairs AS p ON p.edit_id = r.edit_id
+CROSS JOIN (VALUES ('original'), ('counterfactual')) AS h(label);
 CREATE MATERIALIZED VIEW IF NOT EXISTS coco_counterfactuals_skipped WITH (key = 'caption_id', errors = 'reason') AS
 WITH reached AS (
   SELECT caption_id, 1 AS stage FROM coco_counterfactuals_masks

@@ -7,13 +7,14 @@
 --
 -- All that is needed are images with their pictures (--store-images), captions and boxes of people (category 'person'), such
 -- as COCO's; or detections of another table: (detection_id, image_id, category, x, y, width, height, is_crowd). More sources,
--- instructions or guidances cost their own edits only. Edits that are flagged as nudity are not chosen. Views: gensynth_set
--- and gensynth_captions, gensynth_deciles (edits by p_real, to look at what the threshold lets pass), gensynth_skipped (why an
--- image is not in the set; meta.errors has these rows, too).
+-- instructions or guidances cost their own edits only; what is done anew is the filter, for a new box may be a neighbour of
+-- any edit. Edits that are flagged as nudity are not chosen. Views: gensynth_set and gensynth_captions, gensynth_deciles (edits
+-- by p_real, to look at what the threshold lets pass), gensynth_skipped (why an image is not in the set; meta.errors has these
+-- rows, too).
 --
 -- Defaults are the paper's where it gives them: guidance and thresholds for CLIP. For its DINO rule: a DINO as embedder, such
--- as facebook/dino-vitb16, k_r=5000, tau_r=0.0002, tau_g=0.4. Steps and image_guidance are those of InstructPix2Pix's own code. The instructions
--- are a list of our own in the manner of its Table 6; another list has columns (term, class, template).
+-- as facebook/dino-vitb16, k_r=5000, tau_r=0.0002, tau_g=0.4. Steps and image_guidance are those of InstructPix2Pix's own
+-- code. The instructions are a list of our own in the manner of its Table 6; another list has columns (term, class, template).
 --
 -- source: Smith et al., Balancing the Picture: Debiasing Vision-Language Datasets with Synthetic Contrast Sets (2023)
 -- param groups relation = caption_gender_gensynth : group relation (image_id, label) of the images

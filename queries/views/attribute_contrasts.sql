@@ -111,13 +111,10 @@ rated AS (
     n_concept - count AS rest_count,
     CAST(count AS DOUBLE) / n_label AS rate,
     CAST(n_concept - count AS DOUBLE) / (n - n_label) AS rest_rate,
-    (count + 1.920729410347062e0) / (n_label + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n_label - count) / n_label + 0.960364705173531e0)
-    / (n_label + 3.841458820694124e0) AS half,
-    (n_concept - count + 1.920729410347062e0) / (n - n_label + 3.841458820694124e0) AS rest_centre,
-    1.959963984540054e0 * sqrt(
-      CAST(n_concept - count AS DOUBLE) * (n - n_label - n_concept + count) / (n - n_label) + 0.960364705173531e0
-    ) / (n - n_label + 3.841458820694124e0) AS rest_half,
+    wilson_low(count, n_label) AS rate_low,
+    wilson_high(count, n_label) AS rate_high,
+    wilson_low(n_concept - count, n - n_label) AS rest_low,
+    wilson_high(n_concept - count, n - n_label) AS rest_high,
     row_number() OVER (
       PARTITION BY kind, attribute, scope ORDER BY count * (n - n_label) - (n_concept - count) * n_label DESC, label
     ) AS first

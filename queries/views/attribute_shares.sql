@@ -43,9 +43,6 @@ placed AS (
 bounds AS (
   SELECT
     *,
-    (count + 1.920729410347062e0) / (n + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)
-    / (n + 3.841458820694124e0) AS half,
     count >= $min_count AND NOT (any_small AND before < greatest($min_count, place)) AS shown
   FROM placed
 ),
@@ -62,8 +59,8 @@ SELECT
   CASE WHEN shown THEN count END AS count,
   CASE WHEN shown THEN n END AS n,
   CASE WHEN shown THEN CAST(count AS DOUBLE) / n END AS share,
-  CASE WHEN shown THEN greatest(centre - half, 0) END AS low,
-  CASE WHEN shown THEN least(centre + half, 1) END AS high,
+  CASE WHEN shown THEN wilson_low(count, n) END AS low,
+  CASE WHEN shown THEN wilson_high(count, n) END AS high,
   CASE WHEN shown THEN majority END AS majority,
   CASE WHEN shown AND majority AND unknown_shown THEN CAST(count AS DOUBLE) / known END AS majority_share,
   NOT shown AS suppressed

@@ -35,7 +35,6 @@ WITH joined AS (
   FROM left_side AS a
   FULL JOIN right_side AS b ON b.item = a.item AND b.label = a.label
 ),
--- 3.84… / (n + 3.84…) is the upper bound of Wilson's interval for none of n
 pairs AS (
   SELECT
     item,
@@ -44,16 +43,12 @@ pairs AS (
     CASE WHEN NOT in_a AND $kind = 'distribution' THEN whole_a ELSE n_a END AS n_a,
     CASE WHEN NOT in_a AND $kind = 'distribution' AND whole_a IS NOT NULL THEN 0 ELSE value_a END AS value_a,
     CASE WHEN NOT in_a AND $kind = 'distribution' AND whole_a IS NOT NULL THEN 0 ELSE low_a END AS low_a,
-    CASE
-      WHEN NOT in_a AND $kind = 'distribution' THEN 3.841458820694124e0 / (whole_a + 3.841458820694124e0) ELSE high_a
-    END AS high_a,
+    CASE WHEN NOT in_a AND $kind = 'distribution' THEN wilson_high(0, whole_a) ELSE high_a END AS high_a,
     CASE WHEN NOT in_b AND $kind = 'distribution' AND whole_b IS NOT NULL THEN 0 ELSE count_b END AS count_b,
     CASE WHEN NOT in_b AND $kind = 'distribution' THEN whole_b ELSE n_b END AS n_b,
     CASE WHEN NOT in_b AND $kind = 'distribution' AND whole_b IS NOT NULL THEN 0 ELSE value_b END AS value_b,
     CASE WHEN NOT in_b AND $kind = 'distribution' AND whole_b IS NOT NULL THEN 0 ELSE low_b END AS low_b,
-    CASE
-      WHEN NOT in_b AND $kind = 'distribution' THEN 3.841458820694124e0 / (whole_b + 3.841458820694124e0) ELSE high_b
-    END AS high_b
+    CASE WHEN NOT in_b AND $kind = 'distribution' THEN wilson_high(0, whole_b) ELSE high_b END AS high_b
   FROM joined
 ),
 judged AS (
@@ -82,8 +77,8 @@ rows_tested AS (
   SELECT
     *,
     value_a - value_b AS difference,
-    value_a - value_b - sqrt((value_a - low_a) * (value_a - low_a) + (high_b - value_b) * (high_b - value_b)) AS low,
-    value_a - value_b + sqrt((high_a - value_a) * (high_a - value_a) + (value_b - low_b) * (value_b - low_b)) AS high,
+    difference_low(value_a, low_a, value_b, high_b) AS low,
+    difference_high(value_a, high_a, value_b, low_b) AS high,
     CASE
       WHEN $kind <> 'ratio' AND pooled > 0 AND pooled < 1
         THEN (value_a - value_b) / sqrt(pooled * (1 - pooled) * (1e0 / n_a + 1e0 / n_b))

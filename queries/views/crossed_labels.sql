@@ -113,14 +113,7 @@ measures AS (
     CAST(count AS DOUBLE) / n AS share,
     CAST(row_count AS DOUBLE) * column_count / n AS expected,
     CAST(count AS DOUBLE) * n / row_count / column_count AS ratio,
-    CASE
-      WHEN count > 0 THEN 1.959963984540054e0 * sqrt(greatest(
-        1e0 / count - 1e0 / row_count - 1e0 / column_count - 1e0 / n + 2e0 * count / row_count / column_count, 0
-      ))
-    END AS log_half,
-    (CAST(count AS DOUBLE) + 1.920729410347062e0) / (n + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)
-    / (n + 3.841458820694124e0) AS half
+    log_ratio_half(count, row_count, column_count, n) AS log_half
   FROM shown
 )
 SELECT
@@ -129,8 +122,8 @@ SELECT
   count,
   n,
   share,
-  CASE WHEN NOT suppressed THEN greatest(centre - half, 0) END AS low,
-  CASE WHEN NOT suppressed THEN least(centre + half, 1) END AS high,
+  CASE WHEN NOT suppressed THEN wilson_low(count, n) END AS low,
+  CASE WHEN NOT suppressed THEN wilson_high(count, n) END AS high,
   expected,
   ratio,
   ratio * exp(-log_half) AS ratio_low,

@@ -8,24 +8,7 @@
 WITH tested AS (
   SELECT
     *,
-    greatest(2 * (
-      CASE WHEN count > 0 THEN count * ln(CAST(count AS DOUBLE) * n / n_label / n_concept) ELSE 0 END
-      + CASE
-        WHEN n_label > count THEN (n_label - count) * ln(CAST(n_label - count AS DOUBLE) * n / n_label / (n - n_concept))
-        ELSE 0
-      END
-      + CASE
-        WHEN n_concept > count
-          THEN (n_concept - count) * ln(CAST(n_concept - count AS DOUBLE) * n / (n - n_label) / n_concept)
-        ELSE 0
-      END
-      + CASE
-        WHEN n - n_label - n_concept + count > 0
-          THEN (n - n_label - n_concept + count)
-            * ln(CAST(n - n_label - n_concept + count AS DOUBLE) * n / (n - n_label) / (n - n_concept))
-        ELSE 0
-      END
-    ), 0) AS g2
+    log_likelihood_ratio(count, n_label, n_concept, n) AS g2
   FROM tables
 ),
 reduced AS (

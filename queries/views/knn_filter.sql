@@ -6,6 +6,9 @@
 -- so) or as they are ('l2'); ties by id. neighbours: how many there were, k_r or all. An edit without an embedding is not
 -- accepted, and its shares are NULL.
 --
+-- All edits are compared with all boxes, every time: one box more may change the shares of any edit, so that a stored result
+-- has no part that is known to hold. The products take a GPU where torch finds one.
+--
 -- What counts as a neighbour: leave_out 'self' leaves out the edit itself; 'source' every edit of the same image as well
 -- (edits of one image are near each other whatever they show); 'none' counts even the edit itself.
 --

@@ -33,12 +33,8 @@ bounds AS (
     k,
     n,
     mean,
-    CASE WHEN metric = 'recall' THEN (mean * n + 1.920729410347062e0) / (n + 3.841458820694124e0) ELSE mean END AS centre,
-    1.959963984540054e0 * CASE
-      WHEN metric = 'recall'
-        THEN sqrt(mean * (1 - mean) * n + 0.960364705173531e0) / (n + 3.841458820694124e0)
-      ELSE standard_error
-    END AS half
+    CASE WHEN metric = 'recall' THEN wilson_low(mean * n, n) ELSE mean - 1.959963984540054e0 * standard_error END AS low,
+    CASE WHEN metric = 'recall' THEN wilson_high(mean * n, n) ELSE mean + 1.959963984540054e0 * standard_error END AS high
   FROM means
 )
 SELECT
@@ -46,8 +42,8 @@ SELECT
   metric,
   k,
   CASE WHEN n >= $min_count THEN mean END AS value,
-  CASE WHEN n >= $min_count THEN CASE WHEN metric = 'recall' THEN greatest(centre - half, 0) ELSE centre - half END END AS low,
-  CASE WHEN n >= $min_count THEN CASE WHEN metric = 'recall' THEN least(centre + half, 1) ELSE centre + half END END AS high,
+  CASE WHEN n >= $min_count THEN low END AS low,
+  CASE WHEN n >= $min_count THEN high END AS high,
   CASE WHEN n >= $min_count THEN n END AS n,
   n < $min_count AS suppressed
 FROM bounds

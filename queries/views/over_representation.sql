@@ -76,15 +76,8 @@ judged AS (
 measures AS (
   SELECT
     *,
-    (count + 1.920729410347062e0) / (n + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)
-    / (n + 3.841458820694124e0) AS half,
     CAST(count AS DOUBLE) * base_n / n / base_count AS ratio,
-    CASE
-      WHEN count > 0 THEN 1.959963984540054e0 * sqrt(greatest(
-        1e0 / count - 1e0 / n - 1e0 / base_count - 1e0 / base_n + 2e0 * count / n / base_count, 0
-      ))
-    END AS log_half
+    log_ratio_half(count, n, base_count, base_n) AS log_half
   FROM judged
 )
 SELECT
@@ -93,8 +86,8 @@ SELECT
   CASE WHEN NOT suppressed THEN count END AS count,
   CASE WHEN NOT suppressed THEN n END AS n,
   CASE WHEN NOT suppressed THEN CAST(count AS DOUBLE) / n END AS share,
-  CASE WHEN NOT suppressed THEN greatest(centre - half, 0) END AS share_low,
-  CASE WHEN NOT suppressed THEN least(centre + half, 1) END AS share_high,
+  CASE WHEN NOT suppressed THEN wilson_low(count, n) END AS share_low,
+  CASE WHEN NOT suppressed THEN wilson_high(count, n) END AS share_high,
   CASE WHEN NOT suppressed THEN CAST(base_count AS DOUBLE) / base_n END AS base_share,
   CASE WHEN NOT suppressed THEN base_n END AS base_n,
   CASE WHEN NOT suppressed THEN ratio - 1 END AS delta,

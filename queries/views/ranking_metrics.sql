@@ -3,6 +3,9 @@
 -- One row a query, metric and k; n is the number of items the value rests on. retrieval_bias averages these rows and
 -- says what each metric means.
 --
+-- Every item counts once a query, at its best rank, and ranks are numbered anew (ranked_once). Rows without query, item or rank
+-- and repeated ones change nothing.
+--
 -- source: Smith et al., Balancing the Picture (GenSynth, 2023); Geyik et al., Fairness-Aware Ranking (2019); Berg et al.
 -- (2022)
 -- param hits relation : (query_id, item_id, rank, score) over all items
@@ -18,6 +21,9 @@
 WITH cuts AS (
   SELECT DISTINCT unnest($k) AS k
 ),
+labelled AS (
+  SELECT DISTINCT item_id, label FROM item_groups WHERE item_id IS NOT NULL
+),
 skew_cuts AS (
   SELECT DISTINCT unnest($skew_k) AS k
 ),
@@ -28,15 +34,15 @@ sides AS (
     c.k,
     count(CASE WHEN g.label = $positive THEN 1 END) AS plus,
     count(CASE WHEN g.label = $negative THEN 1 END) AS minus
-  FROM hits AS h
+  FROM ranked_once(hits) AS h
   JOIN cuts AS c ON h.rank <= c.k
-  LEFT JOIN item_groups AS g ON g.item_id = h.item_id
+  LEFT JOIN labelled AS g ON g.item_id = h.item_id
   GROUP BY h.query_id, c.k
 ),
 -- skew: what share of the first K each label should have ...
 label_counts AS (
   SELECT label, count(*) AS items
-  FROM item_groups
+  FROM labelled
   WHERE label NOT IN ('mixed', 'unclear', 'undefined')
   GROUP BY label
 ),
@@ -54,8 +60,8 @@ wanted AS (
 -- ... and what share it has
 ranked AS (
   SELECT h.query_id, h.rank, w.number, w.share
-  FROM labelled_hits AS h
-  JOIN item_groups AS g ON g.item_id = h.item_id
+  FROM ranked_once(labelled_hits) AS h
+  JOIN labelled AS g ON g.item_id = h.item_id
   JOIN wanted AS w ON w.label = g.label
   WHERE h.rank <= (SELECT max(k) FROM skew_cuts)
 ),
@@ -122,8 +128,8 @@ discounts AS (
 -- recall: the rank at which the first relevant item comes
 firsts AS (
   SELECT r.query_id, count(*) AS items, min(h.rank) AS rank
-  FROM relevant AS r
-  LEFT JOIN hits AS h ON h.query_id = r.query_id AND h.item_id = r.item_id
+  FROM (SELECT DISTINCT query_id, item_id FROM relevant WHERE query_id IS NOT NULL AND item_id IS NOT NULL) AS r
+  LEFT JOIN ranked_once(hits) AS h ON h.query_id = r.query_id AND h.item_id = r.item_id
   GROUP BY r.query_id
 )
 SELECT

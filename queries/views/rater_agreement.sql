@@ -195,29 +195,20 @@ rows_all AS (
   SELECT
     'agreement' AS metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
     agreed AS count, CAST(agreed AS DOUBLE) / n AS value,
-    greatest((agreed + 1.920729410347062e0 - 1.959963984540054e0
-      * sqrt(CAST(agreed AS DOUBLE) * (n - agreed) / n + 0.960364705173531e0)) / (n + 3.841458820694124e0), 0) AS low,
-    least((agreed + 1.920729410347062e0 + 1.959963984540054e0
-      * sqrt(CAST(agreed AS DOUBLE) * (n - agreed) / n + 0.960364705173531e0)) / (n + 3.841458820694124e0), 1) AS high,
+    wilson_low(agreed, n) AS low, wilson_high(agreed, n) AS high,
     n, n < $min_count AS suppressed
   FROM sums
   UNION ALL
   SELECT
     'confusion' AS metric, annotator, other, label, other_label, count, CAST(count AS DOUBLE) / n AS value,
-    greatest((count + 1.920729410347062e0 - 1.959963984540054e0
-      * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)) / (n + 3.841458820694124e0), 0) AS low,
-    least((count + 1.920729410347062e0 + 1.959963984540054e0
-      * sqrt(CAST(count AS DOUBLE) * (n - count) / n + 0.960364705173531e0)) / (n + 3.841458820694124e0), 1) AS high,
+    wilson_low(count, n) AS low, wilson_high(count, n) AS high,
     n, n < $min_count OR small = 1 OR (any_small = 1 AND before < greatest($min_count, place)) AS suppressed
   FROM confusion
   UNION ALL
   SELECT
     'annotator' AS metric, annotator, CAST(NULL AS VARCHAR) AS other, CAST(NULL AS VARCHAR) AS label,
     CAST(NULL AS VARCHAR) AS other_label, agreed AS count, share AS value,
-    greatest((share * worth + 1.920729410347062e0 - 1.959963984540054e0
-      * sqrt(share * (1 - share) * worth + 0.960364705173531e0)) / (worth + 3.841458820694124e0), 0) AS low,
-    least((share * worth + 1.920729410347062e0 + 1.959963984540054e0
-      * sqrt(share * (1 - share) * worth + 0.960364705173531e0)) / (worth + 3.841458820694124e0), 1) AS high,
+    wilson_low(share * worth, worth) AS low, wilson_high(share * worth, worth) AS high,
     n, n < $min_count AS suppressed
   FROM annotators
   UNION ALL

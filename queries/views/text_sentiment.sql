@@ -43,14 +43,6 @@ cells AS (
   FROM group_sizes(groups, $min_count) AS z
   LEFT JOIN sums AS s ON s.label = z.label
   WHERE z.clear
-),
-bounds AS (
-  SELECT
-    *,
-    (negative + 1.920729410347062e0) / (n + 3.841458820694124e0) AS centre,
-    1.959963984540054e0 * sqrt(CAST(negative AS DOUBLE) * (n - negative) / nullif(n, 0) + 0.960364705173531e0)
-    / (n + 3.841458820694124e0) AS half
-  FROM cells
 )
 SELECT
   label,
@@ -58,10 +50,10 @@ SELECT
   CASE WHEN shown THEN n END AS n,
   CASE WHEN shown THEN negative END AS negative,
   CASE WHEN shown THEN CAST(negative AS DOUBLE) / n END AS negative_ratio,
-  CASE WHEN shown THEN greatest(centre - half, 0) END AS negative_low,
-  CASE WHEN shown THEN least(centre + half, 1) END AS negative_high,
+  CASE WHEN shown THEN wilson_low(negative, n) END AS negative_low,
+  CASE WHEN shown THEN wilson_high(negative, n) END AS negative_high,
   CASE WHEN shown THEN mean END AS mean,
   CASE WHEN shown THEN mean - 1.959963984540054e0 * standard_error END AS mean_low,
   CASE WHEN shown THEN mean + 1.959963984540054e0 * standard_error END AS mean_high,
   NOT shown AS suppressed
-FROM bounds
+FROM cells

@@ -106,6 +106,12 @@ class ask:  # noqa: N801 - its name in SQL
         """Load the model."""
         self._asker = _Asker(self._name, device, "ask", np.array, REPLY_TOKENS)
 
+    def expect(self, image: pa.Array, prompt: pa.Array, options: pa.Array) -> None:
+        """Begin to decode the pictures of the batch behind the next."""
+        del prompt, options
+        assert self._asker is not None  # noqa: S101 - opened before it is told
+        self._asker.expect(image)
+
     def __call__(self, image: pa.Array, prompt: pa.Array, options: pa.Array) -> Partial:
         """Answers of a batch."""
         shown: dict[int, list[str]] = {}
@@ -196,6 +202,11 @@ class caption_person:  # noqa: N801 - its name in SQL
         """Load the model."""
         self._asker = _Asker(self._name, device, "caption_person", framed, CAPTION_TOKENS)
 
+    def expect(self, image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.Array) -> None:
+        """Begin to decode the pictures of the batch behind the next."""
+        assert self._asker is not None  # noqa: S101 - opened before it is told
+        self._asker.expect(image, x, y, width, height)
+
     def __call__(self, image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.Array) -> Partial:
         """Descriptions of a batch."""
         assert self._asker is not None  # noqa: S101 - opened before it is called
@@ -238,6 +249,10 @@ class _Asker:
     ) -> None:
         self._chat, self._tokens = Chat(name, device, role), tokens
         self._ahead = Ahead(prepare, device, stack=False)
+
+    def expect(self, image: pa.Array, *others: pa.Array) -> None:
+        """Pictures that ``replies`` will be given the time after next."""
+        self._ahead.expect(image, _AT_ONCE, *others)
 
     def replies(
         self, prompt: Callable[[int], str | None], image: pa.Array, *others: pa.Array

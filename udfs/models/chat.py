@@ -94,7 +94,7 @@ class Chat:
             return_tensors="pt",
             add_special_tokens=not (start and texts[0].startswith(start)),
         ).to(self._device, self._model.dtype)
-        with self._meter.batch(len(pairs)), inference(self._device):
+        with self._meter.batch(len(pairs), inputs["input_ids"].numel()), inference(self._device):
             out = self._model.generate(**inputs, do_sample=False, num_beams=1, max_new_tokens=tokens)
         replies = self._tokenizer.batch_decode(out[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
         return [str(reply).strip() for reply in replies]

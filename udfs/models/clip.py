@@ -104,7 +104,12 @@ class _Model:
     def clip(self) -> Clip:
         """The model, while it is open."""
         assert self._clip is not None  # noqa: S101 - functions are opened before they are called
-        return self._clip  # type: ignore[no-any-return]  # a Vision has its images(), all that embed_image calls
+        return self._clip  # type: ignore[no-any-return]  # a Vision has all that embed_image calls
+
+    def coming(self, images: pa.Array) -> None:
+        """Pictures that ``images`` will be given the time after next."""
+        if self._device != "cpu":
+            self.clip.expect(_different(images)[0])
 
     def images(self, images: pa.Array) -> tuple[dict[int, NDArray[np.float32]], dict[int, str]]:
         """Unit vectors by row number, and reasons of rows whose picture cannot be read; equal pictures are computed once."""
@@ -128,6 +133,10 @@ class _Model:
         lengths = np.sqrt(np.einsum("ij,ij->i", found, found, dtype=np.float64))
         result: NDArray[np.float32] = (found / np.maximum(lengths, 1e-12)[:, None]).astype(np.float32)
         return result
+
+
+def _where(valid: pa.Array, values: pa.Array) -> pa.Array:
+    return pc.if_else(valid, values, pa.scalar(None, values.type))
 
 
 def _different(values: pa.Array) -> tuple[pa.Array, dict[int, int]]:
@@ -167,6 +176,10 @@ class embed_image(_Model):  # noqa: N801 - the name of a SQL function
     @staticmethod
     def _named(model: str) -> Named | vision.Named:
         return _seeing(model)
+
+    def expect(self, image: pa.Array) -> None:
+        """Begin to decode the pictures of the batch behind the next."""
+        self.coming(image)
 
     def __call__(self, image: pa.Array) -> Partial:
         """Fixed-size lists of float32; a picture that cannot be read is an error of its row."""
@@ -222,11 +235,14 @@ class clip_score(_Model):  # noqa: N801 - the name of a SQL function
         ``SELECT caption_id FROM captions JOIN images USING (image_id) WHERE clip_score(image, text) < 0.2``
     """
 
+    def expect(self, image: pa.Array, text: pa.Array) -> None:
+        """Begin to decode the pictures of the batch behind the next."""
+        self.coming(_where(text.is_valid(), image))
+
     def __call__(self, image: pa.Array, text: pa.Array) -> Partial:
         """Float32; NULL where the picture or the text is."""
-        both = pc.and_(image.is_valid(), text.is_valid())
-        seen, errors = self.images(pc.if_else(both, image, pa.scalar(None, image.type)))
-        read = self.texts(pc.if_else(both, text, pa.scalar(None, text.type)))
+        seen, errors = self.images(_where(text.is_valid(), image))
+        read = self.texts(_where(image.is_valid(), text))
         found = {row: float(np.dot(v.astype(np.float64), read[row].astype(np.float64))) for row, v in seen.items()}
         return rows_of(found, errors, len(image), pa.float32())
 
@@ -295,6 +311,10 @@ class classify_zero_shot(_Model):  # noqa: N801 - the name of a SQL function
             self.close()
             raise
         self._classes = self.unit(found.reshape(len(self._labels), len(self._templates), -1).mean(axis=1))
+
+    def expect(self, image: pa.Array) -> None:
+        """Begin to decode the pictures of the batch behind the next."""
+        self.coming(image)
 
     def __call__(self, image: pa.Array) -> Partial:
         """Structs of the label, its score in [0, 1], and all scores in the order of ``labels``."""

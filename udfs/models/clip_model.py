@@ -13,7 +13,7 @@ from counterbalance.udfs.models.ahead import Ahead
 from counterbalance.udfs.models.clip_names import named
 from counterbalance.udfs.models.clip_pictures import Preparation
 from counterbalance.udfs.models.meter import Meter
-from counterbalance.udfs.models.running import inference
+from counterbalance.udfs.models.running import at_once, inference
 from counterbalance.udfs.models.shared import Shared, loading
 from counterbalance.udfs.models.weights import need
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     Batch = tuple[list[int], NDArray[Any] | None, dict[int, str]]
 
-_PIXELS: Final = {"cuda": 512 * 224 * 224, "cpu": 32 * 224 * 224}
-"""Pixels of a batch."""
 _TOKENS: Final = {"cuda": 512 * 77, "cpu": 64 * 77}
 """Tokens of a batch; every text is padded to the length of the model's context."""
 _OVERLAY: Final = ("mean", "std", "interpolation", "resize_mode")
@@ -53,24 +51,28 @@ class Clip:
         self.network = self.network.to(torch.device(device)).eval()
         self.preparation = Preparation.of(config)
         self.scale = float(self.network.logit_scale.detach().exp())
+        self._rows = at_once(device, self.preparation.height, self.preparation.width)
         self._ahead = Ahead(self.preparation, device)
-        self._meter = Meter(f"{model}, pictures", device)
+        self._seen, self._read = Meter(f"{model}, pictures", device), Meter(f"{model}, texts", device)
         self._turn = threading.RLock()
         self._copies: Any = torch.cuda.Stream(device) if self._kind == "cuda" else None
 
     def close(self) -> None:
         """End what prepares pictures, and tell how fast it was."""
         self._ahead.close()
-        self._meter.close()
+        self._seen.close()
+        self._read.close()
+
+    def expect(self, images: pa.Array) -> None:
+        """Pictures that ``images`` will be given the time after next."""
+        self._ahead.expect(images, self._rows)
 
     def images(self, images: pa.Array) -> tuple[dict[int, NDArray[np.float32]], dict[int, str]]:
         """Vectors (float32, not of length 1) by row number, and the reason by row number of those that cannot be read."""
-        height, width = self.preparation.height, self.preparation.width
-        rows = max(1, _PIXELS[self._kind] // (height * width))
         found: dict[int, NDArray[np.float32]] = {}
         errors: dict[int, str] = {}
         with self._turn:
-            for batch, pixels, unread in self.placed(self._ahead.batches(images, rows)):
+            for batch, pixels, unread in self.placed(self._ahead.batches(images, self._rows)):
                 errors |= unread
                 if pixels is not None:
                     found |= zip(batch, self.encoded(pixels), strict=True)
@@ -108,7 +110,7 @@ class Clip:
         Args:
             pixels: Tensor on the device, uint8 (rows, height, width, 3).
         """
-        with self._meter.batch(len(pixels)), inference(self.device):
+        with self._seen.batch(len(pixels)), inference(self.device):
             features = self.network.encode_image(self.preparation.tensor(pixels))
         return _numpy(features)
 
@@ -117,9 +119,11 @@ class Clip:
         parts: list[NDArray[np.float32]] = []
         rows = max(1, _TOKENS[self._kind] // int(self._tokenize.context_length))
         for start in range(0, len(texts), rows):
-            with self._turn, inference(self.device):
+            with self._turn:
                 tokens = self._tokenize(list(texts[start : start + rows])).to(self.device)
-                parts.append(_numpy(self.network.encode_text(tokens)))
+                with self._read.batch(len(tokens)), inference(self.device):
+                    features = self.network.encode_text(tokens)
+                parts.append(_numpy(features))
         return np.concatenate(parts)
 
 

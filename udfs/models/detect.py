@@ -17,6 +17,7 @@ from counterbalance.engine.functions import Parameter, Partial, udf
 from counterbalance.udfs.masks import BOXES
 from counterbalance.udfs.models import yolo_files
 from counterbalance.udfs.models.ahead import Ahead
+from counterbalance.udfs.models.letterbox import Letterbox
 from counterbalance.udfs.models.meter import Meter
 from counterbalance.udfs.models.running import inference, rows_of
 
@@ -104,10 +105,14 @@ class detect:  # noqa: N801 - its name in SQL
 
         self._device = device
         self._network = Network(self._model, device)
-        self._ahead = Ahead(np.asarray, device, stack=False)
+        self._ahead = Ahead(Letterbox(self._size, self._network.stride), device, stack=False)
         self._meter = Meter("detect", device)
         if self._classes is not None:
             self._numbers = [_number(name, self._network.names, self._model) for name in self._classes]
+
+    def expect(self, image: pa.Array) -> None:
+        """Begin to decode the pictures of the batch behind the next."""
+        self._ahead.expect(image, _AT_ONCE)
 
     def __call__(self, image: pa.Array) -> Partial:
         """Boxes of a batch of pictures."""
@@ -118,10 +123,9 @@ class detect:  # noqa: N801 - its name in SQL
         errors: dict[int, str] = {}
         for rows, pictures, unread in self._ahead.batches(image, _AT_ONCE):
             errors |= unread
-            for row, picture in zip(rows, pictures, strict=True):
-                pixels = network.prepare(picture, self._size)
+            for row, (pixels, shape) in zip(rows, pictures, strict=True):
                 group = waiting[pixels.shape]
-                group.append((row, pixels, picture.shape[:2]))
+                group.append((row, pixels, shape))
                 if len(group) >= max(1, _PIXELS // (pixels.shape[0] * pixels.shape[1])):
                     found |= self._found(network, waiting.pop(pixels.shape))
         for _, group in sorted(waiting.items()):
@@ -130,8 +134,9 @@ class detect:  # noqa: N801 - its name in SQL
 
     def _found(self, network: Network, group: Sequence[Prepared]) -> dict[int, list[dict[str, Any]]]:
         numbers, arrays, shapes = zip(*group, strict=True)
-        with self._meter.batch(len(numbers)), inference(self._device):
-            boxes = network.find(np.stack(arrays), shapes, self._score, self._iou, self._numbers)
+        batch = np.stack(arrays)
+        with self._meter.batch(len(batch), batch.size), inference(self._device):
+            boxes = network.find(batch, shapes, self._score, self._iou, self._numbers)
         return dict(zip(numbers, boxes, strict=True))
 
     def close(self) -> None:

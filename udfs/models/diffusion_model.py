@@ -151,7 +151,8 @@ class Diffusion:
         if job.image_guidance:
             call["image_guidance_scale"] = job.image_guidance
         around = contextlib.nullcontext() if control is None else control(self._pipeline, jobs)
-        with self._meter.batch(len(jobs)), inference(self._device), around, _quiet():
+        work = len(call["prompt"]) * job.size[0] * job.size[1] * job.steps
+        with self._meter.batch(len(jobs), work), inference(self._device), around, _quiet():
             made = self._pipeline(**call)
         flags = getattr(made, "nsfw_content_detected", None) or [False] * len(made.images)
         each = iter(zip(made.images, flags, strict=True))

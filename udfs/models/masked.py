@@ -95,8 +95,9 @@ class Masks:
 
         hook = language.model.base_model.register_forward_hook(only_masks)
         try:
-            with language.meter.batch(len(given)), inference(language.device):
-                logits = language.model(**language.padded([one.ids for one in given])).logits[:, 0]
+            padded = language.padded([one.ids for one in given])
+            with language.meter.batch(len(given), padded["input_ids"].numel()), inference(language.device):
+                logits = language.model(**padded).logits[:, 0]
         finally:
             hook.remove()
         kinds = self._kinds[torch.tensor([int(one.spaced) for one in given], device=language.device)]

@@ -26,7 +26,6 @@ PEAKS: Final = {
     "T4": 65.0,
 }
 """Dense bfloat16 (float16 where there is none) TFLOP/s of matrix units, by part of the device's name: vendors' data sheets."""
-_MEASURED: Final = 1
 
 
 class Meter:
@@ -46,35 +45,42 @@ class Meter:
 
     def __init__(self, name: str, device: str) -> None:
         self.name, self.device = name, device
-        self.rows = self._counted = 0
-        self.seconds = self.operations = 0.0
+        self.rows = self._size = 0
+        self.seconds = self.operations = self._each = 0.0
+        self._first: tuple[int, float] | None = None
 
     @contextlib.contextmanager
-    def batch(self, rows: int) -> Iterator[None]:
-        """Around the model's own work on some rows; the first batch is counted (its time is not), later ones are timed."""
+    def batch(self, rows: int, size: int | None = None) -> Iterator[None]:
+        """Around the model's own work on some rows.
+
+        In the first batch operations are counted; its time, warm-up included, is told only if no other follows.
+
+        Args:
+            rows: How many.
+            size: What the operations of a batch grow with, such as its tokens with padding; the rows, if it is nothing else.
+        """
         if not self.device.startswith("cuda"):
             yield
             self.rows += rows
             return
+        size = size or rows
         torch: Any = need("torch", "models")
-        if self._counted < _MEASURED:
-            from torch.utils.flop_counter import FlopCounterMode
-
-            with FlopCounterMode(display=False) as counter:
-                yield
-            self._counted += 1
-            self.operations = counter.get_total_flops() / rows
-            torch.cuda.synchronize(self.device)
-            return
-        start = time.perf_counter()
-        yield
+        counter = _counter() if self._first is None else None
+        began = time.perf_counter()
+        with counter or contextlib.nullcontext():
+            yield
         torch.cuda.synchronize(self.device)
-        self.seconds += time.perf_counter() - start
-        self.rows += rows
+        seconds = time.perf_counter() - began
+        if counter is None:
+            self.rows, self._size, self.seconds = self.rows + rows, self._size + size, self.seconds + seconds
+            self.operations = self._each * self._size / self.rows
+        else:
+            self._first, self._each = (rows, seconds), counter.get_total_flops() / size
+            self.operations = self._each * size / rows
 
     def close(self) -> None:
         """Tell."""
-        if self.seconds and self.rows:
+        if self._first is not None:
             sys.stderr.write(self.line(_device_name(self.device)) + "\n")
 
     def line(self, device: str) -> str:
@@ -91,11 +97,19 @@ class Meter:
             >>> meter.line("something new")
             'embed_image: 5,000 rows/s, 44.0 TFLOP/s on something new'
         """
-        rate = self.rows / self.seconds
+        alone = self._first if not self.rows else None
+        rows, seconds = alone or (self.rows, self.seconds)
+        rate = rows / seconds
         done = rate * self.operations / 1e12
         peak = next((p for part, p in PEAKS.items() if part in device), None)
         share = f" on {device}" if peak is None else f", {100 * done / peak:.0f} % of the peak of {device}"
-        return f"{self.name}: {rate:,.0f} rows/s, {done:,.1f} TFLOP/s{share}"
+        return f"{self.name}: {rate:,.0f} rows/s, {done:,.1f} TFLOP/s{share}{', warm-up included' if alone else ''}"
+
+
+def _counter() -> Any:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    return FlopCounterMode(display=False)
 
 
 def _device_name(device: str) -> str:

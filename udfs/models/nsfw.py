@@ -14,7 +14,7 @@ from counterbalance.engine.functions import Parameter, Partial, udf
 from counterbalance.udfs.models import transformer
 from counterbalance.udfs.models.ahead import Ahead
 from counterbalance.udfs.models.meter import Meter
-from counterbalance.udfs.models.running import inference
+from counterbalance.udfs.models.running import at_once, inference, taken
 from counterbalance.udfs.models.weights import digest, folder, need
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 UNSAFE: Final = frozenset({"nsfw", "porn", "hentai", "sexy"})
 """Names of labels, in small letters, whose probabilities add up to the score; any other label counts as safe."""
-_AT_ONCE: Final = {"cpu": 16, "cuda": 256}
 
 
 def _digest(model: str) -> str:
@@ -81,16 +80,20 @@ class nsfw_score:  # noqa: N801 - its name in SQL
         self._processor = transformers.AutoImageProcessor.from_pretrained(
             path, local_files_only=True, trust_remote_code=False
         )
-        self._device = device
+        self._device, self._rows = device, at_once(device, *taken(self._processor))
         self._ahead = Ahead(np.array, device, stack=False)
         self._meter = Meter("nsfw_score", device)
+
+    def expect(self, image: pa.Array) -> None:
+        """Begin to decode the pictures of the batch behind the next."""
+        self._ahead.expect(image, self._rows)
 
     def __call__(self, image: pa.Array) -> Partial:
         """Scores of a batch."""
         scores = np.zeros(len(image), np.float32)
         missing = np.ones(len(image), bool)
         errors: dict[int, str] = {}
-        for rows, pictures, unread in self._ahead.batches(image, _AT_ONCE[self._device.partition(":")[0]]):
+        for rows, pictures, unread in self._ahead.batches(image, self._rows):
             errors |= unread
             if rows:
                 scores[rows], missing[rows] = self._scores(pictures), False

@@ -131,6 +131,10 @@ class object_attributes:  # noqa: N801 - the name of a SQL function
         if self._categories:
             self._owl = Owl(self._model, texts, device)
 
+    def expect(self, image: pa.Array) -> None:
+        """Begin to decode the pictures of the batch behind the next."""
+        self._ahead.expect(image, self._at_once)
+
     def __call__(self, image: pa.Array) -> Partial:
         """Attributes of a batch of pictures."""
         return of_batches(self._ahead, image, self._at_once, self._of, FOUND)

@@ -98,7 +98,7 @@ def _means(language: Language, ids: list[list[int]]) -> list[float]:
     """Mean negative log-likelihood of each text's tokens behind its first, in double precision."""
     functional: Any = need("torch.nn.functional", "models")
     given = language.padded(ids)
-    with language.meter.batch(len(ids)), inference(language.device):
+    with language.meter.batch(len(ids), given["input_ids"].numel()), inference(language.device):
         logits = language.model(**given, use_cache=False).logits
     losses = functional.cross_entropy(
         logits[:, :-1].float().transpose(1, 2), given["input_ids"][:, 1:], reduction="none"

@@ -16,14 +16,13 @@ from counterbalance.engine.functions import Parameter, Partial, udf
 from counterbalance.udfs.models import classifier, weights
 from counterbalance.udfs.models.ahead import Ahead
 from counterbalance.udfs.models.meter import Meter
-from counterbalance.udfs.models.running import inference, rows_of
+from counterbalance.udfs.models.running import at_once, inference, rows_of
 from counterbalance.udfs.models.weights import need
 
 if TYPE_CHECKING:
     from counterbalance.udfs.models.classifier import Checkpoint
 
 RESULT: Final = pa.struct([("label", pa.string()), ("score", pa.float32()), ("logits", pa.list_(pa.float32()))])
-_AT_ONCE: Final = 64
 
 
 def _digest(attribute: str, checkpoint: str) -> str:
@@ -78,14 +77,19 @@ class label_person:  # noqa: N801 - its name in SQL
         """Load the weights."""
         self.device = device
         self.model: Any = self.checkpoint.load(device)
+        self.rows = at_once(device, self.checkpoint.preparation.height, self.checkpoint.preparation.width)
         self.ahead = Ahead(self.checkpoint.preparation, device)
         self.meter = Meter("label_person", device)
+
+    def expect(self, image: pa.Array) -> None:
+        """Begin to decode the pictures of the batch behind the next."""
+        self.ahead.expect(image, self.rows)
 
     def __call__(self, image: pa.Array) -> Partial:
         """Labels of encoded pictures; NULL gives NULL, a picture that cannot be read fails alone."""
         found: dict[int, dict[str, Any]] = {}
         errors: dict[int, str] = {}
-        for rows, pixels, unread in self.ahead.batches(image, _AT_ONCE):
+        for rows, pixels, unread in self.ahead.batches(image, self.rows):
             errors |= unread
             if pixels is not None:
                 found |= dict(zip(rows, self._ask(pixels), strict=True))

@@ -31,14 +31,14 @@ PAIR: Final = pa.struct([("image_a", pa.binary()), ("image_b", pa.binary())])
         Parameter("prompt_a", pa.string()),
         Parameter("prompt_b", pa.string()),
         Parameter("p", pa.float64()),
-        Parameter("guidance", pa.float64()),
-        Parameter("steps", pa.int64()),
         Parameter("seed", pa.int64()),
+        Parameter("guidance", pa.float64(), 7.5),
+        Parameter("steps", pa.int64(), 50),
         Parameter("model", pa.string(), DEFAULT, constant=True),
         Parameter("attention", pa.string(), "cross", constant=True),
         Parameter("size", pa.int64(), 512, constant=True),
     ],
-    version="1",
+    version="2",
     batch_size=32,
     device="auto",
     memory="24GB",
@@ -63,9 +63,9 @@ class prompt_to_prompt(Diffuser):  # noqa: N801 - its name in SQL
             argument gives NULL.
         prompt_b: What is to be seen in the second.
         p: Share of the steps in [0, 1]; the first ``int(p * (steps + 1))`` keep the attention.
-        guidance: Weight of the prompts, 1 (none) or more.
-        steps: Of denoising, up to those of the model's noise schedule (1000).
         seed: Of the noise.
+        guidance: Weight of the prompts, 1 (none) or more; 7.5 when left out.
+        steps: Of denoising, up to those of the model's noise schedule (1000); 50 when left out.
 
     Returns:
         struct<image_a: binary, image_b: binary>. A setting that is out of range, and a pair of which the checkpoint's safety
@@ -81,7 +81,7 @@ class prompt_to_prompt(Diffuser):  # noqa: N801 - its name in SQL
         (2023), section 3.1; Le et al., COCO-Counterfactuals (2023), draws p from [0.1, 0.9] many times and keeps the best.
 
     Example:
-        ``prompt_to_prompt('a cat on a sofa', 'a dog on a sofa', 0.5, 7.5, 50, seed).image_b``
+        ``prompt_to_prompt('a cat on a sofa', 'a dog on a sofa', 0.5, seed).image_b``
     """
 
     def __init__(self, model: str, attention: str, size: int) -> None:
@@ -100,14 +100,14 @@ class prompt_to_prompt(Diffuser):  # noqa: N801 - its name in SQL
         prompt_a: pa.Array,
         prompt_b: pa.Array,
         p: pa.Array,
+        seed: pa.Array,
         guidance: pa.Array,
         steps: pa.Array,
-        seed: pa.Array,
     ) -> Partial:
         """Pairs of a batch."""
         jobs: dict[int, Job] = {}
         errors: dict[int, str] = {}
-        for row, one, two, share, weight, count, number in complete(prompt_a, prompt_b, p, guidance, steps, seed):
+        for row, one, two, share, number, weight, count in complete(prompt_a, prompt_b, p, seed, guidance, steps):
             why = fault(weight, count, self.diffusion.most_steps)
             if why or not 0 <= share <= 1:
                 errors[row] = why or f"p {share:g}: a share of the steps, from 0 to 1"

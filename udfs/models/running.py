@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from counterbalance.udfs.models.ahead import Ahead
 
 _LONGEST: Final = 1 << 20
+_PIXELS: Final = {"cuda": 512 * 224 * 224, "cpu": 32 * 224 * 224}
+"""Pixels of a batch of pictures of one size."""
 
 
 @contextlib.contextmanager
@@ -69,6 +71,37 @@ def by_budget(
         if full or end == len(order):
             yield order[start:end]
             start = end
+
+
+def at_once(device: str, height: int, width: int) -> int:
+    """Pictures of a batch by a budget of pixels.
+
+    Args:
+        device: ``"cpu"``, ``"cuda:0"`` …
+        height: Of each picture as the model takes it.
+        width: Likewise.
+
+    Example:
+        >>> at_once("cpu", 224, 224), at_once("cuda:0", 448, 448), at_once("cpu", 9000, 9000)
+        (32, 128, 1)
+    """
+    return max(1, _PIXELS[device.partition(":")[0]] // (height * width))
+
+
+def taken(processor: Any) -> tuple[int, int]:
+    """Height and width of the pictures that an image processor of transformers makes.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> taken(SimpleNamespace(do_center_crop=True, crop_size={"height": 8, "width": 6}, size={"shortest_edge": 9}))
+        (8, 6)
+        >>> taken(SimpleNamespace(size={"shortest_edge": 9}))
+        (9, 9)
+    """
+    cropped = getattr(processor, "do_center_crop", False)
+    size = dict((processor.crop_size if cropped else processor.size) or {})
+    side = size.get("shortest_edge") or size.get("longest_edge") or 224
+    return int(size.get("height") or side), int(size.get("width") or side)
 
 
 def pictures(images: pa.Array, *, side: int | None = None) -> tuple[dict[int, Image], dict[int, str]]:

@@ -75,7 +75,7 @@ class Sentences:
         functional: Any = weights.need("torch.nn.functional", "models")
         padded = self._tokenizer.pad({"input_ids": tokens}, return_tensors="pt", return_attention_mask=True)
         ids, mask = padded["input_ids"].to(self.device), padded["attention_mask"].to(self.device)
-        with self._meter.batch(len(tokens)), inference(self.device):
+        with self._meter.batch(len(tokens), ids.numel()), inference(self.device):
             states = self._network(input_ids=ids, attention_mask=mask).last_hidden_state
         joined = pooled(states.float(), mask, self.declared.poolings)
         result: NDArray[np.float32] = functional.normalize(joined, dim=-1).cpu().numpy()

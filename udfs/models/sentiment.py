@@ -218,7 +218,7 @@ class _Classifier:
         for row, one in enumerate(ids):
             tokens[row, : len(one)], there[row, : len(one)] = one, 1
         device = self._device
-        with self._meter.batch(len(ids)), inference(device):  # type: ignore[union-attr]
+        with self._meter.batch(len(ids), tokens.size), inference(device):  # type: ignore[union-attr]
             logits = self._model(
                 input_ids=torch.from_numpy(tokens).to(device), attention_mask=torch.from_numpy(there).to(device)
             ).logits

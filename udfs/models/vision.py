@@ -22,7 +22,7 @@ from counterbalance.udfs.models import weights
 from counterbalance.udfs.models.ahead import Ahead
 from counterbalance.udfs.models.clip_names import CONFIG, architectures
 from counterbalance.udfs.models.meter import Meter
-from counterbalance.udfs.models.running import inference
+from counterbalance.udfs.models.running import at_once, inference, taken
 from counterbalance.udfs.models.shared import Shared, loading
 
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ KINDS: Final = (
 _REPOSITORY: Final = re.compile(r"[\w.-]+/[\w.-]+(@[\w.-]+)?")
 _FILES: Final = (*weights.CHECKPOINT, "*.bin")
 _UNUSED: Final = ("pooler.", "embeddings.mask_token")
-_AT_ONCE: Final = {"cpu": 16, "cuda": 256}
-"""Pictures of a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +133,7 @@ class Vision:
             raise RequestError(f"{model} cannot be loaded: {first}", code="E3527") from error
         self._network = self._network.to(device)
         shortest = int(dict(self._processor.size or {}).get("shortest_edge") or 0)
+        self._rows = at_once(device, *taken(self._processor))
         self._ahead = Ahead(partial(_pixels, shortest=shortest), device, stack=False)
         self._meter = Meter(f"{model}, pictures", device)
         self._turn = threading.RLock()
@@ -144,12 +143,16 @@ class Vision:
         self._ahead.close()
         self._meter.close()
 
+    def expect(self, images: pa.Array) -> None:
+        """Pictures that ``images`` will be given the time after next."""
+        self._ahead.expect(images, self._rows)
+
     def images(self, images: pa.Array) -> tuple[dict[int, NDArray[np.float32]], dict[int, str]]:
         """Vectors (float32, not of length 1) by row number, and the reason by row number of those that cannot be read."""
         found: dict[int, NDArray[np.float32]] = {}
         errors: dict[int, str] = {}
         with self._turn:
-            for batch, pictures, unread in self._ahead.batches(images, _AT_ONCE[self._device.partition(":")[0]]):
+            for batch, pictures, unread in self._ahead.batches(images, self._rows):
                 errors |= unread
                 if batch:
                     found |= zip(batch, self._vectors(pictures), strict=True)

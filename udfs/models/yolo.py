@@ -59,7 +59,6 @@ def library() -> SimpleNamespace:
             tasks: Any = need("ultralytics.nn.tasks", _EXTRA)
             nms: Any = need("ultralytics.utils.nms", _EXTRA)
             ops: Any = need("ultralytics.utils.ops", _EXTRA)
-            augment: Any = need("ultralytics.data.augment", _EXTRA)
             utils: Any = need("ultralytics.utils", _EXTRA)
             need("torchvision", _EXTRA)  # where it is loaded its suppression is used, which rounds in its own way
         finally:
@@ -73,7 +72,7 @@ def library() -> SimpleNamespace:
     logger.handlers.clear()  # they write to stdout
     logger.propagate = True
     logger.setLevel(logging.ERROR)
-    return SimpleNamespace(torch=torch, tasks=tasks, nms=nms, ops=ops, letterbox=augment.LetterBox, root=utils.ROOT)
+    return SimpleNamespace(torch=torch, tasks=tasks, nms=nms, ops=ops, root=utils.ROOT)
 
 
 def _replaced(torch: Any) -> dict[tuple[Any, str], Any]:
@@ -95,6 +94,7 @@ class Network:
 
     Attributes:
         names: Name of each class.
+        stride: Sides of the pictures that it takes are multiples of it.
     """
 
     def __init__(self, model: str, device: str) -> None:
@@ -112,21 +112,7 @@ class Network:
                 code="E8114",
                 hint="write their names into its yaml, as a list named names",
             )
-        self._stride = int(self._model.stride.max())
-
-    def prepare(self, picture: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-        """A picture as the network takes it.
-
-        Args:
-            picture: RGB, uint8 (height, width, 3).
-            size: Longer side in pixels, rounded up to the network's stride.
-
-        Returns:
-            uint8 (height, width, 3): scaled to the longer side, grey around it as far as the stride asks.
-        """
-        size = math.ceil(size / self._stride) * self._stride
-        box = self._held.letterbox((size, size), auto=True, stride=self._stride)
-        return np.ascontiguousarray(box(image=picture))
+        self.stride = int(self._model.stride.max())
 
     def find(
         self,
@@ -136,7 +122,7 @@ class Network:
         iou: float,
         classes: Sequence[int] | None,
     ) -> list[list[dict[str, Any]]]:
-        """Boxes in prepared pictures of one shape.
+        """Boxes in pictures of one shape, as ``Letterbox`` makes them.
 
         Args:
             batch: uint8 (pictures, height, width, 3).

@@ -1,0 +1,216 @@
+"""A call of a function that is written in SQL becomes plain SQL, whatever engine reads it."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+import sqlglot
+from sqlglot import exp
+
+import counterbalance as cb
+from counterbalance.engine.errors import NotFoundError, RequestError, SqlError
+from counterbalance.engine.sql import inline, queries
+
+PUBLISHED = [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718)]
+"""Newcombe, Two-sided confidence intervals for the single proportion (1998), table I, method 3."""
+DIFFERENCES = [(56, 70, 48, 80, 0.0524, 0.3339), (9, 10, 3, 10, 0.1705, 0.8090)]
+"""Newcombe, Interval estimation for the difference between independent proportions (1998), table II, method 10."""
+
+
+@pytest.fixture(scope="module")
+def session(build):
+    made = cb.connect(f"memory://sql-functions-{os.getpid()}")
+    images = build.images(image_id=[1, 2, 3, 4], split=["a", "a", "b", None], width=[640, 320, 200, None])
+    made.ingest(
+        {"images": images, "captions": build.captions(caption_id=[7, 8], image_id=[1, 3], text=["a man", "a dog"])}
+    )
+    with made.session() as opened:
+        yield opened
+
+
+def one_of(source, text, **values):
+    ((value,),) = source.sql(text, **values).fetchall()
+    return value
+
+
+@pytest.mark.parametrize(("count", "n", "low", "high"), PUBLISHED)
+def test_wilsons_interval_is_the_published_one_of(session, count, n, low, high):
+    got = session.sql(
+        "SELECT wilson_low($count, $n), wilson_high(n := $n, count := $count)", count=count, n=n
+    ).fetchall()
+    assert [round(x, 4) for x in got[0]] == [low, high]
+
+
+@pytest.mark.parametrize(("a", "m", "b", "n", "low", "high"), DIFFERENCES)
+def test_the_interval_of_a_difference_is_the_published_one_of(session, a, m, b, n, low, high):
+    text = (
+        f"SELECT difference_low({a} / {m}, wilson_low({a}, {m}), {b} / {n}, wilson_high({b}, {n})), "
+        f"difference_high({a} / {m}, wilson_high({a}, {m}), {b} / {n}, wilson_low({b}, {n}))"
+    )
+    assert [round(x, 4) for x in session.sql(text).fetchall()[0]] == [low, high]
+
+
+def test_the_interval_of_a_ratio_is_of_the_delta_method(session):
+    cells = np.array([30.0, 20.0, 40.0, 110.0])  # both, only one, only the other, neither
+
+    def log_ratio(cells):
+        return math.log(cells[0] * cells.sum() / (cells[0] + cells[1]) / (cells[0] + cells[2]))
+
+    step = 1e-4
+    slopes = [(log_ratio(cells + step * e) - log_ratio(cells - step * e)) / 2 / step for e in np.eye(4)]
+    n = cells.sum()
+    covariance = np.diag(cells) - np.outer(cells, cells) / n
+    error = math.sqrt(slopes @ covariance @ np.array(slopes))
+    assert one_of(session, "SELECT log_ratio_half(30, 50, 70, 200)") == pytest.approx(1.959964 * error, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "given", ["0, 50, 70, 200", "NULL, 50, 70, 200", "9, NULL, 70, 200", "9, 50, NULL, 200", "9, 50, 70, NULL"]
+)
+def test_no_ratio_has_no_interval(session, given):
+    assert one_of(session, f"SELECT log_ratio_half({given})") is None
+
+
+@pytest.mark.parametrize("cells", [(30, 20, 40, 110), (0, 20, 40, 110), (5, 0, 0, 7), (2, 9, 8, 36)])
+def test_the_log_likelihood_ratio_is_that_of_scipy(session, cells):
+    contingency = pytest.importorskip("scipy.stats").chi2_contingency
+    both, one, other, neither = cells
+    wanted = contingency([[both, one], [other, neither]], correction=False, lambda_="log-likelihood").statistic
+    given = f"{both}, {both + one}, {both + other}, {sum(cells)}"
+    assert one_of(session, f"SELECT log_likelihood_ratio({given})") == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("given", "g2"),
+    [("0, 0, 5, 9", 0), ("3, 9, 3, 9", 0), ("NULL, 5, 5, 9", None), ("6, 5, 7, 9", None), ("1, 8, 8, 9", None)],
+)
+def test_a_table_without_a_row_tells_nothing_and_no_table_has_no_ratio(session, given, g2):
+    assert one_of(session, f"SELECT log_likelihood_ratio({given})") == g2
+
+
+@pytest.mark.parametrize("given", ["NULL, 3", "3, NULL", "0, 0", "4, 3", "-1, 3", "'nan'::DOUBLE, 3"])
+def test_no_share_has_no_interval(session, given):
+    assert session.sql(f"SELECT wilson_low({given}), wilson_high({given})").fetchall() == [(None, None)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT image_id, wilson_low(image_id, 100 + width) AS low FROM images",
+        "SELECT wilson_low(count(*) FILTER (WHERE width > 300), count(*)) AS low FROM images",
+        "SELECT sum(wilson_high(1, image_id)) OVER () FROM images WHERE wilson_low(image_id, 50) > 0.01",
+        "SELECT wilson_low(sum(image_id) OVER (ORDER BY image_id), 1000) FROM images",
+        'SELECT main.wilson_low("main".wilson_high(1, 2), 3)',
+        "SELECT split, WILSON_LOW(count(*), 100) FROM images GROUP BY ALL HAVING wilson_low(count(*), 100) > 0 ORDER BY ALL",
+        "SELECT * FROM demographics()",
+        "WITH c AS (SELECT wilson_low(1, image_id) AS low FROM images) SELECT max(low) FROM c",
+        "SELECT * FROM images AS i JOIN captions AS c ON wilson_low(c.caption_id, 99) > wilson_low(i.image_id, 99)",
+    ],
+)
+def test_what_is_shown_is_plain(session, query):
+    text = session.expand(query)
+    tree = sqlglot.parse_one(text, dialect="duckdb")
+    assert not [c for c in tree.find_all(exp.Anonymous) if c.name.lower() in queries.sql_functions()]
+    written, plain = session.sql(query).to_arrow(), session.sql(text).to_arrow()
+    assert written.num_rows
+    assert plain.column_names == written.column_names
+    assert sorted(map(str, plain.to_pylist())) == sorted(map(str, written.to_pylist()))
+
+
+def test_no_session_is_needed_for_what_is_shown(session):
+    rows = duckdb.sql(session.expand("SELECT wilson_low(3, 10)"))
+    assert rows.columns == ["wilson_low(3, 10)"]
+    assert rows.fetchall() == session.sql("SELECT wilson_low(3, 10)").fetchall()
+
+
+def test_an_argument_is_of_its_parameters_type(session):
+    """Two DECIMALs of 38 digits would not fit into their product."""
+    text = "SELECT wilson_low(3::DECIMAL(38, 20), 10::DECIMAL(38, 20)) = wilson_low(3, 10)"
+    assert one_of(session, text)
+    with pytest.raises(SqlError, match="Could not convert string 'many' to DOUBLE"):
+        session.sql("SELECT wilson_low('many', 10)").fetchall()
+
+
+def test_arguments_keep_together(session):
+    text = "SELECT wilson_low(1 + 2, 5 * 2) = wilson_low(3, 10), 1 - wilson_low(-1 + 4, 10) = 1 - wilson_low(3, 10)"
+    assert session.sql(text).fetchall() == [(True, True)]
+
+
+def test_a_python_function_in_an_argument_is_called_once_a_row(session):
+    called = []
+
+    @cb.udf(returns=pa.float64(), parameters={"x": pa.float64()}, version="1", name="counted_x")
+    def counted(x):
+        called.extend(x.to_pylist())
+        return x
+
+    got = session.sql("SELECT wilson_low(counted_x(image_id), 50) FROM images ORDER BY image_id").fetchall()
+    assert len(called) == len(got) == len(set(called))
+    assert got == session.sql("SELECT wilson_low(image_id, 50) FROM images ORDER BY image_id").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "message", "hint"),
+    [
+        ("wilson_low(1)", "E3116", r"wilson_low\(\) needs 'n'", "wilson_low(count, n)"),
+        ("wilson_low()", "E3116", r"wilson_low\(\) needs 'count'", "wilson_low(count, n)"),
+        ("wilson_low(1, 2, 3)", "E3110", "takes 2 arguments", "parameters: count, n"),
+        ("wilson_low(1, cuont := 3)", "E3111", "no parameter 'cuont'; did you mean 'count'", "parameters: count, n"),
+        ("wilson_low(1, count := 3)", "E3112", "'count' twice", None),
+        ("wilson_low(random(), 3)", "E3135", r"'count' of wilson_low\(\) stands there 4 times", "SELECT wilson_low(…) FROM"),
+        ("wilson_low((SELECT 1), 3)", "E3135", r"which \(SELECT 1\) cannot", "AS count)"),
+        ("wilson_lo(1, 3)", "E3104", "no function 'wilson_lo'; did you mean 'wilson_low'", "meta.functions"),
+    ],
+)  # fmt: skip
+def test_a_wrong_call_is_told(session, call, code, message, hint):
+    with pytest.raises(SqlError, match=message) as caught:
+        session.sql(f"SELECT {call} FROM images").fetchall()
+    assert (caught.value.code, caught.value.line) == (code, 1)
+
+    assert (hint or "") in (caught.value.hint or "")
+
+
+def test_the_advice_of_an_inner_query_works(session):
+    text = "SELECT wilson_low(count, 10) FROM (SELECT (SELECT count(*) FROM images) AS count)"
+    assert one_of(session, text) == one_of(session, "SELECT wilson_low(4, 10)")
+
+
+def test_it_is_no_relation(session):
+    with pytest.raises(NotFoundError, match="no audit, view or table function 'wilson_low'"):
+        session.sql("FROM wilson_low(1, 3)").fetchall()
+
+
+def test_in_a_generated_column_and_a_view(lake, monkeypatch):
+    lake.sql("ALTER TABLE images ADD COLUMN low AS (wilson_low(image_id, width))")
+    lake.sql(
+        "CREATE MATERIALIZED VIEW ends WITH (key = 'image_id') AS SELECT image_id, wilson_high(image_id, width) AS h FROM images"
+    )
+    lake.refresh()
+    text = "SELECT bool_and(low IS NOT DISTINCT FROM wilson_low(image_id, width)) FROM images"
+    assert one_of(lake, text)
+    assert one_of(
+        lake,
+        "SELECT bool_and(h IS NOT DISTINCT FROM wilson_high(image_id, width)) FROM images JOIN ends USING (image_id)",
+    )
+    assert all(stage.mode == "no_op" for stage in lake.refresh().stages)
+    changed = {n: queries.parse(f"-- {n}: Other.\n-- param count double : a\n-- param n double : b\nSELECT $count / $n", "function", n)
+               for n in ("wilson_low", "wilson_high")}  # fmt: skip
+    monkeypatch.setattr(queries, "sql_functions", lambda: changed)
+    assert {stage.target for stage in lake.refresh().stages if stage.mode != "no_op"} == {"images.low", "ends"}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT $x FROM images", "SELECT width", "SELECT sum($x)", "SELECT $x, $x", "SELECT $y", "SELECT random() + $x", "$x +",
+     "SELECT (SELECT $x)", "SELECT wilson_low($x, $x)", "SELECT $x LIMIT 1", "DELETE FROM images"],
+)  # fmt: skip
+def test_a_file_is_one_expression_of_its_parameters(sql):
+    function = queries.parse(f"-- own: Own.\n-- param x double : a number\n{sql}", "function", "own.sql")
+    with pytest.raises(RequestError, match="function own is not one expression") as caught:
+        inline.formula(function)
+    assert caught.value.code == "E3030"
