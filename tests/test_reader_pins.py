@@ -7,6 +7,8 @@ import gc
 import json
 import os
 import sys
+import threading
+import time
 
 import pytest
 
@@ -140,3 +142,24 @@ def test_in_memory_too(lake):
     with lake.session() as session:
         assert pins.pinned(lake.location)[0] == {t: {v} for t, v in session.versions.items()}
     assert pins.pinned(lake.location) == ({}, 0)
+
+
+def test_garbage_of_an_object_store_does_not_wait_for_the_network(s3_lake, build, monkeypatch):
+    """It may be collected in the very thread that answers the network, which would then wait for itself."""
+    s3_lake.ingest({"images": build.images(image_id=[1], key=["a"])})
+    session, threads, remove = s3_lake.session(), [], pins._remove
+
+    def noted(*pin):
+        threads.append(threading.current_thread().name)
+        remove(*pin)
+
+    monkeypatch.setattr(pins, "_remove", noted)
+    assert pins.pinned(s3_lake.location)[0]["images"] == {session.versions["images"]}
+    del session
+    gc.collect()
+    for _ in range(100):
+        if not pins.pinned(s3_lake.location)[0]:
+            break
+        time.sleep(0.1)
+    assert pins.pinned(s3_lake.location) == ({}, 0)
+    assert threads == ["counterbalance-pins"]

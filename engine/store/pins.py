@@ -7,14 +7,18 @@ has no clean-up to fear, so a pin that fails is no error.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import datetime as dt
 import json
 import os
 import secrets
 import socket
+import threading
 import weakref
+from functools import cache
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -26,6 +30,10 @@ FOLDER: Final = ".readers"
 AGE: Final = dt.timedelta(days=1)
 """How long a reader is believed in that cannot be looked at: of another machine, or of an object store."""
 _memory: dict[str, dict[str, dict[str, Any]]] = {}
+_open: Final[weakref.WeakSet[Pin]] = weakref.WeakSet()
+_gone: Final[SimpleQueue[tuple[Location, str]]] = SimpleQueue()
+"""Pins in object stores that were dropped without ``release``: garbage is collected in any thread, also in one that must
+not wait for a network, such as the one that serves it."""
 
 
 class Pin:
@@ -40,7 +48,12 @@ class Pin:
         self._name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(6)}.json"
         self._note = {"host": _host(), "pid": os.getpid(), "since": dt.datetime.now(dt.UTC).isoformat()}
         self._keep(None)
-        self._end = weakref.finalize(self, _remove, location, self._name)
+        remote = _is_remote(location)
+        if remote:
+            _sweep()
+        self._end = weakref.finalize(self, _gone.put if remote else _remove_one, (location, self._name))
+        self._end.atexit = False
+        _open.add(self)
 
     def keep(self, versions: Mapping[str, int]) -> None:
         """Say which version of every table is read."""
@@ -52,7 +65,25 @@ class Pin:
 
     def release(self) -> None:
         """Nothing is read any more."""
-        self._end()
+        if self._end.detach() is not None:
+            _remove(self._location, self._name)
+
+
+@atexit.register
+def _release_all() -> None:
+    for pin in list(_open):
+        pin.release()
+
+
+@cache
+def _sweep() -> None:
+    """Start the thread that removes dropped pins."""
+
+    def run() -> None:
+        while True:
+            _remove_one(_gone.get())
+
+    threading.Thread(target=run, name="counterbalance-pins", daemon=True).start()
 
 
 def pinned(location: Location, now: dt.datetime | None = None) -> tuple[dict[str, set[int]], int]:
@@ -158,6 +189,10 @@ def _notes(location: Location) -> Iterator[tuple[str, dict[str, Any]]]:
         except ValueError:
             note = {}
         yield name, note if isinstance(note, dict) else {}
+
+
+def _remove_one(pin: tuple[Location, str]) -> None:
+    _remove(*pin)
 
 
 def _remove(location: Location, name: str) -> None:
