@@ -4,7 +4,8 @@
 column, the call reads that column; where a ``label_list`` index stands on it and few rows match, only these are read:
 
 * ``WHERE matches(text, …)`` becomes a scan of the rows that the index finds (a count does not even scan them);
-* ``SELECT …, unnest(match_terms(text, …)) FROM …`` reads the rows of every term from the index.
+* ``SELECT …, unnest(match_terms(text, …)) FROM …`` takes the rows of every term from the index, or those of thousands of
+  terms from one scan of the tokens.
 
 Results are the same as without. A package says so of its functions with ``answered_from``.
 """
