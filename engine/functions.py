@@ -183,6 +183,19 @@ class Opened:
             instance.close()
 
 
+class OpenFunctions(dict[str, Opened]):
+    """Functions by the name they are called with; closed with ``close``, or when nobody holds them any more."""
+
+    def close(self) -> None:
+        """Let their models go."""
+        while self:
+            self.popitem()[1].close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # the process may be at its end
+            self.close()
+
+
 def _parameters_of(call: Callable[..., Any]) -> set[str]:
     try:
         return set(inspect.signature(call).parameters)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.catalog.snapshot import Snapshot
     from counterbalance.engine.exporting import Exported
+    from counterbalance.engine.functions import OpenFunctions
     from counterbalance.engine.recipes.model import RecipeReport, StepReport
     from counterbalance.engine.refresh.gc import GcReport
     from counterbalance.engine.refresh.model import RefreshReport
@@ -56,6 +57,7 @@ class Lake:
         if self.location.is_local and self.location.path.is_file():
             raise NotFoundError.lake(str(uri))
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+        self._models: OpenFunctions | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -64,7 +66,8 @@ class Lake:
         self.close()
 
     def close(self) -> None:
-        """Close every session that it opened; results that were not read yet cannot be read any more."""
+        """Close every session that it opened, and let models go; what was not read yet cannot be read any more."""
+        self._models = None
         for session in list(self._sessions):
             session.close()
 
@@ -165,11 +168,19 @@ class Lake:
 
         Values of ``$name`` are keywords or, where a keyword has another meaning, a mapping: ``sql("SELECT $at", {"at": 1})``.
         Tables of your own are given likewise, and read by name: ``sql("SELECT * FROM mine JOIN images USING (key)", mine=df)``.
+        Models that it loads stay for the next query, until one names others; ``close`` lets them go.
         """
         session = self.session(
             at=at, attach=attach, sensitive=sensitive, timeout=timeout, memory=memory, threads=threads
         )
-        return session.sql(text, values, max_rows=max_rows, **params)
+        result = session.sql(text, values, max_rows=max_rows, **params)
+        self._keep_models(session)
+        return result
+
+    def _keep_models(self, session: Session) -> None:
+        """Models of the last query that had any stay until another has some: they need not be loaded again for the next."""
+        if session.functions:
+            self._models = session.functions
 
     def audit(
         self,
@@ -182,7 +193,10 @@ class Lake:
         **params: Any,
     ) -> Result:
         """An audit's result; ``counterbalance audit --list`` or ``cb.audits()`` name them."""
-        return self.session(at=at, sensitive=sensitive, threads=threads).audit(name, max_rows=max_rows, **params)
+        session = self.session(at=at, sensitive=sensitive, threads=threads)
+        result = session.audit(name, max_rows=max_rows, **params)
+        self._keep_models(session)
+        return result
 
     def recipe(
         self,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from counterbalance.engine import lists
 from counterbalance.engine.catalog import fresh, runs, skipped, snapshot, system
 from counterbalance.engine.errors import NotFoundError, SensitiveError
+from counterbalance.engine.functions import OpenFunctions
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.search import SIGNATURES, table_functions
 from counterbalance.engine.sql import kernels, parse, queries
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.catalog.pinned import Pinned
     from counterbalance.engine.errors import CounterbalanceError
-    from counterbalance.engine.functions import Function, Opened
+    from counterbalance.engine.functions import Function
     from counterbalance.engine.search.stored import Stored
 
 LABELS: Final = "labels"
@@ -63,7 +64,7 @@ class Relations:
         self.sources: dict[str, Callable[[duckdb.DuckDBPyConnection], object]] = {}
         self.codes: dict[str, Mapping[str, list[str | None]]] = {}
         self._bound: dict[str, str] = {}
-        self._functions: dict[str, Opened] = {}
+        self.functions = OpenFunctions()
         self._stored: dict[str, tuple[Pinned, str, lance.LanceDataset]] = {}
         self._fresh: dict[str, Mapping[str, str]] = {}
         self._parts: dict[str, list[str]] = {}
@@ -76,8 +77,7 @@ class Relations:
 
     def close(self) -> None:
         """Let models go."""
-        for opened in self._functions.values():
-            opened.close()
+        self.functions.close()
 
     def renew(self, main: Pinned) -> None:
         """Read the lake at other versions from here on."""
@@ -279,11 +279,12 @@ class Relations:
         if rows is None:
             return None
         own = self._own(name, "rows") if more else name
+        parts = [self.sources[part] for part, _ in more]
 
-        def make(connection: duckdb.DuckDBPyConnection) -> None:
+        def make(connection: duckdb.DuckDBPyConnection) -> None:  # without self: that would be a cycle
             connection.register(own, rows)
-            for part, _ in more:
-                self.sources[part](connection)
+            for part in parts:
+                part(connection)
             if more:
                 union = " UNION ALL BY NAME ".join([f'SELECT * FROM "{own}"', *(select for _, select in more)])
                 connection.execute(f'CREATE TEMP VIEW "{name}" AS {union}')
@@ -357,7 +358,7 @@ class Relations:
 
     def function(self, function: Function, constants: Mapping[str, Any]) -> str:
         """Registered name of a Python function with its constants fixed."""
-        return register_function(self._connection, function, constants, self._functions, self.raised)
+        return register_function(self._connection, function, constants, self.functions, self.raised)
 
     def stored_calls(self, name: str) -> Mapping[str, str]:
         """Expressions that a registered relation holds the values of, fresh in every row, each with its column."""

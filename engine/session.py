@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from counterbalance.engine.discovery import Relation
+    from counterbalance.engine.functions import OpenFunctions
     from counterbalance.engine.sql.bodies import Given
     from counterbalance.engine.store.location import Location
     from counterbalance.engine.write.ingest import Progress
@@ -131,6 +132,11 @@ class Session:
     def versions(self) -> dict[str, int]:
         """Pinned Lance version of every table."""
         return dict(self._relations.versions)
+
+    @property
+    def functions(self) -> OpenFunctions:
+        """Functions with their models that its queries opened; they stay open while somebody holds this."""
+        return self._relations.functions
 
     # -- queries -----------------------------------------------------------------------------------------------------
 

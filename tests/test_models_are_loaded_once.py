@@ -39,6 +39,32 @@ def test_one_model_for_all_who_use_it(tiny_clip):
     assert not MODELS._held
 
 
+def test_a_session_that_is_dropped_lets_its_model_go(lake, tiny_clip):
+    from counterbalance.udfs.models.clip_model import MODELS
+
+    query = f"SELECT embed_text('a dog', model := '{tiny_clip()}')"
+    session = lake.session()
+    session.sql(query).fetchall()
+    assert len(MODELS._held) == 1
+    del session
+    assert MODELS._held == {}
+
+
+def test_a_lake_keeps_the_models_of_its_last_query(lake, tiny_clip):
+    from counterbalance.udfs.models.clip_model import MODELS
+
+    folder, other = str(tiny_clip()), str(tiny_clip(seed=1))
+    lake.sql(f"SELECT embed_text('a dog', model := '{folder}')").fetchall()
+    first = next(iter(MODELS._held.values())).model
+    lake.sql("SELECT 1").fetchall()
+    lake.sql(f"SELECT embed_text('a cat', model := '{folder}', drop := [1])").fetchall()
+    assert [held.model for held in MODELS._held.values()] == [first]
+    lake.sql(f"SELECT embed_text('a dog', model := '{other}')").fetchall()
+    assert [key[0] for key in MODELS._held] == [other]
+    lake.close()
+    assert MODELS._held == {}
+
+
 def test_a_class_that_cannot_open_holds_nothing(tiny_clip, monkeypatch):
     from counterbalance.udfs.models import clip_model
 

@@ -6,6 +6,7 @@ another engine. Rewrites happen in place on a copy of the tree; every relation m
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,8 @@ class Expander:
     def __init__(self, host: Host, *, bind_functions: bool = True) -> None:
         self._host, self._bind = host, bind_functions
         self._ahead = Ahead(host)
-        self._tables = TableCalls(host, self._ahead, self._resolved, bind=bind_functions)
+        own = weakref.proxy(self)  # no cycle: what was asked lets the session go, and with it the versions it is on
+        self._tables = TableCalls(host, self._ahead, own, bind=bind_functions)
         self._functions = FunctionCalls(host, self._ahead, bind=bind_functions)
         self._memo: dict[tuple[str, ...], str] = {}
         self._memo_sensitive: set[str] = set()
@@ -327,19 +329,17 @@ class Expander:
                 node = given.get(parameter.name)
                 if node is None:
                     target = arguments.relation(parameter.default or "", where)
-                    relations[parameter.name] = self._resolved(target, inner)
+                    relations[parameter.name] = self.resolved(target, inner)
                 else:
                     target = arguments.as_relation(node, where)
                     is_name = isinstance(target, exp.Table)
                     shown = self._host.shown(to_sql(target))  # before it becomes the name of what it expands to
-                    relations[parameter.name] = self._resolved(
-                        target, replace(env, trusted=trusted) if is_name else env
-                    )
+                    relations[parameter.name] = self.resolved(target, replace(env, trusted=trusted) if is_name else env)
                     if parameter.columns:
                         self.given.append(Given(where, parameter, shown, relations[parameter.name].name))
         return inner
 
-    def _resolved(self, target: exp.Expr, env: Env) -> exp.Table:
+    def resolved(self, target: exp.Expr, env: Env) -> exp.Table:
         """A relation argument as the name of something that is registered or hoisted."""
         holder = exp.select("*").from_(target)
         if isinstance(target, exp.Subquery):

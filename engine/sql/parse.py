@@ -127,7 +127,7 @@ def _one(text: str) -> exp.Expr:
     try:
         trees = [t for t in sqlglot.parse(text, dialect=DIALECT) if t is not None and not isinstance(t, exp.Semicolon)]
     except ParseError as error:
-        raise _syntax(text, error) from None
+        raise _syntax(text, error.with_traceback(None)) from None  # the parser's frames keep it, and all above them
     except TokenError as error:
         raise unreadable(text, error) from None
     except RecursionError:

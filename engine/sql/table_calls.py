@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
 
@@ -24,18 +24,26 @@ if TYPE_CHECKING:
     from counterbalance.engine.sql.queries import QueryParameter
 
 
+class Names(Protocol):
+    """What knows the relations of the statement."""
+
+    def resolved(self, target: exp.Expr, env: Env) -> exp.Table:
+        """A relation argument as the name of something that is registered or hoisted."""
+        ...
+
+
 class TableCalls:
     """Calls table functions of one statement, each with the same arguments once.
 
     Args:
         host: The session.
         ahead: Computes the arguments.
-        resolved: A relation argument as the name of something that is registered or hoisted.
+        names: Resolves relation arguments.
         bind: Whether to call them; else they are shown by name.
     """
 
-    def __init__(self, host: Host, ahead: Ahead, resolved: Callable[[exp.Expr, Env], exp.Table], *, bind: bool) -> None:
-        self._host, self._ahead, self._resolved, self._bind = host, ahead, resolved, bind
+    def __init__(self, host: Host, ahead: Ahead, names: Names, *, bind: bool) -> None:
+        self._host, self._ahead, self._names, self._bind = host, ahead, names, bind
         self._memo: dict[tuple[str, ...], str] = {}
 
     def name_of(self, name: str, function: Callable[..., pa.Table], call: exp.Func, env: Env) -> str:
@@ -83,7 +91,7 @@ class TableCalls:
 
     def _value(self, parameter: QueryParameter, node: exp.Expr, where: str, env: Env) -> Any:
         if parameter.is_relation:
-            return self._resolved(arguments.as_relation(node, where), env)
+            return self._names.resolved(arguments.as_relation(node, where), env)
         if parameter.type == "table":
             return self._stored_table(node, where, env)
         if parameter.type == "vector":
@@ -93,7 +101,7 @@ class TableCalls:
     def _stored_table(self, node: exp.Expr, where: str, env: Env) -> Any:
         """A table that lies in a lake, at the version of this session."""
         target = arguments.as_relation(node, where)
-        table = self._resolved(target, env) if isinstance(target, exp.Table) else None
+        table = self._names.resolved(target, env) if isinstance(target, exp.Table) else None
         name = "" if table is None else table.name
         own = name in self._ahead.hoisted or name.lower() in self._ahead.user
         found = None if own else self._host.stored_table(name)
@@ -115,5 +123,5 @@ class TableCalls:
         query = node.this if isinstance(node, exp.Subquery) else node
         if not isinstance(query, exp.Query):
             return arguments.constant(node, where)
-        one = exp.select("*").from_(self._resolved(exp.Subquery(this=query.copy()), env))
+        one = exp.select("*").from_(self._names.resolved(exp.Subquery(this=query.copy()), env))
         return self._ahead.constant(one, where) if self._bind else to_sql(query)
