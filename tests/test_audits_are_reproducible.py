@@ -144,7 +144,7 @@ CALLS = {
     },
     "retrieval_bias_models": {
         "columns": ["a", "b"],
-        "asked": VECTORS.format("caption_id", "query_id", "captions"),
+        "asked": VECTORS.format("caption_id", "query_id", "captions WHERE caption_id < 6000"),
         "ranked": VECTORS.format("image_id", "item_id", "images"),
         "groups": "caption_gender",
     },
