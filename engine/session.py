@@ -269,7 +269,6 @@ class Session:
             tree, self._relations.bytes_of, self._relations.bytes_source, selected=self._with_bytes
         )
         same = tree is expanded and not expander.changed and statement.kind == "query" and statement.is_plain
-        body = text.strip().rstrip(";") if same else parse.to_sql(tree)
         prefix = {
             "query": "",
             "explain": "EXPLAIN ANALYZE " if statement.analyze else "EXPLAIN ",
@@ -285,9 +284,9 @@ class Session:
             name = given_as_value[0]
             raise SqlError(f"${name} is a table, not a value", code="E3192", hint=f"write it without $: FROM {name}")
         values = {n: params[n] for n in names if n in params}
-        sql = prefix[statement.kind] + body
-        notes = self._notes(expander, tree)
-        run = _Runnable(sql, values, self._needed(tree), text, same, expander.arguments_given, expander.answered)
+        notes, needed = self._notes(expander, tree), self._needed(tree)
+        sql = prefix[statement.kind] + (text.strip().rstrip(";") if same else parse.to_sql(tree, last=True))
+        run = _Runnable(sql, values, needed, text, same, expander.arguments_given, expander.answered)
         return Result(
             lambda: meetings.watched(self._run(run), expander.held, self.evaluate, notes),
             lambda: self._schema(run),

@@ -68,11 +68,8 @@ def assembled(tree: exp.Query, hoisted: Mapping[str, exp.Query]) -> exp.Query:
         return tree
     own = tree.args.get("with_")
     mine = list(own.expressions) if isinstance(own, exp.With) else []
-    made = {
-        name: exp.CTE(this=q.copy(), alias=exp.TableAlias(this=exp.to_identifier(name))) for name, q in hoisted.items()
-    }
-    pool = {**made, **{c.alias.lower(): c for c in mine}}
-    order: dict[str, exp.CTE] = {}
+    pool: dict[str, exp.Expr] = {**hoisted, **{c.alias.lower(): c for c in mine}}
+    order: dict[str, exp.Expr] = {}
 
     def visit(node: exp.Expr, seen: tuple[str, ...]) -> None:
         for table in node.find_all(exp.Table):
@@ -89,8 +86,13 @@ def assembled(tree: exp.Query, hoisted: Mapping[str, exp.Query]) -> exp.Query:
     visit(body, ())
     if order:
         recursive = bool(own.args.get("recursive")) if isinstance(own, exp.With) else False
-        body.set("with_", exp.With(expressions=[c.copy() for c in order.values()], recursive=recursive))
+        made = [node.copy() if isinstance(node, exp.CTE) else _named(name, node.copy()) for name, node in order.items()]
+        body.set("with_", exp.With(expressions=made, recursive=recursive))
     return body
+
+
+def _named(name: str, query: exp.Expr) -> exp.CTE:
+    return exp.CTE(this=query, alias=exp.TableAlias(this=exp.to_identifier(name)))
 
 
 def needed_by(query: exp.Query, user: Mapping[str, exp.Expr]) -> list[exp.Expr]:
@@ -111,6 +113,8 @@ def parsed(query: queries.Query) -> exp.Query:
     tree = sqlglot.parse_one(query.sql, dialect=DIALECT)
     if not isinstance(tree, exp.Query):
         raise SqlError(f"{query.kind} {query.name} is no query", code="E3030")
+    for node in tree.walk():
+        node._meta = None  # noqa: SLF001 - its place in the file: nobody asks, and copying it takes longer than all else
     return tree
 
 

@@ -29,14 +29,19 @@ def count_by_rows(tree: exp.Query, counted_source: Callable[[str], str | None]) 
     Returns:
         ``tree`` itself when nothing fits.
     """
+
+    def found(tree: exp.Query) -> list[tuple[exp.Table, str]]:
+        fitting = (table for select in tree.find_all(exp.Select) if (table := counted_table(select)) is not None)
+        return [(table, name) for table in fitting if (name := counted_source(table.name)) is not None]
+
+    if not found(tree):
+        return tree
     changed = tree.copy()
-    fitting = [table for select in changed.find_all(exp.Select) if (table := counted_table(select)) is not None]
-    found = [(table, name) for table in fitting if (name := counted_source(table.name)) is not None]
-    for table, name in found:
+    for table, name in found(changed):
         if table.args.get("alias") is None:
             table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
         table.set("this", exp.to_identifier(name, quoted=True))
-    return changed if found else tree
+    return changed
 
 
 def counted_table(select: exp.Select) -> exp.Table | None:

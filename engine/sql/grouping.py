@@ -53,9 +53,12 @@ def group_by_codes(tree: exp.Query, codes_of: Callable[[str], Codes], coded_sour
     Returns:
         ``tree`` itself when nothing fits.
     """
+    if not any(_fitting(select, codes_of) for select in tree.find_all(exp.Select)):
+        return tree
     original, tree, changed = tree, tree.copy(), False
     for select in list(tree.find_all(exp.Select)):
-        replacement = _grouped(select, codes_of, coded_source)
+        fit = _fitting(select, codes_of)
+        replacement = None if fit is None else _rewritten(select, *fit, coded_source(fit[0].name))
         if replacement is None:
             continue
         changed = True
@@ -66,9 +69,8 @@ def group_by_codes(tree: exp.Query, codes_of: Callable[[str], Codes], coded_sour
     return tree if changed else original
 
 
-def _grouped(
-    select: exp.Select, codes_of: Callable[[str], Codes], coded_source: Callable[[str], str]
-) -> exp.Select | None:
+def _fitting(select: exp.Select, codes_of: Callable[[str], Codes]) -> tuple[exp.Table, list[str], Codes] | None:
+    """The one table of a grouping by coded columns, these columns, and their dictionaries."""
     source = select.args.get("from_")
     table = source.this if isinstance(source, exp.From) else None
     group = select.args.get("group")
@@ -84,7 +86,7 @@ def _grouped(
     keys = _keys(select, group)
     if keys is None or len(keys) < 2 or any(k not in codes or len(codes[k]) > _MAX_NAMES for k in keys):
         return None
-    return _rewritten(select, table, keys, codes, coded_source(table.name))
+    return table, keys, codes
 
 
 def _qualifiers(select: exp.Select) -> set[str]:

@@ -238,9 +238,15 @@ def _as_query(tree: exp.Expr) -> exp.Query:
     raise RefusedError(f"{_verb(tree)} is refused: a session only reads", code="E3202")
 
 
-def to_sql(tree: exp.Expr, *, pretty: bool = False) -> str:
-    """The tree as DuckDB SQL, names as they were written, without comments (which could be read as more than that)."""
-    return tree.sql(DIALECT, pretty=pretty, normalize_functions=False, comments=False)
+def to_sql(tree: exp.Expr, *, pretty: bool = False, last: bool = False) -> str:
+    """The tree as DuckDB SQL, names as they were written, without comments (which could be read as more than that).
+
+    Args:
+        tree: The tree.
+        pretty: On several lines.
+        last: The tree is not needed any more: writing it may change it, which saves a copy.
+    """
+    return tree.sql(DIALECT, copy=not last, pretty=pretty, normalize_functions=False, comments=False)
 
 
 def quoted(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 
 def show_bytes(
@@ -33,18 +33,25 @@ def show_bytes(
     Returns:
         ``tree`` itself when no function asks for bytes.
     """
-    original, tree, changed = tree, tree.copy(), False
-    for select in list(tree.find_all(exp.Select)):
-        for table in _tables(select):
-            columns = set(bytes_of(table.name))
-            if columns and (_named(select, table, columns) if selected else _asked(select, table, columns)):
-                if not selected:
-                    _stars(select, table, columns)
-                if table.args.get("alias") is None:
-                    table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
-                table.set("this", exp.to_identifier(bytes_source(table.name), quoted=True))
-                changed = True
-    return tree if changed else original
+    wanted = _named if selected else _asked
+
+    def found(tree: exp.Query) -> Iterator[tuple[exp.Select, exp.Table, set[str]]]:
+        for select in list(tree.find_all(exp.Select)):
+            for table in _tables(select):
+                columns = set(bytes_of(table.name))
+                if columns and wanted(select, table, columns):
+                    yield select, table, columns
+
+    if next(found(tree), None) is None:
+        return tree
+    tree = tree.copy()
+    for select, table, columns in found(tree):
+        if not selected:
+            _stars(select, table, columns)
+        if table.args.get("alias") is None:
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
+        table.set("this", exp.to_identifier(bytes_source(table.name), quoted=True))
+    return tree
 
 
 def _tables(select: exp.Select) -> list[exp.Table]:
