@@ -172,7 +172,7 @@ def test_refreshing_after_it_does_nothing(filled):
 
 def spool(lake, target, fingerprint):
     found = spools.fresh(lake.location, target, fingerprint)
-    writer = found.writer("f0-0", __import__("pyarrow").string())
+    writer = found.writer("f0-0")
     rows = {"row_id": [1], "stamp": [1], "value": ["x"], "key": [None], "code": [None], "message": [None]}
     import pyarrow as pa
 

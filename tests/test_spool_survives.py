@@ -28,7 +28,7 @@ def batch(start, count, stamp=3):
 
 
 def written(spool, *batches):
-    writer = spool.writer("f00000000-0", STRUCT)
+    writer = spool.writer("f00000000-0")
     for one in batches:
         writer.append(one)
     return writer
@@ -67,7 +67,7 @@ from counterbalance.engine.executors.spool import Spool, schema
 from counterbalance.engine.store.location import Location
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
-writer = Spool(Location(sys.argv[1]), "refresh/x/1").writer("f", pa.int64())
+writer = Spool(Location(sys.argv[1]), "refresh/x/1").writer("f")
 columns = [pa.array(range(100))] * 3 + [pa.nulls(100, pa.string())] * 3
 try:
     for _ in range(3):

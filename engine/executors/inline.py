@@ -35,10 +35,9 @@ class Inline:
         wants = devices.wanted(job)
         worker = Worker(replace(job, device=devices.available(self._device, wants=wants)[0]))
         try:
-            for task in tasks:
-                events = worker.run(task)
-                while (event := _quietly(events)) is not None:
-                    yield event
+            events = worker.run(*tasks)
+            while (event := _quietly(events)) is not None:
+                yield event
         finally:
             worker.close()
 

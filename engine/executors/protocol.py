@@ -1,7 +1,7 @@
 """What an executor is given and what it tells: jobs, tasks and events, all of them plain data.
 
 An executor is a class with one method, ``run(job, tasks)``, that yields events until every task is done. It calls
-``work.Worker(job).run(task)`` wherever it likes; a task that was lost with its worker is simply run again, because what a
+``work.Worker(job).run(task, …)`` wherever it likes; a task that was lost with its worker is simply run again, because what a
 task has computed lies in the spool and is not computed twice.
 """
 

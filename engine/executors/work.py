@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager, nullcontext
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -21,12 +23,13 @@ from counterbalance.engine.store import tables
 from counterbalance.engine.store.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from counterbalance.engine.executors.protocol import Job, Task
 
     _Block = tuple[pa.RecordBatch, Any, Any]
+    _Part = tuple[Task, _Block | None]
     _Computed = tuple[pa.Array, dict[int, tuple[str, str]]]
 
 _ROW_VERSION: Final = "_row_last_updated_at_version"
@@ -60,8 +63,8 @@ class Worker:
         self._must_not_fail = expression.must_not_fail
         size = job.batch_size or expression.batch_size
         self._halving: Halving[_Computed] = Halving(size, lambda e: not isinstance(e, _FATAL), self._failed)
-        large = any(pa.types.is_binary(t) or pa.types.is_nested(t) for t in types.values())
-        self._block_rows = size if large else max(size, _BLOCK_ROWS // size * size)
+        self._large = any(pa.types.is_binary(t) or pa.types.is_nested(t) for t in types.values())
+        self._block_rows = size if self._large else max(size, _BLOCK_ROWS // size * size)
         self._schema = spools.schema(self._evaluator.type)
         self._no_failure = pa.nulls(min(size, _BLOCK_ROWS), pa.string())
         self._opened = False
@@ -72,40 +75,42 @@ class Worker:
         """Let the function go."""
         self._evaluator.close()
 
-    def run(self, task: Task) -> Iterator[Event]:
-        """Compute a task; what lies in the spool already is not computed again.
+    def run(self, *tasks: Task) -> Iterator[Event]:
+        """Compute tasks, one after the other; what lies in the spool already is not computed again.
 
         Raises:
             FunctionError: The function cannot run at all, or must not fail and did.
             StorageError: The table cannot be read, or the spool not be written.
         """
-        with self._storage_errors():
+        parts = self._parts(tasks)
+        with self._storage_errors(), closing(_Writers(self._spool)) as writers:
+            for (task, block), following in self._with_next(parts if self._large else _ahead(parts)):
+                if block is None:
+                    writers.close()
+                    yield Event(task.number, done=True)
+                else:
+                    yield from self._block(task, writers.of(task), *block, following)
+
+    def _parts(self, tasks: Iterable[Task]) -> Iterator[_Part]:
+        """Blocks of stale rows, task after task, without those that the spool holds; nothing where a task ends."""
+        for task in tasks:
             since = self._done_since(task)
-            writer = self._spool.writer(_file_name(task), self._evaluator.type)
-            try:
-                for block, following in self._with_next(self._missing(task, since)):
-                    yield from self._block(task, writer, *block, following)
-            finally:
-                writer.close()
-        yield Event(task.number, done=True)
+            for rows, ids, stamps in self._stale(task):
+                held = self._done.has(ids, stamps) | since.has(ids, stamps)
+                if not held.any():
+                    yield task, (rows, ids, stamps)
+                elif not held.all():
+                    keep = np.flatnonzero(~held)
+                    yield task, (rows.take(pa.array(keep)), ids[keep], stamps[keep])
+            yield task, None
 
-    def _missing(self, task: Task, since: spools.Done) -> Iterator[_Block]:
-        """Blocks of stale rows without those that the spool holds."""
-        for rows, ids, stamps in self._stale(task):
-            held = self._done.has(ids, stamps) | since.has(ids, stamps)
-            if not held.any():
-                yield rows, ids, stamps
-            elif not held.all():
-                keep = np.flatnonzero(~held)
-                yield rows.take(pa.array(keep)), ids[keep], stamps[keep]
-
-    def _with_next(self, blocks: Iterator[_Block]) -> Iterator[tuple[_Block, pa.RecordBatch | None]]:
-        """Blocks, each with the rows of the one behind it, where the function wants to know them."""
-        block = next(blocks, None)
-        while block is not None:
-            following = next(blocks, None) if self._evaluator.expects else None
-            yield block, None if following is None else following[0]
-            block = following if self._evaluator.expects else next(blocks, None)
+    def _with_next(self, parts: Iterator[_Part]) -> Iterator[tuple[_Part, pa.RecordBatch | None]]:
+        """Parts, each with the rows of the one behind it, where the function wants to know them."""
+        part = next(parts, None)
+        while part is not None:
+            following = next(parts, None) if self._evaluator.expects else None
+            yield part, None if following is None or following[1] is None else following[1][0]
+            part = following if self._evaluator.expects else next(parts, None)
 
     def _block(
         self,
@@ -223,6 +228,39 @@ def _joined(parts: Sequence[_Computed]) -> _Computed:
         errors |= {start + row: what for row, what in found.items()}
         start += len(values)
     return pa.concat_arrays([values for values, _ in parts]), errors
+
+
+class _Writers:
+    """The file of the task that is computed; opened with its first batch.
+
+    Args:
+        spool: Where it is.
+    """
+
+    def __init__(self, spool: spools.Spool) -> None:
+        self._spool = spool
+        self._writer: spools.Writer | None = None
+
+    def of(self, task: Task) -> spools.Writer:
+        """The file of a task, until ``close``."""
+        if self._writer is None:
+            self._writer = self._spool.writer(_file_name(task))
+        return self._writer
+
+    def close(self) -> None:
+        """Nothing more comes to it."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+
+def _ahead(parts: Iterator[_Part]) -> Iterator[_Part]:
+    """The same parts; what follows one, and the first block of the task behind it, is read while it is computed."""
+    with ThreadPoolExecutor(1, "counterbalance-read") as reader:
+        coming = deque(reader.submit(next, parts, None) for _ in range(2))
+        while (part := coming.popleft().result()) is not None:
+            coming.append(reader.submit(next, parts, None))
+            yield part
 
 
 def _sized(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:

@@ -126,7 +126,7 @@ class Computing:
         Raises:
             FunctionError: Always.
         """
-        self._spool.forget_failures([f for f in self._spool.files() if f not in self._before], self._column.type)
+        self._spool.forget_failures([f for f in self._spool.files() if f not in self._before])
         which = f"the last {self._streak:,} rows" if self._good else f"each of the first {self._bad:,} rows"
         raise FunctionError(
             f"{self._column.definition.target}: the function failed for {which}: {message}",

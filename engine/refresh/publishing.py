@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _COMMIT_ROWS: Final = 4_000_000
 _TRIES: Final = 20
+_SAME: Final = 65_536
+"""Rows of a column of equal numbers that are held once."""
 
 
 class Publishing:
@@ -47,11 +49,13 @@ class Publishing:
         self._whole = whole
         batches = [b for f in spool.files() for b in spool.read(f)]
         self._rows = pa.Table.from_batches(batches, spools.schema(column.type))
-        self._failed = pc.is_valid(self._rows[spools.CODE]).to_numpy()
+        codes = self._rows[spools.CODE]
+        some = codes.null_count < len(codes)
+        self._failed = pc.is_valid(codes).to_numpy() if some else np.zeros(len(codes), bool)
         self._stamps = self._rows[spools.STAMP].to_numpy()
         ids = self._rows[spools.ROW].to_numpy()
-        self._order = _ordered(ids, self._stamps, self._failed)
-        self._ids = ids[self._order]
+        self._order = _order(ids, self._stamps, self._failed)
+        self._ids = ids if self._order is None else ids[self._order]
         self._held = np.zeros(len(ids), bool)
 
     def run(self, total: int) -> bool:
@@ -107,8 +111,11 @@ class Publishing:
         return done
 
     def _values(self, version: int) -> pa.Table:
-        stamps = pa.repeat(pa.scalar(version, pa.int64()), len(self._rows))
-        return pa.table({self._column.name: self._rows[spools.VALUE], self._column.stamp: stamps})
+        one = pa.repeat(pa.scalar(version, pa.int64()), min(len(self._rows), _SAME))
+        stamps = [one.slice(0, len(self._rows) - start) for start in range(0, len(self._rows), _SAME)]
+        return pa.table(
+            {self._column.name: self._rows[spools.VALUE], self._column.stamp: pa.chunked_array(stamps, pa.int64())}
+        )
 
     def _matching(
         self, dataset: lance.LanceDataset, fragment: lance.LanceFragment
@@ -126,7 +133,7 @@ class Publishing:
             now = np.maximum(now, _numbers(stored[name]))
         ids = _numbers(stored["_rowid"])
         at = self._found(ids)
-        rows = self._order[at]
+        rows = at if self._order is None else self._order[at]
         holds = (self._ids[at] == ids) & (self._stamps[rows] == now)
         self._held[rows[holds]] = True
         wanted = holds & (_numbers(stored[column.stamp]) < now)
@@ -166,10 +173,10 @@ class Publishing:
             failures.forget(location, known.filter(pa.array(over)))
 
 
-def _ordered(ids: NDArray[np.int64], stamps: NDArray[np.int64], failed: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """By row; of a row that was computed twice the newest result comes last, and a success after a failure."""
-    if (np.diff(ids) > 0).all():
-        return np.arange(len(ids))
+def _order(ids: NDArray[np.int64], stamps: NDArray[np.int64], failed: NDArray[np.bool_]) -> NDArray[np.int64] | None:
+    """By row, ``None`` where they are; of a row that was computed twice the newest result comes last, a success after a failure."""
+    if (ids[1:] > ids[:-1]).all():
+        return None
     order = np.argsort(ids, kind="stable")
     if (np.diff(ids[order]) == 0).any():
         order = np.lexsort((~failed, stamps, ids))
