@@ -17,7 +17,7 @@ from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.search import SIGNATURES, table_functions
 from counterbalance.engine.sql import kernels, parse, queries
 from counterbalance.engine.sql.binding import register_function
-from counterbalance.engine.sql.sources import bytes_of, register, visible_schema
+from counterbalance.engine.sql.sources import bytes_of, register, registers_sources, visible_schema
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
@@ -42,16 +42,14 @@ class Relations:
     """The relations of a session, as ``sql/expand.py`` asks for them (``sql/host.py``).
 
     Args:
-        connection: The session's connection; functions are registered there.
         main: The lake.
         attached: Other lakes by name.
         sensitive: Whether sensitive labels are read.
-        session: Runs expanded queries.
+        session: Runs expanded queries; functions are registered in its connection.
     """
 
     def __init__(
         self,
-        connection: duckdb.DuckDBPyConnection,
         main: Pinned,
         attached: Mapping[str, Pinned],
         *,
@@ -59,7 +57,7 @@ class Relations:
         session: Any,
     ) -> None:
         self.main, self.attached, self.sensitive = main, attached, sensitive
-        self._connection, self._session = connection, session
+        self._session = session
         self._registered: dict[tuple[str | None, str, bool], str] = {}
         self.sources: dict[str, Callable[[duckdb.DuckDBPyConnection], object]] = {}
         self.codes: dict[str, Mapping[str, list[str | None]]] = {}
@@ -183,7 +181,7 @@ class Relations:
         way(shown)
         if bytes_of(dataset):
             way(self.bytes_source(shown), with_bytes=True)
-        if hasattr(self._connection, "_register_arrow_source"):
+        if registers_sources():
             way(self._own(shown, "rows"), to_count=True)
             if codes:
                 self.codes[shown] = codes
@@ -205,7 +203,7 @@ class Relations:
 
     def narrowed(self, name: str, condition: str) -> str | None:
         """Registered name of the rows of a stored relation that a Lance filter keeps, or ``None``."""
-        if name not in self._stored or not hasattr(self._connection, "_register_arrow_source"):
+        if name not in self._stored or not registers_sources():
             return None
         pinned, stored, dataset = self._stored[name]
         key = f"{name} {condition}"
@@ -358,7 +356,7 @@ class Relations:
 
     def function(self, function: Function, constants: Mapping[str, Any]) -> str:
         """Registered name of a Python function with its constants fixed."""
-        return register_function(self._connection, function, constants, self.functions, self.raised)
+        return register_function(self._session.connection, function, constants, self.functions, self.raised)
 
     def stored_calls(self, name: str) -> Mapping[str, str]:
         """Expressions that a registered relation holds the values of, fresh in every row, each with its column."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -106,9 +107,11 @@ class Session:
         self.sensitive = sensitive is not None
         self._spill = spilling.folder()
         self._tidy = weakref.finalize(self, spilling.remove, self._spill)
-        self._connection = connect(self._spill, memory, threads)
+        self._limits = memory, threads
+        if memory is not None or threads is not None:
+            _ = self.connection  # what cannot be is told now
         own = weakref.proxy(self)  # no cycle: a session that is let go gives its spill space back at once
-        self._relations = Relations(self._connection, main, attached, sensitive=self.sensitive, session=own)
+        self._relations = Relations(main, attached, sensitive=self.sensitive, session=own)
         self._running: list[duckdb.DuckDBPyConnection] = []
         self._closed = False
 
@@ -122,11 +125,17 @@ class Session:
         """Give memory and spill space back."""
         if not self._closed:
             self._closed = True
-            self._connection.close()
+            if "connection" in self.__dict__:
+                self.connection.close()
             self._relations.close()
             self._tidy()
             for pin in self._pins:
                 pin.release()
+
+    @cached_property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """DuckDB's, opened by the first query; functions are registered there."""
+        return connect(self._spill, *self._limits)
 
     @property
     def versions(self) -> dict[str, int]:
@@ -326,7 +335,7 @@ class Session:
         """A connection of its own that knows the relations of this query and no others."""
         if self._closed:
             raise RequestError("the session is closed", code="E3040", hint="read results before closing it")
-        cursor = self._connection.cursor()
+        cursor = self.connection.cursor()
         for name in run.needs:
             self._relations.sources[name](cursor)
         return cursor

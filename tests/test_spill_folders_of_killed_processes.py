@@ -115,7 +115,7 @@ def test_a_query_does_not_fill_the_disk(place, filled, monkeypatch):
 
 def test_a_session_may_take_half_of_what_is_free(place, filled):
     with filled.session() as session:
-        text = session._connection.execute("SELECT current_setting('max_temp_directory_size')").fetchall()[0][0]
+        text = session.connection.execute("SELECT current_setting('max_temp_directory_size')").fetchall()[0][0]
     number, unit = text.split()
     free = os.statvfs(place)
     scale = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}[unit]

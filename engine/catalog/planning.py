@@ -142,9 +142,7 @@ class Planning(Session):
         self.catalog = catalog
         self.sensitive |= knows_all
         main = self._relations.main
-        self.planned = Planned(
-            self._connection, main, {}, sensitive=self.sensitive, session=weakref.proxy(self), catalog=catalog
-        )
+        self.planned = Planned(main, {}, sensitive=self.sensitive, session=weakref.proxy(self), catalog=catalog)
         self._relations = self.planned
 
     @property

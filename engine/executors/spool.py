@@ -5,8 +5,8 @@ killed worker loses the batch it was in and no other; a file that was cut off is
 object store every batch is an object. A row is held with its *stamp*: the highest version among the row's own and those
 its generated inputs were published on. A result counts only while the row still has that stamp.
 
-Stamps, and what is said of failures, are mostly the same from row to row: files hold them run-end encoded, which halves the
-bytes of a batch of numbers.
+Stamps, and what is said of failures, are mostly the same from row to row, and row ids are one after the other: files hold
+them run-end encoded, ids as differences, so that little but the values is written.
 """
 
 from __future__ import annotations
@@ -49,14 +49,20 @@ _RUNS: Final = (STAMP, KEY, CODE, MESSAGE)
 def _packed(batch: pa.RecordBatch) -> pa.RecordBatch:
     """As it lies in a file."""
     names = batch.schema.names
-    columns = [pc.run_end_encode(c) if n in _RUNS else c for n, c in zip(names, batch.columns, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, names=names)
+    columns = dict(zip(names, batch.columns, strict=True))
+    columns[ROW] = pa.array(np.diff(columns[ROW].to_numpy(), prepend=0))
+    columns |= {name: pc.run_end_encode(columns[name]) for name in (ROW, *_RUNS)}
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=names)
 
 
 def _unpacked(batch: pa.RecordBatch) -> pa.RecordBatch:
     """As it was."""
+    names = batch.schema.names
     columns = [_decoded(c) if pa.types.is_run_end_encoded(c.type) else c for c in batch.columns]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    if pa.types.is_run_end_encoded(batch.column(ROW).type):
+        at = names.index(ROW)
+        columns[at] = pa.array(np.cumsum(columns[at].to_numpy()))
+    return pa.RecordBatch.from_arrays(columns, names=names)
 
 
 def _decoded(runs: pa.RunEndEncodedArray) -> pa.Array:

@@ -77,6 +77,13 @@ def _rows_at_once(columns: pa.Schema) -> int:
     return max(1024, min(BATCH_ROWS, _BATCH_NUMBERS // width)) if width else BATCH_ROWS
 
 
+def registers_sources() -> bool:
+    """Whether this DuckDB hands projections and filters to sources of ours."""
+    import duckdb
+
+    return hasattr(duckdb.DuckDBPyConnection, "_register_arrow_source")
+
+
 def register(
     connection: duckdb.DuckDBPyConnection,
     name: str,

@@ -188,7 +188,7 @@ def _whole(one: Fill, values: pa.Table, step: int) -> Iterator[pa.RecordBatch]:
     source = np.full(count, -1, np.int64)
     source[one.places] = one.rows
     parts = values
-    if len(one.places) < count:
+    if len(one.places) < count - one.fragment.num_deletions:
         stored = one.fragment.scanner(columns=values.column_names, with_row_address=True).to_table()
         at = stored["_rowaddr"].to_numpy().astype(np.int64) & 0xFFFFFFFF
         old = np.full(count, -1, np.int64)
