@@ -154,16 +154,12 @@ def _filled(
     uri = f"{location.table(table)}/data/{path}"
     size = _write_file(uri, whole, values.schema, location)
     fields = [i for n in values.column_names for i in _leaves(_field(dataset, n))]
-    body = json.loads(json.dumps(fragment.metadata.to_json()))
-    kept = []
-    for file in body["files"]:
-        file["fields"] = [_GONE if i in fields else i for i in file["fields"]]
-        if any(i != _GONE for i in file["fields"]):
-            kept.append(file)
-    new = {**body["files"][0], "path": path, "fields": fields, "column_indices": list(range(len(fields)))}
+    body = fragment.metadata.to_json()
+    old = [{**f, "fields": [_GONE if i in fields else i for i in f["fields"]]} for f in body["files"]]
+    kept = [f for f in old if any(i != _GONE for i in f["fields"])]
+    new = {**old[0], "path": path, "fields": fields, "column_indices": list(range(len(fields)))}
     new |= {"file_size_bytes": size, "base_id": None}
-    body["files"] = [*kept, new]
-    return lance.FragmentMetadata.from_json(json.dumps(body))
+    return lance.FragmentMetadata.from_json(json.dumps({**body, "files": [*kept, new]}))
 
 
 def _updated(fragment: lance.LanceFragment, places: NDArray[np.int64], values: pa.Table) -> Any:
@@ -200,10 +196,13 @@ def _whole(one: Fill, values: pa.Table, step: int) -> Iterator[pa.RecordBatch]:
     starts = np.cumsum([0, *(len(b) for b in batches)])
     for start in range(0, count, step):
         rows = source[start : start + step]
-        if rows[0] >= 0 and (np.diff(rows) == 1).all():
-            yield parts.slice(int(rows[0]), len(rows)).combine_chunks().to_batches()[0]
-        else:
+        first, last = int(rows.min(initial=len(parts), where=rows >= 0)), int(rows.max())
+        if first > last or last - first >= 2 * len(rows):
             yield _gathered(batches, starts, rows, values.schema)
+            continue
+        near = parts.slice(first, last - first + 1).combine_chunks().to_batches()[0]
+        run = len(near) == len(rows) and (rows[1:] > rows[:-1]).all()
+        yield near if run else near.take(pa.array(rows - first, mask=rows < 0))
 
 
 def _gathered(
