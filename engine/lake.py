@@ -168,7 +168,7 @@ class Lake:
 
         Values of ``$name`` are keywords or, where a keyword has another meaning, a mapping: ``sql("SELECT $at", {"at": 1})``.
         Tables of your own are given likewise, and read by name: ``sql("SELECT * FROM mine JOIN images USING (key)", mine=df)``.
-        Models that it loads stay for the next query, until one names others; ``close`` lets them go.
+        Models that it loads stay for the next query, until one names others; ``close``, ``refresh`` and ``recipe`` let them go.
         """
         session = self.session(
             at=at, attach=attach, sensitive=sensitive, timeout=timeout, memory=memory, threads=threads
@@ -236,6 +236,7 @@ class Lake:
 
         files = (udfs,) if isinstance(udfs, str) else tuple(udfs)
         how = runner.Running(until, sensitive, refresh or {}, files, measure, progress, tell)
+        self._models = None
         return runner.run(self, name, {**(values or {}), **params}, how, dry_run=dry_run)
 
     def export(self, what: str, folder: str | os.PathLike[str], to: str, **options: Any) -> Exported:
@@ -359,6 +360,7 @@ class Lake:
         from counterbalance.engine import manage
         from counterbalance.engine.refresh import runner
 
+        self._models = None  # workers may need the memory
         return runner.refresh(self.location, targets, manage.options(options), dry_run=dry_run, progress=progress)
 
     def status(self) -> pa.Table:

@@ -65,6 +65,15 @@ def test_a_lake_keeps_the_models_of_its_last_query(lake, tiny_clip):
     assert MODELS._held == {}
 
 
+def test_a_refresh_has_the_memory_of_models_that_queries_left(lake, tiny_clip):
+    from counterbalance.udfs.models.clip_model import MODELS
+
+    lake.sql(f"SELECT embed_text('a dog', model := '{tiny_clip()}')").fetchall()
+    assert len(MODELS._held) == 1
+    lake.refresh()
+    assert MODELS._held == {}
+
+
 def test_a_class_that_cannot_open_holds_nothing(tiny_clip, monkeypatch):
     from counterbalance.udfs.models import clip_model
 
