@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.catalog.definitions import FINGERPRINT
 from counterbalance.engine.errors import CounterbalanceError
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from counterbalance.engine.catalog.definitions import Definition, Definitions
 
 ROW_VERSION = "_row_last_updated_at_version"
+_known: Final[dict[tuple[str, int, str, str], bool]] = {}
+_MOST_KNOWN: Final = 1000
 
 
 def stale_filter(name: str, upstream: tuple[str, ...]) -> str:
@@ -62,7 +64,22 @@ def _is_fresh(
     except CounterbalanceError:
         return False
     upstream = tuple(c for c in expression.columns if c in generated)
-    return not dataset.count_rows(filter=stale_filter(definition.name, upstream))
+    return _none(dataset, stale_filter(definition.name, upstream))
+
+
+def _none(dataset: lance.LanceDataset, condition: str) -> bool:
+    """Whether no row of this version is like that; read once a process, for a version never changes.
+
+    A lake that was removed and made again may have the same path and version, but no file of the same name.
+    """
+    fragments = dataset.get_fragments()
+    newest = fragments[-1].metadata.files[-1].path if fragments else ""
+    key = (str(dataset.uri), int(dataset.version), str(newest), condition)
+    if key not in _known:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[key] = not dataset.count_rows(filter=condition)
+    return _known[key]
 
 
 def uncomputed(dataset: lance.LanceDataset, definitions: Definitions, table: str) -> list[str]:
