@@ -23,7 +23,7 @@ from counterbalance.engine.store import tables
 from counterbalance.engine.store.location import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from counterbalance.engine.executors.protocol import Job, Task
@@ -82,16 +82,16 @@ class Worker:
             FunctionError: The function cannot run at all, or must not fail and did.
             StorageError: The table cannot be read, or the spool not be written.
         """
-        parts = self._parts(tasks)
-        with self._storage_errors(), closing(_Writers(self._spool)) as writers:
-            for (task, block), following in self._with_next(parts if self._large else _ahead(parts)):
+        parts = self._parts(tasks) if self._large else _ahead(self._parts(tasks))
+        with self._storage_errors(), closing(parts), closing(_Writers(self._spool)) as writers:
+            for (task, block), following in self._with_next(parts):
                 if block is None:
                     writers.close()
                     yield Event(task.number, done=True)
                 else:
                     yield from self._block(task, writers.of(task), *block, following)
 
-    def _parts(self, tasks: Iterable[Task]) -> Iterator[_Part]:
+    def _parts(self, tasks: Iterable[Task]) -> Generator[_Part]:
         """Blocks of stale rows, task after task, without those that the spool holds; nothing where a task ends."""
         for task in tasks:
             since = self._done_since(task)
@@ -254,7 +254,7 @@ class _Writers:
             self._writer = None
 
 
-def _ahead(parts: Iterator[_Part]) -> Iterator[_Part]:
+def _ahead(parts: Iterator[_Part]) -> Generator[_Part]:
     """The same parts; what follows one, and the first block of the task behind it, is read while it is computed."""
     with ThreadPoolExecutor(1, "counterbalance-read") as reader:
         coming = deque(reader.submit(next, parts, None) for _ in range(2))

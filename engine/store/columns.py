@@ -201,7 +201,7 @@ def _whole(one: Fill, values: pa.Table, step: int) -> Iterator[pa.RecordBatch]:
             yield _gathered(batches, starts, rows, values.schema)
             continue
         near = parts.slice(first, last - first + 1).combine_chunks().to_batches()[0]
-        run = len(near) == len(rows) and (rows[1:] > rows[:-1]).all()
+        run = rows[0] >= 0 and (np.diff(rows) == 1).all()
         yield near if run else near.take(pa.array(rows - first, mask=rows < 0))
 
 
