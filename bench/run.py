@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import harness  # noqa: E402 - the folder is no package
-import results  # noqa: E402
+import results  # noqa: E402 - as above
 
 COMPARED = (
     "bench_retrieval", "bench_groups", "bench_ingest", "bench_refresh", "bench_search", "bench_words", "bench_contrast",

@@ -109,7 +109,7 @@ class Session:
         self._tidy = weakref.finalize(self, spilling.remove, self._spill)
         self._limits = memory, threads
         if memory is not None or threads is not None:
-            _ = self.connection  # what cannot be is told now
+            _ = self.connection  # now: limits that cannot be are told, and a cap on the process counts what is mapped
         own = weakref.proxy(self)  # no cycle: a session that is let go gives its spill space back at once
         self._relations = Relations(main, attached, sensitive=self.sensitive, session=own)
         self._running: list[duckdb.DuckDBPyConnection] = []
