@@ -33,7 +33,9 @@ from counterbalance.engine.sql.connection import connect
 from counterbalance.engine.sql.counting import count_by_rows
 from counterbalance.engine.sql.expand import Expander
 from counterbalance.engine.sql.grouping import group_by_codes
+from counterbalance.engine.sql.images import count_by_image
 from counterbalance.engine.sql.plain import Plain
+from counterbalance.engine.sql.tallying import count_by_tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -272,7 +274,13 @@ class Session:
             raise SensitiveError(
                 "EXPLAIN ANALYZE counts rows that are too few to be shown", code="E3307", hint="EXPLAIN alone is fine"
             )
-        tree = group_by_codes(expanded, lambda name: self._relations.codes.get(name, {}), self._relations.coded_source)
+        tree = count_by_tally(expanded, self._relations.tallied)
+        tree = count_by_image(
+            tree,
+            self._relations.lies_by_image,
+            lambda n, where, counts: self._relations.counted_by_image(n, where, counts, params),
+        )
+        tree = group_by_codes(tree, lambda name: self._relations.codes.get(name, {}), self._relations.coded_source)
         tree = count_by_rows(tree, self._relations.counted)
         tree = pictures.show_bytes(
             tree, self._relations.bytes_of, self._relations.bytes_source, selected=self._with_bytes

@@ -187,6 +187,10 @@ def test_any_grouping(both, items, group, where, having, order, alias):
         "FROM detections SELECT category, origin, count(*) GROUP BY ALL",
         "SELECT category, origin, count(DISTINCT (category, origin)) AS n FROM detections GROUP BY ALL",
         "SELECT max(category) AS origin, min(origin) AS category FROM detections GROUP BY category, origin",
+        "SELECT category, origin, count(*) AS n FROM detections AS d (category, b, origin) GROUP BY category, origin",
+        "SELECT #3, #13, count(*) AS n FROM detections GROUP BY #3, #13",
+        "SELECT count(*) FROM detections AS d (a, b, kind) WHERE kind = 'dog'",
+        "SELECT count(*) FROM detections WHERE #2 > 20",
     ],
 )
 def test_forms(both, query):

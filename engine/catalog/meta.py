@@ -95,10 +95,21 @@ DEFINITIONS: Final = pa.schema(
 FINGERPRINTS: Final = pa.schema(
     [pa.field("at", _TIME), pa.field("fingerprint", pa.string()), pa.field("body", pa.string())]
 )
+TALLIES: Final = pa.schema(
+    [
+        pa.field("table_name", pa.string()),
+        pa.field("file", pa.string()),
+        pa.field("codes", pa.list_(pa.int16())),
+        pa.field("rows", pa.list_(pa.int64())),
+        pa.field("first_image", pa.int64()),
+        pa.field("last_image", pa.int64()),
+    ]
+)
 SCHEMAS: Final = {
     "runs": RUNS,
     "errors": ERRORS,
     "codes": CODES,
+    "tallies": TALLIES,
     "tags": TAGS,
     "definitions": DEFINITIONS,
     "fingerprints": FINGERPRINTS,

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
+from counterbalance.engine.sql.single import one_table, point_at
 from counterbalance.engine.sql.sources import COUNTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_UNFIT: Final = ("joins", "laterals", "windows", "qualify", "pivots", "sample", "connect", "match", "cluster", "group")
+_UNFIT: Final = ("qualify", "group")
 
 
 def count_by_rows(tree: exp.Query, counted_source: Callable[[str], str | None]) -> exp.Query:
@@ -38,19 +39,14 @@ def count_by_rows(tree: exp.Query, counted_source: Callable[[str], str | None]) 
         return tree
     changed = tree.copy()
     for table, name in found(changed):
-        if table.args.get("alias") is None:
-            table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
-        table.set("this", exp.to_identifier(name, quoted=True))
+        point_at(table, name)
     return changed
 
 
 def counted_table(select: exp.Select) -> exp.Table | None:
     """The one table whose rows a query counts, if it does nothing else with it than to choose rows."""
-    source = select.args.get("from_")
-    table = source.this if isinstance(source, exp.From) else None
-    if not isinstance(table, exp.Table) or isinstance(table.this, exp.Func) or table.args.get("db") is not None:
-        return None
-    if any(select.args.get(a) for a in _UNFIT) or any(table.args.get(a) for a in ("joins", "pivots", "sample", "when")):
+    table = one_table(select)
+    if table is None or any(select.args.get(a) for a in _UNFIT):
         return None
     counts = [e.unalias() for e in select.expressions]
     if not counts or not all(isinstance(c, exp.Count) and isinstance(c.this, exp.Star) for c in counts):

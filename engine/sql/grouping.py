@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from counterbalance.engine.schema import CODE_SUFFIX
+from counterbalance.engine.sql.single import one_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,18 +29,7 @@ if TYPE_CHECKING:
     Codes = Mapping[str, Sequence[str | None]]
 
 _MAX_NAMES: Final = 1000
-_UNFIT: Final = (
-    "joins",
-    "laterals",
-    "distinct",
-    "windows",
-    "qualify",
-    "pivots",
-    "sample",
-    "connect",
-    "match",
-    "cluster",
-)
+_UNFIT: Final = ("distinct", "qualify")
 
 
 def group_by_codes(tree: exp.Query, codes_of: Callable[[str], Codes], coded_source: Callable[[str], str]) -> exp.Query:
@@ -71,12 +61,8 @@ def group_by_codes(tree: exp.Query, codes_of: Callable[[str], Codes], coded_sour
 
 def _fitting(select: exp.Select, codes_of: Callable[[str], Codes]) -> tuple[exp.Table, list[str], Codes] | None:
     """The one table of a grouping by coded columns, these columns, and their dictionaries."""
-    source = select.args.get("from_")
-    table = source.this if isinstance(source, exp.From) else None
-    group = select.args.get("group")
-    if not isinstance(table, exp.Table) or group is None or any(select.args.get(a) for a in _UNFIT):
-        return None
-    if any(table.args.get(a) for a in ("joins", "pivots", "sample", "when", "db")) or isinstance(table.this, exp.Func):
+    table, group = one_table(select), select.args.get("group")
+    if table is None or group is None or any(select.args.get(a) for a in _UNFIT):
         return None
     if any(c.name.lower().endswith(CODE_SUFFIX) for c in select.find_all(exp.Column)):  # in reach of the rewritten only
         return None

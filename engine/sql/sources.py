@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from counterbalance.engine.schema import CODE_SUFFIX, STAMP_SUFFIX
+from counterbalance.engine.search.by_image import passes
 from counterbalance.engine.sql.filters import Filters, indexed_columns
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ BYTES_ROWS: Final = 256
 COUNTED: Final = "rows__"
 """A column of zeros that no table stores: all that ``count(*)`` has to read, where ``counting.py`` asks for it."""
 _ZEROS: Final = 1 << 20
-_COMPARED: Final = 8
 _FEW: Final = 50
 """An index is used when it finds less than a fiftieth of the rows."""
 
@@ -226,16 +226,7 @@ def _passing(codes: Sequence[tuple[pa.Array, NDArray[np.bool_]]]) -> int:
     """How many rows pass every look-up (of NULL first, then of each code)."""
     keep: NDArray[np.bool_] | None = None
     for column, passed in codes:
-        values = (column.fill_null(-1) if column.null_count else column).to_numpy()
-        few = bool(passed.sum() * 2 <= len(passed))
-        listed = (np.flatnonzero(passed == few) - 1).astype(np.int16)
-        if len(listed) > _COMPARED:
-            own = passed[values + 1]
-        else:  # several times quicker than looking each code up
-            own = np.zeros(len(values), np.bool_)
-            for code in listed:
-                own |= values == code
-            own = own if few else ~own
+        own = passes(column, passed)
         keep = own if keep is None else keep & own
     return 0 if keep is None else int(np.count_nonzero(keep))
 

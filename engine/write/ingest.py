@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from counterbalance.engine.catalog import meta, runs, snapshot
+from counterbalance.engine.catalog import meta, runs, snapshot, tallies
 from counterbalance.engine.errors import RequestError, SourceError
 from counterbalance.engine.store import tables
 from counterbalance.engine.store.lock import writer_lock
@@ -299,6 +299,8 @@ class _Ingest:
             "unchanged": report.unchanged,
             "rejected": report.rejected,
         }
+        for name in (n for n in BASE_TABLES if self._writers[n].has_written):
+            tallies.keep(self._location, name)
         versions = snapshot.newest(self._location)
         self._run.close("finished", versions, self._coded(versions), mode=mode, counts=counts)
 

@@ -1,0 +1,101 @@
+"""Selects over one stored table: which they are, what they look at, and what they count."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from sqlglot import exp
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_UNFIT: Final = ("joins", "laterals", "windows", "pivots", "sample", "connect", "match", "cluster")
+_OF_TABLE: Final = ("joins", "laterals", "pivots", "sample", "when")
+SCALARS: Final = (
+    exp.And, exp.Or, exp.Xor, exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Cast, exp.TryCast, exp.Lower, exp.Upper,
+    exp.Length, exp.Round, exp.Abs, exp.Concat, exp.StartsWith, exp.EndsWith, exp.RegexpLike, exp.Contains, exp.Greatest,
+    exp.Least,
+)  # fmt: skip
+"""Functions of single values that are known to depend on nothing else."""
+
+
+class Columns(NamedTuple):
+    """The columns of a stored table: those that are coded, and the others."""
+
+    coded: Collection[str]
+    others: Collection[str]
+
+
+def one_table(select: exp.Select) -> exp.Table | None:
+    """The one table that a select reads, under its own columns' names, and never by their numbers."""
+    source = select.args.get("from_")
+    table = source.this if isinstance(source, exp.From) else None
+    if not isinstance(table, exp.Table) or isinstance(table.this, exp.Func) or table.args.get("db") is not None:
+        return None
+    unfit = any(select.args.get(a) for a in _UNFIT) or any(table.args.get(a) for a in _OF_TABLE)
+    return None if unfit or table.alias_column_names or select.find(exp.PositionalColumn) else table
+
+
+def point_at(table: exp.Table, name: str) -> None:
+    """Read another relation, under the name that the table goes by."""
+    if table.args.get("alias") is None:
+        table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
+    table.set("this", exp.to_identifier(name, quoted=True))
+
+
+def inside(select: exp.Select) -> list[exp.Expr]:
+    """The nodes of a select but its sources."""
+    parts = [node for key, node in select.args.items() if key not in {"from_", "with_"}]
+    whole = [n for part in parts for n in (part if isinstance(part, list) else [part]) if isinstance(n, exp.Expr)]
+    return [node for part in whole for node in part.walk()]
+
+
+def is_odd(node: exp.Expr) -> bool:
+    """Whether a node reaches beyond the columns that are named, or is a function that is not known here."""
+    if isinstance(node, exp.Star):
+        return not isinstance(node.parent, exp.Count) or any(node.args.values())
+    return isinstance(node, exp.Query | exp.Columns | exp.Lambda | exp.Window) or (
+        isinstance(node, exp.Func) and not isinstance(node, (exp.Count, *SCALARS))
+    )
+
+
+def counts_rows(node: exp.Expr) -> bool:
+    """Whether it is ``count(*)``."""
+    return isinstance(node, exp.Count) and isinstance(node.this, exp.Star)
+
+
+def counts_one(count: exp.Count) -> bool:
+    """Whether it is of all rows, or of one thing."""
+    return count.this is not None and not count.expressions
+
+
+def has_nameless_count(select: exp.Select) -> bool:
+    """Whether it selects what DuckDB names by the text of a count, other than ``count(*)``."""
+    return any(
+        e.find(exp.Count) is not None and not isinstance(e, exp.Alias) and not counts_rows(e)
+        for e in select.expressions
+    )
+
+
+def replace_count(select: exp.Select, place: exp.Expr, value: exp.Expr) -> None:
+    """Put a value in the place of a count, under the name that DuckDB gives the count where it has none."""
+    is_selected = place.parent is select and place.arg_key == "expressions"
+    place.replace(exp.alias_(value, "count_star()", quoted=True) if is_selected else value)
+
+
+def made_names(select: exp.Select, columns: Columns) -> set[str]:
+    """Names that a select gives, and no column has."""
+    known = {c.lower() for c in (*columns.coded, *columns.others)}
+    return {e.alias.lower() for e in select.expressions if isinstance(e, exp.Alias)} - known
+
+
+def are_columns(nodes: list[exp.Expr], table: exp.Table, names: Collection[str]) -> bool:
+    """Whether all columns among some nodes are of a table, and have one of some names in lower case."""
+    return all(
+        isinstance(c.this, exp.Identifier)
+        and c.name.lower() in names
+        and c.table.lower() in {"", table.alias_or_name.lower()}
+        and not c.args.get("db")
+        for c in nodes
+        if isinstance(c, exp.Column)
+    )
