@@ -6,7 +6,6 @@ stand in for perceived gender and race, under names that need no purpose (a purp
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,11 +37,6 @@ def prepare(folder: Path, scale: str) -> None:
         rows = pa.RecordBatchReader.from_batches(schema, _teed(batches, writer))
         lake.ingest({name: rows})
         writer.close()
-    shutil.copytree(folder / "groups.lake", folder / "indexed.lake")
-    indexed = cb.connect(folder / "indexed.lake")
-    for column in ("attribute", "value"):
-        indexed.create_index("labels", column, "bitmap")
-    indexed.refresh()
 
 
 def _teed(batches: Iterator[pa.RecordBatch], writer: pq.ParquetWriter) -> Iterator[pa.RecordBatch]:
@@ -169,11 +163,6 @@ def cases(folder: Path) -> dict[str, Any]:
             "polars": (lambda: folder, lambda place, n=name: _polars(place, n)),
             "pandas": (lambda: folder, lambda place, n=name: _pandas(place, n)),
         }
-        if name == "filtered count":
-            case["counterbalance, bitmap"] = (
-                lambda: _lake(folder, "indexed"),
-                lambda session, q=query: _plain(session.sql(q).to_arrow()),
-            )
         if name == "image labels":
             case["bare scan"] = (lambda: folder, _scanned)
         found[name] = {c: way for c, way in case.items() if c not in SLOW.get(name, set())}
@@ -200,8 +189,8 @@ def _plain(rows: pa.Table) -> list[list[Any]]:
     return [list(r.values()) for r in rows.to_pylist()]
 
 
-def _lake(folder: Path, name: str = "groups") -> Any:
-    return cb.connect(folder / f"{name}.lake").session()
+def _lake(folder: Path) -> Any:
+    return cb.connect(folder / "groups.lake").session()
 
 
 def _duckdb(folder: Path) -> Any:
