@@ -14,7 +14,7 @@ from counterbalance.engine.errors import RequestError
 from counterbalance.udfs import vader as module
 from counterbalance.udfs import vader_words
 from counterbalance.udfs.vader import vader, vader_scores, vader_tokens
-from counterbalance.udfs.vader_texts import score, tokens_of
+from counterbalance.udfs.vader_texts import score
 
 TEXTS = ["A happy dog.", None, "", " GOOD  boy\n", "such a bad ass 😀", "a tree", "good but bad", "©", None, "   "]
 LISTS = [None if text is None else text.split() for text in TEXTS]
@@ -165,13 +165,13 @@ def test_the_memory_of_words_is_bounded(monkeypatch):
     wanted = SentimentIntensityAnalyzer().polarity_scores(f"w1 GOOD! {long}")["compound"]
     sizes = []
     for start in range(0, 300, 20):
-        lists = plain([[f"w{number}", "GOOD!", long] for number in range(start, start + 20)])
-        assert set(score(rules, tokens_of(lists), shares=False).compound) == {wanted}
+        lists = plain([[f"a_word_of_twenty_letters_{number}", "GOOD!", long] for number in range(start, start + 20)])
+        assert set(score(rules, lists, shares=False).compound) == {wanted}
         assert long not in rules.memo
         sizes.append(len(rules.memo))
     assert 20 < max(sizes) <= 50
-    many = plain([[f"v{number}", "GOOD!", long] for number in range(300)])
-    assert set(score(rules, tokens_of(many), shares=False).compound) == {wanted}
+    many = plain([[f"a_word_of_thirty_letters_{number}", "GOOD!", long] for number in range(300)])
+    assert set(score(rules, many, shares=False).compound) == {wanted}
     assert len(rules.memo) <= 50
 
 

@@ -11,6 +11,7 @@ ICWSM 2014.
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -20,7 +21,7 @@ import pyarrow.compute as pc
 from counterbalance.engine.errors import RequestError, did_you_mean
 from counterbalance.engine.functions import Parameter, udf
 from counterbalance.udfs.rows import BATCH_ROWS
-from counterbalance.udfs.vader_texts import Tokens, score, tokens_of
+from counterbalance.udfs.vader_texts import encoded, score, starts_of
 from counterbalance.udfs.vader_totals import Scores
 from counterbalance.udfs.vader_words import load, package_is_known, reference
 
@@ -137,16 +138,18 @@ def _scores(
             hint=f"rules: {', '.join(RULES)}",
         )
     own = rules == "nltk" or package_is_known()
-    scorer: Callable[[Tokens], Scores] = partial(score, load(rules), shares=shares) if own else _by_the_package
-    parts = [scorer(tokens_of(split(block))) for block in _blocks(texts)]
+    scorer: Callable[[pa.Array], Scores] = partial(score, load(rules), shares=shares) if own else _by_the_package
+    parts = [scorer(split(block)) for block in _blocks(texts)]
     return Scores(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def _by_the_package(tokens: Tokens) -> Scores:
+def _by_the_package(lists: pa.Array) -> Scores:
     """Scores from the package itself, for a release whose rules may be others."""
-    rows = []
-    for start, end in zip(tokens.starts[:-1].tolist(), tokens.starts[1:].tolist(), strict=True):
-        text = " ".join([tokens.words[token] for token in tokens.ids[start:end].tolist()])
+    rows, starts = [], starts_of(lists).tolist()
+    ids, distinct = encoded(lists.flatten())
+    words = distinct.to_pylist()
+    for start, end in pairwise(starts):
+        text = " ".join([words[token] for token in ids[start:end].tolist()])
         rows.append(tuple(reference().polarity_scores(text)[name] for name in SCORES.names))
     return Scores(*np.array(rows, dtype=np.float64).reshape(-1, 4).T)
 

@@ -36,16 +36,18 @@ if TYPE_CHECKING:
 
 
 class Tokens(NamedTuple):
-    """Texts as tokens, dictionary-encoded.
+    """Texts as tokens.
 
     Args:
         starts: Where each text's tokens start and, last, where they all end; int64 (texts + 1).
-        ids: Place of each token in ``words``.
-        words: Distinct tokens.
+        codes: What the rules ask about each token; none of them is to be rewritten.
+        ids: Which word each token is; ``None`` where nobody will ask.
+        words: The words by their ids, for NLTK's rules.
     """
 
     starts: Integers
-    ids: npt.NDArray[np.integer[Any]]
+    codes: Codes
+    ids: npt.NDArray[np.integer[Any]] | None
     words: list[str]
 
 
@@ -56,22 +58,43 @@ class _Marked(NamedTuple):
         starts: Where each one's words start, and the end.
         row: Of each word, which of these texts.
         codes: Of each word.
-        ids: Of each word.
+        ids: Of each word, where they are known.
         emphasis: What the text's exclamation and question marks add.
     """
 
     starts: Integers
     row: Integers
     codes: Codes
-    ids: npt.NDArray[np.integer[Any]]
+    ids: npt.NDArray[np.integer[Any]] | None
     emphasis: Numbers
 
 
-def tokens_of(lists: pa.Array) -> Tokens:
+def tokens_of(rules: Rules, lists: pa.Array) -> Tokens:
     """Tokens of an Arrow list array of strings or of dictionary-encoded strings; NULL lists and tokens count as empty."""
+    starts, flat, words = starts_of(lists), lists.flatten(), []
+    if rules.nltk or pa.types.is_dictionary(flat.type):
+        ids, distinct = encoded(flat)
+        words = distinct.to_pylist() if rules.nltk else []
+        tokens = Tokens(starts, (rules.codes(words) if rules.nltk else rules.codes_of(distinct))[ids], ids, words)
+    else:
+        distinct = flat.fill_null("") if flat.null_count else flat
+        tokens = Tokens(starts, rules.codes_of(distinct), None, words)
+    places = np.flatnonzero(tokens.codes & REWRITE)
+    if not len(places):
+        return tokens
+    written = distinct.take(pa.array(places if tokens.ids is None else tokens.ids[places])).to_pylist()
+    return _rewritten(rules, tokens, places, written)
+
+
+def starts_of(lists: pa.Array) -> Integers:
+    """Where each list's items start and, last, where they all end."""
     starts = np.zeros(len(lists) + 1, dtype=np.int64)
     np.cumsum(pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False), out=starts[1:])
-    flat = lists.flatten()
+    return starts
+
+
+def encoded(flat: pa.Array) -> tuple[npt.NDArray[np.integer[Any]], pa.Array]:
+    """Place of each string among the distinct ones, and these, of which none is NULL; NULL counts as empty."""
     given = pa.types.is_dictionary(flat.type)
     if not given:
         flat = flat.dictionary_encode()
@@ -85,77 +108,74 @@ def tokens_of(lists: pa.Array) -> Tokens:
         used[ids] = True
         ids = (np.cumsum(used) - 1)[ids]
         words = words.filter(pa.array(used)).fill_null("")
-    return Tokens(starts, ids, words.to_pylist())
+    return ids, words
 
 
-def score(rules: Rules, tokens: Tokens, *, shares: bool) -> Scores:
+def score(rules: Rules, lists: pa.Array, *, shares: bool) -> Scores:
     """Scores of each text.
 
     Args:
         rules: The rule set.
-        tokens: The texts.
+        lists: The texts as lists of tokens, as for ``tokens_of``.
         shares: Whether the negative, neutral and positive shares are wanted as well; zeros otherwise.
 
     Returns:
         Arrays of one float64 a text.
     """
-    codes = rules.codes(tokens.words)
-    if (codes & REWRITE).any():
-        tokens = _rewritten(rules, tokens, codes)
-        codes = np.concatenate([codes, rules.codes(tokens.words[len(codes) :])])
-    scores = _neutral(tokens, codes, shares=shares)
-    scoring = np.flatnonzero((codes & SCORES != 0)[tokens.ids])
+    tokens = tokens_of(rules, lists)
+    scores = _neutral(tokens, shares=shares)
+    scoring = np.flatnonzero(tokens.codes & SCORES)
     rows = np.searchsorted(tokens.starts, scoring, side="right") - 1
     rows = rows[np.diff(rows, prepend=-1) != 0]
     if len(rows):
-        part = _marked(rules, tokens.words, _gather(tokens, codes, rows), shares=shares)
+        part = _marked(rules, tokens.words, _gather(tokens, rows), shares=shares)
         for all_rows, some in zip(scores, part, strict=True):
             all_rows[rows] = some
     return scores
 
 
-def _rewritten(rules: Rules, tokens: Tokens, codes: Codes) -> Tokens:
-    """The same texts with every token that holds emoji or white space replaced by its words, new to the vocabulary."""
-    words, spelled = list(tokens.words), {}
-    for token in np.flatnonzero(codes & REWRITE).tolist():
-        parts = rules.rewritten(words[token])
-        spelled[token] = range(len(words), len(words) + len(parts))
-        words += parts
-    places = np.flatnonzero((codes & REWRITE != 0)[tokens.ids])
-    replaced = tokens.ids[places].tolist()
-    sizes = np.ones(len(tokens.ids), dtype=np.int64)
-    sizes[places] = [len(spelled[token]) for token in replaced]
+def _rewritten(rules: Rules, tokens: Tokens, places: Integers, written: list[str]) -> Tokens:
+    """The same texts with the tokens at some places, which hold emoji or white space, replaced by their words."""
+    spelled = {token: rules.rewritten(token) for token in set(written)}
+    parts = [word for token in written for word in spelled[token]]
+    sizes = np.ones(len(tokens.codes), dtype=np.int64)
+    sizes[places] = [len(spelled[token]) for token in written]
     ends = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=ends[1:])
-    ids = np.repeat(tokens.ids.astype(np.int64), sizes)
-    for start, token in zip(ends[places].tolist(), replaced, strict=True):
-        ids[start : start + len(spelled[token])] = spelled[token]
-    return Tokens(ends[tokens.starts], ids, words)
+    new = np.zeros(len(sizes), dtype=bool)
+    new[places] = True
+    here = np.repeat(new, sizes)
+    codes, ids = np.repeat(tokens.codes, sizes), None
+    codes[here] = rules.codes(parts)
+    if tokens.ids is not None:
+        ids = np.repeat(tokens.ids.astype(np.int64), sizes)
+        ids[here] = np.arange(len(tokens.words), len(tokens.words) + len(parts))
+    return Tokens(ends[tokens.starts], codes, ids, [*tokens.words, *parts])
 
 
-def _neutral(tokens: Tokens, codes: Codes, *, shares: bool) -> Scores:
+def _neutral(tokens: Tokens, *, shares: bool) -> Scores:
     """Scores of texts without a scoring word: all neutral, or nothing at all for a text without words."""
     texts = len(tokens.starts) - 1
     neutral = np.zeros(texts)
     if shares:
-        words = np.zeros(len(tokens.ids) + 1, dtype=np.int64)
-        np.cumsum((codes & DROPPED == 0)[tokens.ids], out=words[1:])
+        words = np.zeros(len(tokens.codes) + 1, dtype=np.int64)
+        np.cumsum(tokens.codes & DROPPED == 0, out=words[1:])
         neutral[words[tokens.starts[1:]] > words[tokens.starts[:-1]]] = 1.0
     return Scores(np.zeros(texts), neutral, np.zeros(texts), np.zeros(texts))
 
 
-def _gather(tokens: Tokens, codes: Codes, rows: Integers) -> _Marked:
+def _gather(tokens: Tokens, rows: Integers) -> _Marked:
     """The given texts (each with a token at least), without the tokens that are no words."""
     lengths = tokens.starts[rows + 1] - tokens.starts[rows]
     starts = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(lengths, out=starts[1:])
     row = np.repeat(np.arange(len(rows)), lengths)
-    ids = tokens.ids[np.arange(starts[-1]) + np.repeat(tokens.starts[rows] - starts[:-1], lengths)]
-    codes = codes[ids]
+    places = np.arange(starts[-1]) + np.repeat(tokens.starts[rows] - starts[:-1], lengths)
+    codes, ids = tokens.codes[places], None if tokens.ids is None else tokens.ids[places]
     emphasis = _emphasis(codes, starts)
     words = codes & DROPPED == 0
     if not words.all():
-        row, codes, ids = row[words], codes[words], ids[words]
+        row, codes, ids = row[words], codes[words], None if ids is None else ids[words]
         np.cumsum(np.bincount(row, minlength=len(rows)), out=starts[1:])
     return _Marked(starts, row, codes, ids, emphasis)
 
@@ -175,7 +195,7 @@ def _marked(rules: Rules, words: list[str], texts: _Marked, *, shares: bool) -> 
     places = np.flatnonzero(texts.codes & SCORES)
     row = texts.row[places]
     found = valences(rules, _window(texts, places))
-    if rules.nltk:
+    if texts.ids is not None and rules.nltk:
         _repeats(rules, words, texts.ids[places], row, found)
     buts = np.flatnonzero((texts.codes >> SPECIAL) & (SPECIALS - 1) == rules.special["but"])
     if len(buts):

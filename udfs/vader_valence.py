@@ -54,6 +54,17 @@ class Window(NamedTuple):
     mixed: Flags
 
 
+class Named(NamedTuple):
+    """Numbers of the special words in a window, 0 where there is none."""
+
+    here: Codes
+    one: Codes
+    two: Codes
+    three: Codes
+    next_one: Codes
+    next_two: Codes
+
+
 class Valences(NamedTuple):
     """Valences, and which of them Python would hold as ``int`` (they add up differently from Python 3.12 on)."""
 
@@ -71,45 +82,38 @@ def valences(rules: Rules, window: Window) -> Valences:
     Returns:
         Valences, float64, before any effect of "but".
     """
-    value = _own_valence(rules, window)
+    words, written = _named(rules, window)
+    value = _own_valence(rules, window, words)
     whole = np.zeros(len(value), dtype=bool)
     for back, code in enumerate(window.before):
         active = (window.place > back) & (code & LEXICON == 0)
         value = np.where(active, value + _boost(rules, window, value, back), value)
-        value = _negation(rules, window, value, back, active)
-    _idioms(rules, window, value, whole, active)
-    _least(rules, window, value, whole)
-    kind_of = _is(rules, "kind", window.here) & _is(rules, "of", window.after[0])
+        value = _negation(rules, window, written, value, back, active)
+    _idioms(rules, written, value, whole, active)
+    _least(rules, window, words, value, whole)
+    kind_of = np.flatnonzero((words.here == rules.special["kind"]) & (words.next_one == rules.special["of"]))
     value[kind_of] = 0.0
     whole[kind_of] = True
     return Valences(value, whole)
 
 
-def _words(code: Codes) -> Codes:
-    """Numbers of the special words, whatever their case."""
-    return (code >> SPECIAL) & (SPECIALS - 1)
+def _named(rules: Rules, window: Window) -> tuple[Named, Named]:
+    """Special words whatever their case, and those that are seen; NLTK sees some of them only in lower case."""
+    codes = np.stack([window.here, *window.before, *window.after])
+    words = (codes >> SPECIAL) & (SPECIALS - 1)
+    return Named(*words), Named(*(np.where(codes & EXACT, words, 0) if rules.nltk else words))
 
 
-def _written(rules: Rules, code: Codes) -> Codes:
-    """Numbers of the special words; NLTK sees some of them only in lower case."""
-    return np.where(code & EXACT, _words(code), 0) if rules.nltk else _words(code)
-
-
-def _is(rules: Rules, word: str, code: Codes) -> Flags:
-    found: Flags = _words(code) == rules.special[word]
-    return found
-
-
-def _own_valence(rules: Rules, window: Window) -> Numbers:
+def _own_valence(rules: Rules, window: Window, words: Named) -> Numbers:
     """Lexicon value, changed by a "no" nearby (not in NLTK) and by capitals."""
-    here, (one, two, three) = window.here, window.before
-    value: Numbers = rules.values[here >> VALUE]
+    value: Numbers = rules.values[window.here >> VALUE]
     if not rules.nltk:
-        negated = _is(rules, "no", one) | _is(rules, "no", two)
-        negated |= _is(rules, "no", three) & (_is(rules, "or", one) | _is(rules, "nor", one))
-        value = np.where(_is(rules, "no", here) & (window.after[0] & LEXICON != 0), 0.0, value)
-        value = np.where(negated, rules.values[here >> VALUE] * NEGATION, value)
-    loud = (here & UPPER != 0) & window.mixed
+        no, own = rules.special["no"], value
+        negated = (words.one == no) | (words.two == no)
+        negated |= (words.three == no) & ((words.one == rules.special["or"]) | (words.one == rules.special["nor"]))
+        value = np.where((words.here == no) & (window.after[0] & LEXICON != 0), 0.0, value)
+        value = np.where(negated, own * NEGATION, value)
+    loud = (window.here & UPPER != 0) & window.mixed
     return np.where(loud, np.where(value > 0, value + CAPITALS, value - CAPITALS), value)
 
 
@@ -124,13 +128,12 @@ def _boost(rules: Rules, window: Window, value: Numbers, back: int) -> Numbers:
     return faded
 
 
-def _negation(rules: Rules, window: Window, value: Numbers, back: int, active: Flags) -> Numbers:
+def _negation(rules: Rules, window: Window, written: Named, value: Numbers, back: int, active: Flags) -> Numbers:
     """Negation by a word one, two or three places before."""
     negated = active & (window.before[back] & NEGATES != 0)
     if back == 0:
         return np.where(negated, value * NEGATION, value)
-    special = rules.special
-    one, two, three = (_written(rules, code) for code in window.before)
+    special, (_, one, two, three, *_) = rules.special, written
     one_so = (one == special["so"]) | (one == special["this"])
     if back == 1:
         never = active & (two == special["never"]) & one_so
@@ -146,10 +149,9 @@ def _negation(rules: Rules, window: Window, value: Numbers, back: int, active: F
     return np.where(never, value * factor, np.where(negated, value * NEGATION, value))
 
 
-def _idioms(rules: Rules, window: Window, value: Numbers, whole: Flags, active: Flags) -> None:
+def _idioms(rules: Rules, written: Named, value: Numbers, whole: Flags, active: Flags) -> None:
     """Idioms and two-word boosters around the active words, in place; few are, so word by word."""
-    one, two, three = (_written(rules, code) for code in window.before)
-    here, next_one, next_two = (_written(rules, code) for code in (window.here, *window.after))
+    here, one, two, three, next_one, next_two = written
     begun = rules.begins[one, here] | rules.begins[two, one] | rules.begins[three, two] | rules.begins[here, next_one]
     for row in np.flatnonzero(active & begun).tolist():
         around = (rules.names[words[row]] for words in (three, two, one, here, next_one, next_two))
@@ -172,10 +174,9 @@ def _with_idiom(
     return value
 
 
-def _least(rules: Rules, window: Window, value: Numbers, whole: Flags) -> None:
+def _least(rules: Rules, window: Window, words: Named, value: Numbers, whole: Flags) -> None:
     """Negation by "least" right before, in place."""
-    one, two, _ = window.before
-    spared = _is(rules, "at", two) | _is(rules, "very", two)
-    least = _is(rules, "least", one) & (one & LEXICON == 0) & ~spared
+    spared = (words.two == rules.special["at"]) | (words.two == rules.special["very"])
+    least = np.flatnonzero((words.one == rules.special["least"]) & (window.before[0] & LEXICON == 0) & ~spared)
     value[least] *= NEGATION
     whole[least] = False

@@ -27,14 +27,18 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+
+from counterbalance.udfs.vader_memory import LONGEST, ShortWords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     import numpy.typing as npt
+    import pyarrow as pa
 
 LEXICON: Final = 1
 SCORES: Final = 2
@@ -95,7 +99,7 @@ class Rules:
         special: Number, from 1, of each word that some rule or phrase names.
         names: The special words by number.
         begins: Whether the words of two numbers begin an idiom or a two-word booster, bool (64, 64).
-        memo: Codes of tokens seen before.
+        memo: Codes of tokens seen before, where a table of short words does not hold them.
     """
 
     nltk: bool
@@ -110,6 +114,7 @@ class Rules:
     names: list[str] = field(init=False, repr=False)
     begins: npt.NDArray[np.bool_] = field(init=False, repr=False)
     memo: dict[str, int] = field(init=False, default_factory=dict, repr=False)
+    _short: ShortWords = field(init=False, default_factory=ShortWords, repr=False)
     _turn: threading.Lock = field(init=False, default_factory=threading.Lock, repr=False)
 
     def __post_init__(self) -> None:
@@ -154,6 +159,21 @@ class Rules:
         except KeyError:
             return self._learned(tokens)
 
+    def codes_of(self, tokens: pa.Array) -> npt.NDArray[np.int32]:
+        """Code of each token of a ``string`` or ``large_string`` array without NULL; safe to call from several threads."""
+        return self._short.codes(tokens, self._worked_out)
+
+    def _worked_out(self, tokens: list[str]) -> npt.NDArray[np.int32]:
+        """Code of each distinct token; only those that the table of short words cannot hold are remembered here."""
+        short = [len(token) <= LONGEST for token in tokens]
+        if all(short):
+            return np.fromiter(map(self.code, tokens), np.int32, len(tokens))
+        codes = np.zeros(len(tokens), np.int32)
+        is_short = np.array(short)
+        codes[is_short] = list(map(self.code, compress(tokens, short)))
+        codes[~is_short] = self.codes([token for token in tokens if len(token) > LONGEST])
+        return codes
+
     def _learned(self, tokens: list[str]) -> npt.NDArray[np.int32]:
         codes: list[Any] = list(map(self.memo.get, tokens))
         fresh = {}
@@ -175,7 +195,7 @@ class Rules:
     def forget(self) -> None:
         """Empty the memory of words."""
         with self._turn:
-            self.memo = {}
+            self.memo, self._short = {}, ShortWords()
 
     def code(self, token: str) -> int:
         """Code of one token, worked out."""
