@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import re
 import secrets
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-
 from counterbalance.engine import lists
-from counterbalance.engine.catalog import fresh, runs, skipped, snapshot, system, tallies
+from counterbalance.engine.catalog import fresh, runs, skipped, snapshot, system
+from counterbalance.engine.counts import Counts
 from counterbalance.engine.errors import NotFoundError, SensitiveError
 from counterbalance.engine.functions import OpenFunctions
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.search import SIGNATURES, table_functions
-from counterbalance.engine.sql import kernels, lookups, parse, queries
+from counterbalance.engine.sql import kernels, parse, queries
 from counterbalance.engine.sql.binding import register_function
-from counterbalance.engine.sql.single import Columns
 from counterbalance.engine.sql.sources import bytes_of, register, registers_sources, visible_schema
-from counterbalance.engine.sql.tallying import Tallied
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
@@ -29,14 +27,13 @@ if TYPE_CHECKING:
 
     import duckdb
     import lance
+    import pyarrow as pa
     from sqlglot import exp
 
     from counterbalance.engine.catalog.pinned import Pinned
-    from counterbalance.engine.catalog.tallies import Tallies
     from counterbalance.engine.errors import CounterbalanceError
     from counterbalance.engine.functions import Function
     from counterbalance.engine.search.stored import Stored
-    from counterbalance.engine.sql.images import Conditions
 
 LABELS: Final = "labels"
 OWN: Final = "~"
@@ -72,13 +69,13 @@ class Relations:
         self._fresh: dict[str, Mapping[str, str]] = {}
         self._parts: dict[str, list[str]] = {}
         self._computed: dict[str, str] = {}
-        self._tallied: dict[str, Tallied | None] = {}
-        self._kept: dict[str, Tallies | None] = {}
         self._closed: set[str] = set()
         self.raised: list[CounterbalanceError] = []
         self._bound_rows: dict[str, str] = {}
         self._rankings: set[str] = set()
         self.token = secrets.token_hex(6)
+        named = partial(_own_name, self.token)
+        self.counts = Counts(self._stored, self.codes, self._parts, self.attached, self.sources, named)
 
     def close(self) -> None:
         """Let models go."""
@@ -87,8 +84,7 @@ class Relations:
     def renew(self, main: Pinned) -> None:
         """Read the lake at other versions from here on."""
         self.main = main
-        own = (self._registered, self.codes, self._stored, self._fresh, self._computed, self._tallied, self._kept)
-        for known in own:
+        for known in (self._registered, self.codes, self._stored, self._fresh, self._computed, self.counts):
             known.clear()
 
     @property
@@ -328,8 +324,7 @@ class Relations:
         return self.token in name.lower()
 
     def _own(self, name: str, way: str) -> str:
-        """A name that no text can know, and that no table or view can have."""
-        return f"{name}{OWN}{way}{OWN}{self.token}"
+        return _own_name(self.token, name, way)
 
     def evaluate(self, query: exp.Query) -> pa.Table:
         """Run an expanded query now."""
@@ -385,58 +380,6 @@ class Relations:
         own = self._own(name, "rows")
         return own if own in self.sources else None
 
-    def tallied(self, name: str) -> Tallied | None:
-        """What stands for a registered relation where only the values of its coded columns are counted, if anything does."""
-        if name not in self._tallied:
-            self._tallied[name] = self._tally(name)
-        return self._tallied[name]
-
-    def _tally(self, name: str) -> Tallied | None:
-        parts = self._parts.get(name, [name])
-        if len(parts) > 1 and any(p not in self._stored or self._stored[p][0] is not self.main for p in parts):
-            return None  # what is read of others' closed labels is logged
-        known = [t for t in map(self._tallies, parts) if t is not None and t.fits]
-        if len(known) < len(parts) or any(t.schema != known[0].schema for t in known):
-            return None
-        later = kernels.Later(known[0].schema, lambda: pa.concat_tables([t.run() for t in known]).unify_dictionaries())
-        shown = self._own(name, "tally")
-        self.sources[shown] = lambda connection: connection.register(shown, later)
-        return Tallied(shown, self._columns(parts))
-
-    def _tallies(self, name: str) -> Tallies | None:
-        """What is kept of the files of a stored relation whose codes hold."""
-        if name not in self._kept:
-            own = self._stored[name] if name in self.codes and name in self._stored else None
-            kept = None if own is None else tallies.of_table(own[0].location, own[1], own[2], self.codes[name])
-            self._kept[name] = kept
-        return self._kept[name]
-
-    def _columns(self, parts: Sequence[str]) -> Columns:
-        coded = self.codes[parts[0]].keys()
-        return Columns(coded, {c for p in parts for c in self._stored[p][2].schema.names} - {*coded})
-
-    def lies_by_image(self, name: str) -> Columns | None:
-        """The columns of a registered relation whose rows lie image by image in each file; ``None`` of any other."""
-        known = self._tallies(name)
-        return self._columns([name]) if known is not None and known.rises else None
-
-    def counted_by_image(
-        self, name: str, where: Conditions, counts: Sequence[Conditions], given: Mapping[str, Any]
-    ) -> str | None:
-        """Registered name of counts of such a relation's rows by image (``sql/images.py``)."""
-        from counterbalance.engine.search.by_image import ByImage
-
-        kept = self._tallies(name)
-        looked_up = [lookups.passed(self._session.connection, c, self.codes[name], given) for c in (where, *counts)]
-        passed = [own for own in looked_up if own is not None]
-        fragments = kept.in_order(passed[0]) if kept is not None and len(passed) == len(looked_up) else None
-        if kept is None or fragments is None:
-            return None
-        work = ByImage(kept.dataset, fragments, passed[0], passed[1:])
-        shown = self._own(name, f"by_image_{len(self.sources)}")
-        self.sources[shown] = lambda connection: connection.register(shown, work)
-        return shown
-
     def bytes_of(self, name: str) -> list[str]:
         """Columns of bytes of a registered relation."""
         return bytes_of(self._stored[name][2]) if name in self._stored else []
@@ -484,3 +427,8 @@ class Relations:
             *(f"lists.{n}" for n in lists.names()),
         }
         return sorted(stored | attached | own)
+
+
+def _own_name(token: str, name: str, way: str) -> str:
+    """A name that no text can know, and that no table or view can have."""
+    return f"{name}{OWN}{way}{OWN}{token}"

@@ -274,11 +274,10 @@ class Session:
             raise SensitiveError(
                 "EXPLAIN ANALYZE counts rows that are too few to be shown", code="E3307", hint="EXPLAIN alone is fine"
             )
-        tree = count_by_tally(expanded, self._relations.tallied)
+        counts = self._relations.counts
+        tree = count_by_tally(expanded, counts.tallied)
         tree = count_by_image(
-            tree,
-            self._relations.lies_by_image,
-            lambda n, where, counts: self._relations.counted_by_image(n, where, counts, params),
+            tree, counts.lies_by_image, lambda n, where, of: counts.by_image(self.connection, n, where, of, params)
         )
         tree = group_by_codes(tree, lambda name: self._relations.codes.get(name, {}), self._relations.coded_source)
         tree = count_by_rows(tree, self._relations.counted)

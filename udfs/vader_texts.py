@@ -71,14 +71,14 @@ class _Marked(NamedTuple):
 
 def tokens_of(rules: Rules, lists: pa.Array) -> Tokens:
     """Tokens of an Arrow list array of strings or of dictionary-encoded strings; NULL lists and tokens count as empty."""
-    starts, flat, words = starts_of(lists), lists.flatten(), []
+    starts, flat = starts_of(lists), lists.flatten()
     if rules.nltk or pa.types.is_dictionary(flat.type):
         ids, distinct = encoded(flat)
         words = distinct.to_pylist() if rules.nltk else []
         tokens = Tokens(starts, (rules.codes(words) if rules.nltk else rules.codes_of(distinct))[ids], ids, words)
     else:
         distinct = flat.fill_null("") if flat.null_count else flat
-        tokens = Tokens(starts, rules.codes_of(distinct), None, words)
+        tokens = Tokens(starts, rules.codes_of(distinct), None, [])
     places = np.flatnonzero(tokens.codes & REWRITE)
     if not len(places):
         return tokens
