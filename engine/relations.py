@@ -255,7 +255,7 @@ class Relations:
         parts = {r: [p for p in self._parts.get(r, [r]) if p in self._stored] for r in relations}
         stored = {
             self._stored[own[0]][1].removeprefix("sensitive/"): [
-                kernels.Stored(self._stored[p][2], self.codes.get(p, {})) for p in own
+                kernels.Stored(self._stored[p][2], self.codes.get(p, {}), partial(self.counts.holding, p)) for p in own
             ]
             for own in parts.values()
             if own

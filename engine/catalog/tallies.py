@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from counterbalance.engine.schema import Table
     from counterbalance.engine.store.location import Location
 
+    Passed = Mapping[str, NDArray[np.bool_]]
+    """By column, whether a row passes: of NULL first, then of each code."""
     Combinations = tuple[NDArray[np.int16], NDArray[np.int64]]
     """Codes, -1 for NULL, a row a combination, and how many rows have each."""
 
@@ -137,26 +139,30 @@ class Tallies:
         """Whether each file is known to hold its rows image by image, with rising ids."""
         return all(own is not None and own["first_image"] is not None for own in self.kept)
 
-    def in_order(self, passed: Mapping[str, NDArray[np.bool_]]) -> list[Any] | None:
-        """Fragments that may hold rows whose codes pass, if together these lie image by image, with rising ids.
-
-        Args:
-            passed: By column, whether a row passes: of NULL first, then of each code.
-        """
-        places = [(self.base.coded.index(column), own) for column, own in passed.items()]
-        found, last = [], None
-        for fragment, own in zip(self.fragments, self.kept, strict=True):
-            if own is None or own["first_image"] is None:
+    def in_order(self, passed: Passed) -> list[Any] | None:
+        """Fragments that may hold rows whose codes pass, if together these lie image by image, with rising ids."""
+        found = self._holding(passed)
+        last = None
+        for _, own in found:
+            if own is None or own["first_image"] is None or (last is not None and own["first_image"] < last):
                 return None
-            if own["codes"] is not None and places:
-                codes = own["codes"].reshape(-1, len(self.base.coded)).astype(np.intp) + 1
-                if not np.logical_and.reduce([passes[codes[:, place]] for place, passes in places]).any():
-                    continue
-            if last is not None and own["first_image"] < last:
-                return None
-            found.append(fragment)
             last = own["last_image"]
-        return found
+        return [fragment for fragment, _ in found]
+
+    def holding(self, passed: Passed) -> list[Any]:
+        """Fragments that may hold rows whose codes pass."""
+        return [fragment for fragment, _ in self._holding(passed)]
+
+    def _holding(self, passed: Passed) -> list[tuple[Any, Mapping[str, Any] | None]]:
+        places = [(self.base.coded.index(column), own) for column, own in passed.items()]
+
+        def may(kept: Mapping[str, Any] | None) -> bool:
+            if kept is None or kept["codes"] is None or not places:
+                return True
+            codes = kept["codes"].reshape(-1, len(self.base.coded)).astype(np.intp) + 1
+            return bool(np.logical_and.reduce([passes[codes[:, place]] for place, passes in places]).any())
+
+        return [pair for pair in zip(self.fragments, self.kept, strict=True) if may(pair[1])]
 
 
 def of_table(

@@ -15,13 +15,12 @@ import pyarrow as pa
 from counterbalance.engine.schema import CODE_SUFFIX, IMAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     import lance
     from numpy.typing import NDArray
 
-    Passed = Mapping[str, NDArray[np.bool_]]
-    """By coded column, whether a row passes: of NULL first, then of each code."""
+    from counterbalance.engine.catalog.tallies import Passed
 
 _ROWS: Final = 131_072
 _COMPARED: Final = 8

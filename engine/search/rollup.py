@@ -43,6 +43,7 @@ class RollUp:
         attribute: The attribute.
         least: Smallest float32 that a box's shorter side must reach.
         annotator: Whose labels count; all with ``None``.
+        fragments: Those of the labels that may hold any that count; all with ``None``.
     """
 
     labels: lance.LanceDataset
@@ -51,6 +52,7 @@ class RollUp:
     attribute: str
     least: np.float32
     annotator: str | None = None
+    fragments: Sequence[Any] | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -89,7 +91,9 @@ class RollUp:
     def _rows(self) -> Iterator[pa.RecordBatch]:
         columns = ["image_id", "detection_id", "attribute" + CODE_SUFFIX, "value" + CODE_SUFFIX]
         columns += ["annotator" + CODE_SUFFIX] if self.annotator is not None else []
-        yield from self.labels.scanner(columns=columns, batch_size=_ROWS).to_reader()
+        if self.fragments is None or self.fragments:  # Lance takes none for all
+            chosen = None if self.fragments is None else list(self.fragments)
+            yield from self.labels.scanner(columns=columns, batch_size=_ROWS, fragments=chosen).to_reader()
 
     def _chosen(self, batch: pa.RecordBatch, big: _Boxes) -> pa.Array | None:
         """Which rows count; ``None`` for all."""

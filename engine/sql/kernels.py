@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import lance
     import pyarrow as pa
 
+    from counterbalance.engine.catalog.tallies import Passed
     from counterbalance.engine.search.rollup import RollUp
 
 NAMES: Final = ("roll_up", "ranked_once")
@@ -28,10 +29,17 @@ NAMES: Final = ("roll_up", "ranked_once")
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A stored table at a version, and the dictionaries of its columns whose codes can be trusted."""
+    """A stored table at a version.
+
+    Args:
+        dataset: The table.
+        codes: Dictionaries of its columns whose codes can be trusted.
+        holding: Its fragments that may hold rows whose codes pass; ``None`` where that is not known.
+    """
 
     dataset: lance.LanceDataset
     codes: Mapping[str, Sequence[str | None]]
+    holding: Callable[[Passed], Sequence[Any] | None]
 
 
 def roll_up(labels: Sequence[Stored], boxes: Sequence[Stored], scalars: Mapping[str, exp.Expr]) -> RollUp | None:
@@ -51,7 +59,11 @@ def roll_up(labels: Sequence[Stored], boxes: Sequence[Stored], scalars: Mapping[
     holding = [part for part in labels if attribute in part.codes["attribute"]]
     if len(holding) != 1:
         return None
-    found = RollUp(holding[0].dataset, holding[0].codes, boxes[0].dataset, attribute, least, annotator)
+    own = holding[0]
+    wanted = {"attribute": attribute} | ({} if annotator is None else {"annotator": annotator})
+    passed = {c: np.array([v == wanted[c] for v in (None, *own.codes[c])]) for c in wanted if c in own.codes}
+    fragments = own.holding(passed)
+    found = RollUp(own.dataset, own.codes, boxes[0].dataset, attribute, least, annotator, fragments)
     return found if found.fits else None
 
 
