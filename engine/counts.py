@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import lance
 
     from counterbalance.engine.catalog.pinned import Pinned
-    from counterbalance.engine.catalog.tallies import Passed, Tallies
+    from counterbalance.engine.catalog.tallies import Tallies
     from counterbalance.engine.sql.images import Conditions
 
 
@@ -98,11 +98,6 @@ class Counts:
             return None
         work = ByImage(kept.dataset, fragments, passed[0], passed[1:])
         return self._register(name, f"by_image_{len(self.sources)}", work)
-
-    def holding(self, name: str, passed: Passed) -> list[Any] | None:
-        """Fragments of a stored relation that may hold rows whose codes pass; ``None`` where that is not known."""
-        known = self._tallies(name)
-        return None if known is None else known.holding(passed)
 
     def _tallies(self, name: str) -> Tallies | None:
         """What is kept of the files of a stored relation whose codes hold."""

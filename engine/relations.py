@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine import lists
-from counterbalance.engine.catalog import fresh, runs, skipped, snapshot, system
+from counterbalance.engine.catalog import fresh, runs, skipped, snapshot, system, tallies
 from counterbalance.engine.counts import Counts
 from counterbalance.engine.errors import NotFoundError, SensitiveError
 from counterbalance.engine.functions import OpenFunctions
@@ -157,11 +157,10 @@ class Relations:
         dataset = tables.open_table(pinned.location, stored, version)
         if dataset is None:
             return None
-        hidden = self._hidden(pinned, stored)
         self._stored[shown] = (pinned, stored, dataset)
         trusted_codes = stored in pinned.snapshot.coded
         codes = {c: v for (t, c), v in pinned.codes.items() if t == stored and None not in v} if trusted_codes else {}
-        self._register_ways(shown, dataset, codes, hidden)
+        self._register_ways(shown, self._stored[shown], codes)
         return shown
 
     def _hidden(self, pinned: Pinned, stored: str) -> frozenset[str]:
@@ -170,16 +169,18 @@ class Relations:
     def _register_ways(
         self,
         shown: str,
-        dataset: lance.LanceDataset,
+        table: tuple[Pinned, str, lance.LanceDataset],
         codes: Mapping[str, list[str | None]],
-        hidden: frozenset[str],
         condition: str | None = None,
     ) -> None:
         """A stored table under the names that the rewrites of a query ask for."""
+        pinned, stored, dataset = table
+        hidden = self._hidden(pinned, stored)
+        holding = partial(tallies.holding, pinned.location, stored, dataset, codes)
 
         def way(name: str, **how: bool) -> None:
             self.sources[name] = lambda connection: register(
-                connection, name, dataset, codes=codes, hidden=hidden, condition=condition, **how
+                connection, name, dataset, codes=codes, hidden=hidden, condition=condition, holding=holding, **how
             )
 
         way(shown)
@@ -209,12 +210,10 @@ class Relations:
         """Registered name of the rows of a stored relation that a Lance filter keeps, or ``None``."""
         if name not in self._stored or not registers_sources():
             return None
-        pinned, stored, dataset = self._stored[name]
         key = f"{name} {condition}"
         if key not in self._computed:
-            hidden = self._hidden(pinned, stored)
             shown = self._own(name, f"only_{len(self.sources)}")
-            self._register_ways(shown, dataset, dict(self.codes.get(name, {})), hidden, condition)
+            self._register_ways(shown, self._stored[name], dict(self.codes.get(name, {})), condition)
             self._computed[key] = shown
         return self._computed[key]
 
@@ -255,7 +254,7 @@ class Relations:
         parts = {r: [p for p in self._parts.get(r, [r]) if p in self._stored] for r in relations}
         stored = {
             self._stored[own[0]][1].removeprefix("sensitive/"): [
-                kernels.Stored(self._stored[p][2], self.codes.get(p, {}), partial(self.counts.holding, p)) for p in own
+                kernels.Stored(self._stored[p][0].location, *self._stored[p][1:], self.codes.get(p, {})) for p in own
             ]
             for own in parts.values()
             if own

@@ -189,6 +189,18 @@ def of_table(
     return Tallies(dataset, base, codes, fragments, _known[key])
 
 
+def holding(
+    location: Location,
+    stored: str,
+    dataset: lance.LanceDataset,
+    codes: Mapping[str, Sequence[str | None]],
+    passed: Passed,
+) -> list[Any] | None:
+    """Fragments of a table that may hold rows whose codes pass; ``None`` where that is not known."""
+    known = of_table(location, stored, dataset, codes)
+    return None if known is None else known.holding(passed)
+
+
 def _read(location: Location, stored: str) -> dict[str, Mapping[str, Any]]:
     """What is kept of a table's files, by their names."""
     columns = ("file", "codes", "rows", "first_image", "last_image")

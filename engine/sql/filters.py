@@ -57,19 +57,18 @@ class Filters:
         texts = [self.render(node, by_index=by_index) for node in nodes]
         return " AND ".join(t for t in texts if t is not None) or None
 
-    def on_codes(self, nodes: Sequence[Any]) -> list[tuple[str, NDArray[np.bool_]]] | None:
-        """Predicates that hold together as (column, whether each code passes, NULL first), if all are of one coded column.
+    def on_codes(self, nodes: Sequence[Any]) -> list[tuple[str, NDArray[np.bool_]]]:
+        """Those of some predicates that are of one coded column, as (column, whether each code passes, NULL first).
 
-        ``None`` otherwise, and where an index knows more.
+        Without columns of which an index knows more.
         """
         found = []
         for node in nodes:
             columns = _columns(node)
             column = next(iter(columns)) if len(columns) == 1 else ""
-            if column not in self._codes or column in self._indexed or self.render(node) is None:
-                return None
-            values = (None, *self._codes[column])
-            found.append((column, np.array([_holds(node, value) is True for value in values], np.bool_)))
+            if column in self._codes and column not in self._indexed and self.render(node) is not None:
+                values = (None, *self._codes[column])
+                found.append((column, np.array([_holds(node, value) is True for value in values], np.bool_)))
         return found
 
     def render(self, node: Any, *, by_index: bool = False) -> str | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from sqlglot import exp
 
+from counterbalance.engine.catalog import tallies
 from counterbalance.engine.sql.parse import to_sql
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     import lance
     import pyarrow as pa
 
-    from counterbalance.engine.catalog.tallies import Passed
     from counterbalance.engine.search.rollup import RollUp
+    from counterbalance.engine.store.location import Location
 
 NAMES: Final = ("roll_up", "ranked_once")
 
@@ -32,14 +33,16 @@ class Stored:
     """A stored table at a version.
 
     Args:
+        location: The lake.
+        name: The table's name there, with its folder.
         dataset: The table.
         codes: Dictionaries of its columns whose codes can be trusted.
-        holding: Its fragments that may hold rows whose codes pass; ``None`` where that is not known.
     """
 
+    location: Location
+    name: str
     dataset: lance.LanceDataset
     codes: Mapping[str, Sequence[str | None]]
-    holding: Callable[[Passed], Sequence[Any] | None]
 
 
 def roll_up(labels: Sequence[Stored], boxes: Sequence[Stored], scalars: Mapping[str, exp.Expr]) -> RollUp | None:
@@ -62,7 +65,7 @@ def roll_up(labels: Sequence[Stored], boxes: Sequence[Stored], scalars: Mapping[
     own = holding[0]
     wanted = {"attribute": attribute} | ({} if annotator is None else {"annotator": annotator})
     passed = {c: np.array([v == wanted[c] for v in (None, *own.codes[c])]) for c in wanted if c in own.codes}
-    fragments = own.holding(passed)
+    fragments = tallies.holding(own.location, own.name, own.dataset, own.codes, passed)
     found = RollUp(own.dataset, own.codes, boxes[0].dataset, attribute, least, annotator, fragments)
     return found if found.fits else None
 

@@ -19,11 +19,15 @@ from counterbalance.engine.search.by_image import passes
 from counterbalance.engine.sql.filters import Filters, indexed_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import duckdb
     import lance
     from numpy.typing import NDArray
+
+    from counterbalance.engine.catalog.tallies import Passed
+
+    Holding = Callable[[Passed], Sequence[Any] | None]
 
 BATCH_ROWS: Final = 65_536
 _BATCH_NUMBERS: Final = 1 << 22
@@ -95,6 +99,7 @@ def register(
     with_bytes: bool = False,
     to_count: bool = False,
     condition: str | None = None,
+    holding: Holding = lambda _: None,
 ) -> None:
     """Make a pinned table readable under ``name``.
 
@@ -108,10 +113,11 @@ def register(
         with_bytes: Show the bytes too, for ``pictures.py``.
         to_count: Show ``COUNTED`` as the first column, for ``counting.py``.
         condition: Lance filter of the rows that are there at all, for ``words.py``.
+        holding: Fragments that may hold rows whose codes pass; ``None`` where that is not known.
     """
     add = getattr(connection, "_register_arrow_source", None)
     if add is not None:
-        source = _source_class()(dataset, codes or {}, hidden, condition)
+        source = _source_class()(dataset, codes or {}, hidden, condition, holding)
         more = [pa.field(COUNTED, pa.int8())] if to_count else []
         behind = [pa.field(c + CODE_SUFFIX, pa.int16()) for c in source.coded] if show_codes else []
         behind += [pa.field(b, pa.binary()) for b in bytes_of(dataset) if b not in hidden] if with_bytes else []
@@ -136,8 +142,10 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
             codes: Mapping[str, Sequence[str | None]],
             hidden: frozenset[str],
             condition: str | None,
+            holding: Holding,
         ) -> None:
             super().__init__(dataset)
+            self._holding = holding
             schema = visible_schema(dataset, hidden)
             stored = set(dataset.schema.names)
             self._condition, self._batch = condition, BATCH_ROWS
@@ -177,22 +185,34 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
             chosen = self._declared if columns is None else pa.schema([self._declared.field(i) for i in columns])
             if chosen.names == [COUNTED]:
                 return _zeros(self._counted(filters), chosen).__arrow_c_stream__(), columns is not None
+            fragments = self._fragments(filters)
+            if fragments is not None and not fragments:  # Lance takes none for all
+                return pa.RecordBatchReader.from_batches(chosen, []).__arrow_c_stream__(), columns is not None
             stored = [n + CODE_SUFFIX if n in self._codes else n for n in chosen.names]
             reader = self.obj.scanner(
                 columns=list(dict.fromkeys(stored)),
                 filter=self._both(self._quickest(filters)),
                 batch_size=min(self._batch, _rows_at_once(chosen)),
                 blob_handling="all_binary",
+                fragments=fragments,
             ).to_reader()
             if reader.schema.types != chosen.types:
                 batches = (self._converted(batch, stored, chosen) for batch in reader)
                 reader = pa.RecordBatchReader.from_batches(chosen, batches)
             return reader.__arrow_c_stream__(), columns is not None
 
+        def _fragments(self, filters: Sequence[Any]) -> list[Any] | None:
+            """Those that may hold rows that pass; ``None`` for all."""
+            passed: dict[str, NDArray[np.bool_]] = {}
+            for column, own in self._filters.on_codes(filters):
+                passed[column] = passed[column] & own if column in passed else own
+            found = self._holding(passed) if passed else None
+            return None if found is None else list(found)
+
         def _counted(self, filters: Sequence[Any]) -> int:
             """How many rows pass; codes are compared here, which costs half of what Lance's own filter does."""
             looked_up = self._filters.on_codes(filters)
-            if not looked_up or self._condition is not None:
+            if not looked_up or len(looked_up) < len(filters) or self._condition is not None:
                 return int(self.obj.count_rows(filter=self._both(self._filters.text(filters, by_index=True))))
             names = list(dict.fromkeys(column + CODE_SUFFIX for column, _ in looked_up))
             batches = self.obj.scanner(columns=names, batch_size=BATCH_ROWS).to_reader()
