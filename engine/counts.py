@@ -44,11 +44,13 @@ class Counts:
     named: Callable[[str, str], str]
     _tallied: dict[str, Tallied | None] = field(default_factory=dict)
     _kept: dict[str, Tallies | None] = field(default_factory=dict)
+    _by_image: dict[tuple[Any, ...], str] = field(default_factory=dict)
 
     def clear(self) -> None:
         """Other versions are read from here on."""
         self._tallied.clear()
         self._kept.clear()
+        self._by_image.clear()
 
     def tallied(self, name: str) -> Tallied | None:
         """What stands for a registered relation where only the values of its coded columns are counted, if anything does."""
@@ -61,7 +63,7 @@ class Counts:
         known = [t for t in map(self._tallies, parts) if t is not None and t.fits]
         if len(known) < len(parts) or any(t.schema != known[0].schema for t in known):
             return None
-        if len(parts) > 1 and any(self.stored[p][0] is lake for p in parts for lake in self.attached.values()):
+        if name in self.parts and any(self.stored[p][0] is lake for p in parts for lake in self.attached.values()):
             return None  # what is read of others' closed labels is logged, by the name it is read under
         later = kernels.Later(known[0].schema, lambda: pa.concat_tables([t.run() for t in known]).unify_dictionaries())
         return Tallied(self._register(name, "tally", later), self._columns(parts))
@@ -96,8 +98,11 @@ class Counts:
         fragments = kept.in_order(passed[0]) if kept is not None and len(passed) == len(looked_up) else None
         if kept is None or fragments is None:
             return None
-        work = ByImage(kept.dataset, fragments, passed[0], passed[1:])
-        return self._register(name, f"by_image_{len(self.sources)}", work)
+        key = (name, *(tuple((column, values.tobytes()) for column, values in own.items()) for own in passed))
+        if key not in self._by_image:
+            work = ByImage(kept.dataset, fragments, passed[0], passed[1:])
+            self._by_image[key] = self._register(name, f"by_image_{len(self.sources)}", work)
+        return self._by_image[key]
 
     def _tallies(self, name: str) -> Tallies | None:
         """What is kept of the files of a stored relation whose codes hold."""

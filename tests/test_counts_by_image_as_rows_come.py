@@ -87,6 +87,8 @@ ANSWERED = [
     "SELECT count(*) FILTER (m > 0 AND f = 0) AS a, count(*) FILTER (f > 0) AS b FROM (SELECT image_id, count(*) FILTER "
     "(category = 'dog') AS m, count(*) FILTER (category = 'cat') AS f FROM detections WHERE origin = 'yolo' GROUP BY image_id)",
     "SELECT d.image_id, count(d.category) AS c FROM detections AS d WHERE d.category LIKE '%o%' GROUP BY d.image_id",
+    "SELECT image_id, count(category NOT IN ('dog')) AS a, count(category IS NOT NULL) AS b, count(category = 'dog' OR "
+    "category IS NULL) AS c, count(NOT category = 'dog') FILTER (origin = 'yolo') AS d FROM detections GROUP BY image_id",
     "SELECT image_id FROM detections WHERE category IN ('dog', 'cat') AND origin IS NOT NULL GROUP BY image_id",
     "SELECT image_id, count(*) > 3 AS many FROM detections GROUP BY image_id HAVING count(*) FILTER (category = '') < 2",
     "SELECT image_id, count(*) AS n FROM detections GROUP BY image_id HAVING n > 8 AND image_id < 20 ORDER BY n, image_id",
@@ -112,6 +114,8 @@ READ = [
     "SELECT image_id, count(*) AS n FROM detections GROUP BY ROLLUP (image_id)",
     "SELECT image_id, count(*) AS n FROM detections AS d (image_id, detection_id) GROUP BY image_id",
     "SELECT DISTINCT count(*) AS n FROM detections GROUP BY image_id",
+    "SELECT count(*) AS n, image_id FROM detections GROUP BY 0",
+    "WITH detections AS (SELECT * FROM detections WHERE score > 0.3) SELECT image_id, count(*) AS n FROM detections GROUP BY 1",
     "SELECT image_id, count(*) AS n FROM detections WHERE category::INT > 4 GROUP BY image_id",  # fails for 'dog'
     "SELECT image_id, count(*) AS n FROM detections WHERE image_id < 9 GROUP BY image_id",
     "SELECT image_id, count(*) AS n FROM detections WHERE 1 = 1 GROUP BY image_id",

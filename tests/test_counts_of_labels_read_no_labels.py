@@ -104,6 +104,7 @@ ANSWERED = [
     "SELECT value, count(*) AS n, count(*) / sum(count(*)) OVER () AS share FROM labels GROUP BY value",
     "SELECT value, count(*) AS n, row_number() OVER (ORDER BY count(*) DESC, value) AS place FROM labels GROUP BY value",
     "SELECT upper(value) AS v, count(*) AS n FROM labels GROUP BY v",
+    "SELECT count(value IS NULL OR annotator = 'm') AS n, count(NOT value = 'hat') AS m FROM labels",
     "SELECT DISTINCT attribute, annotator FROM labels",
     "SELECT DISTINCT value FROM labels WHERE attribute = 'scene' ORDER BY value",
     "SELECT CASE WHEN value IN ('hat', '') THEN 'few' ELSE value END AS v, count(*) AS n FROM labels GROUP BY ALL",
@@ -135,6 +136,18 @@ READ = [
     "SELECT l.value, count(*) AS n FROM labels l JOIN labels k USING (label_id) GROUP BY ALL",
     "SELECT count(DISTINCT (value, score)) AS n FROM labels WHERE attribute = 'scene'",
     "SELECT count(*) AS rows__, value FROM labels GROUP BY value HAVING rows__ > 1",
+    "WITH labels AS (SELECT * FROM labels WHERE score > 0.6) SELECT value, count(*) AS n FROM labels GROUP BY value",
+    "WITH RECURSIVE labels AS (SELECT 'x' AS value) SELECT value, count(*) AS n FROM labels GROUP BY value",
+    "SELECT a.n FROM (WITH labels AS (SELECT 'mine' AS value) SELECT value, count(*) AS n FROM labels GROUP BY value) a",
+    "SELECT len(max(value, 1000)) AS n FROM labels",
+    "SELECT min(value, 2) AS n FROM labels",
+    "SELECT 1 AS one FROM labels WHERE value = 'hat' GROUP BY ALL",
+    "SELECT row_number() OVER () AS r FROM labels WHERE value = 'hat' GROUP BY ALL",
+    "SELECT count(value ORDER BY value) AS n FROM labels WHERE attribute = 'scene'",
+    "SELECT count(DISTINCT value ORDER BY value) AS n FROM labels WHERE attribute = 'scene'",
+    "SELECT value IS NOT NULL, count(*) FROM labels GROUP BY ALL",
+    "SELECT bool_or(value = 'hat') FROM labels",
+    "SELECT DISTINCT len(value) FROM labels",
 ]
 
 
@@ -194,6 +207,35 @@ def test_files_that_were_cleaned_up_are_told_again(build, tmp_path):
     stored = lance.dataset(str(tmp_path / "gc.lake" / "labels.lance"))
     kept = lance.dataset(str(tmp_path / "gc.lake" / "meta" / "tallies.lance")).to_table()["file"].to_pylist()
     assert {f.metadata.files[0].path for f in stored.get_fragments()} <= {*kept}
+
+
+def test_lost_tallies_are_made_anew(build, tmp_path):
+    lake, folder = ingested(build, tmp_path / "lost.lake"), tmp_path / "lost.lake" / "meta" / "tallies.lance" / "data"
+    for file in folder.iterdir():
+        file.unlink()
+    tallies._known.clear()
+    query = (
+        "SELECT attribute, count(*) AS n, min(label_id) AS l FROM labels WHERE value = 'hat' GROUP BY ALL ORDER BY ALL"
+    )
+    counts = "SELECT value, count(*) AS n FROM labels GROUP BY value ORDER BY ALL"
+    found = lake.sql(query).fetchall(), lake.sql(counts).fetchall()
+    lake.ingest({"labels": rows(build, 2, first=SIZE)})
+    assert sum(n for _, n in found[1]) * 2 == sum(n for _, n in lake.sql(counts).fetchall()) == 2 * SIZE
+    assert any(folder.iterdir())
+
+
+def test_what_is_read_of_others_is_logged(build, tmp_path):
+    """Also where they have nothing but closed labels."""
+    mine, other = (cb.connect(tmp_path / name) for name in ("mine.lake", "other.lake"))
+    mine.ingest({"images": build.images(image_id=[1])})
+    closed = build.labels(
+        label_id=[1, 2], image_id=[1, 1], attribute=["perceived_gender"] * 2, value=["male", "female"]
+    )
+    other.ingest({"images": build.images(image_id=[1]), "labels": closed})
+    with mine.session(attach={"o": other.uri}, sensitive="a test of the log") as session:
+        assert len(session.sql("SELECT value, count(*) AS n FROM o.labels GROUP BY value").fetchall()) == 2
+    with other.session(sensitive="a look at the log") as session:
+        assert "a test of the log" in {row[0] for row in session.sql("SELECT purpose FROM meta.access").fetchall()}
 
 
 def test_nothing_is_kept_of_sensitive_labels(build, tmp_path):

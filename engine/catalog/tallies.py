@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.catalog import meta
+from counterbalance.engine.errors import StorageError
 from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, IMAGES
 from counterbalance.engine.store import tables
 
@@ -41,9 +42,11 @@ _DENSE: Final = 1 << 16
 """So many combinations that could be are counted by place."""
 _FEW: Final = 1 << 20
 """So many rows are counted whatever they hold."""
-_known: Final[dict[tuple[str, int, str], list[Mapping[str, Any] | None]]] = {}
+_known: Final[dict[tuple[str, int, str, int], list[Mapping[str, Any] | None]]] = {}
 """Of each file of a version, read once a process: a version never changes."""
 _MOST_KNOWN: Final = 32
+_UNREADABLE: Final = (OSError, ValueError, StorageError)
+"""What reading a damaged table raises."""
 _FEWER: Final = 64
 """A tally is worth its reading when it has at most a 64th of the rows."""
 
@@ -53,7 +56,11 @@ def keep(location: Location, stored: str) -> None:
     base, dataset = BASE_TABLES[stored], tables.open_table(location, stored)
     if dataset is None or not {c + CODE_SUFFIX for c in base.coded} <= {*dataset.schema.names}:
         return
-    known = {*meta.read(location, "tallies", columns=["file"], where=_of(stored))["file"].to_pylist()}
+    try:
+        known = {*meta.read(location, "tallies", columns=["file"], where=_of(stored))["file"].to_pylist()}
+    except _UNREADABLE:  # it is made of what is there: begin anew
+        tables.drop(location, "meta/tallies")
+        known = set()
     new = [_taken(stored, base, file, fragment) for file, fragment in _files(dataset, base) if file not in known]
     if new:
         meta.write(location, "tallies", new)
@@ -180,7 +187,8 @@ def of_table(
     fragments = dataset.get_fragments()
     if base is None or not codes or not fragments:
         return None
-    key = (str(dataset.uri), int(dataset.version), str(fragments[-1].metadata.files[-1].path))
+    newest = str(fragments[-1].metadata.files[-1].path)
+    key = (str(dataset.uri), int(dataset.version), newest, int(dataset.count_rows()))
     if key not in _known:
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
@@ -204,7 +212,10 @@ def holding(
 def _read(location: Location, stored: str) -> dict[str, Mapping[str, Any]]:
     """What is kept of a table's files, by their names."""
     columns = ("file", "codes", "rows", "first_image", "last_image")
-    read = meta.read(location, "tallies", columns=columns, where=_of(stored))
+    try:
+        read = meta.read(location, "tallies", columns=columns, where=_of(stored))
+    except _UNREADABLE:
+        return {}
     codes, rows = (_split(read[c]) for c in ("codes", "rows"))
     rest = read.select(["file", "first_image", "last_image"]).to_pylist()
     return {own["file"]: {**own, "codes": c, "rows": n} for own, c, n in zip(rest, codes, rows, strict=True)}

@@ -78,7 +78,8 @@ def _is_by_image(select: exp.Select) -> bool:
     if group.args.get("all"):
         nodes = [e.unalias() for e in select.expressions if not e.find(exp.AggFunc)]
     if len(nodes) == 1 and isinstance(nodes[0], exp.Literal) and nodes[0].is_int:
-        nodes = [e.unalias() for e in select.expressions[int(nodes[0].name) - 1 :][:1]]
+        place = int(nodes[0].name)
+        nodes = [e.unalias() for e in select.expressions[place - 1 : place]] if place else []
     return len(nodes) == 1 and isinstance(nodes[0], exp.Column) and nodes[0].name.lower() == IMAGES.key
 
 
@@ -102,7 +103,7 @@ def _rewrite(
         chosen is not None
         and None not in kinds
         and not any(single.is_odd(n) for n in rest)
-        and not single.has_nameless_count(select)
+        and not single.has_nameless(select)
         and not any(_OWN.fullmatch(name) for name in made)
         and all(
             isinstance(e.unalias(), exp.Column) for e in select.expressions if e.alias_or_name.lower() == IMAGES.key
@@ -135,10 +136,14 @@ def _kind(count: exp.Count, table: exp.Table, coded: dict[str, str]) -> Conditio
     """What a count is of; ``None`` where that is no condition on single coded columns."""
     if not single.counts_one(count) or isinstance(count.this, exp.Distinct):
         return None
-    parts = [] if single.counts_rows(count) else [exp.Not(this=exp.Is(this=count.this.copy(), expression=exp.null()))]
+    parts = [] if single.counts_rows(count) else [_is_there(count.this)]
     if isinstance(count.parent, exp.Filter):
         parts.append(count.parent.expression.this)
     return _conditions(exp.and_(*parts), table, coded) if parts else ()
+
+
+def _is_there(value: exp.Expr) -> exp.Expr:
+    return exp.Not(this=exp.Is(this=exp.paren(value.copy()), expression=exp.null()))
 
 
 def _conditions(condition: exp.Expr, table: exp.Table, coded: dict[str, str]) -> Conditions | None:

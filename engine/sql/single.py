@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sqlglot import exp
 
+from counterbalance.engine.sql.parse import visible_ctes
+
 if TYPE_CHECKING:
     from collections.abc import Collection
 
@@ -33,7 +35,9 @@ def one_table(select: exp.Select) -> exp.Table | None:
     if not isinstance(table, exp.Table) or isinstance(table.this, exp.Func) or table.args.get("db") is not None:
         return None
     unfit = any(select.args.get(a) for a in _UNFIT) or any(table.args.get(a) for a in _OF_TABLE)
-    return None if unfit or table.alias_column_names or select.find(exp.PositionalColumn) else table
+    if unfit or table.alias_column_names or select.find(exp.PositionalColumn):
+        return None
+    return None if table.name.lower() in visible_ctes(table) else table
 
 
 def point_at(table: exp.Table, name: str) -> None:
@@ -65,16 +69,14 @@ def counts_rows(node: exp.Expr) -> bool:
 
 
 def counts_one(count: exp.Count) -> bool:
-    """Whether it is of all rows, or of one thing."""
-    return count.this is not None and not count.expressions
+    """Whether it is of all rows, or of one thing, in no order."""
+    several = count.expressions or (isinstance(count.this, exp.Distinct) and len(count.this.expressions) != 1)
+    return count.this is not None and not several and count.find(exp.Order) is None
 
 
-def has_nameless_count(select: exp.Select) -> bool:
-    """Whether it selects what DuckDB names by the text of a count, other than ``count(*)``."""
-    return any(
-        e.find(exp.Count) is not None and not isinstance(e, exp.Alias) and not counts_rows(e)
-        for e in select.expressions
-    )
+def has_nameless(select: exp.Select) -> bool:
+    """Whether it selects what DuckDB names by its text, other than ``count(*)``."""
+    return not all(isinstance(e, exp.Alias | exp.Column) or counts_rows(e) for e in select.expressions)
 
 
 def replace_count(select: exp.Select, place: exp.Expr, value: exp.Expr) -> None:

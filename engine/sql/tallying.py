@@ -70,13 +70,21 @@ def _only_counts(select: exp.Select) -> bool:
     over = [w.this for w in windows]
     if any(single.is_odd(n) and not isinstance(n, (exp.Window, *_SAME)) and n not in over for n in nodes):
         return False
-    if not all(isinstance(f, _OVER_GROUPS) for f in over) or single.has_nameless_count(select):
+    if not all(isinstance(f, _OVER_GROUPS) for f in over) or single.has_nameless(select):
         return False
     counts = [n for n in nodes if isinstance(n, (exp.Count, *_SAME)) and not isinstance(n.parent, exp.Window)]
-    is_grouped = bool(counts) or select.args.get("group") is not None
+    group = select.args.get("group")
+    by_all = isinstance(group, exp.Group) and group.args.get("all")  # which groups by nothing where there is no column
+    keyed = any(e.find(exp.Column) and not e.find(exp.Window) for e in select.expressions)
+    is_grouped = bool(counts) or (group is not None and (not by_all or keyed))
     reads = any(isinstance(n, exp.Column) for n in nodes)  # else the number of rows is all it takes
-    fine = all(single.counts_one(n) for n in counts if isinstance(n, exp.Count))
+    fine = all(single.counts_one(n) if isinstance(n, exp.Count) else _is_plain(n) for n in counts)
     return reads and fine and (is_grouped or (distinct is not None and not windows))
+
+
+def _is_plain(aggregate: exp.Expr) -> bool:
+    """Whether it is of one thing: ``max(x, n)`` tells how often."""
+    return not any(value for name, value in aggregate.args.items() if name != "this")
 
 
 def _names_fit(select: exp.Select, table: exp.Table, columns: single.Columns) -> bool:
