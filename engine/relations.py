@@ -5,6 +5,7 @@ A query runs on a cursor of its own that knows the relations it needs and no oth
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 from functools import partial
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from counterbalance.engine.search.stored import Stored
 
 LABELS: Final = "labels"
+_DIGESTED: Final = 1 << 20
+"""Rows of at most so many bytes are told apart by a digest."""
 OWN: Final = "~"
 """Parts the names that a session makes up for itself; names of tables and views have none."""
 
@@ -335,15 +338,22 @@ class Relations:
         batches: Iterator[pa.RecordBatch] = self._session.stream(query)
         return batches
 
-    def bind(self, name: str, rows: pa.Table) -> str:
-        """Register rows under a fresh name, and make that name known to queries."""
+    def bind(self, name: str, rows: pa.Table, of: str | None = None) -> str:
+        """Register rows under a fresh name, and make that name known to queries.
+
+        Args:
+            name: What the fresh name begins with.
+            rows: The rows.
+            of: Where they are from, for whoever reads the parameters of an audit.
+        """
         from counterbalance.engine.search.ranking import is_whole
 
         fresh = f"{name}__bound_{len(self._bound) + 1}_{self.token}"
         self.sources[fresh] = lambda connection: connection.register(fresh, rows)
         self._bound[fresh] = fresh
         self._rankings |= {fresh} if is_whole(rows) else set()
-        self._bound_rows[fresh] = f"<table of {rows.num_columns} columns, {rows.num_rows} rows>"
+        what = "table" if of is None else of
+        self._bound_rows[fresh] = f"<{what} of {rows.num_columns} columns, {rows.num_rows} rows{_digest(rows)}>"
         return fresh
 
     def bind_found(self, name: str, table: Stored, hits: pa.Table) -> str:
@@ -431,3 +441,13 @@ class Relations:
 def _own_name(token: str, name: str, way: str) -> str:
     """A name that no text can know, and that no table or view can have."""
     return f"{name}{OWN}{way}{OWN}{token}"
+
+
+def _digest(rows: pa.Table) -> str:
+    """What tells small tables apart by their content: the first digits of a SHA-256 of the rows."""
+    import hashlib
+
+    if rows.nbytes > _DIGESTED:
+        return ""
+    text = json.dumps([rows.column_names, rows.to_pylist()], default=str, ensure_ascii=False)
+    return f", sha256 {hashlib.sha256(text.encode(errors='replace')).hexdigest()[:8]}"

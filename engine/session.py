@@ -239,9 +239,9 @@ class Session:
             self._pins.append(main.pin)
             self._relations.renew(main)
 
-    def bind(self, name: str, rows: pa.Table) -> str:
+    def bind(self, name: str, rows: pa.Table, of: str | None = None) -> str:
         """Register rows under a fresh name, and make that name known to queries; returns it."""
-        return self._relations.bind(name, rows)
+        return self._relations.bind(name, rows, of)
 
     def names(self) -> list[str]:
         """Names of all relations that can be written in FROM."""
@@ -304,7 +304,7 @@ class Session:
         sql = prefix[statement.kind] + (text.strip().rstrip(";") if same else parse.to_sql(tree, last=True))
         run = _Runnable(sql, values, needed, text, same, expander.arguments_given, expander.answered)
         return Result(
-            lambda: meetings.watched(self._run(run), expander.held, self.evaluate, notes),
+            lambda: meetings.watched(self._run(run), expander.held, expander.asked, self.evaluate, notes),
             lambda: self._schema(run),
             sql,
             max_rows=max_rows,
@@ -428,7 +428,7 @@ class Session:
             rows = lists.load(text, where)
             if "class" not in rows.column_names:
                 rows = rows.append_column("class", pa.nulls(len(rows), pa.string()))
-            return self.bind(parameter.name, rows)
+            return self.bind(parameter.name, rows, text)
         return parse.to_sql(arguments.relation(text, where)) if text.lstrip().startswith("(") else _quoted(text)
 
     def _own_rows(self, name: str, rows: Any) -> exp.Table:

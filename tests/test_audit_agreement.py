@@ -159,6 +159,17 @@ def test_small_counts_of_a_confusion_are_hidden_in_pairs(build):
     assert rows["confusion", "A", "B", "f", "f"]["count"] == 50
 
 
+def test_counts_that_are_large_enough_are_shown(build):
+    """Two small ones hide each other; zeros beside them, and what is larger, stay."""
+    cells = {(x, x): 40 for x in "abcdefgh"} | {("a", "b"): 9, ("b", "c"): 9, ("c", "d"): 15, ("d", "e"): 40}
+    pairs = [cell for cell, count in cells.items() for _ in range(count)]
+    rows = run(annotate(build, {"A": [x for x, _ in pairs], "B": [y for _, y in pairs]}))
+    found = {k[3:]: r for k, r in rows.items() if k[0] == "confusion"}
+    assert len(found) == 64
+    assert {cell for cell, r in found.items() if r["suppressed"]} == {("a", "b"), ("b", "c")}
+    assert found["c", "d"]["count"] == 15
+
+
 value = st.sampled_from(["f", "m", "u", None])
 
 

@@ -225,5 +225,6 @@ def test_pairs_that_never_meet_have_no_interval(session):
     rows = run(session, [("f", {"tie"})] * 20 + [("m", {"dress"})] * 20, min_count=0)
     row = rows["f", "dress"]
     assert (row["count"], row["pmi"], row["npmi"], row["low"], row["high"]) == (0, -np.inf, -1.0, None, None)
+    assert row["n_suppressed"] == 0
     smoothed = run(session, [("f", {"tie"})] * 20 + [("m", {"dress"})] * 20, min_count=0, smoothing=1)["f", "dress"]
     assert smoothed["low"] < smoothed["pmi"] < smoothed["high"]

@@ -57,6 +57,14 @@ def test_the_rest(session):
     assert sum(label in {"unclear", "mixed"} for _, label, _ in rows) == 110 * 30 // 55
 
 
+def test_the_rest_is_repeated_with_the_rare(session):
+    rows = draw(session, LABELS, method="over", rest="proportional")
+    rest = [copies for _, label, copies in rows if label in {"unclear", "mixed"}]
+    assert sum(rest) == 110 * 80 // 55
+    assert {*rest} <= {1, 2}
+    assert len(rest) == 110
+
+
 def test_the_draw_is_the_order_of_a_digest(session):
     def lot(i):
         return hashlib.md5(f"7:{i}".encode(), usedforsecurity=False).hexdigest()

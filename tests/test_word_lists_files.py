@@ -32,6 +32,8 @@ def write(folder, name, text):
             [("Arab", "Middle Eastern / North African")],
         ),
         ("a.csv", "Term\nmurder\n", [("murder",)]),
+        ("a.csv", "group,word\nanimal,dog\n", [("dog", "animal")]),
+        ("a.csv", "id,words,kind\n1,dog,x\n", [("dog", "x", "1")]),
         ("A.TSV", "term\tclass\tnote\nmurder\tx\tyes\n", [("murder", "x", "yes")]),
         (
             "a.jsonl",
@@ -71,6 +73,8 @@ def test_parquet(tmp_path):
         ("a.csv", "", "E4050", "empty"),
         ("a.csv", "term,class\nmurder,x\n ,y\n", "E4052", "row 2: no term"),
         ("a.csv", 'term\n"murder\n', "E4050", "cannot read"),
+        ("a.csv", "dog,animal\ncat,animal\n", "E4053", "no column 'term': its first line names 'dog', 'animal'"),
+        ("a.csv", "murder\ntheft\n", "E4053", "no column 'term'"),
         ("a.txt", b"caf\xe9\n", "E4050", "cannot read"),
         ("a.jsonl", '{"term": \n', "E4050", "cannot read"),
         ("a.jsonl", "[1]\n", "E4050", "line 1"),

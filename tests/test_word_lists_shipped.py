@@ -12,7 +12,7 @@ SIZES = {
     "after_pronouns": 118,
     "coco_categories": 80,
     "countries": 542,
-    "crime_words": 108,
+    "crime_words": 109,
     "edit_instructions": 8,
     "ethnicity_terms": 68,
     "gender_gensynth": 44,

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 _DATA: Final = files("counterbalance.udfs").joinpath("data")
 _SUFFIX: Final = ".csv"
+_TERMS: Final = ("term", "word", "keyword", "synonym")
+"""What a column of terms is called, or its plural, the surest first."""
+_CLASSES: Final = ("class", "category", "group", "kind")
+"""What the name of a column of classes holds."""
 
 
 @cache
@@ -80,16 +84,17 @@ def load(path: str | Path) -> pa.Table:
 
     Args:
         path: A file: ``.txt`` with a term a line (lines that start with ``#`` are notes); ``.csv`` or ``.tsv`` with a
-            header; ``.jsonl`` with an object, or a plain string, a line; ``.parquet``. The column ``term``, or else the
-            first one, has the terms; the column ``class``, or else the second one, their classes. Text is UTF-8.
+            header; ``.jsonl`` with an object, or a plain string, a line; ``.parquet``. The column ``term`` (or ``word``,
+            ``keyword``, ``synonym``) has the terms; the column ``class`` (or ``category``, ``group``, ``kind``), or
+            else the next one, their classes. Text is UTF-8.
 
     Returns:
         A table with ``term`` first, ``class`` second where there is one, then the other columns.
 
     Raises:
         NotFoundError: There is no such file (``E1012``).
-        SourceError: It is not what its ending says (``E4050``), of another kind (``E4051``), or a term is missing
-            (``E4052``).
+        SourceError: It is not what its ending says (``E4050``), of another kind (``E4051``), a term is missing
+            (``E4052``), or no column is one of terms (``E4053``).
     """
     path = Path(path)
     read = _READERS.get(path.suffix.lower())
@@ -157,7 +162,7 @@ def _tidy(table: pa.Table, where: str) -> pa.Table:
     """The table with its terms first and their classes second, both text; equal rows once."""
     if table.num_columns == 0:
         raise SourceError(f"the word list {where} has no columns", code="E4050")
-    order = _order(table.column_names)
+    order = _order(table.column_names, where)
     others = [table.column_names[i] for i in order[2:]]
     table = table.select(order).rename_columns(["term", "class", *others][: len(order)])
     words = [None if w is None else str(w).strip() or None for w in table["term"].to_pylist()]
@@ -169,13 +174,19 @@ def _tidy(table: pa.Table, where: str) -> pa.Table:
     return _once(table)
 
 
-def _order(columns: Sequence[str]) -> list[int]:
+def _order(columns: Sequence[str], where: str) -> list[int]:
     """Places of the columns: terms, classes, the rest."""
-    lower = [c.lower() for c in columns]
-    first = lower.index("term") if "term" in lower else 0
-    rest = [i for i in range(len(columns)) if i != first]
-    second = [i for i in rest if lower[i] == "class"] or rest[:1]
-    return [first, *second[:1], *(i for i in rest if i not in second[:1])]
+    lower = [c.lower().strip() for c in columns]
+    terms = [i for name in _TERMS for i, c in enumerate(lower) if c.rstrip("s") == name]
+    if not terms:
+        raise SourceError(
+            f"the word list {where} has no column 'term': its first line names {', '.join(map(repr, columns))}",
+            code="E4053",
+            hint="name the columns in the first line: term,class; or write a .txt with a term a line",
+        )
+    rest = [i for i in range(len(columns)) if i != terms[0]]
+    classes = [i for name in _CLASSES for i in rest if name in lower[i]] or rest
+    return [terms[0], *classes[:1], *(i for i in rest if i not in classes[:1])]
 
 
 def _once(table: pa.Table) -> pa.Table:

@@ -109,12 +109,14 @@ def _tell_of_small_cells(audit: str, params: Mapping[str, Any]) -> None:
 def _list(names: list[str], output: OutputOptions) -> None:
     import counterbalance
     from counterbalance.engine.errors import NotFoundError
+    from counterbalance.engine.sql import queries
     from counterbalance.shell import describe, errors, present
 
     known = counterbalance.audits()
+    known = known if not names else {**queries.queries(), **known}  # views that audits are made of are told, too
     for name in names:
         if name not in known:
-            raise NotFoundError.audit(name, known)
+            raise NotFoundError.audit(name, counterbalance.audits())
     if output.format != "table" or output.path is not None:
         present.rows([_fields(known[name]) for name in names or known], _schema(), output)
     elif names:

@@ -14,7 +14,7 @@ from counterbalance.engine.search import DOCS as SEARCHES
 from counterbalance.engine.search import SIGNATURES
 from counterbalance.engine.sql import queries
 from counterbalance.engine.sql.sources import visible_schema
-from counterbalance.engine.store import tables
+from counterbalance.engine.store import cleaning, tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -65,7 +65,7 @@ def _tables(location: Location, versions: Mapping[str, int]) -> pa.Table:
                 "name": name,
                 "rows": 0 if dataset is None else dataset.count_rows(),
                 "version": versions.get(name),
-                "bytes": 0 if dataset is None else _bytes(dataset),
+                "bytes": 0 if dataset is None else sum(cleaning.sizes(location, name, dataset).values()),
                 "doc": docs.get(name, "made by another tool"),
             }
         )
@@ -77,10 +77,6 @@ def _tables(location: Location, versions: Mapping[str, int]) -> pa.Table:
         ("doc", pa.string()),
     ]
     return pa.Table.from_pylist(rows, schema=pa.schema(fields))
-
-
-def _bytes(dataset: Any) -> int:
-    return sum(f.file_size_bytes or 0 for fragment in dataset.get_fragments() for f in fragment.data_files())
 
 
 def _columns(location: Location, versions: Mapping[str, int]) -> pa.Table:

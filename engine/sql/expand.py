@@ -31,16 +31,16 @@ from counterbalance.engine.sql.calls import arguments_of, call_name, is_inside_c
 from counterbalance.engine.sql.function_calls import FunctionCalls
 from counterbalance.engine.sql.hoisting import own_names
 from counterbalance.engine.sql.inline import inline
-from counterbalance.engine.sql.meetings import Held
+from counterbalance.engine.sql.meetings import Asked, Held
 from counterbalance.engine.sql.parse import DIALECT, TABLE_FUNCTIONS, to_sql, visible_ctes
 from counterbalance.engine.sql.sensitive import refuse_carving, refuse_rows, refuse_small_cells
 from counterbalance.engine.sql.table_calls import TableCalls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from counterbalance.engine.sql.host import Host
-    from counterbalance.engine.sql.meetings import Meeting
+    from counterbalance.engine.sql.meetings import Among, Meeting
 
 
 class Expander:
@@ -71,6 +71,7 @@ class Expander:
         self.given: list[Given] = []
         self.named: list[tuple[str, str]] = []
         self.held: list[Held] = []
+        self.asked: list[Asked] = []
         self._qualified: set[str] = set()
 
     def run(
@@ -248,6 +249,15 @@ class Expander:
         bound = self._bound(query, given, env, lake, trusted=trusted)
         if query.meets is not None and query.meets.left[0] in given and self._bind:
             self.held.append(self._meeting(query.name, query.meets, bound))
+        if query.among is not None and self._bind and given.keys() & {*query.among.labels, *query.among.relations}:
+            self.asked.append(self._asked(query.name, query.among, given, bound))
+        if query.together & given.keys() and not query.together <= given.keys():
+            one, other = (min(names) for names in (query.together & given.keys(), query.together - given.keys()))
+            raise SqlError(
+                f"{query.name}() was given {one!r} without {other!r}, which would be of another ranking",
+                code="E3196",
+                hint=f"give both, such as {other} := …",
+            )
         key = (
             query.name,
             str(trusted),
@@ -270,16 +280,20 @@ class Expander:
 
     def _meeting(self, audit: str, meeting: Meeting, bound: Env) -> Held:
         """What tells whether two arguments have names in common; those of perceived labels are not shown."""
-        left, right = (
-            self._ahead.alone(
-                exp.select(exp.column(column))
-                .distinct()
-                .from_(bound.relations[relation].copy())
-                .where(exp.column(column).is_(exp.null()).not_())
-            )
-            for relation, column in (meeting.left, meeting.right)
-        )
+        left, right = (self._distinct(bound.relations[r], column) for r, column in (meeting.left, meeting.right))
         return Held(audit, meeting, (left, right), closed=self._read_sensitive and not self._host.sensitive)
+
+    def _asked(self, audit: str, among: Among, given: Collection[str], bound: Env) -> Asked:
+        """What tells whether labels that an audit counts are there."""
+        relation = next((r for r in among.relations if r in given), among.relations[-1])
+        labels = tuple((n, v.name) for n in among.labels if not isinstance(v := bound.scalars[n], exp.Null))
+        there = self._distinct(bound.relations[relation], "label")
+        return Asked(audit, labels, there, closed=self._read_sensitive and not self._host.sensitive)
+
+    def _distinct(self, relation: exp.Table, column: str) -> exp.Query:
+        """The different values of a column, as a query of its own."""
+        found = exp.select(exp.column(column)).distinct().from_(relation.copy())
+        return self._ahead.alone(found.where(exp.column(column).is_(exp.null()).not_()))
 
     def _by_kernel(self, kernel: str, body: exp.Query, bound: Env) -> exp.Query:
         """A read of what the kernel computes, or the body itself."""

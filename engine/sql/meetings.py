@@ -1,12 +1,13 @@
-"""Whether two relations of an audit that are matched by name have any name in common."""
+"""Whether relations of an audit that are matched by name have any name in common, and labels that it was given are there."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.errors import CounterbalanceError
+from counterbalance.engine.errors import CounterbalanceError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 _LINE: Final = re.compile(r"(\w+)\.(\w+) = (\w+)\.(\w+)(?:, else (\w+) is 0)?")
+_COMMA: Final = re.compile(r",\s*")
 _SHOWN: Final = 4
 
 
@@ -50,6 +52,51 @@ class Held:
     closed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Among:
+    """What the header of an audit says of parameters that are labels.
+
+    Args:
+        labels: These parameters.
+        relations: Relation parameters whose ``label`` they are; the first that is given counts, else the last.
+    """
+
+    labels: tuple[str, ...]
+    relations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Labels that a call was given, and a query of those that there are; ``closed`` ones must not be shown."""
+
+    audit: str
+    labels: tuple[tuple[str, str], ...]
+    there: exp.Query
+    closed: bool
+
+
+def among(text: str) -> Among | None:
+    """What stands after ``among:`` in a header, or ``None`` if it is not understood.
+
+    Example:
+        >>> among("positive, negative in item_groups, groups")
+        Among(labels=('positive', 'negative'), relations=('item_groups', 'groups'))
+    """
+    labels, _, relations = text.partition(" in ")
+    told = Among(tuple(_COMMA.split(labels)), tuple(_COMMA.split(relations)))
+    return told if all(word.isidentifier() for word in (*told.labels, *told.relations)) else None
+
+
+def missing(asked: Asked, there: Collection[Any]) -> list[str]:
+    """Notes of labels that nothing has."""
+    shown = "" if asked.closed else f"; labels are {_few(there)}"
+    return [
+        f"{asked.audit}() counts nothing as {name!r}: no label is {value!r}{did_you_mean(value, there)}{shown}"
+        for name, value in asked.labels
+        if there and value not in there
+    ]
+
+
 def parse(text: str) -> Meeting | None:
     """What stands after ``meets:`` in a header, or ``None`` if it is not understood.
 
@@ -66,12 +113,13 @@ def parse(text: str) -> Meeting | None:
 def watched(
     batches: Iterable[pa.RecordBatch],
     held: Iterable[Held],
+    asked: Iterable[Asked],
     evaluate: Callable[[exp.Query], pa.Table],
     notes: list[str],
 ) -> Iterator[pa.RecordBatch]:
-    """The batches of a result; a note of every meeting that explains why they say nothing.
+    """The batches of a result; a note of every meeting that explains why they say nothing, and of labels that nothing has.
 
-    Names are looked at after the last batch, and only when nothing was found.
+    Names are looked at after the last batch; those of meetings only when nothing was found.
     """
     rows, said, seen = 0, set[str](), set[str]()
     for batch in batches:
@@ -79,6 +127,10 @@ def watched(
         seen.update(batch.schema.names)
         said.update(m.meeting.watched for m in held if _says(batch, m.meeting.watched))
         yield batch
+    for question in asked:
+        with contextlib.suppress(CounterbalanceError):  # what was asked was answered
+            there = [str(name) for name in evaluate(question.there).column(0).to_pylist()]
+            notes += [text for text in missing(question, there) if text not in notes]
     for one in held:
         column = one.meeting.watched
         if (rows == 0 or column in seen) and column not in said:

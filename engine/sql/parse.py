@@ -8,14 +8,14 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
 
-from counterbalance.engine.errors import RefusedError, SqlError
+from counterbalance.engine.errors import RefusedError, SqlError, did_you_mean
 from counterbalance.engine.sql import hints
 
 if TYPE_CHECKING:
@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 DIALECT: Final = "duckdb"
 DuckDB.parser_class.FUNCTIONS.pop("VECTOR_SEARCH", None)  # BigQuery's, of another form, which DuckDB does not have
 Kind = Literal["query", "explain", "describe", "summarize", "show"]
+
+
+class _Plain(DuckDB):
+    """The dialect without texts in dollars, for text that has none: there ``$a,$b`` is two parameters."""
+
+    class Tokenizer(DuckDB.Tokenizer):
+        """Dollars begin the names of parameters."""
+
+        HEREDOC_STRINGS: ClassVar = []
+
 
 _FORBIDDEN: Final = tuple(
     getattr(exp, name)
@@ -59,6 +69,19 @@ _PLAIN: Final = re.compile(
 )
 """Text that any two lexers of this dialect cut alike: no backticks, dollar quotes, string prefixes or nested comments."""
 
+_BEGINNINGS: Final = (
+    "SELECT",
+    "FROM",
+    "WITH",
+    "DESCRIBE",
+    "SHOW",
+    "SUMMARIZE",
+    "EXPLAIN",
+    "REFRESH",
+    "CREATE",
+    "ALTER",
+    "DROP",
+)
 _INSIDE: Final = re.compile(r" but got <Token.*| for <class .*", re.DOTALL)
 """What the parser says of its own insides."""
 _ODD: Final = re.compile(r"[`'\"$\x00-\x1f\x7f]")
@@ -125,7 +148,8 @@ def parse(text: str) -> Statement:
 def _one(text: str) -> exp.Expr:
     logging.getLogger("sqlglot").setLevel(logging.ERROR)
     try:
-        trees = [t for t in sqlglot.parse(text, dialect=DIALECT) if t is not None and not isinstance(t, exp.Semicolon)]
+        dialect = _Plain if "$" in text and _PLAIN.fullmatch(text) else DIALECT
+        trees = [t for t in sqlglot.parse(text, dialect=dialect) if t is not None and not isinstance(t, exp.Semicolon)]
     except ParseError as error:
         raise _syntax(text, error.with_traceback(None)) from None  # the parser's frames keep it, and all above them
     except TokenError as error:
@@ -210,13 +234,13 @@ def _classified(tree: exp.Expr, text: str) -> Statement:
     if isinstance(tree, exp.Show) or (isinstance(tree, exp.Describe) and tree.this is None):
         return Statement("show", exp.select("1"), text)
     if isinstance(tree, exp.Describe):
-        return Statement("describe", _as_query(tree.this), text)
+        return Statement("describe", _as_query(tree.this, text), text)
     if isinstance(tree, exp.Summarize):
-        return Statement("summarize", _as_query(tree.this), text)
-    return Statement("query", _as_query(tree), text)
+        return Statement("summarize", _as_query(tree.this, text), text)
+    return Statement("query", _as_query(tree, text), text)
 
 
-def _as_query(tree: exp.Expr) -> exp.Query:
+def _as_query(tree: exp.Expr, text: str) -> exp.Query:
     if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Query) and not tree.args.get("alias"):
         return exp.select("*").from_(exp.Subquery(this=tree.this, alias=exp.to_identifier("q")))
     if isinstance(tree, exp.Query) and not isinstance(tree, exp.Table):
@@ -232,6 +256,14 @@ def _as_query(tree: exp.Expr) -> exp.Query:
             "the PIVOT statement is refused",
             code="E3202",
             hint="write it inside a query: SELECT * FROM t PIVOT (count(*) FOR column IN ('a', 'b'))",
+        )
+    if isinstance(tree, exp.Alias):  # two words, the first of which is none of SQL's
+        word = text.split(maxsplit=1)[0]
+        raise SqlError(
+            f"{word!r} begins no statement{did_you_mean(word, _BEGINNINGS)}",
+            code="E3102",
+            sql=text,
+            hint="SELECT, FROM, DESCRIBE, SHOW TABLES, SUMMARIZE and EXPLAIN ask; counterbalance --help tells of the rest",
         )
     if isinstance(tree, exp.Condition):
         raise SqlError(f"{to_sql(tree)!r} is no statement", code="E3102", hint=hints.of_expression(to_sql(tree)))

@@ -34,14 +34,16 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.sql import meetings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from importlib.resources.abc import Traversable
+
+T = TypeVar("T")
 
 GROUP: Final = "counterbalance.queries"
 Kind = Literal["audit", "view", "recipe", "function"]
@@ -159,6 +161,8 @@ class Query:
         open_labels: It reads of ``labels`` only what needs no purpose, even inside of an audit (``reads: open labels``).
         apart: Relations that it counts each for itself and never matches image by image, so that those of another lake
             tell nothing of single images of this one (``apart: a, b``).
+        among: Parameters that are labels, and of which relation (``among: a, b in c, d``).
+        together: Relations that are given together or not at all (``together: a, b``).
     """
 
     name: str
@@ -172,6 +176,8 @@ class Query:
     level: str | None = None
     kernel: str | None = None
     meets: meetings.Meeting | None = None
+    among: meetings.Among | None = None
+    together: frozenset[str] = frozenset()
     subject: str = ""
     open_labels: bool = False
     apart: frozenset[str] = frozenset()
@@ -214,7 +220,19 @@ def parse(text: str, kind: Kind, where: str) -> Query:
         if line.startswith("param "):
             parameters.append(_parameter(line, where))
             current = None
-        elif key in {"source", "local", "level", "kernel", "meets", "subject", "reads", "apart", "returns"}:
+        elif key in {
+            "source",
+            "local",
+            "level",
+            "kernel",
+            "meets",
+            "among",
+            "together",
+            "subject",
+            "reads",
+            "apart",
+            "returns",
+        }:
             keys[key] = value.strip()
             current = key
         elif line and current is not None:
@@ -233,18 +251,24 @@ def parse(text: str, kind: Kind, where: str) -> Query:
         keys.get("local"),
         keys.get("level"),
         keys.get("kernel"),
-        _meets(keys.get("meets"), where),
+        _understood(meetings.parse, keys.get("meets"), where),
+        _understood(meetings.among, keys.get("among"), where),
+        _listed(keys.get("together", "")),
         keys.get("subject", ""),
         keys.get("reads") == "open labels",
-        frozenset(re.split(r",\s*", keys.get("apart", ""))) - {""},
+        _listed(keys.get("apart", "")),
         keys.get("returns", ""),
     )
 
 
-def _meets(text: str | None, where: str) -> meetings.Meeting | None:
-    found = None if text is None else meetings.parse(text)
+def _listed(text: str) -> frozenset[str]:
+    return frozenset(re.split(r",\s*", text)) - {""}
+
+
+def _understood(read: Callable[[str], T | None], text: str | None, where: str) -> T | None:
+    found = None if text is None else read(text)
     if text is not None and found is None:
-        raise RequestError(f"{where}: cannot read what meets: {text!r}", code="E3030")
+        raise RequestError(f"{where}: cannot read what its header says: {text!r}", code="E3030")
     return found
 
 

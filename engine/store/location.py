@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from counterbalance.engine.errors import RequestError
+from counterbalance.engine.errors import RequestError, StorageError
 from counterbalance.engine.store import credentials
 
 if TYPE_CHECKING:
@@ -105,7 +105,14 @@ class Location:
                 options["anon"] = True
             if "region" in given:
                 options["client_kwargs"] = {"region_name": given["region"]}
-        system, path = fsspec.core.url_to_fs(self.root, **options)
+        try:
+            system, path = fsspec.core.url_to_fs(self.root, **options)
+        except ImportError as error:
+            kind = self.root.partition("://")[0]
+            extra = " (pip install 'counterbalance[s3]')" if kind == "s3" else ""
+            raise StorageError(
+                f"cannot reach {self.uri}: {error}", code="E6017", hint=f"install what reads {kind}://{extra}"
+            ) from error
         return system, path
 
     def files(self) -> tuple[Any, str]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 100
 _ORIGIN: Final = "source"
-"""Of several files that list an image, the first names where it comes from; that the others differ is no contradiction."""
+"""Of several files that list an image, or spellings of one, the first names where it comes from; others change nothing."""
 
 
 def plain_names(attributes: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -214,9 +214,8 @@ class TableWriter:
         told = earlier.columns[known]
         chosen = rows.take(pa.array(known))
         if _ORIGIN in columns:
-            mask = pa.array(told & columns[_ORIGIN] != 0)
-            named = pc.if_else(mask, pa.scalar(None, pa.string()), chosen[_ORIGIN])
-            chosen = chosen.set_column(chosen.column_names.index(_ORIGIN), _ORIGIN, named)
+            unsaid = pa.nulls(len(chosen), pa.string())
+            chosen = chosen.set_column(chosen.column_names.index(_ORIGIN), _ORIGIN, unsaid)
         changed = changed_rows(dataset, self.table.key, columns, chosen, found[known], told)
         at = known[changed["__position"].to_numpy()]
         others = changed["__clash"].to_pylist()

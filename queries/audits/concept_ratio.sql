@@ -10,6 +10,7 @@
 --
 -- source: Girrbach et al. (2025), concepts in captions: share, difference, and rate_difference of the appendix
 -- subject: what goes with whom
+-- among: label, against in groups
 -- param groups relation = caption_gender : group relation (image_id, label)
 -- param concepts relation = word_concepts : (image_id, concept); see cooccurrence for others
 -- param definition varchar = 'share' : one of 'share', 'difference', 'rate_difference'

@@ -82,7 +82,7 @@ placed AS (
   SELECT
     *,
     max(secret) OVER (PARTITION BY concept) AS any_secret,
-    row_number() OVER (PARTITION BY concept ORDER BY hidden DESC, count, label) AS place,
+    sum(hidden) OVER (PARTITION BY concept) AS n_hidden,
     coalesce(
       sum(count) OVER (
         PARTITION BY concept ORDER BY hidden DESC, count, label ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
@@ -97,7 +97,7 @@ tested AS (
     *,
     CAST(n_label AS DOUBLE) * n_concept / n AS expected,
     log_likelihood_ratio(count, n_label, n_concept, n) AS g2,
-    hidden = 1 OR (any_secret = 1 AND before < greatest($min_count, place)) OR count < $min_count AS left_out
+    hidden = 1 OR (any_secret = 1 AND before < greatest($min_count, n_hidden + 1)) OR count < $min_count AS left_out
   FROM placed
   WHERE shown
 ),
@@ -132,8 +132,8 @@ controlled AS (
 measured AS (
   SELECT
     *,
-    ln(both_s * n_s / label_s / concept_s) AS pmi,
-    -ln(both_s / n_s) AS surprise,
+    CASE WHEN both_s > 0 THEN ln(both_s * n_s / label_s / concept_s) ELSE CAST('-Infinity' AS DOUBLE) END AS pmi,
+    CASE WHEN both_s > 0 THEN -ln(both_s / n_s) END AS surprise,
     log_ratio_half(both_s, label_s, concept_s, n_s) AS half
   FROM controlled
   WHERE NOT left_out
@@ -156,7 +156,7 @@ SELECT
   m.g2,
   m.p,
   m.q,
-  f.pairs - count(*) OVER () AS n_suppressed
+  f.pairs - count(CASE WHEN m.count > 0 THEN 1 END) OVER () AS n_suppressed
 FROM measured AS m
 CROSS JOIN pairs_found AS f
 ORDER BY m.label, m.pmi DESC, m.concept

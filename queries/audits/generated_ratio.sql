@@ -11,6 +11,7 @@
 --
 -- source: Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias of a generator: up to 100 of 500 pictures
 -- subject: what a model associates
+-- among: label in groups
 -- param generations relation : (image_id, category, place): accepted generations, place their order in the category
 -- param groups relation : group relation (image_id, label) of the generations
 -- param label varchar = 'female' : label whose share is asked

@@ -12,6 +12,8 @@
 -- source: Smith et al., Balancing the Picture (GenSynth, 2023), Section 4 and code: bias, maxskew with the defaults. Berg
 -- et al. (2022) take desired := 'uniform', absent := 'floor'. Geyik et al. (2019): skew, ndkl
 -- subject: retrieval
+-- among: positive, negative in item_groups, groups
+-- together: hits, labelled_hits
 -- param items relation = captions : what is ranked: (caption_id, image_id, text)
 -- param queries relation = items : what it is ranked for, likewise
 -- param groups relation = caption_gender_gensynth : group relation (image_id, label) of the items' images

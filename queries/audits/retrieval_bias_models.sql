@@ -8,6 +8,8 @@
 --
 -- source: Smith et al., Balancing the Picture (GenSynth, 2023), Table 1; see retrieval_bias
 -- subject: retrieval
+-- among: positive, negative in item_groups, groups
+-- together: hits, labelled_hits
 -- param columns varchar[] : vector columns of both sides, one a model
 -- param asked relation : queries: (query_id, the columns), with image_id where own images are left out
 -- param ranked relation : items: (item_id, image_id, the columns)

@@ -4,6 +4,8 @@
 --
 -- source: Smith et al., Balancing the Picture (GenSynth, 2023); Geyik et al. (2019); Berg et al. (2022)
 -- subject: retrieval
+-- among: positive, negative in item_groups, groups
+-- together: hits, labelled_hits
 -- param items relation = captions : what is ranked: (caption_id, image_id, text)
 -- param queries relation = items : what it is ranked for, likewise
 -- param groups relation = caption_gender_gensynth : group relation (image_id, label) of the items' images

@@ -10,6 +10,7 @@
 --
 -- source: Smith et al., Balancing the Picture (GenSynth, 2023), Tables 2 and 8; see retrieval_bias
 -- subject: retrieval
+-- among: positive, negative in original_groups
 -- param original_hits relation : (query_id, item_id, rank, score) over the original images
 -- param original_groups relation : (item_id, label) of them
 -- param balanced_hits relation : (query_id, item_id, rank, score) over the balanced subset; see balanced_subset

@@ -7,7 +7,8 @@
 -- everywhere.
 --
 -- rest says what becomes of images without a clear label ('mixed', 'unclear', 'undefined'): 'none' are kept, 'all', or as
--- many as keep their proportion to the labelled ones ('proportional', as in GenSynth's balanced COCO).
+-- many as keep their proportion to the labelled ones ('proportional', as in GenSynth's balanced COCO; with 'over' they are
+-- repeated, too).
 --
 -- source: Smith et al., Balancing the Picture (GenSynth, 2023), code: balanced COCO
 -- param groups relation = caption_gender : group relation (image_id, label)
@@ -52,6 +53,22 @@ others AS (
     row_number() OVER (ORDER BY lot, image_id, label) AS place
   FROM members
   WHERE NOT clear
+),
+-- how many of them there shall be, repeats included
+wanted AS (
+  SELECT
+    o.image_id,
+    o.label,
+    o.images,
+    o.place,
+    CASE
+      WHEN $rest = 'all' THEN o.images
+      WHEN $rest = 'proportional'
+        THEN o.images * b.labels * (CASE WHEN $method = 'over' THEN b.most ELSE b.least END) // b.total
+      ELSE 0
+    END AS rows_wanted
+  FROM others AS o
+  CROSS JOIN bounds AS b
 )
 SELECT d.image_id, d.label, 1 AS copies
 FROM drawn AS d
@@ -66,9 +83,9 @@ FROM drawn AS d
 CROSS JOIN bounds AS b
 WHERE $method = 'over'
 UNION ALL
-SELECT o.image_id, o.label, 1 AS copies
-FROM others AS o
-CROSS JOIN bounds AS b
-WHERE $rest = 'all'
-  OR ($rest = 'proportional'
-    AND o.place <= o.images * b.labels * (CASE WHEN $method = 'over' THEN b.most ELSE b.least END) // b.total)
+SELECT
+  image_id,
+  label,
+  CAST(rows_wanted // images + CASE WHEN place <= rows_wanted % images THEN 1 ELSE 0 END AS INTEGER) AS copies
+FROM wanted
+WHERE rows_wanted // images + CASE WHEN place <= rows_wanted % images THEN 1 ELSE 0 END > 0

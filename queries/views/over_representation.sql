@@ -56,10 +56,7 @@ placed AS (
   SELECT
     *,
     count > 0 AND count < $min_count AS small,
-    max(CASE WHEN count > 0 AND count < $min_count THEN 1 ELSE 0 END) OVER (PARTITION BY concept) AS any_small,
-    row_number() OVER (
-      PARTITION BY concept ORDER BY used DESC, count > 0 AND count < $min_count DESC, count, label
-    ) AS place,
+    sum(CASE WHEN used AND count > 0 AND count < $min_count THEN 1 ELSE 0 END) OVER (PARTITION BY concept) AS n_small,
     coalesce(
       sum(count) OVER (
         PARTITION BY concept
@@ -71,7 +68,7 @@ placed AS (
   FROM cells
 ),
 judged AS (
-  SELECT *, NOT used OR small OR (any_small = 1 AND before < greatest($min_count, place)) AS suppressed FROM placed
+  SELECT *, NOT used OR small OR (n_small > 0 AND before < greatest($min_count, n_small + 1)) AS suppressed FROM placed
 ),
 measures AS (
   SELECT

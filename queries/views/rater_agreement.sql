@@ -91,13 +91,9 @@ confusion AS (
     c.*,
     z.n,
     CASE WHEN c.count > 0 AND c.count < $min_count THEN 1 ELSE 0 END AS small,
-    max(CASE WHEN c.count > 0 AND c.count < $min_count THEN 1 ELSE 0 END) OVER (
+    sum(CASE WHEN c.count > 0 AND c.count < $min_count THEN 1 ELSE 0 END) OVER (
       PARTITION BY c.annotator, c.other, c.label = c.other_label
-    ) AS any_small,
-    row_number() OVER (
-      PARTITION BY c.annotator, c.other, c.label = c.other_label
-      ORDER BY c.count > 0 AND c.count < $min_count DESC, c.count, c.label, c.other_label
-    ) AS place,
+    ) AS n_small,
     coalesce(
       sum(c.count) OVER (
         PARTITION BY c.annotator, c.other, c.label = c.other_label
@@ -202,7 +198,7 @@ rows_all AS (
   SELECT
     'confusion' AS metric, annotator, other, label, other_label, count, CAST(count AS DOUBLE) / n AS value,
     wilson_low(count, n) AS low, wilson_high(count, n) AS high,
-    n, n < $min_count OR small = 1 OR (any_small = 1 AND before < greatest($min_count, place)) AS suppressed
+    n, n < $min_count OR small = 1 OR (n_small > 0 AND before < greatest($min_count, n_small + 1)) AS suppressed
   FROM confusion
   UNION ALL
   SELECT
