@@ -16,3 +16,11 @@ def test_laion(tmp_path, spelling):
     again = lake.ingest(spelling.format(tmp_path), "laion")
     assert (again.written, again.updated, again.changed) == (0, 0, False)
     assert {row[0] for row in lake.sql("SELECT source FROM images").fetchall()} == {str(tmp_path / "l.csv")}
+
+
+def test_a_source_that_was_not_told_is_told_later(tmp_path, build):
+    (tmp_path / "l.csv").write_text("key,url,caption\n7,http://n/x,a dog\n")
+    lake = cb.connect(tmp_path / "a.lake")
+    lake.ingest({"images": build.images(image_id=[7], key=["7"])})
+    assert lake.ingest(str(tmp_path / "l.csv"), "laion").updated == 1
+    assert lake.sql("SELECT source FROM images").fetchall() == [(str(tmp_path / "l.csv"),)]

@@ -81,3 +81,9 @@ def test_numbers_from_outside_the_text_are_checked_too(lake):
 def test_nothing_is_suppressed_below_nought(lake):
     counts = dict(lake.sql("SELECT label, count FROM demographics(min_count := 0)").fetchall())
     assert None not in counts.values()
+
+
+def test_null_is_no_number_where_it_means_nothing(lake):
+    with pytest.raises(SqlError, match=r"'min_count' of demographics.* cannot be NULL") as error:
+        lake.sql("SELECT * FROM demographics(min_count := NULL)")
+    assert error.value.hint == "min_count is 10 where it is left out"

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _GAP: Final = 2
 _LEAST: Final = 8
 _MOMENT: Final = len("2026-11-01T12:00:00…")
+_PLAN: Final = ["explain_key", "explain_value"]
+"""Columns of what EXPLAIN gives."""
 _SAMPLE: Final = 1000
 _NULL: Final = "NULL"
 
@@ -39,6 +41,8 @@ class Column:
 
 def write(reader: pa.RecordBatchReader, sink: Sink) -> Written:
     """Write a table: on a terminal the first rows, fitted; otherwise all rows, uncut, in plain columns."""
+    if reader.schema.names == _PLAN:
+        return _plan(reader, sink)
     columns = [
         Column(i, escape(f.name), is_number(f.type), least=_MOMENT if is_moment(f.type) else _LEAST)
         for i, f in enumerate(reader.schema)
@@ -47,6 +51,16 @@ def write(reader: pa.RecordBatchReader, sink: Sink) -> Written:
     written = _terminal(columns, rows, sink) if sink.terminal else _plain(columns, rows, sink)
     if not written.rows:
         written.notes.append("no rows")
+    return written
+
+
+def _plan(reader: pa.RecordBatchReader, sink: Sink) -> Written:
+    """What EXPLAIN tells, which is a drawing of several lines."""
+    written = Written()
+    for text in (value for batch in reader for value in batch.column(1).to_pylist()):
+        sink.stream.write("".join(escape(line).rstrip() + "\n" for line in str(text).splitlines()).encode())
+        written.rows += 1
+    sink.stream.flush()
     return written
 
 

@@ -43,6 +43,12 @@ if TYPE_CHECKING:
     from counterbalance.engine.sql.meetings import Among, Meeting
 
 
+def _is_own(query: queries.Query, name: str, given: Mapping[str, exp.Expr]) -> bool:
+    """Whether a call gives a parameter something else than its default."""
+    default = next((p.default for p in query.parameters if p.name == name), None)
+    return name in given and to_sql(given[name]).strip("'") != str(default).strip("'")
+
+
 class Expander:
     """Expands one statement. Not reusable, not thread-safe.
 
@@ -249,8 +255,9 @@ class Expander:
         bound = self._bound(query, given, env, lake, trusted=trusted)
         if query.meets is not None and query.meets.left[0] in given and self._bind:
             self.held.append(self._meeting(query.name, query.meets, bound))
-        if query.among is not None and self._bind and given.keys() & {*query.among.labels, *query.among.relations}:
-            self.asked.append(self._asked(query.name, query.among, given, bound))
+        if query.among is not None and self._bind:
+            own = [n for n in (*query.among.labels, *query.among.relations) if _is_own(query, n, given)]
+            self.asked += [self._asked(query.name, query.among, own, bound)] if own else []
         if query.together & given.keys() and not query.together <= given.keys():
             one, other = (min(names) for names in (query.together & given.keys(), query.together - given.keys()))
             raise SqlError(

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _PLACE: Final = "uri"
+_ORIGIN: Final = "source"
+_FIRST: Final = f'CASE WHEN s."{_ORIGIN}" IS NULL THEN n."{_ORIGIN}" END'
 _WEB: Final = "regexp_matches({}.uri, '^https?://')"
 _SAME_NAME: Final = (
     "ends_with(s.uri, '/' || CASE WHEN " + _WEB.format("n") + r" THEN regexp_extract(n.uri, '[^/]+$') ELSE n.uri END)"
@@ -37,7 +39,7 @@ def changed_rows(
         key: Its key column.
         columns: The columns to compare, each with its bit; a NULL in ``rows`` agrees with anything, and a ``uri`` that is
             only a name, or an address in the web, with a place that is none and ends in that name: pictures whose folder
-            was named once stay where they are.
+            was named once stay where they are. Of several sources, or spellings of one, the first stays the ``source``.
         rows: Rows whose keys are all stored.
         row_ids: Lance row id of each.
         told: Bits of the columns that this run told of each already.
@@ -51,7 +53,7 @@ def changed_rows(
     stored = dataset._take_rows(row_ids.tolist(), columns=[key, *columns])  # noqa: SLF001 - the documented way by row id
     rows = rows.select([key, *columns]).append_column("__position", pa.array(range(len(rows)), pa.int64()))
     asked = rows.append_column("__told", pa.array(told))
-    said = {c: f'n."{c}"' for c in columns} | {_PLACE: _SAID_PLACE}
+    said = {c: f'n."{c}"' for c in columns} | {_PLACE: _SAID_PLACE, _ORIGIN: _FIRST}
     differs = {c: f'({said[c]} IS NOT NULL AND {said[c]} IS DISTINCT FROM s."{c}")' for c in columns}
     names = ", ".join(f"CASE WHEN {d} AND n.__told & {columns[c]} <> 0 THEN '{c}' END" for c, d in differs.items())
     clash = f"concat_ws(', ', {names})"

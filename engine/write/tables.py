@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from counterbalance.engine.write.said import Earlier
 
 _SHOWN: Final = 100
-_ORIGIN: Final = "source"
-"""Of several files that list an image, or spellings of one, the first names where it comes from; others change nothing."""
 
 
 def plain_names(attributes: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -213,9 +211,6 @@ class TableWriter:
             return rows.slice(0, 0), refused
         told = earlier.columns[known]
         chosen = rows.take(pa.array(known))
-        if _ORIGIN in columns:
-            unsaid = pa.nulls(len(chosen), pa.string())
-            chosen = chosen.set_column(chosen.column_names.index(_ORIGIN), _ORIGIN, unsaid)
         changed = changed_rows(dataset, self.table.key, columns, chosen, found[known], told)
         at = known[changed["__position"].to_numpy()]
         others = changed["__clash"].to_pylist()
