@@ -14,6 +14,8 @@ The header is SQL comments::
     -- level: image
     -- kernel: roll_up
     -- meets: model_bias.category = dataset_bias.concept
+    -- among: positive, negative in item_groups, groups
+    -- together: hits, labelled_hits
     -- returns: double
 
 A ``relation`` parameter stands in the SQL as a table of that name, any other as ``$name``. A parameter without ``=`` is
@@ -23,7 +25,8 @@ which begins with ``at least 1``, ``above 0``, ``from 0 to 1`` (both included) o
 brackets are the columns that a relation must have. ``subject`` is what it is listed under;
 ``local`` says why the SQL runs in this engine only; ``level`` that its rows are about single images or persons;
 ``kernel`` names what computes the same rows without SQL where it can (``kernels.py``); ``meets`` which names two relations must
-share, else a note says so (``meetings.py``). A file of a *function* holds one value of its parameters instead of rows, and
+share, else a note says so (``meetings.py``); ``among`` which parameters are labels of a relation (the first that is given,
+else the last), with a note of one that nothing has; ``together`` relations that are given together or not at all. A file of a *function* holds one value of its parameters instead of rows, and
 ``returns`` is the value's type (``inline.py``).
 """
 
