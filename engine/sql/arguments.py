@@ -120,7 +120,8 @@ def literal(parameter: QueryParameter, value: Any, where: str) -> exp.Expr:
     """A Python value (or its text, as a command line gives it) as a literal of the parameter's type."""
     kind = parameter.type
     if value is None:
-        if parameter.default not in {None, "NULL"} and "NULL" not in parameter.doc:
+        is_number = kind.removesuffix("[]") in _INTEGERS | _FLOATS
+        if is_number and parameter.default not in {None, "NULL"} and "NULL" not in parameter.doc:
             hint = f"{parameter.name} is {parameter.default} where it is left out"
             raise SqlError(f"{where} cannot be NULL", code="E3134", hint=hint)
         return exp.null()
