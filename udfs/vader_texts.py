@@ -41,8 +41,8 @@ class Tokens(NamedTuple):
     Args:
         starts: Where each text's tokens start and, last, where they all end; int64 (texts + 1).
         codes: What the rules ask about each token; none of them is to be rewritten.
-        ids: Which word each token is; ``None`` where nobody will ask.
-        words: The words by their ids, for NLTK's rules.
+        ids: Which of the distinct tokens each one is; ``None`` where they were not told apart.
+        words: The distinct tokens, for NLTK's rules; empty otherwise.
     """
 
     starts: Integers

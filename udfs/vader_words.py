@@ -56,7 +56,7 @@ SPECIALS: Final = 64
 """Codes of special words are below this."""
 
 MEMO_WORDS: Final = 1 << 17
-"""A rule set remembers so many tokens at most; about 25 MB."""
+"""A rule set remembers so many tokens at most, besides the short ones of ``ShortWords``; about 25 MB."""
 MEMO_LENGTH: Final = 48
 """Longer tokens are not remembered."""
 
