@@ -5,8 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.store import tables
-from counterbalance.engine.store.location import SUFFIX
+from counterbalance.engine.store import digests, tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,11 +55,14 @@ def removable(dataset: lance.LanceDataset, versions: list[int], *, alone: bool) 
     return int(found.stats.bytes_removed)
 
 
-def remove(dataset: lance.LanceDataset, versions: list[int], *, alone: bool) -> int:
-    """Remove these versions and what only they, or nothing, refers to; returns the bytes."""
+def remove(location: Location, name: str, dataset: lance.LanceDataset, versions: list[int], *, alone: bool) -> int:
+    """Remove these versions and what only they, or nothing, refers to, and its digests; returns the bytes."""
+    before = digests.files(location, [name]).get(name, {})
     done = dataset.cleanup_old_versions(
         versions=_named(dataset, versions), delete_unverified=alone, error_if_tagged_old_versions=False
     )
+    after = digests.files(location, [name]).get(name, {})
+    digests.forget(location, name, before.keys() - after.keys())
     return int(done.bytes_removed)
 
 
@@ -80,7 +82,7 @@ def sizes(location: Location, name: str, dataset: lance.LanceDataset) -> dict[st
     if not any(_is_blob(field) for field in dataset.schema) or location.is_memory:
         return found
     system, root = location.filesystem()
-    folder = f"{root}/{name}{SUFFIX}/data"
+    folder = f"{root}/{location.folder(name)}/data"
     stems = {path.removesuffix(".lance"): path for path in found}
     for file, about in system.find(folder, detail=True).items():
         stem = file[len(folder) :].strip("/").partition("/")[0]

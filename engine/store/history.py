@@ -53,6 +53,19 @@ def only_columns(location: Location, table: str, before: int | None, after: int,
         return False
 
 
+def only_deletes(location: Location, table: str, before: int, after: int) -> bool:
+    """Return whether nothing but rows were deleted between two versions; when in doubt, no."""
+    dataset = tables.open_table(location, table, after)
+    if dataset is None or not 0 <= after - before <= _MANY:
+        return False
+    try:
+        done = [dataset.read_transaction(version) for version in range(before + 1, after + 1)]
+        kinds = {None if one is None else type(one.operation).__name__ for one in done}
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+    return kinds <= {"Delete"}
+
+
 def _is_of(dataset: Any, version: int, columns: AbstractSet[str]) -> bool:
     if type(dataset.read_transaction(version).operation).__name__ not in {"Merge", "Project", "Update"}:
         return False
@@ -94,3 +107,23 @@ def _names(dataset: Any, ids: list[int]) -> set[str]:
 
 def _all_ids(field: Any) -> set[int]:
     return {field.id(), *(i for child in field.children() for i in _all_ids(child))}
+
+
+def users(location: Location, table: str, newest: int) -> dict[str, list[int]]:
+    """Tell by file, as a path in the table, which versions need it, the oldest first.
+
+    Args:
+        location: The lake.
+        table: The table's name.
+        newest: A version that can be opened.
+
+    Raises:
+        StorageError: A manifest cannot be read.
+    """
+    dataset: Any = tables.open_table(location, table, newest)
+    found: dict[str, set[int]] = {}
+    with tables.reading(location, table):
+        for batch in dataset.tracked_files() if dataset is not None else ():
+            for version, path in zip(batch["version"].to_pylist(), batch["path"].to_pylist(), strict=True):
+                found.setdefault(path, set()).add(version)
+    return {path: sorted(versions) for path, versions in found.items()}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.errors import RequestError, StorageError
 from counterbalance.engine.store import credentials
@@ -15,6 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 SUFFIX = ".lance"
+CLOSED: Final = "sensitive"
+"""The folder of a lake that other users of the machine cannot enter."""
+ENCLOSED: Final = f"{CLOSED}/tables"
+"""Where tables lie as a whole that have, or had, something closed in them. Not in ``CLOSED`` itself, where ``labels`` has a
+closed part beside an open one, and the access log lies."""
+_PROTOCOL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?://|(?=/))")
 _S3_NAMES = {
     "access_key_id": "key",
     "secret_access_key": "secret",
@@ -31,6 +39,7 @@ class Location:
     Args:
         uri: A path, or an fsspec URI (``file://``, ``s3://``, ``memory://`` …).
         storage_options: For Lance's object store; the environment's credentials are used without them.
+        durable: Whether what is written is on the disk before it is said to be there.
 
     Example:
         >>> Location("/data/coco.lake").table("captions")
@@ -41,15 +50,16 @@ class Location:
 
     uri: str
     storage_options: Mapping[str, str] = field(default_factory=dict)
+    durable: bool = field(default=False, compare=False)
 
     @cached_property
     def root(self) -> str:
         """The place as Lance names it."""
         scheme, separator, rest = self.uri.partition("://")
         if not separator:
-            return str(Path(self.uri).expanduser().absolute())
+            return _absolute(Path(self.uri).expanduser())
         if scheme in {"file", "local"}:
-            return str(Path(rest).absolute())
+            return _absolute(Path(rest))
         if scheme == "memory":
             return f"shared-memory://{rest.strip('/')}"
         return self.uri.rstrip("/")
@@ -77,7 +87,38 @@ class Location:
 
     def table(self, name: str) -> str:
         """URI of a table; ``name`` may have a folder in front (``meta/runs``)."""
-        return f"{self.root}/{name}{SUFFIX}"
+        return f"{self.root}/{self.folder(name)}"
+
+    def folder(self, name: str) -> str:
+        """Folder of a table in the lake: the only place that knows where a table lies."""
+        return f"{ENCLOSED}/{name}{SUFFIX}" if self.encloses(name) else f"{name}{SUFFIX}"
+
+    def encloses(self, name: str) -> bool:
+        """Whether a table lies in the closed folder, or is to be made there."""
+        if "/" in name or self.is_memory:
+            return False
+        if self.is_local:
+            return os.path.isdir(f"{self.root}/{ENCLOSED}/{name}{SUFFIX}")  # noqa: PTH112 - a Path raises where one may not look
+        return name in self.enclosed()
+
+    def enclosed(self, *, anew: bool = False) -> frozenset[str]:
+        """Names of the tables that lie in the closed folder, of which some may have no rows yet.
+
+        An object store is asked once a process, and whenever ``anew`` is set: tables never move there.
+        """
+        if self.is_local or self.is_memory:
+            return frozenset(self.folders(ENCLOSED))
+        if anew or self.root not in _enclosed:
+            _enclosed[self.root] = frozenset(self.folders(ENCLOSED))
+        return _enclosed[self.root]
+
+    def table_path(self, name: str) -> Path:
+        """Folder of a table of a local lake.
+
+        Raises:
+            RequestError: It is not local.
+        """
+        return self.path / self.folder(name)
 
     def lance_options(self) -> dict[str, str]:
         """Storage options for Lance: the given ones over what the environment says about an S3-compatible server.
@@ -128,9 +169,11 @@ class Location:
         """Names of the Lance tables that lie there, whoever made them."""
         if self.is_memory:
             return
+        entries: Iterator[str] = iter(())
         if self.is_local:
             base = self.path / under
-            entries = (e.name for e in base.iterdir()) if base.is_dir() else iter(())
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+                entries = iter([e.name for e in base.iterdir()])
         else:
             system, path = self.filesystem()
             system.invalidate_cache()
@@ -141,6 +184,35 @@ class Location:
                 else []
             )
         yield from sorted(e.removesuffix(SUFFIX) for e in entries if e.endswith(SUFFIX))
+
+
+def local_path(uri: str | os.PathLike[str]) -> Path:
+    """Return the path of this machine that something is written to.
+
+    Args:
+        uri: A path, or a ``file://`` URI, also one that passed through ``pathlib``, which takes slashes for one.
+
+    Raises:
+        RequestError: It has another protocol (E3681).
+
+    Example:
+        >>> [str(local_path(u)) for u in ("out/a.csv", "file:///data/x", "file:/data/x")]
+        ['out/a.csv', '/data/x', '/data/x']
+    """
+    text = os.fspath(uri)
+    found = _PROTOCOL.match(text)
+    if found is None:
+        return Path(text)
+    if found[1].lower() in {"file", "local"}:
+        return Path(text[found.end() :])
+    raise RequestError(
+        f"{text} is no path of this machine", code="E3681", hint="write to a path or file:///path, then copy it there"
+    )
+
+
+def _absolute(path: Path) -> str:
+    """Return the place as everybody understands it: Lance strikes ``link/..`` out, where the system follows the link."""
+    return str(path.resolve() if ".." in path.parts else path.absolute())
 
 
 def session() -> Any:
@@ -154,3 +226,4 @@ def session() -> Any:
 
 
 _session: Any = None
+_enclosed: dict[str, frozenset[str]] = {}

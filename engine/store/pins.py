@@ -99,6 +99,11 @@ def pinned(location: Location, now: dt.datetime | None = None) -> tuple[dict[str
     return versions, undecided
 
 
+def readers(location: Location) -> list[dict[str, Any]]:
+    """Return what living readers said: ``host``, ``pid``, ``since``, and ``versions`` by table once they chose."""
+    return [note for _, note in _alive(location, None)]
+
+
 def dead(location: Location, now: dt.datetime | None = None) -> int:
     """How many pins nobody stands behind any more."""
     return len(list(_notes(location))) - len(list(_alive(location, now)))

@@ -6,14 +6,19 @@ ids, so that a row keeps its ``_rowid`` through updates and compaction.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
-from counterbalance.engine.errors import StorageError
-from counterbalance.engine.store.location import session
+from counterbalance.engine.errors import DAMAGED, CounterbalanceError, StorageError, is_unreadable
+from counterbalance.engine.store import digests
+from counterbalance.engine.store.location import SUFFIX, session
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import lance
     import pyarrow as pa
@@ -21,20 +26,29 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 
+_UNENCODED: Final = " !$&'()+,-./:;=@_`"
+"""What Lance leaves as it is in a path, beside letters and digits."""
+
+
 def open_table(location: Location, name: str, version: int | None = None) -> lance.LanceDataset | None:
     """A private handle on a table at a version (the latest by default), or ``None`` when there is no such table.
 
     Raises:
-        StorageError: It is there but cannot be read, or has no such version any more.
+        StorageError: It is there but cannot be read, has no such version any more, or is not what was written.
     """
     import lance
 
     options = location.lance_options() or None
+    recorded = digests.remembered(location, name)
     try:
-        return lance.dataset(location.table(name), version=version, storage_options=options, session=session())
+        dataset = lance.dataset(location.table(name), version=version, storage_options=options, session=session())
     except ValueError as error:
-        if "not found" in str(error).lower() and (version is None or not _exists(location, name)):
-            return None
+        if "not found" in str(error).lower():
+            if _was_enclosed(location, name):
+                return open_table(location, name, version)
+            if version is None or not _exists(location, name):
+                digests.check(location, name, None, recorded, newest=True)
+                return None
         if "Failed to resolve region" in str(error):
             raise StorageError(
                 f"cannot reach {location.uri}: {_first_line(error)}",
@@ -42,23 +56,68 @@ def open_table(location: Location, name: str, version: int | None = None) -> lan
                 hint="the store is asked as AWS_ENDPOINT_URL, AWS_DEFAULT_REGION and the like say, or storage_options; "
                 "workers on other machines need these too",
             ) from error
+        if version is None:
+            raise _unreadable(location, name, error) from error
         raise StorageError(
             f"table {name!r} of {location.uri} has no version {version} that can be read: {_first_line(error)}",
             code="E6002",
-            hint="old versions are removed by gc unless they are tagged",
+            hint="old versions are removed by gc unless they are tagged; counterbalance verify LAKE tells what was lost",
         ) from error
-    except OSError as error:
-        raise StorageError(
-            f"cannot read table {name!r} of {location.uri}: {_first_line(error)}", code="E6001"
-        ) from error
+    except BaseException as error:
+        if not isinstance(error, OSError) and not is_unreadable(error):
+            raise
+        raise _unreadable(location, name, error) from error
+    digests.check(location, name, int(dataset.version), recorded, newest=version is None)
+    return dataset
+
+
+@contextlib.contextmanager
+def reading(location: Location, name: str | None = None) -> Iterator[None]:
+    """Turn what Lance and Arrow raise over files that are damaged or gone into an error that says what to do.
+
+    Args:
+        location: The lake.
+        name: The table that is read; of several, the one whose file the error names.
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if not is_unreadable(error) and (name is None or not _is_of_files(error)):
+            raise
+        raise _unreadable(location, name, error) from error
+
+
+def _is_of_files(error: BaseException) -> bool:
+    """Whether it is what Lance and Arrow raise where nothing but a file's content can be wrong."""
+    import pyarrow as pa
+
+    return isinstance(error, OSError | pa.ArrowException) and not isinstance(error, CounterbalanceError)
+
+
+def _unreadable(location: Location, name: str | None, error: BaseException) -> StorageError:
+    if name is None:
+        found = re.search(rf"{re.escape(location.root.lstrip('/'))}/([\w/.-]+?){re.escape(SUFFIX)}/", str(error))
+        name = found[1] if found else None
+    what = "" if name is None else f"table {name!r} of "
+    return StorageError(f"cannot read {what}{location.uri}: {_first_line(error)}", code="E6001", hint=DAMAGED)
+
+
+def _was_enclosed(location: Location, name: str) -> bool:
+    """Whether another process made a table of an object store in the closed folder since it was asked."""
+    if location.is_local or location.is_memory or "/" in name or location.encloses(name):
+        return False
+    return name in location.enclosed(anew=True)
 
 
 def _exists(location: Location, name: str) -> bool:
     return open_table(location, name) is not None
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0][:300]
+def _first_line(error: BaseException) -> str:
+    return re.sub(r", /[^ ]*/[^ ]*$", "", str(error).splitlines()[0])[:300]
 
 
 def latest_version(location: Location, name: str) -> int | None:
@@ -160,11 +219,27 @@ def restore(location: Location, name: str, version: int | None) -> None:
             raise _unwritten(location, name, error) from error
 
 
+def tag(location: Location, name: str, tag: str, version: int) -> None:
+    """Give a version of a table a name, if the table is there."""
+    dataset = open_table(location, name)
+    if dataset is None:
+        return
+    dataset.tags.create(tag, version)
+    if location.is_local:  # Lance makes folders for it below the percent-encoded path, too, and leaves them empty
+        encoded = quote(location.table(name), safe=_UNENCODED)
+        if encoded != location.table(name):
+            with contextlib.suppress(OSError):
+                os.removedirs(f"{encoded}/_refs/tags")
+
+
 def drop(location: Location, name: str) -> None:
     """Remove a table with all its versions."""
     import lance
 
+    digests.forget(location, name)
     if location.is_local:
         shutil.rmtree(location.table(name), ignore_errors=True)
+        if location.durable:
+            digests.sync_names(location, [location.table_path(name)])
     else:
         lance.LanceDataset.drop(location.table(name), storage_options=location.lance_options() or None)

@@ -15,10 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.catalog import meta, snapshot
-from counterbalance.engine.schema import CODE_SUFFIX
+from counterbalance.engine.schema import BLANK, CODE_SUFFIX
+from counterbalance.engine.store import tables
+from counterbalance.engine.store.location import CLOSED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     import lance
 
@@ -52,9 +54,11 @@ class Coder:
 
     def flush(self) -> None:
         """Write the new codes; call before the rows that use them are committed."""
-        if self._new:
-            meta.write(self._location, "codes", self._new)
-            self._new = []
+        for closed in (False, True):
+            rows = [row for row in self._new if row["table_name"].startswith(f"{CLOSED}/") == closed]
+            if rows:
+                meta.write(self._location, "codes", rows, closed=closed)
+        self._new = []
 
     def _column(self, name: tuple[str, str], values: pa.Array) -> pa.Array:
         encoded = values.dictionary_encode()
@@ -78,6 +82,42 @@ class Coder:
         new = value if code < MAX_VALUES else None
         self._new.append({"table_name": name[0], "column_name": name[1], "code": code, "value": new})
         return code if code < MAX_VALUES else UNCODED
+
+
+def forget_unused(location: Location, kept: Mapping[str, Collection[int]]) -> int:
+    """Blank the values that no row of any version has; returns how many. Under the writer lock.
+
+    Attributes of closed labels stay: they say what is kept apart at the next ingest.
+
+    Args:
+        location: The lake.
+        kept: By table, versions that stay beside the newest one.
+    """
+    blanks: list[dict[str, Any]] = []
+    for (table, column), values in snapshot.codes(location).items():
+        if (table, column) == (snapshot.SENSITIVE_LABELS, "attribute"):
+            continue
+        used = _used(location, table, column + CODE_SUFFIX, kept.get(table, ()))
+        blanks += [
+            {"table_name": table, "column_name": column, "code": code, "value": f"{BLANK}{code}"}
+            for code, value in enumerate(values)
+            if value is not None and code not in used and not value.startswith(BLANK)
+        ]
+    for closed in (False, True):
+        own = [row for row in blanks if row["table_name"].startswith(f"{CLOSED}/") == closed]
+        if own:
+            rows = pa.Table.from_pylist(own, schema=meta.CODES)
+            tables.fill(location, meta.stored("codes", closed=closed), ["table_name", "column_name", "code"], rows)
+    return len(blanks)
+
+
+def _used(location: Location, table: str, column: str, versions: Collection[int]) -> set[int]:
+    found: set[int] = set()
+    for version in (None, *versions):
+        dataset = tables.open_table(location, table, version)
+        for batch in dataset.scanner(columns=[column]).to_batches() if dataset is not None else ():
+            found.update(batch.column(0).unique().to_pylist())
+    return found
 
 
 def codes_hold(dataset: lance.LanceDataset, codes: Mapping[str, Sequence[str | None]]) -> bool:

@@ -1,0 +1,285 @@
+"""Read every file of a lake, and tell which is not what was written, or not there any more."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from counterbalance.engine.catalog import runs
+from counterbalance.engine.errors import StorageError
+from counterbalance.engine.schema import BASE_TABLES
+from counterbalance.engine.store import cleaning, digests, history, tables
+from counterbalance.engine.store.lock import writer_lock
+from counterbalance.engine.write.journal import require_lake
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from counterbalance.engine.store.digests import Entry, Ledger
+    from counterbalance.engine.store.location import Location
+    from counterbalance.engine.write.ingest import Progress
+
+DAMAGED: Final = "damaged"
+LOST: Final = "lost"
+REVERTED: Final = "reverted"
+UNFINISHED: Final = "unfinished"
+UNRECORDED: Final = "unrecorded"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A file that is not as it was recorded, or files that were not recorded.
+
+    Args:
+        kind: ``damaged``, ``lost``, ``reverted`` (the newest version is lost), ``unfinished`` (a version that no run of
+            ours completed, and that cannot be read: power was lost), or ``unrecorded``, which is no damage.
+        table: The table.
+        version: Versions that need the file, such as ``3-7``; empty where that cannot be told.
+        file: Its path in the table; empty for several.
+        problem: What is wrong, in words.
+    """
+
+    kind: str
+    table: str
+    version: str
+    file: str
+    problem: str
+
+
+@dataclass(slots=True)
+class Verified:
+    """What ``verify`` found.
+
+    Args:
+        findings: In order of table and file.
+        tables: How many tables were looked at.
+        files: How many files were read.
+        bytes: Their bytes.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    tables: int = 0
+    files: int = 0
+    bytes: int = 0
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is damaged or lost."""
+        return all(f.kind == UNRECORDED for f in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON-ready fields."""
+        counted = {"tables": self.tables, "files": self.files, "bytes": self.bytes}
+        return {"sound": self.sound, **counted, "findings": [asdict(f) for f in self.findings]}
+
+
+def verify(location: Location, *, progress: Callable[[Progress], None] | None = None) -> Verified:
+    """Compare every file of every version of a lake's tables with the digest that was recorded when it was written.
+
+    Nothing is written, and nobody is kept from writing: files never change, and what is cleaned up meanwhile is no damage.
+
+    Args:
+        location: The lake.
+        progress: Called after every file.
+
+    Raises:
+        NotFoundError: No lake is there.
+        StorageError: It lies in this process's memory, where nothing is recorded.
+    """
+    if location.is_memory:
+        raise StorageError(
+            f"{location.uri} lies in memory and has no files", code="E6019", hint="verify a lake on a disk"
+        )
+    from counterbalance.engine.write.ingest import Progress
+
+    names, closed = digests.stored(location)
+    if not names:
+        require_lake(location)
+    found = Verified(tables=len(names))
+    looks = [_Table(location, name, found) for name in names]
+    total = sum(look.bytes for look in looks)
+    for look in looks:
+        for _ in look.verify():
+            if progress is not None:
+                progress(Progress("verify", found.bytes, total, "bytes", 0))
+    found.findings += [Finding(UNRECORDED, room, "", "", "closed to this user: not looked at") for room in closed]
+    found.findings += _gone(location, set(names), closed)
+    return found
+
+
+def accept(location: Location, found: Verified, *, wait: float = 1.0) -> None:
+    """Go on with what is there: versions that nobody completed go, damaged tables are recorded as they are.
+
+    Args:
+        location: The lake.
+        found: What ``verify`` found.
+        wait: Seconds to wait for a writer.
+
+    Raises:
+        BusyError: Somebody else is writing.
+    """
+    with writer_lock(location, "verify", wait=wait):
+        there = set(digests.stored(location)[0])
+        for finding in (f for f in found.findings if f.kind == UNFINISHED):
+            location.table_path(finding.table).joinpath(finding.file).unlink(missing_ok=True)
+        taken = sorted(there & {f.table for f in found.findings if f.kind not in {UNFINISHED, UNRECORDED}})
+        for name in taken:
+            digests.forget(location, name)
+        digests.record(location, taken)
+
+
+def _gone(location: Location, names: set[str], closed: Sequence[str]) -> Iterator[Finding]:
+    """Tables that readers should see, and of which nothing is left."""
+    try:
+        last = next(iter(runs.visible(location)), None)
+    except StorageError:  # the journal is damaged, which is a finding already
+        return
+    for told in [] if last is None else last["versions"]:
+        room = told["table"].rpartition("/")[0]
+        is_out_of_sight = closed and (room in closed or (not room and told["table"] not in BASE_TABLES))
+        if told["table"] not in names and not is_out_of_sight:
+            yield Finding(LOST, told["table"], str(told["version"]), "", "the whole table is gone")
+
+
+class _Table:
+    """One table of a lake, and what was recorded of it.
+
+    Args:
+        location: The lake.
+        name: The table.
+        into: Gets what is found.
+    """
+
+    def __init__(self, location: Location, name: str, into: Verified) -> None:
+        self._location, self._name, self._into = location, name, into
+        self._ledger: Ledger | None = None
+        self._is_told = True
+        try:
+            self._ledger = digests.read(location, name)  # first: what it knows of is listed then
+        except StorageError:
+            told = "the digests themselves are damaged: no file can be compared"
+            into.findings.append(Finding(DAMAGED, name, "", digests.NAME, told))
+            self._is_told = False
+        self._known: dict[str, Entry] = {} if self._ledger is None else self._ledger.entries
+        self._there = digests.files(location, [name])[name]
+        self.bytes = sum(entry.size for path, entry in self._known.items() if path in self._there)
+
+    def verify(self) -> Iterator[None]:
+        """Add what is found; yields after every file."""
+        paths = sorted(self._known.keys() & self._there.keys())
+        with ThreadPoolExecutor(digests.THREADS) as pool:
+            for path, (size, problem) in zip(paths, pool.map(self._compared, paths), strict=True):
+                self._into.files += 1
+                self._into.bytes += size
+                if problem:
+                    self._add(DAMAGED, path, problem)
+                yield
+        if self._ledger is not None:
+            self._lost(self._ledger, sorted(self._known.keys() - self._there.keys()))
+            self._unfinished(self._ledger.newest)
+        unknown = self._there.keys() - self._known.keys() if self._is_told else set()
+        if unknown:
+            files = f"{len(unknown):,} file{'s' * (len(unknown) != 1)}"
+            told = f"{files} of another tool, an earlier release or a run that did not end: no digest was taken"
+            self._into.findings.append(Finding(UNRECORDED, self._name, "", "", told))
+
+    def _compared(self, path: str) -> tuple[int, str]:
+        """Bytes of a file, and what is wrong with it; empty when it is what was written."""
+        found, expected = self._there[path], self._known[path]
+        try:
+            if found is None or (expected.digest.startswith("sha256:") and found.size == expected.size):
+                found = digests.measure(self._location, self._name, path)
+        except FileNotFoundError:  # cleaned up since it was listed
+            return 0, ""
+        except OSError as error:
+            return 0, f"it cannot be read: {error.strerror or error}"
+        if found.size != expected.size:
+            return found.size, f"it has {found.size:,} bytes, not {expected.size:,}"
+        return found.size, "" if expected.fits(found) else "its bytes are not those that were written"
+
+    def _lost(self, ledger: Ledger, absent: list[str]) -> None:
+        """Files that are gone though a version needs them; what clean-up by another tool took is no finding."""
+        gone = {version: path for version, path in ledger.manifests.items() if path in set(absent)}
+        kept = min(self._versions - self._tagged(), default=0) if gone else 0
+        for version, path in sorted(gone.items()):
+            if version > self._newest and version == ledger.newest:
+                older = f"readers would get version {self._newest}" if self._newest else "readers would get no rows"
+                self._add(REVERTED, path, f"the newest version is lost: {older}")
+            elif version > kept:
+                self._add(LOST, path, "the version is lost")
+        for path in absent:
+            if not digests.is_manifest(path) and self._needed(path) != []:
+                self._add(LOST, path, "it is gone")
+
+    def _unfinished(self, recorded: int) -> None:
+        """Versions after the last that was recorded which cannot be read, from the newest to the first that can."""
+        after = {digests.version_of(p): p for p in self._there.keys() - self._known.keys() if digests.is_manifest(p)}
+        for version in sorted((v for v in after if v > recorded and self._location.is_local), reverse=True):
+            if not (problem := self._unusable(version)):
+                return
+            told = f"no run completed this version, and it cannot be read: {problem}"
+            self._into.findings.append(Finding(UNFINISHED, self._name, str(version), after[version], told))
+
+    def _unusable(self, version: int) -> str:
+        """Why a version cannot be read, as far as sizes of files tell; empty when it can."""
+        try:
+            dataset = tables.open_table(self._location, self._name, version)
+        except StorageError:
+            return "its manifest is damaged"
+        for fragment in [] if dataset is None else dataset.get_fragments():
+            deleted = fragment.deletion_file()
+            parts = [(f"data/{f.path}", f.file_size_bytes) for f in fragment.data_files()]
+            for path, size in [*parts, *([(deleted, None)] if deleted else [])]:
+                file = self._location.table_path(self._name) / path
+                held = file.stat().st_size if file.is_file() else 0
+                if not held or (size and size != held):
+                    return f"{path} is not complete"
+        return ""
+
+    @cached_property
+    def _newest(self) -> int:
+        return max(self._versions, default=0)
+
+    @cached_property
+    def _versions(self) -> set[int]:
+        return {digests.version_of(path) for path in self._there if digests.is_manifest(path)}
+
+    def _tagged(self) -> set[int]:
+        try:
+            dataset = tables.open_table(self._location, self._name, self._newest)
+            return set() if dataset is None else cleaning.tagged(dataset)
+        except (OSError, ValueError):
+            return set()
+
+    def _add(self, kind: str, path: str, problem: str) -> None:
+        version = str(digests.version_of(path)) if digests.is_manifest(path) else _spans(self._needed(path) or [])
+        self._into.findings.append(Finding(kind, self._name, version, path, problem))
+
+    def _needed(self, path: str) -> list[int] | None:
+        """Versions that need a file; ``None`` where the manifests do not tell."""
+        if self._users is None:
+            return None
+        folder, _, rest = path.partition("/")  # bytes of pictures lie in a folder named like the data file
+        inside = f"{folder}/{rest.partition('/')[0]}.lance" if folder == "data" and "/" in rest else path
+        return self._users.get(inside, [])
+
+    @cached_property
+    def _users(self) -> dict[str, list[int]] | None:
+        try:
+            return history.users(self._location, self._name, self._newest)
+        except (OSError, ValueError):
+            return None
+
+
+def _spans(versions: list[int]) -> str:
+    """Numbers as spans.
+
+    Example:
+        >>> _spans([1, 2, 3, 7, 9, 10])
+        '1-3, 7, 9-10'
+    """
+    starts = [v for v in versions if v - 1 not in versions]
+    ends = [v for v in versions if v + 1 not in versions]
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))

@@ -1,0 +1,450 @@
+"""Digests of a table's files, taken when they are written, so that what was damaged or lost since can be found.
+
+Beside its data every table has a file ``_digests``: a line of size and digest for each file that versions of the table
+consist of (manifests, transactions, data, deletions, indexes), below a line with the digest of these lines. Lance writes
+a file under another name and renames it when it is complete, and never changes it then: what is listed can be digested at
+any time, once. In object stores the digest is the store's own (its ETag), which a listing tells without reading.
+
+``record`` is called before the journal says that something is there. For a durable lake (``Location.durable``) it also
+has the same files, and the folders that name them, written through to the disk. ``check`` holds every table that is
+opened against what was recorded: its manifest, and that no newer version was lost. Reading all files is ``verify``'s
+(``catalog/verify.py``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final
+
+from counterbalance.engine import wholefiles
+from counterbalance.engine.errors import StorageError
+from counterbalance.engine.store.location import CLOSED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from counterbalance.engine.store.location import Location
+
+NAME: Final = "_digests"
+HINT: Final = "counterbalance verify LAKE tells which files are damaged or lost, and what to do"
+_VERSIONS: Final = "_versions"
+_PARTS: Final = (_VERSIONS, "_transactions", "_deletions", "_indices", "data")
+_CHANGING: Final = ("_refs", f"{_VERSIONS}/latest_version_hint.json")
+"""What Lance writes again in its place: names of versions, and where to begin to look for the newest."""
+_MANIFEST: Final = re.compile(rf"{_VERSIONS}/(\d+)\.manifest")
+_COUNTED_DOWN: Final = 20
+"""Digits of a manifest's name where versions are counted down from the largest number, so that the newest is first."""
+_AT_ONCE: Final = 1 << 20
+THREADS: Final = 4
+"""So many files are digested at a time."""
+_remembered: Final[dict[str, tuple[Any, Ledger | None]]] = {}
+_sound: Final[dict[str, tuple[Any, str]]] = {}
+"""By table the manifest that was last found to be what was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What was written under a name.
+
+    Args:
+        size: Bytes.
+        digest: ``sha256:`` and what ``sha256sum`` tells, ``etag:`` and the store's own, or ``-`` where it has none.
+        synced: Whether it was written through to the disk.
+    """
+
+    size: int
+    digest: str
+    synced: bool = False
+
+    def fits(self, found: Entry) -> bool:
+        """Tell whether a file has what was recorded, as far as digests of the same kind tell.
+
+        Example:
+            >>> Entry(3, "sha256:aa").fits(Entry(3, "sha256:ab")), Entry(3, "etag:x").fits(Entry(3, "sha256:ab"))
+            (False, True)
+        """
+        is_same_kind = self.digest.partition(":")[0] == found.digest.partition(":")[0]
+        return self.size == found.size and (self.digest == found.digest or not is_same_kind)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What was recorded of a table, as it is stored; ``entries`` takes it apart.
+
+    Args:
+        text: Lines of digest, size, ``s`` or ``-``, path.
+    """
+
+    text: str
+    _found: dict[str, Entry] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, entries: Mapping[str, Entry]) -> Ledger:
+        """The ledger that holds these entries by path."""
+        lines = (f"{e.digest} {e.size} {'s' if e.synced else '-'} {path}\n" for path, e in sorted(entries.items()))
+        return cls("".join(lines))
+
+    @classmethod
+    def parse(cls, content: bytes) -> Ledger:
+        """Read a file ``_digests``.
+
+        Raises:
+            ValueError: It is not as it was written.
+        """
+        head, _, body = content.partition(b"\n")
+        if head.decode(errors="replace") != _sha256(body):
+            raise ValueError("its first line is not the digest of the others")
+        return cls(body.decode())
+
+    def content(self) -> bytes:
+        """The file's bytes."""
+        body = self.text.encode()
+        return _sha256(body).encode() + b"\n" + body
+
+    @cached_property
+    def entries(self) -> dict[str, Entry]:
+        """Entries by path in the table."""
+        parts = (line.split(" ", 3) for line in self.text.splitlines())
+        return {path: Entry(int(size), digest, synced == "s") for digest, size, synced, path in parts}
+
+    @cached_property
+    def manifests(self) -> dict[int, str]:
+        """Paths of the recorded manifests by version."""
+        return {version_of(m[0]): m[0] for m in _MANIFEST.finditer(self.text)}
+
+    @cached_property
+    def newest(self) -> int:
+        """The newest recorded version; 0 without any."""
+        return max(self.manifests, default=0)
+
+    def entry(self, path: str) -> Entry:
+        """One entry, without taking the others apart."""
+        if path not in self._found:
+            line = re.search(rf"^(\S+) (\d+) (\S) {re.escape(path)}$", self.text, re.MULTILINE)
+            if line is None:
+                raise KeyError(path)
+            self._found[path] = Entry(int(line[2]), line[1], line[3] == "s")
+        return self._found[path]
+
+
+def version_of(path: str) -> int:
+    """The version that a manifest is of.
+
+    Example:
+        >>> version_of("_versions/18446744073709551612.manifest"), version_of("_versions/3.manifest")
+        (3, 3)
+    """
+    digits = path.rpartition("/")[2].removesuffix(".manifest")
+    return (1 << 64) - 1 - int(digits) if len(digits) == _COUNTED_DOWN else int(digits)
+
+
+def is_manifest(path: str) -> bool:
+    """Whether a path in a table is that of a version's manifest."""
+    return _MANIFEST.fullmatch(path) is not None
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def stored(location: Location) -> tuple[list[str], list[str]]:
+    """Names of all tables that lie in a lake, and folders of it that are closed to this user."""
+    names, closed = [], []
+    for room in ("", "meta", CLOSED):
+        if location.is_local and (folder := location.path / room).is_dir() and not os.access(folder, os.R_OK | os.X_OK):
+            closed.append(room)
+        else:
+            names += [f"{room}/{name}".lstrip("/") for name in location.folders(room)]
+    return [*names, *(() if CLOSED in closed else location.enclosed())], closed
+
+
+# -- what is recorded, and what is there ---------------------------------------------------------------------------------
+
+
+def read(location: Location, name: str) -> Ledger | None:
+    """What was recorded of a table, if anything was.
+
+    Raises:
+        StorageError: It is damaged itself (``E6018``).
+    """
+    if location.is_memory:
+        return None
+    content = _content(location, name)
+    try:
+        return None if content is None else Ledger.parse(content)
+    except ValueError as error:
+        raise StorageError(
+            f"the digests of table {name!r} of {location.uri} are damaged: {error}", code="E6018", hint=HINT
+        ) from error
+
+
+def _content(location: Location, name: str) -> bytes | None:
+    try:
+        if location.is_local:
+            return location.table_path(name).joinpath(NAME).read_bytes()
+        system, root = location.filesystem()
+        content: bytes = system.cat_file(f"{root}/{location.folder(name)}/{NAME}")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return content
+
+
+def remembered(location: Location, name: str, *, again: bool = False) -> Ledger | None:
+    """As ``read``, from memory where the file is as it was; of object stores until it is asked for ``again``.
+
+    What is remembered can be older than what is there: versions it does not know are not checked.
+    """
+    if location.is_memory:
+        return None
+    place, state = location.table(name), None
+    if location.is_local:
+        try:
+            about = location.table_path(name).joinpath(NAME).stat()
+        except OSError:
+            return None
+        state = (about.st_mtime_ns, about.st_size, about.st_ino)
+    known = _remembered.get(place)
+    if known is None or known[0] != state or again:
+        known = _remembered[place] = (state, read(location, name))
+    return known[1]
+
+
+def files(location: Location, names: Iterable[str]) -> dict[str, dict[str, Entry | None]]:
+    """Files that lie there, by table and path; of object stores with what the listing tells of them.
+
+    Args:
+        location: The lake.
+        names: Tables.
+    """
+    if location.is_memory:
+        return {}
+    if location.is_local:
+        return {name: dict.fromkeys(_listed(str(location.table_path(name)))) for name in names}
+    system, root = location.filesystem()
+    system.invalidate_cache()
+    found: dict[str, dict[str, Entry | None]] = {}
+    for name in names:
+        folder = f"{root}/{location.folder(name)}"
+        inside = {path[len(folder) :].strip("/"): about for path, about in system.find(folder, detail=True).items()}
+        found[name] = {path: _told(about) for path, about in inside.items() if _is_part(path)}
+    return found
+
+
+def _listed(folder: str) -> Iterator[str]:
+    for part in _PARTS:
+        for base, _, inside in os.walk(f"{folder}/{part}"):
+            prefix = base[len(folder) + 1 :]
+            yield from (f"{prefix}/{file}" for file in inside if _is_part(f"{prefix}/{file}"))
+
+
+def _is_part(path: str) -> bool:
+    """Whether a path is that of a file that is written once."""
+    folder, _, file = path.rpartition("/")
+    if file.startswith(".") or "#" in file:  # somebody is writing it
+        return False
+    return is_manifest(path) if folder == _VERSIONS else path.partition("/")[0] in _PARTS
+
+
+def _told(about: Mapping[str, Any]) -> Entry:
+    tag = str(about.get("ETag") or about.get("etag") or "").strip('"')
+    return Entry(int(about["size"]), f"etag:{tag}" if tag else "-", synced=True)
+
+
+def measure(location: Location, name: str, path: str) -> Entry:
+    """Size and digest of a file, read from its first byte to its last.
+
+    Args:
+        location: The lake.
+        name: The table.
+        path: The file's path in the table.
+
+    Raises:
+        OSError: It is not there, or cannot be read.
+    """
+    if location.is_local:
+        handle: Any = location.table_path(name).joinpath(path).open("rb")
+    else:
+        system, root = location.filesystem()
+        handle = system.open(f"{root}/{location.folder(name)}/{path}", "rb")
+    size, state = 0, hashlib.sha256()
+    with handle:
+        while block := handle.read(_AT_ONCE):
+            size += len(block)
+            state.update(block)
+    return Entry(size, f"sha256:{state.hexdigest()}")
+
+
+# -- writing -------------------------------------------------------------------------------------------------------------
+
+
+def record(location: Location, names: Iterable[str]) -> None:
+    """Record the files of some tables that are new; for a durable lake, once they are on the disk.
+
+    Entries of files that are gone stay: whoever removes files says so with ``forget``. Of two that record at the same
+    time one may lose what the other wrote; the next one records it.
+
+    Args:
+        location: The lake.
+        names: Tables that only we write to.
+
+    Raises:
+        StorageError: What was recorded is damaged, or cannot be written.
+    """
+    for name, there in files(location, names).items():
+        ledger = remembered(location, name) if location.is_local else read(location, name)
+        known = {} if ledger is None else ledger.entries
+        new = {p: e for p, e in there.items() if p not in known or (location.durable and not known[p].synced)}
+        try:
+            if location.durable and location.is_local:
+                _sync(location, name, new)
+            unread = [path for path, told in new.items() if path not in known and told is None]
+            with ThreadPoolExecutor(THREADS) as pool:
+                read_now = dict(zip(unread, pool.map(partial(_if_there, location, name), unread), strict=True))
+            fresh: dict[str, Entry] = {}
+            for path, told in new.items():
+                entry = known.get(path) or told or read_now[path]
+                if entry is not None:
+                    fresh[path] = replace(entry, synced=entry.synced or location.durable)
+            if fresh:
+                _write(location, name, Ledger.of({**known, **fresh}))
+        except OSError as error:
+            raise StorageError(
+                f"cannot record table {name!r} of {location.uri}: {error.strerror or error}",
+                code="E6003",
+                hint="the disk is full"
+                if error.errno == errno.ENOSPC
+                else "check the path, its permissions and the disk",
+            ) from error
+
+
+def _if_there(location: Location, name: str, path: str) -> Entry | None:
+    try:
+        return measure(location, name, path)
+    except FileNotFoundError:  # cleaned up since it was listed
+        return None
+
+
+def _write(location: Location, name: str, ledger: Ledger) -> None:
+    if not location.is_local:
+        system, root = location.filesystem()
+        system.pipe_file(f"{root}/{location.folder(name)}/{NAME}", ledger.content())
+        _remembered[location.table(name)] = (None, ledger)
+        return
+    target = wholefiles.write(location.table_path(name) / NAME, ledger.content(), durable=location.durable)
+    if location.folder(name).startswith(f"{CLOSED}/"):
+        target.chmod(0o600)
+    if not location.durable:
+        return
+    wholefiles.sync(target.parent)
+
+
+def _sync(location: Location, name: str, new: Iterable[str]) -> None:
+    """Have new files, those that Lance writes again, and the folders that name them, on the disk."""
+    table = location.table_path(name)
+    changing = [p for c in _CHANGING for p in ([table / c] if (table / c).is_file() else (table / c).rglob("*.json"))]
+    paths = [*(table / p for p in new), *changing]
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):  # cleaned up since it was listed
+            wholefiles.sync(path)
+    sync_names(location, paths)
+
+
+def sync_names(location: Location, paths: Iterable[Path]) -> None:
+    """Have names that came or went on the disk: the folders of these paths up to the one that the lake lies in."""
+    folders = {f for path in paths for f in path.parents if f.is_relative_to(location.path.parent)}
+    for folder in sorted(folders, reverse=True):
+        with contextlib.suppress(FileNotFoundError):
+            wholefiles.sync(folder)
+
+
+def forget(location: Location, name: str, gone: Iterable[str] | None = None) -> None:
+    """Forget files that we removed, for a durable lake on the disk, too; all of them before the table is dropped.
+
+    Args:
+        location: The lake.
+        name: The table.
+        gone: Paths in it; ``None`` for the whole table.
+    """
+    if location.is_memory:
+        return
+    ledger = None if gone is None else read(location, name)
+    if gone is None:
+        _remove(location, name)
+    elif ledger is not None:
+        gone = set(gone)
+        left = {path: entry for path, entry in ledger.entries.items() if path not in gone}
+        if len(left) < len(ledger.entries):
+            _write(location, name, Ledger.of(left))
+    if location.durable and location.is_local:
+        sync_names(location, [location.table_path(name) / path for path in gone or ()])
+
+
+def _remove(location: Location, name: str) -> None:
+    _remembered.pop(location.table(name), None)
+    if location.is_local:
+        location.table_path(name).joinpath(NAME).unlink(missing_ok=True)
+        return
+    system, root = location.filesystem()
+    place = f"{root}/{location.folder(name)}/{NAME}"
+    if system.exists(place):
+        system.rm_file(place)
+
+
+# -- checking ------------------------------------------------------------------------------------------------------------
+
+
+def check(location: Location, name: str, version: int | None, known: Ledger | None, *, newest: bool) -> None:
+    """Hold a table that was opened against what was recorded of it before.
+
+    Args:
+        location: The lake.
+        name: The table.
+        version: The version that was opened; ``None`` when there is no table.
+        known: What ``remembered`` told *before* it was opened.
+        newest: The newest version was asked for.
+
+    Raises:
+        StorageError: A newer version was recorded, or another manifest of this one (``E6018``).
+    """
+    if known is None or not known.manifests:
+        return
+    if version is None or (newest and version < known.newest):
+        known = remembered(location, name, again=True)  # it may have been dropped, and made anew
+        if known is None or not known.manifests or (version is not None and version >= known.newest):
+            return
+        is_what = f"{version} is the newest that is there" if version is not None else "no version is there"
+        raise StorageError(
+            f"table {name!r} of {location.uri} was reverted: version {known.newest} was written, and {is_what}",
+            code="E6018",
+            hint=HINT,
+        )
+    if location.is_local and version in known.manifests:
+        _check_manifest(location, name, known, version)
+
+
+def _check_manifest(location: Location, name: str, known: Ledger, version: int) -> None:
+    path = known.manifests[version]
+    try:
+        about = location.table_path(name).joinpath(path).stat()
+        state = (path, about.st_mtime_ns, about.st_size, about.st_ino)
+        expected = known.entry(path)
+        if _sound.get(location.table(name)) == (state, expected.digest):
+            return
+        found = measure(location, name, path)
+    except FileNotFoundError:  # it was cleaned up since
+        return
+    if not expected.fits(found):
+        raise StorageError(
+            f"table {name!r} of {location.uri} is damaged: {path} of version {version} is not what was written",
+            code="E6018",
+            hint=HINT,
+        )
+    _sound[location.table(name)] = (state, expected.digest)
