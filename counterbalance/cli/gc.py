@@ -8,7 +8,7 @@ import click
 
 from counterbalance.cli import values
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import connect
+from counterbalance.cli.options import connect, durable_option
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -35,8 +35,9 @@ def _age(_context: click.Context, _option: click.Parameter, value: str) -> dt.ti
     "--older-than", default="7d", show_default=True, callback=_age, metavar="AGE", help="Keep what is younger."
 )
 @click.option("--apply", is_flag=True, help="Remove it; without this, only tell.")
+@durable_option
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def command(lake: str, *, older_than: dt.timedelta, apply: bool, as_json: bool) -> int:
+def command(lake: str, *, older_than: dt.timedelta, apply: bool, durable: bool, as_json: bool) -> int:
     """Find what can go from LAKE, and with --apply remove it.
 
     That is: old versions of tables, rows that were deleted, files of writes that failed, tables of dropped views, and
@@ -45,7 +46,7 @@ def command(lake: str, *, older_than: dt.timedelta, apply: bool, as_json: bool) 
     """
     from counterbalance.engine.refresh.gc import gc
 
-    done = gc(connect(lake).location, older_than=older_than, apply=apply)
+    done = gc(connect(lake, durable=durable).location, older_than=older_than, apply=apply)
     if as_json:
         import json
 

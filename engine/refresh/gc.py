@@ -12,14 +12,13 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.catalog import access, definitions, meta, snapshot, tallies
+from counterbalance.engine.catalog import access, closed, definitions, meta, snapshot, tallies
 from counterbalance.engine.catalog.planning import Catalog, Planning
 from counterbalance.engine.errors import CounterbalanceError, RequestError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.schema import BASE_TABLES
-from counterbalance.engine.store import cleaning, lock, pins, tables
-from counterbalance.engine.store.location import SUFFIX
+from counterbalance.engine.store import cleaning, enclosing, lock, pins, tables
 from counterbalance.engine.write.journal import require_lake, settle, writing
 
 if TYPE_CHECKING:
@@ -30,7 +29,10 @@ if TYPE_CHECKING:
 DEFAULT_AGE: Final = dt.timedelta(days=7)
 _PATIENCE: Final = 10.0
 """Seconds to wait for readers that have not chosen their versions yet."""
-_META: Final = tuple(f"meta/{name}" for name in meta.SCHEMAS)
+_META: Final = (
+    *(meta.stored(name) for name in meta.SCHEMAS),
+    *(meta.stored(name, closed=True) for name in meta.CLOSED_PARTS),
+)
 _LOG: Final = (access.STORED, access.ENDS)
 
 
@@ -77,7 +79,12 @@ class GcReport:
 
 
 def gc(
-    location: Location, *, older_than: dt.timedelta = DEFAULT_AGE, apply: bool = False, wait: float = 1.0
+    location: Location,
+    *,
+    older_than: dt.timedelta = DEFAULT_AGE,
+    apply: bool = False,
+    wait: float = 1.0,
+    results_older_than: dt.timedelta | None = None,
 ) -> GcReport:
     """Find what nobody needs and, if told so, remove it.
 
@@ -86,6 +93,7 @@ def gc(
         older_than: What is younger stays: versions, tables of dropped views, results of a refresh that was killed.
         apply: Remove it.
         wait: Seconds to wait for a writer.
+        results_older_than: The same for results of a refresh that was killed, where it is another age.
 
     Raises:
         BusyError: A refresh or another writer is at work.
@@ -101,7 +109,9 @@ def gc(
         return GcReport(tuple(_Collection(location, older_than).findings()))
     with lock.writer_lock(location, "gc", wait=0.0, name=lock.REFRESH):
         settle(location, wait=wait)
-        work = _Collection(location, older_than)
+        with lock.writer_lock(location, "gc", wait=wait):
+            closed.enclose(location)
+        work = _Collection(location, older_than, results_older_than)
         planned = list(work.findings())
         if not planned:
             return GcReport((), applied=True)
@@ -114,17 +124,19 @@ class _Collection:
     Args:
         location: The lake.
         age: What is younger stays.
+        results: The same for results of a refresh that was killed.
     """
 
-    def __init__(self, location: Location, age: dt.timedelta) -> None:
+    def __init__(self, location: Location, age: dt.timedelta, results: dt.timedelta | None = None) -> None:
         self._location, self._age = location, age
         self._before = meta.now() - age
+        self._results_before = self._before if results is None else meta.now() - results
         self._declared = definitions.load(location)
 
     def findings(self) -> Iterator[Finding]:
         """Everything that can go."""
         for spool, why in self._spools():
-            yield Finding("spool", spool.folder.removeprefix(f"{spools.ROOT}/"), why, self._spool_size(spool))
+            yield Finding("spool", "/".join(spool.folder.split("/")[-2:]), why, self._spool_size(spool))
         keep = self._kept()
         dropped = self._dropped(keep)
         for name, at in dropped.items():
@@ -139,14 +151,9 @@ class _Collection:
     # -- spools ------------------------------------------------------------------------------------------------------
 
     def _spools(self) -> Iterator[tuple[spools.Spool, str]]:
-        system, root = self._location.files()
-        system.invalidate_cache()
-        folder = f"{root}/{spools.ROOT}"
-        names = (
-            [p.rstrip("/").rsplit("/", 1)[-1] for p in system.ls(folder, detail=False)] if system.exists(folder) else []
-        )
+        names = spools.targets(self._location)
         current = self._fingerprints() if names else {}
-        for target in sorted(names):
+        for target in names:
             for spool in spools.rounds(self._location, target):
                 why = self._why(target, spool, current)
                 if why is not None:
@@ -159,7 +166,7 @@ class _Collection:
         fingerprint = current[target]
         if fingerprint is not None and not spool.folder.rsplit("/", 1)[-1].startswith(f"{fingerprint}-"):
             return "results of another definition"
-        return "results of a refresh that ended long ago" if self._newest(spool) < self._before else None
+        return "results of a refresh that ended long ago" if self._newest(spool) < self._results_before else None
 
     def _fingerprints(self) -> dict[str, str | None]:
         """Fingerprint of every declared column; ``None`` where a function is missing here."""
@@ -261,7 +268,9 @@ class _Collection:
             else:
                 findings = [f for f in removed.values() if f.kind == "spool"]
                 notes.append("a reader is just opening the lake: old versions were left for the next time")
+            meta.record_digests(self._location)
         pins.forget_dead(self._location)
+        enclosing.seal(self._location)
         return GcReport(tuple(findings), applied=True, notes=tuple(notes))
 
     def _compact(self, planned: list[Finding], wait: float, notes: list[str]) -> dict[str, int]:
@@ -318,7 +327,7 @@ class _Collection:
         for name in self._tables():
             dataset = self._open(name)
             old = cleaning.old_versions(dataset, self._before, keep.get(name, set()))
-            freed = cleaning.remove(dataset, old, alone=self._ours(name))
+            freed = cleaning.remove(self._location, name, dataset, old, alone=self._ours(name))
             if name in said:
                 findings.append(Finding("table", name, said[name], max(0, freed - written.get(name, 0))))
         return findings
@@ -330,4 +339,4 @@ def _all_bytes(location: Location, name: str) -> int:
         dataset = tables.open_table(location, name)
         return 0 if dataset is None else sum(cleaning.sizes(location, name, dataset).values())
     system, root = location.filesystem()
-    return int(sum(about["size"] for about in system.find(f"{root}/{name}{SUFFIX}", detail=True).values()))
+    return int(sum(about["size"] for about in system.find(f"{root}/{location.folder(name)}", detail=True).values()))

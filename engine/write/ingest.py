@@ -14,17 +14,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from counterbalance.engine.catalog import meta, runs, snapshot, tallies
+from counterbalance.engine.catalog import closed, meta, runs, snapshot, tallies
 from counterbalance.engine.errors import RequestError, SourceError
 from counterbalance.engine.schema import BASE_TABLES, SENSITIVE_ATTRIBUTES
-from counterbalance.engine.store import tables
+from counterbalance.engine.store import digests, enclosing, tables
 from counterbalance.engine.store.lock import writer_lock
 from counterbalance.engine.write.codes import Coder, codes_hold
 from counterbalance.engine.write.journal import recover, wait_again
-from counterbalance.engine.write.tables import TableWriter, plain_names, split_sensitive
+from counterbalance.engine.write.removal import Removed
+from counterbalance.engine.write.tables import REMOVED, TableWriter, plain_names, split_sensitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from counterbalance.engine.records import Chunk, Source
     from counterbalance.engine.store.location import Location
@@ -161,10 +165,13 @@ def ingest(
     with writer_lock(location, f"ingest of {source.uri}", wait=wait):
         if not dry_run:
             recover(location)
+            closed.enclose(location)
         run = _Ingest(location, source, format_name, dry_run, sensitive, limited=limited)
         report = run.run(progress)
         if not limited and not dry_run:
             meta.forget_rejects(location, source.files, report.by_table, run.refused)
+            digests.record(location, ["meta/errors"])
+        enclosing.seal(location)
         return report
 
 
@@ -189,13 +196,23 @@ class _Ingest:
         self._physical = snapshot.newest(location)
         self._visible = self._seen()
         self._codes = snapshot.codes(location)
+        snapshot.require_codes(location, self._physical, self._codes, every=True)
         self._sensitive = self._kept_apart(sensitive)
         coder = Coder(location)
         coded = self._coded_at_start()
+        self._removed = Removed.load(location)
+        self._held_back = 0
         self._writers: dict[str, TableWriter] = {}
         for stored in (*BASE_TABLES, snapshot.SENSITIVE_LABELS):
             self._writers[stored] = TableWriter(
-                location, stored, coder, self._writers, coded=coded[stored], dry_run=dry_run, before_write=self._open
+                location,
+                stored,
+                coder,
+                self._writers,
+                coded=coded[stored],
+                dry_run=dry_run,
+                before_write=self._open,
+                removed=self._removed,
             )
 
     def _seen(self) -> snapshot.Snapshot:
@@ -243,7 +260,7 @@ class _Ingest:
     def run(self, progress: Callable[[Progress], None] | None) -> IngestReport:
         started = time.monotonic()
         bytes_done = 0
-        self._source.images.has = self._writers["images"].has
+        self._source.images.has = self._knows
         try:
             for chunk in self._source.chunks:
                 self._chunk(chunk)
@@ -258,8 +275,17 @@ class _Ingest:
             raise
         self._report.seconds = time.monotonic() - started
         self._report.notes += self._source.notes
+        if self._held_back:
+            self._report.notes.append(
+                f"{self._held_back:,} rows are of images that were removed from this lake: they stay out"
+            )
         self._finish()
         return self._report
+
+    def _knows(self, ids: pa.Array) -> NDArray[np.bool_]:
+        """Return which of some ids the lake has, or had before they were removed."""
+        known = self._writers["images"].has(ids)
+        return known | self._removed.has("image_id", ids) if self._removed else known
 
     def _chunk(self, chunk: Chunk) -> None:
         self._report.rows_read += chunk.rows_read
@@ -273,6 +299,7 @@ class _Ingest:
                 counts.rejected += len(first) - len(refused)
                 seen |= first.keys()
                 refused = list(first)
+            self._held_back += sum(r.code == REMOVED for r in refused)
             rejects += [(writer.table.name, r) for r in refused]
         self._report.rejected += len(rejects)
         if rejects and not self._dry_run:
@@ -344,9 +371,10 @@ class _Ingest:
 
     def _forget(self) -> None:
         """A lake that this run began goes without a trace."""
-        for name in meta.SCHEMAS:
-            if tables.open_table(self._location, f"meta/{name}") is not None:
-                tables.drop(self._location, f"meta/{name}")
+        parts = (*map(meta.stored, meta.SCHEMAS), *(meta.stored(name, closed=True) for name in meta.CLOSED_PARTS))
+        for stored in parts:
+            if tables.open_table(self._location, stored) is not None:
+                tables.drop(self._location, stored)
         for folder in ("meta", "sensitive") if self._location.is_local else ():
             with contextlib.suppress(OSError):  # it is not there, or holds the log of somebody's access
                 (self._location.path / folder).rmdir()

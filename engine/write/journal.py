@@ -6,11 +6,12 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.catalog import definitions, meta, runs, snapshot
+from counterbalance.engine.catalog import closed, definitions, meta, runs, snapshot
 from counterbalance.engine.errors import NotFoundError
 from counterbalance.engine.schema import STAMP_SUFFIX
-from counterbalance.engine.store import history, tables
+from counterbalance.engine.store import enclosing, history, tables
 from counterbalance.engine.store.lock import writer_lock
+from counterbalance.engine.write import removal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 INGEST: Final = "ingest"
 REFRESH: Final = "refresh"
+DELETE: Final = "delete"
+"""A run that takes images out: one that was cut short is finished by the next writer, not undone."""
 
 
 @dataclass
@@ -58,6 +61,8 @@ def writing(
 ) -> Iterator[Writing]:
     """Write under the lock; readers stay on what they see until it ends, and go back there when it fails.
 
+    A deletion that fails stays open in the journal, and the next writer finishes it (``recover``).
+
     While an ingest that was killed waits to be completed, readers stay on the versions before it.
 
     Args:
@@ -73,6 +78,7 @@ def writing(
     """
     with writer_lock(location, f"{kind} of {target}", wait=wait):
         recover(location)
+        closed.enclose(location)
         seen = snapshot.take(location)
         physical = snapshot.newest(location)
         work = Writing(location, run or meta.Run(location, kind, target), seen)
@@ -81,8 +87,11 @@ def writing(
         try:
             yield work
         except BaseException:
-            _roll_back(work, physical)
+            if kind != DELETE:
+                _roll_back(work, physical)
             raise
+        finally:
+            enclosing.seal(location)
         outcome = work.outcome or {"mode": "incremental", "counts": {}}
         if seen.unfinished is None:
             versions = snapshot.newest(location)
@@ -130,6 +139,8 @@ def _killed(newest: Sequence[Mapping[str, Any]]) -> bool:
 def recover(location: Location) -> None:
     """After a run that was killed, other than an ingest: its half goes, so that readers never see it. Under the lock.
 
+    A deletion is finished: which images it takes out was written down before the first of them went.
+
     What a refresh has computed of a column lies in its spool, and is published again. Where others have written to its
     table since, its rows stay: each is right by itself.
     """
@@ -139,6 +150,7 @@ def recover(location: Location) -> None:
     last = newest[-1]
     before = _by_table(last["versions_out"] or last["versions"])
     restored = _undo(location, last["target"], before) if last["kind"] == REFRESH else None
+    removed = removal.finish(location, last["run_id"]) if last["kind"] == DELETE else {}
     run = meta.Run(location, last["kind"], last["target"], run_id=last["run_id"], started=last["started"])
     before_it = newest[0] if len(newest) > 1 else None
     waiting = before_it if before_it and before_it["state"] == "running" and before_it["kind"] == INGEST else None
@@ -150,6 +162,10 @@ def recover(location: Location) -> None:
         return
     versions = snapshot.newest(location)
     same = {t for t in coded if versions.get(t) == seen[t] or (t == restored and before.get(t) == seen[t])}
+    if removed:
+        same |= {t for t in coded if t in versions and history.only_deletes(location, t, seen[t], versions[t])}
+        run.close("finished", versions, same, mode="incremental", counts={}, details=removal.said(removed))
+        return
     run.close("rolled_back", versions, same, mode="rolled_back", counts={}, details="it was killed")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -26,9 +27,13 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
     from counterbalance.engine.write.codes import Coder
     from counterbalance.engine.write.ingest import Counts
+    from counterbalance.engine.write.removal import Removed
     from counterbalance.engine.write.said import Earlier
 
 _SHOWN: Final = 100
+REMOVED: Final = "removed"
+"""Code of rows that are refused because their image was taken out of the lake."""
+_PLACE: Final = re.compile(r"[a-z]+(?: \d+|\[\d+\])")
 
 
 def _with_measures(rows: pa.Table, table: Table) -> pa.Table:
@@ -72,6 +77,7 @@ class TableWriter:
         coded: Version whose codes are known to hold; 0 for a table that is not there, ``None`` when it is not known.
         dry_run: Count only.
         before_write: Called before the first commit.
+        removed: What was taken out of the lake, and does not come back.
     """
 
     def __init__(
@@ -84,7 +90,9 @@ class TableWriter:
         coded: int | None,
         dry_run: bool,
         before_write: Callable[[], None],
+        removed: Removed,
     ) -> None:
+        self._removed = removed
         self.table: Table = BASE_TABLES[stored.rsplit("/", 1)[-1]]
         self._location, self._stored, self._coder, self._others = location, stored, coder, others
         self._dry_run, self._before_write = dry_run, before_write
@@ -143,9 +151,14 @@ class TableWriter:
             rows = self._complete_labels(rows)
         good = pc.is_valid(rows[self.table.key]).to_numpy()
         rejects.add(numbers[~good], "null_key", f"no {self.table.key}")
+        if self._removed and self.table.parent is None:
+            gone = self._removed.of_images(rows, self.has(rows[self.table.key]))
+            good &= ~self._refuse_removed(rows, gone & good, numbers, rejects)
         if self.table.parent is not None:
             known = self._others["images"].has(rows["image_id"])
             bad = good & ~known
+            if self._removed:
+                bad &= ~self._refuse_removed(rows, self._removed.of_parts(rows, bad), numbers, rejects)
             rejects.add_each(numbers[bad], "unknown_image", _unknown(rows, numbers[bad], called))
             good &= known
         rows, numbers = rows.filter(pa.array(good)), numbers[good]
@@ -155,6 +168,16 @@ class TableWriter:
             first.sort()
             rows, numbers = rows.take(pa.array(first)), numbers[first]
         return rows, numbers
+
+    def _refuse_removed(
+        self, rows: pa.Table, gone: NDArray[np.bool_], numbers: NDArray[np.int64], rejects: _Rejects
+    ) -> NDArray[np.bool_]:
+        """Refuse rows of images that were taken out of the lake, without telling which."""
+        for at, image in zip(
+            np.flatnonzero(gone).tolist(), rows["image_id"].filter(pa.array(gone)).to_pylist(), strict=True
+        ):
+            rejects.add_removed(int(numbers[at]), self._removed.digest("image_id", image).hex())
+        return gone
 
     def has(self, ids: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
         """Which of some keys (int64, NULL for none) the table has."""
@@ -291,6 +314,12 @@ class _Rejects:
     def add_each(self, numbers: NDArray[np.int64], code: str, messages: Sequence[str]) -> None:
         for number, message in zip(numbers.tolist(), messages, strict=True):
             self.items.append(Reject(self.source, self.place(number), code, message))
+
+    def add_removed(self, number: int, digest: str) -> None:
+        """Refuse a row of an image that was taken out: its place is told where that holds no name."""
+        place = self.place(number)
+        told = place if _PLACE.fullmatch(place) else digest
+        self.items.append(Reject(self.source, told, REMOVED, f"it was removed from this lake (digest {digest})"))
 
     def place(self, number: int) -> str:
         """Where a row of the chunk stands in its file."""
