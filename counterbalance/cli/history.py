@@ -16,7 +16,7 @@ EXAMPLES = (
     "counterbalance history coco.lake",
     "counterbalance history coco.lake --target captions.sentiment",
     "counterbalance history coco.lake --format jsonl",
-    "counterbalance history coco.lake --access",
+    'counterbalance history coco.lake --access --sensitive "yearly review"',
 )
 _QUERY = """
 SELECT started, kind, target, mode, written, updated, rejected, round(seconds, 3) AS seconds,
@@ -33,16 +33,20 @@ ORDER BY started, run_id
 @click.option(
     "--access", is_flag=True, help="List who read sensitive labels, and why; exit with 1 if the log was changed."
 )
+@click.option("--sensitive", metavar="PURPOSE", help="Why the access log is read; it becomes a line of the log.")
 @click.option("--max-rows", type=click.IntRange(min=1), metavar="N", help="Write at most N rows.")
 @output_options
-def command(lake: str, *, target: str | None, access: bool, max_rows: int | None, output: OutputOptions) -> int:
+def command(
+    lake: str, *, target: str | None, access: bool, sensitive: str | None, max_rows: int | None, output: OutputOptions
+) -> int:
     """List the runs that changed LAKE, oldest first: ingests, declarations, and every stage of every refresh.
 
     With counts (rejected: rows that failed), the fingerprint of what was computed, and versions of tables before and
-    after. With --access instead: the log of reads that had sensitive labels, each line bound to the one before it.
+    after. With --access instead: the log of reads that had sensitive labels, each line bound to the one before it; it is read
+    with a purpose, too.
     """
     if access:
-        return _accesses(lake, output)
+        return _accesses(lake, sensitive, output)
     from counterbalance.cli.asking import ask
     from counterbalance.shell import errors
 
@@ -53,11 +57,11 @@ def command(lake: str, *, target: str | None, access: bool, max_rows: int | None
     return 0
 
 
-def _accesses(lake: str, output: OutputOptions) -> int:
+def _accesses(lake: str, purpose: str | None, output: OutputOptions) -> int:
     """List the access log.
 
     Raises:
-        SensitiveError: A line was changed or is gone; what is there was listed.
+        SensitiveError: There is no purpose; or a line was changed or is gone, and what is there was listed.
     """
     from counterbalance.engine.catalog import access
     from counterbalance.engine.errors import SensitiveError
@@ -66,11 +70,13 @@ def _accesses(lake: str, output: OutputOptions) -> int:
 
     location = connect(lake).location
     require_lake(location)
-    log = access.listed(location)
-    if output.format == "table" and output.path is None:
-        log = log.select(["line", "at", "user", "purpose", "rows", "sql", "whole"])
-    present.rows(log.to_pylist(), log.schema, output)
+    if purpose is None:
+        raise SensitiveError("the access log is read with a purpose", code="E3313", hint='--sensitive "why"')
     broken = access.verify(location)
+    log = access.listed(location, purpose)
+    if output.format == "table" and output.path is None:
+        log = log.select(["line", "at", "user", "purpose", "columns", "rows", "sql", "whole"])
+    present.rows(log.to_pylist(), log.schema, output)
     if broken:
         lines = ", ".join(map(str, broken[:10])) + (" …" if len(broken) > 10 else "")
         raise SensitiveError(

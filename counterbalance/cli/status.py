@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from counterbalance.engine.store.location import Location
     from counterbalance.shell.output import OutputOptions
 
 EXAMPLES = (
@@ -41,12 +42,30 @@ def command(lake: str, *, check: bool, udfs: tuple[str, ...], output: OutputOpti
     from counterbalance.shell import present
 
     load(udfs)
-    found = status(connect(lake).location)
+    location = connect(lake).location
+    found = status(location)
     if output.format == "table" and output.path is None:
         _print(found)
     else:
         present.rows(found.to_pylist(), found.schema, output)
+    _tell_open(location)
     return STALE if check and any(s != FRESH for s in found["state"].to_pylist()) else 0
+
+
+def _tell_open(location: Location) -> None:
+    """Say on stderr which closed tables other users can read, of a lake that an earlier release has made."""
+    from counterbalance.engine.catalog import closed
+    from counterbalance.shell import errors
+
+    names = ", ".join(closed.lying_open(location))
+    if names and location.is_local:
+        errors.note(
+            f"other users of the machine can read {names}, which hold perceived labels; the next ingest, refresh or gc moves them"
+        )
+    elif names:
+        errors.note(
+            f"{names} hold perceived labels, and lie outside of sensitive/; nothing is moved on an object store"
+        )
 
 
 def _print(found: pa.Table) -> None:

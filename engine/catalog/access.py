@@ -1,8 +1,9 @@
-"""The log of reads that had sensitive labels: who, when, why, which SQL, which versions, how many rows; never a label.
+"""The log of reads that had sensitive labels: who, when, why, which SQL, which closed columns, which versions, how many rows.
 
-It is a Lance table in the lake's closed folder, only appended to; every row carries the hash of the row before it, and a
-table elsewhere in the lake keeps the number and the hash of the last line, so that a changed or removed line shows
-(``verify``), at the end of the log, too. Whoever can write to the whole lake can forge both: keep a copy elsewhere.
+It holds no label. It is a Lance table in the lake's closed folder, only appended to; every row carries the hash of the row
+before it, and a table elsewhere in the lake keeps the number and the hash of the last line, so that a changed or removed line
+shows (``verify``), at the end of the log, too. The journal notes both with every run, and whenever the log has doubled: a log
+that was removed together with its ends is missed. Whoever can write to the whole lake can forge all three: keep a copy elsewhere.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from counterbalance.engine.catalog import meta
-from counterbalance.engine.store import tables
+from counterbalance.engine.catalog import meta, snapshot
+from counterbalance.engine.errors import SensitiveError
+from counterbalance.engine.store import digests, enclosing, tables
+from counterbalance.engine.store.location import SUFFIX
 from counterbalance.engine.store.lock import writer_lock
 
 if TYPE_CHECKING:
@@ -23,9 +26,12 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 STORED: Final = "sensitive/access"
-ENDS: Final = "meta/access_ends"
+ENDS: Final = meta.ACCESS_ENDS
+NOTE: Final = "access"
+"""Kind of the journal's rows that say nothing but where the log ends."""
 LOCK: Final = ".access-lock"
 """A lock of its own: a read is not kept waiting by an ingest."""
+_SHORTEST: Final = 4
 _END: Final = pa.schema([pa.field("lines", pa.int64()), pa.field("digest", pa.string())])
 SCHEMA: Final = pa.schema(
     [
@@ -45,7 +51,8 @@ SCHEMA: Final = pa.schema(
 def read(location: Location) -> pa.Table:
     """The whole log, oldest first."""
     dataset = tables.open_table(location, STORED)
-    return SCHEMA.empty_table() if dataset is None else dataset.to_table()
+    with tables.reading(location, STORED):
+        return SCHEMA.empty_table() if dataset is None else dataset.to_table()
 
 
 def record(
@@ -70,6 +77,9 @@ def record(
         _append(location, STORED, SCHEMA, entry, mode=0o700)
         lines = len(log) if fits else lines
         _append(location, ENDS, _END, {"lines": lines + 1, "digest": entry["digest"]}, mode=0o777)
+        enclosing.seal(location, f"{STORED}{SUFFIX}")
+        if lines & (lines + 1) == 0:  # the first, second, fourth … line
+            meta.Run(location, NOTE, "").note("no_op", counts={})
 
 
 def verify(location: Location) -> list[int]:
@@ -79,11 +89,11 @@ def verify(location: Location) -> list[int]:
     """
     log = read(location)
     lines, digest = _end(location)
-    broken = set(range(len(log), lines))
+    noted = [(lines, digest), *_noted(location)]
+    broken = set(range(len(log), max(end for end, _ in noted)))
     if len(log) > lines + 1:
         broken |= set(range(lines, len(log)))
-    if not _fits(log, lines, digest):
-        broken.add(lines - 1)
+    broken |= {end - 1 for end, last in noted if not _fits(log, end, last)}
     previous = ""
     for number, entry in enumerate(log.to_pylist()):
         if entry["previous"] != previous or entry["digest"] != _digest(entry):
@@ -92,9 +102,30 @@ def verify(location: Location) -> list[int]:
     return sorted(broken)
 
 
-def listed(location: Location) -> pa.Table:
-    """The log with two columns more: ``line``, from 0, and ``whole``, whether the line fits the chain."""
+def check_purpose(purpose: str | None) -> None:
+    """Refuse a purpose that says nothing.
+
+    Raises:
+        SensitiveError: It has fewer than four letters.
+    """
+    if purpose is not None and len(purpose.strip()) < _SHORTEST:
+        raise SensitiveError(
+            "a purpose is a few words that say why", code="E3304", hint='--sensitive "audit of skin-tone labels"'
+        )
+
+
+def listed(location: Location, purpose: str) -> pa.Table:
+    """The log with two columns more: ``line``, from 0, and ``whole``, whether the line fits the chain.
+
+    Reading it is an access, and becomes its next line.
+
+    Raises:
+        SensitiveError: The purpose says nothing.
+    """
+    check_purpose(purpose)
     log, broken = read(location), set(verify(location))
+    text = "the access log"
+    record(location, purpose, text, columns=["meta.access"], rows=len(log), versions=snapshot.take(location).versions)
     lines = range(len(log))
     log = log.add_column(0, "line", pa.array(lines, pa.int64()))
     return log.append_column("whole", pa.array([n not in broken for n in lines], pa.bool_()))
@@ -107,6 +138,12 @@ def _end(location: Location) -> tuple[int, str]:
     return max(((int(r["lines"]), str(r["digest"])) for r in rows), default=(0, ""))
 
 
+def _noted(location: Location) -> set[tuple[int, str]]:
+    """The same, as the journal noted it from time to time."""
+    rows = meta.read(location, "runs", columns=("access",), where="access IS NOT NULL")["access"].to_pylist()
+    return {(int(lines), digest) for lines, _, digest in (row.partition(" ") for row in rows)}
+
+
 def _fits(log: pa.Table, lines: int, digest: str) -> bool:
     """Whether the log still has the last line that was noted."""
     return lines == 0 or (len(log) >= lines and log["digest"][lines - 1].as_py() == digest)
@@ -116,6 +153,7 @@ def _append(location: Location, name: str, schema: pa.Schema, row: Mapping[str, 
     if location.is_local:
         (location.path / name).parent.mkdir(mode=mode, exist_ok=True)
     tables.append(location, name, pa.Table.from_pylist([row], schema=schema))
+    digests.record(location, [name])
 
 
 def _digest(entry: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import parse_one
 
-from counterbalance.engine.catalog import definitions, names
+from counterbalance.engine.catalog import closed, definitions, names
 from counterbalance.engine.catalog.declaring import check_schedule, is_another, journaled, reads_itself, refuse_cycle
 from counterbalance.engine.catalog.definitions import Definition
 from counterbalance.engine.catalog.planning import Catalog
@@ -20,7 +20,8 @@ from counterbalance.engine.sql.expression import Evaluator, analyse, same_call
 from counterbalance.engine.sql.parse import DIALECT
 from counterbalance.engine.sql.sensitive import perceives
 from counterbalance.engine.sql.statements import COLUMN_OPTIONS, check_options
-from counterbalance.engine.store import columns, tables
+from counterbalance.engine.store import columns, enclosing, tables
+from counterbalance.engine.store.location import ENCLOSED
 
 if TYPE_CHECKING:
     import lance
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 
-def add_column(location: Location, statement: AddColumn, *, notes: list[str] | None = None) -> Definition:
+def add_column(
+    location: Location, statement: AddColumn, *, purpose: str | None = None, notes: list[str] | None = None
+) -> Definition:
     """Declare a generated column: checked at once, NULL until the next refresh.
 
     The definition is written first, the empty column after it: a kill in between leaves a definition whose column the
@@ -39,6 +42,7 @@ def add_column(location: Location, statement: AddColumn, *, notes: list[str] | N
     Args:
         location: The lake.
         statement: What to declare.
+        purpose: For which a name that was closed is opened.
         notes: Gets what a person should know.
 
     Raises:
@@ -57,7 +61,7 @@ def add_column(location: Location, statement: AddColumn, *, notes: list[str] | N
     names.check_column(catalog, table, name)
     expression, kind = _checked(catalog, statement)
     reads = tuple((table, c) for c in expression.columns)
-    new = Definition(
+    as_said = Definition(
         "column",
         table,
         name,
@@ -67,10 +71,22 @@ def add_column(location: Location, statement: AddColumn, *, notes: list[str] | N
         reads=reads,
         sensitive=_is_sensitive(catalog, statement, expression),
     )
+    new = closed.inherit(location, as_said, purpose)
+    if new.sensitive and not as_said.sensitive and notes is not None:
+        notes.append(f"{new.target} is closed, as the last column of this name was; a purpose would open it")
     refuse_cycle(catalog.definitions, new)
+    if new.sensitive:
+        enclosing.refuse_move(location, table)
+    closed.log_opening(location, new, purpose)
     with journaled(catalog, new.target, "declared") as work:
         definitions.declare(location, new)
         try:
+            if new.sensitive:
+                if notes is not None and enclosing.lies_open(location, [table]):
+                    notes.append(
+                        f"{table} lies in {ENCLOSED}/ from here on: other users and lake.lancedb() do not see it"
+                    )
+                closed.enclose(location)
             dataset = tables.open_table(location, table)
             if dataset is not None:
                 if notes is not None:
@@ -135,8 +151,8 @@ def _unknown_function(error: SqlError) -> SqlError | NotFoundError:
 
 
 def _is_sensitive(catalog: Catalog, statement: AddColumn, expression: Expression) -> bool:
-    closed = catalog.sensitive_columns(statement.table)
-    if closed & set(expression.columns):
+    hidden = catalog.sensitive_columns(statement.table)
+    if hidden & set(expression.columns):
         return True
     said: Any = statement.options.get("sensitive")
     if said is not None:

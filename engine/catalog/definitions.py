@@ -15,7 +15,7 @@ import pyarrow as pa
 from counterbalance.engine.catalog import meta
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from counterbalance.engine.store.location import Location
 
@@ -133,11 +133,21 @@ class Definitions:
 
 def load(location: Location, version: int | None = None) -> Definitions:
     """What is declared now, or at a version of ``meta/definitions``."""
-    rows = meta.read(location, "definitions", version)
-    newest: dict[str, Definition | None] = {}
-    for row in rows.to_pylist():
-        newest[row["target"]] = None if row["state"] == "dropped" else Definition.from_json(row["body"])
-    return Definitions({t: d for t, d in newest.items() if d is not None})
+    return declared(history(location, version))
+
+
+def history(location: Location, version: int | None = None) -> list[dict[str, Any]]:
+    """All that was ever declared or dropped, oldest first, or up to a version of ``meta/definitions``."""
+    rows: list[dict[str, Any]] = meta.read(location, "definitions", version).to_pylist()
+    return rows
+
+
+def declared(rows: Iterable[Mapping[str, Any]]) -> Definitions:
+    """What is declared at the end of a history."""
+    newest = {row["target"]: row for row in rows}
+    return Definitions(
+        {target: Definition.from_json(row["body"]) for target, row in newest.items() if row["state"] != "dropped"}
+    )
 
 
 def declare(location: Location, definition: Definition) -> None:

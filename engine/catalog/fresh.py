@@ -86,8 +86,3 @@ def uncomputed(dataset: lance.LanceDataset, definitions: Definitions, table: str
     """Generated columns of a table that no refresh has published: all their values are NULL."""
     generated = definitions.columns(table)
     return [f.name for f in dataset.schema if f.name in generated and FINGERPRINT not in (f.metadata or {})]
-
-
-def hidden_columns(definitions: Definitions, table: str) -> frozenset[str]:
-    """Generated columns of a table that hold perceived-demographic labels."""
-    return frozenset(n for n, d in definitions.columns(table).items() if d.sensitive)

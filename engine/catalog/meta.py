@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from counterbalance.engine.store import tables
+from counterbalance.engine.schema import BASE_TABLES
+from counterbalance.engine.store import digests, enclosing, tables
+from counterbalance.engine.store.location import CLOSED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Mapping, Sequence
@@ -54,6 +56,7 @@ RUNS: Final = pa.schema(
         pa.field("fingerprint", pa.string()),
         pa.field("versions_in", _VERSIONS),
         pa.field("versions_out", _VERSIONS),
+        pa.field("access", pa.string()),
     ]
 )
 ERRORS: Final = pa.schema(
@@ -105,6 +108,14 @@ TALLIES: Final = pa.schema(
         pa.field("last_image", pa.int64()),
     ]
 )
+REMOVED: Final = pa.schema(
+    [
+        pa.field("run_id", pa.string()),
+        pa.field("at", _TIME),
+        pa.field("salt", pa.binary()),
+        pa.field("digest", pa.binary()),
+    ]
+)
 SCHEMAS: Final = {
     "runs": RUNS,
     "errors": ERRORS,
@@ -113,7 +124,12 @@ SCHEMAS: Final = {
     "tags": TAGS,
     "definitions": DEFINITIONS,
     "fingerprints": FINGERPRINTS,
+    "removed": REMOVED,
 }
+ACCESS_ENDS: Final = "meta/access_ends"
+"""The number and the digest of every line of the access log (``access.py``)."""
+CLOSED_PARTS: Final = ("codes", "tallies", "errors")
+"""System tables with a closed part, in the closed folder."""
 _FALLBACK_USER: Final = "unknown"
 _FRAGMENTS: Final = 100
 """So many appends to a system table are put together into one file."""
@@ -132,11 +148,17 @@ def user() -> str:
         return _FALLBACK_USER
 
 
+def stored(name: str, *, closed: bool = False) -> str:
+    """Name of a system table with its folder; some have a closed part, of what holds values of closed tables."""
+    return f"{CLOSED if closed else 'meta'}/{name}"
+
+
 def read(
     location: Location,
     name: str,
     version: int | None = None,
     *,
+    closed: bool = False,
     columns: Sequence[str] | None = None,
     where: str | None = None,
 ) -> pa.Table:
@@ -146,21 +168,23 @@ def read(
         location: The lake.
         name: The table.
         version: Its version; the newest when ``None``.
+        closed: Its closed part.
         columns: Some of its columns.
         where: A condition in Lance's SQL; on a column that a lake of an earlier release lacks, it holds for no row.
     """
-    dataset = tables.open_table(location, f"meta/{name}", version)
+    dataset = tables.open_table(location, stored(name, closed=closed), version)
     lacking = () if dataset is None else {*SCHEMAS[name].names} - {*dataset.schema.names}
     if dataset is None or (where is not None and any(re.search(rf"\b{c}\b", where) for c in lacking)):
         return SCHEMAS[name].empty_table().select(columns or SCHEMAS[name].names)
-    stored = None if columns is None else [c for c in columns if c in dataset.schema.names]
+    there = None if columns is None else [c for c in columns if c in dataset.schema.names]
     try:
-        rows = dataset.to_table(columns=stored, filter=where)
+        with tables.reading(location, stored(name, closed=closed)):
+            rows = dataset.to_table(columns=there, filter=where)
     except OSError:  # clean-up took this version away; the newest one holds the same rows and more
-        newest = tables.open_table(location, f"meta/{name}")
+        newest = tables.open_table(location, stored(name, closed=closed))
         if version is not None or newest is None or newest.version == dataset.version:
             raise
-        rows = newest.to_table(columns=stored, filter=where)
+        rows = newest.to_table(columns=there, filter=where)
     rows = completed(name, rows, columns)
     return rows if columns is None else rows.select(columns)
 
@@ -173,11 +197,13 @@ def completed(name: str, rows: pa.Table, columns: Sequence[str] | None = None) -
     return rows
 
 
-def write(location: Location, name: str, rows: list[dict[str, Any]]) -> None:
-    """Append rows to a system table; one of an earlier release gets the columns that are new."""
-    if location.is_local:
+def write(location: Location, name: str, rows: list[dict[str, Any]], *, closed: bool = False) -> None:
+    """Append rows to a system table, or its closed part; one of an earlier release gets the columns that are new."""
+    if closed:
+        enclosing.make_folder(location)
+    elif location.is_local:
         (location.path / "meta").mkdir(parents=True, exist_ok=True)
-    dataset = tables.open_table(location, f"meta/{name}")
+    dataset = tables.open_table(location, stored(name, closed=closed))
     known = SCHEMAS[name].names if dataset is None else dataset.schema.names
     missing = [field_ for field_ in SCHEMAS[name] if field_.name not in known]
     if dataset is not None and missing:
@@ -185,7 +211,36 @@ def write(location: Location, name: str, rows: list[dict[str, Any]]) -> None:
     if dataset is not None and len(dataset.get_fragments()) > _FRAGMENTS:
         with contextlib.suppress(OSError):  # somebody else did it at the same moment
             dataset.optimize.compact_files()
-    tables.append(location, f"meta/{name}", pa.Table.from_pylist(rows, schema=SCHEMAS[name]))
+    tables.append(location, stored(name, closed=closed), pa.Table.from_pylist(rows, schema=SCHEMAS[name]))
+
+
+def access_end(location: Location) -> str | None:
+    """How many lines the access log has, and the digest of the last one, as the journal notes it; ``None`` without any."""
+    dataset = tables.open_table(location, ACCESS_ENDS)
+    count = 0 if dataset is None else dataset.count_rows()
+    if dataset is None or not count:
+        return None
+    last = dataset.take([count - 1]).to_pylist()[0]
+    return f"{last['lines']} {last['digest']}"
+
+
+def record_digests(location: Location) -> None:
+    """Record the digests of all that was written to the lake; for a durable one, once it is on the disk.
+
+    Tables that other tools made are left out: nobody knows who is writing to them.
+
+    Raises:
+        StorageError: They cannot be written, or are damaged.
+    """
+    from counterbalance.engine.catalog import definitions
+
+    if location.is_memory:
+        return
+    names, _ = digests.stored(location)
+    is_known = all("/" in name or name in BASE_TABLES for name in names)
+    views = {} if is_known else definitions.load(location).views()
+    ours = [name for name in names if "/" in name or name in BASE_TABLES or name in views]
+    digests.record(location, ours)
 
 
 def as_versions(versions: Mapping[str, int], coded: Collection[str]) -> list[dict[str, Any]]:
@@ -269,9 +324,13 @@ class Run:
             "details": details,
             "user": user(),
             "versions": None if versions is None else as_versions(versions, coded),
+            "access": access_end(self.location),
             **more,
         }
+        if state != "running" and mode != "no_op":  # what another run left unfinished is not this one's to record
+            record_digests(self.location)
         write(self.location, "runs", [row])
+        digests.record(self.location, ["meta/runs"])
 
 
 def _lineage(

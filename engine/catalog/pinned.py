@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from counterbalance.engine.catalog import definitions, snapshot
+from counterbalance.engine.catalog import closed, definitions, meta, snapshot
 from counterbalance.engine.store.pins import Pin
 
 if TYPE_CHECKING:
@@ -17,18 +17,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """Versions that nothing removes while they are read, dictionaries of codes, and what is declared."""
+    """Versions that nothing removes while they are read, dictionaries of codes, what is declared, and what is closed."""
 
     pin: Pin
     location: Location
     snapshot: Snapshot
     codes: Mapping[tuple[str, str], list[str | None]]
     declared: definitions.Definitions
+    closed: closed.Closed
 
 
 def pin(location: Location, at: str | None) -> Pinned:
     """The lake now, at a tag or at a moment."""
-    kept = Pin(location)
+    kept, begun = Pin(location), meta.now()
     taken = snapshot.take(location, at)
     kept.keep(taken.versions)
-    return Pinned(kept, location, taken, snapshot.codes(location), definitions.load(location))
+    history, codes = definitions.history(location), snapshot.codes(location)
+    snapshot.require_codes(location, {t: v for t, v in taken.versions.items() if t in taken.coded}, codes)
+    hidden = closed.load(location, taken.versions, taken.moment or begun, history)
+    return Pinned(kept, location, taken, codes, definitions.declared(history), hidden)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from counterbalance.engine.catalog import definitions, snapshot
+from counterbalance.engine.catalog import closed, definitions, snapshot
 from counterbalance.engine.errors import LimitError, NotFoundError, RefusedError, SensitiveError
 from counterbalance.engine.executors.work import input_type
 from counterbalance.engine.relations import LABELS, Relations
@@ -43,7 +43,9 @@ class Catalog:
     def __init__(self, location: Location) -> None:
         self.location = location
         self.version = tables.latest_version(location, "meta/definitions")
-        self.definitions = definitions.load(location, self.version)
+        history = definitions.history(location, self.version)
+        self.definitions = definitions.declared(history)
+        self.closed = closed.load(location, snapshot.newest(location), history=history)
         self._types: dict[str, dict[str, pa.DataType]] = {}
 
     @cached_property
@@ -105,10 +107,9 @@ class Catalog:
 
     def sensitive_columns(self, table: str) -> set[str]:
         """Columns of a table that are shown only with a purpose; all of them in a sensitive view."""
-        view = self.definitions.views().get(table)
-        if view is not None and view.sensitive:
+        if table in self.closed.views:
             return set(self.types(table))
-        return {name for name, d in self.definitions.columns(table).items() if d.sensitive}
+        return set(self.closed.hidden(table))
 
 
 def closed_to_all(what: str) -> SensitiveError:
@@ -195,8 +196,7 @@ class Planned(Relations):
 
     def _declared(self, name: str) -> str:
         if name not in self.empty:
-            view = self._catalog.definitions.views().get(name)
-            if view is not None and view.sensitive and not self.sensitive:
+            if name in self._catalog.closed.views and not self.sensitive:
                 raise closed_to_all(f"view {name}")
             hidden = set() if self.sensitive else self._catalog.sensitive_columns(name)
             blobs = BASE_TABLES[name].blobs if name in BASE_TABLES else ()

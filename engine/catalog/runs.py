@@ -37,7 +37,8 @@ def visible(location: Location, count: int = 1) -> list[dict[str, Any]]:
     if dataset is None:
         return []
     try:
-        found = _visible(dataset, count)
+        with tables.reading(location, _TABLE):
+            found = _visible(dataset, count)
     except OSError:  # clean-up took this version away
         if tables.latest_version(location, _TABLE) == dataset.version:
             raise

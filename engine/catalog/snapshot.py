@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.catalog import definitions, meta, runs
-from counterbalance.engine.errors import NotFoundError, RequestError
-from counterbalance.engine.schema import BASE_TABLES
-from counterbalance.engine.store import lock, tables
+from counterbalance.engine.errors import NotFoundError, RequestError, StorageError, did_you_mean
+from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX
+from counterbalance.engine.store import digests, lock, tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,17 +35,20 @@ class Snapshot:
         versions: Table name (with its folder) to Lance version; a table that is missing has none.
         coded: Tables whose codes can be trusted, because this engine wrote that version.
         unfinished: The run whose rows are not visible yet, if one was interrupted.
+        moment: When these versions were the newest ones; ``None`` for now.
     """
 
     versions: Mapping[str, int]
     coded: frozenset[str] = frozenset()
     unfinished: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    moment: dt.datetime | None = None
 
 
 def known_tables(location: Location) -> list[str]:
     """Every table of the lake by name: the base tables that exist, and what other tools put there."""
     found = set(location.folders())
+    found |= {t for t in location.enclosed(anew=True) if tables.open_table(location, t) is not None}
     if location.is_memory:
         named = {*BASE_TABLES, *definitions.load(location).views()}  # a store in memory cannot be listed
         found |= {t for t in named if tables.open_table(location, t) is not None}
@@ -98,7 +102,7 @@ def _snapshot(versions: Mapping[str, int], row: Mapping[str, Any] | None, unfini
 def _at(location: Location, at: str) -> Snapshot:
     tags = {t["name"]: t for t in meta.read(location, "tags").to_pylist()}
     if at in tags:
-        return _snapshot(_versions(tags[at]), tags[at])
+        return replace(_snapshot(_versions(tags[at]), tags[at]), moment=tags[at]["at"])
     if not runs.visible(location) and not newest(location):
         raise NotFoundError.lake(location.uri)
     try:
@@ -117,7 +121,7 @@ def _at(location: Location, at: str) -> Snapshot:
             code="E1008",
             hint=f"its first run ended at {runs.began(location):%Y-%m-%dT%H:%M:%SZ}",
         )
-    return _snapshot(_versions(past), past)
+    return replace(_snapshot(_versions(past), past), moment=moment)
 
 
 def _utc(moment: dt.datetime) -> dt.datetime:
@@ -166,20 +170,104 @@ def _tag(location: Location, name: str) -> Snapshot:
                 hint="take another name",
             )
         if dataset is not None and name not in there:
-            dataset.tags.create(name, version)
+            tables.tag(location, table, name, version)
     versions = meta.as_versions(snapshot.versions, snapshot.coded)
+    meta.record_digests(location)
     meta.write(location, "tags", [{"name": name, "at": meta.now(), "versions": versions}])
+    digests.record(location, ["meta/tags"])
     return snapshot
 
 
+def require_tag(location: Location, name: str) -> None:
+    """Raise unless there is such a tag.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    known = meta.read(location, "tags", columns=["name"])["name"].to_pylist()
+    if name not in known:
+        hint = "tags: " + (", ".join(sorted(known)) or "none")
+        raise NotFoundError(f"no tag {name!r} in {location.uri}{did_you_mean(name, known)}", code="E1053", hint=hint)
+
+
+def untag(location: Location, name: str) -> None:
+    """Give a tag up: clean-up may take away what only it names.
+
+    Raises:
+        NotFoundError: There is no such tag.
+    """
+    require_tag(location, name)
+    with lock.writer_lock(location, f"tag {name}", wait=10.0, name=lock.TAGS):
+        own = [t for t in meta.read(location, "tags").to_pylist() if t["name"] == name]
+        for table in {v["table"] for tag in own for v in tag["versions"] or []}:
+            dataset = tables.open_table(location, table)
+            if dataset is not None and name in dataset.tags.list():
+                dataset.tags.delete(name)
+        tables.delete(location, "meta/tags", f"name = '{name}'")
+
+
 def codes(location: Location) -> dict[tuple[str, str], list[str | None]]:
-    """The dictionaries of coded columns: (table, column) to values by code."""
-    rows = meta.read(location, "codes")
+    """Return the dictionaries of coded columns: (table, column) to values by code.
+
+    Raises:
+        StorageError: ``meta/codes`` cannot be read, or some of its rows are gone.
+    """
+    try:
+        rows = pa.concat_tables([meta.read(location, "codes"), meta.read(location, "codes", closed=True)])
+    except StorageError:
+        raise
+    except (OSError, ValueError) as error:  # pyarrow's errors are values
+        raise _lost(location, f"cannot be read: {str(error).splitlines()[0][:200]}") from error
     order = pc.sort_indices(rows, sort_keys=[("code", "ascending")])
-    found: dict[tuple[str, str], list[str | None]] = {}
-    for row in rows.take(order).to_pylist():
-        found.setdefault((row["table_name"], row["column_name"]), []).append(row["value"])
-    return found
+    found: dict[tuple[str, str], dict[int, str | None]] = {}
+    for row in rows.take(order).to_pylist():  # after a kill while they were moved, some are there twice
+        found.setdefault((row["table_name"], row["column_name"]), {})[row["code"]] = row["value"]
+    for (table, column), values in found.items():
+        lacking = next((code for code in range(len(values)) if code not in values), None)
+        if lacking is not None:
+            raise _lost(location, f"lacks code {lacking} of {table}.{column}")
+    return {name: list(values.values()) for name, values in found.items()}
+
+
+def require_codes(
+    location: Location,
+    versions: Mapping[str, int],
+    known: Mapping[tuple[str, str], list[str | None]],
+    *,
+    every: bool = False,
+) -> None:
+    """Refuse to go on where a table has codes that no dictionary has.
+
+    Args:
+        location: The lake.
+        versions: The tables to look at.
+        known: The dictionaries, as ``codes`` returns them.
+        every: Look at each table, which reads its codes; else at those only that have no dictionary at all.
+
+    Raises:
+        StorageError: Rows of ``meta/codes`` are gone.
+    """
+    told = {table for table, _ in known}
+    for name, version in versions.items():
+        base = BASE_TABLES.get(name.rpartition("/")[2])
+        dataset = None if base is None or (name in told and not every) else tables.open_table(location, name, version)
+        if base is None or dataset is None:
+            continue
+        for column in (c for c in base.coded if c + CODE_SUFFIX in dataset.schema.names):
+            beyond = f"`{column}{CODE_SUFFIX}` >= {len(known.get((name, column), ()))}"
+            with tables.reading(location, name):
+                found = dataset.to_table(columns=[base.key], filter=beyond, limit=1)
+            if len(found):
+                raise _lost(location, f"lacks codes of {name}.{column}")
+
+
+def _lost(location: Location, what: str) -> StorageError:
+    return StorageError(
+        f"meta/codes of {location.uri} {what}",
+        code="E6042",
+        hint="put meta/codes.lance back from a copy of the lake; its tables still hold the words as strings, "
+        "which lancedb reads, so that a new lake can be made of them",
+    )
 
 
 def describe(snapshot: Snapshot) -> str:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from counterbalance.engine.catalog import access, definitions, meta
 from counterbalance.engine.functions import functions
@@ -36,13 +37,13 @@ DOCS: Final = {
 }
 
 
-def relation(location: Location, name: str, versions: Mapping[str, int]) -> pa.Table | None:
-    """A relation of the schema, or ``None``."""
+def relation(location: Location, name: str, versions: Mapping[str, int], *, sensitive: bool = False) -> pa.Table | None:
+    """A relation of the schema, or ``None``; ``sensitive`` sessions see keys of closed rows that failed."""
     makers: dict[str, Callable[[], pa.Table]] = {
         "tables": lambda: _tables(location, versions),
         "columns": lambda: _columns(location, versions),
         "runs": lambda: _runs(location),
-        "errors": lambda: meta.read(location, "errors"),
+        "errors": lambda: _errors(location, sensitive=sensitive),
         "tags": lambda: _tags(location),
         "views": lambda: definitions.relation(location, "view"),
         "indexes": lambda: definitions.relation(location, "index"),
@@ -108,12 +109,22 @@ def _columns(location: Location, versions: Mapping[str, int]) -> pa.Table:
 
 def _runs(location: Location) -> pa.Table:
     """Every run once: its closing row, or its opening one while it runs or after it was killed."""
-    rows = meta.read(location, "runs")
+    rows = meta.read(location, "runs", where=f"kind <> '{access.NOTE}'").drop_columns(["access"])
     last = {run: number for number, run in enumerate(rows["run_id"].to_pylist())}
     chosen = rows.take(pa.array(sorted(last.values()), pa.int64()))
     for name in ("versions", "versions_in"):
         chosen = chosen.set_column(chosen.column_names.index(name), name, _as_json(chosen[name]))
     return chosen
+
+
+def _errors(location: Location, *, sensitive: bool) -> pa.Table:
+    """Refused items and failed rows; the keys of closed rows are told where they are numbers, for a text may be a label."""
+    closed = meta.read(location, "errors", closed=True)
+    if not sensitive:
+        number = pc.match_substring_regex(closed["key"], r"^-?\d+$")
+        shown = pc.if_else(number, closed["key"], pa.scalar(None, pa.string()))
+        closed = closed.set_column(closed.column_names.index("key"), "key", shown)
+    return pa.concat_tables([meta.read(location, "errors"), closed])
 
 
 def _as_json(versions: pa.ChunkedArray) -> pa.Array:
@@ -141,7 +152,7 @@ def _lineage(location: Location) -> pa.Table:
 def _queries() -> pa.Table:
     rows = [
         {"name": q.name, "kind": q.kind, "doc": q.doc, "signature": q.signature, "source": q.source, "local": q.local}
-        for q in queries.queries().values()
+        for q in queries.sound()
     ]
     names = ("name", "kind", "doc", "signature", "source", "local")
     return pa.Table.from_pylist(rows, schema=pa.schema([(n, pa.string()) for n in names]))

@@ -1,7 +1,8 @@
 """What a data file holds, kept beside it: how many rows have each combination of codes, and whether images come in order.
 
 A data file never changes, so neither does its tally: it is taken at the end of the ingest that wrote the file, and
-found again by the file's name at any version. Counting labels then reads no labels. Files that have none (rows that were
+found again by the file's name at any version. Counting labels then reads no labels. Those of a table in the closed folder
+lie there, too. Files that have none (rows that were
 updated since, and sensitive labels, whose counts do not leave their folder) are counted when it is asked for.
 """
 
@@ -56,14 +57,17 @@ def keep(location: Location, stored: str) -> None:
     base, dataset = BASE_TABLES[stored], tables.open_table(location, stored)
     if dataset is None or not {c + CODE_SUFFIX for c in base.coded} <= {*dataset.schema.names}:
         return
+    closed = location.encloses(stored)
     try:
-        known = {*meta.read(location, "tallies", columns=["file"], where=_of(stored))["file"].to_pylist()}
+        known = {
+            *meta.read(location, "tallies", closed=closed, columns=["file"], where=_of(stored))["file"].to_pylist()
+        }
     except _UNREADABLE:  # it is made of what is there: begin anew
-        tables.drop(location, "meta/tallies")
+        tables.drop(location, meta.stored("tallies", closed=closed))
         known = set()
     new = [_taken(stored, base, file, fragment) for file, fragment in _files(dataset, base) if file not in known]
     if new:
-        meta.write(location, "tallies", new)
+        meta.write(location, "tallies", new, closed=closed)
 
 
 def _of(stored: str) -> str:
@@ -213,7 +217,8 @@ def _read(location: Location, stored: str) -> dict[str, Mapping[str, Any]]:
     """What is kept of a table's files, by their names."""
     columns = ("file", "codes", "rows", "first_image", "last_image")
     try:
-        read = meta.read(location, "tallies", columns=columns, where=_of(stored))
+        closed = location.encloses(stored)
+        read = meta.read(location, "tallies", closed=closed, columns=columns, where=_of(stored))
     except _UNREADABLE:
         return {}
     codes, rows = (_split(read[c]) for c in ("codes", "rows"))

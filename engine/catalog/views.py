@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from sqlglot import exp
 
-from counterbalance.engine.catalog import definitions, meta, names, reads, runs, snapshot, system
+from counterbalance.engine.catalog import closed, definitions, meta, names, reads, runs, snapshot, system
 from counterbalance.engine.catalog.declaring import (
     check_schedule,
     is_another,
@@ -24,7 +24,7 @@ from counterbalance.engine.sql.parse import parse, to_sql
 from counterbalance.engine.sql.statements import VIEW_OPTIONS, check_options
 from counterbalance.engine.sql.storable import refuse_wide, storable
 from counterbalance.engine.sql.volatile import is_volatile
-from counterbalance.engine.store import tables
+from counterbalance.engine.store import enclosing, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,7 +48,8 @@ def create_view(
     Args:
         location: The lake.
         statement: What was said.
-        purpose: For which sensitive labels are read; the view is then sensitive where it reads some.
+        purpose: For which sensitive labels are read, unless the statement says ``sensitive = false``; the view is then
+            sensitive where it reads some. It also opens a view that was closed.
         notes: Gets what could not be checked, and which labels it goes without.
 
     Raises:
@@ -68,22 +69,32 @@ def create_view(
     if known is None or not statement.replace:
         names.check_relation(catalog, statement.name, "a view")
     _refuse_odd(statement.select)
-    with Planning(catalog, purpose=purpose) as session:
+    reads_open = statement.options.get("sensitive") is False
+    with Planning(catalog, purpose=None if reads_open else purpose) as session:
         reading = reads.read(session, statement.select)
         _refuse_unsteady(reading.tree)
         _refuse_sensitive(session, reading)
-        new = _definition(session, statement, reading)
+        as_said = _definition(session, statement, reading)
+        new = closed.inherit(location, as_said, purpose)
+        if new.sensitive and not as_said.sensitive:
+            opening = 'declare it with --sensitive "why" to open it, from its next refresh on'
+            notes.append(f"{new.name} stays closed, for what had this name held perceived labels; {opening}")
         refuse_cycle(catalog.definitions, new)
         result = session.sql(statement.select)
         notes += result.notes
         schema = _checked_schema(result.schema, reading.columns)
         key = _key(statement, schema)
-        new = replace(new, key=key, options=_told(statement, schema))
+        new = replace(new, key=key, options={**new.options, **_told(statement, schema)})
         _refuse_repeated_keys(session, statement.select, key, notes)
         if known is not None:
             new = _in_place_of(catalog, known, new, schema)
+    if new.sensitive:
+        enclosing.refuse_move(location, new.name)
+    closed.log_opening(location, new, purpose)
     with journaled(catalog, new.target, "declared"):
         definitions.declare(location, new)
+        if new.sensitive:
+            closed.enclose(location)
     return new
 
 
@@ -97,17 +108,17 @@ def _same(known: Definition, statement: CreateView) -> Definition:
 
 def _lacking(location: Location, known: Definition) -> list[str]:
     """That a view goes without perceived labels, which a purpose that is stated now does not change."""
-    closed = system.sensitive_attributes(snapshot.codes(location))
-    if known.sensitive or not closed or all(relation != "labels" for relation, _ in known.reads):
+    attributes = system.sensitive_attributes(snapshot.codes(location))
+    if known.sensitive or not attributes or all(relation != "labels" for relation, _ in known.reads):
         return []
     made_anew = f'DROP MATERIALIZED VIEW {known.name}, then declare it with --sensitive "why"'
-    labels = ", ".join(sorted(closed))
+    labels = ", ".join(sorted(attributes))
     return [f"{known.name} was declared without a purpose and has no labels of {labels}; to have them, {made_anew}"]
 
 
 def _definition(session: Planning, statement: CreateView, reading: Reading) -> Definition:
-    closed = {r: session.catalog.sensitive_columns(r) for r, _ in reading.reads}
-    reads_closed = reading.reads_labels or any(closed[r] and (c == "*" or c in closed[r]) for r, c in reading.reads)
+    hidden = {r: session.catalog.sensitive_columns(r) for r, _ in reading.reads}
+    reads_closed = reading.reads_labels or any(hidden[r] and (c == "*" or c in hidden[r]) for r, c in reading.reads)
     said = bool(statement.options.get("sensitive"))
     return Definition(
         "view",
@@ -169,10 +180,9 @@ def _refuse_sensitive(session: Planning, reading: Reading) -> None:
         return
     used = {c.name.lower() for c in reading.tree.find_all(exp.Column)}
     for relation in {r for r, _ in reading.reads}:
-        closed = session.catalog.sensitive_columns(relation)
-        view = session.catalog.definitions.views().get(relation)
-        found = sorted(c for c in closed if c.lower() in used)
-        if found or (view is not None and view.sensitive):
+        hidden = session.catalog.sensitive_columns(relation)
+        found = sorted(c for c in hidden if c.lower() in used)
+        if found or relation in session.catalog.closed.views:
             raise closed_to_all(f"{relation}.{found[0]}" if found else f"view {relation}")
 
 
@@ -278,9 +288,9 @@ def _broken(catalog: Catalog, known: Definition, gone: set[str]) -> Iterator[Def
 def must_rebuild(location: Location, definition: Definition) -> bool:
     """Whether the stored rows of a view are of another shape than its definition, so that a refresh begins anew.
 
-    True from ``CREATE OR REPLACE`` with another key or other columns until the next finished refresh of the view.
+    True from ``CREATE OR REPLACE`` with another key or other columns, or that opened it, until the next finished refresh.
     """
-    since = definition.options.get(REPLACED)
+    since = max((definition.options[o] for o in (REPLACED, closed.OPENED) if o in definition.options), default=None)
     if since is None:
         return False
     last = runs.refreshes(location, ["started"]).get(definition.target)

@@ -52,6 +52,7 @@ class Column:
         fingerprint: Of that.
         upstream: Generated columns of the same table that it reads.
         key: Key columns of the table.
+        is_closed: Its values are closed, and whatever is made on the way to them.
     """
 
     location: Location
@@ -61,6 +62,7 @@ class Column:
     fingerprint: str
     upstream: tuple[str, ...]
     key: tuple[str, ...]
+    is_closed: bool = False
 
     @property
     def name(self) -> str:
@@ -155,7 +157,8 @@ def look(context: Context, definition: Definition) -> Column | None:
     view = context.definitions.views().get(definition.table)
     key = view.key if view is not None else (BASE_TABLES[definition.table].key,)
     fingerprint = context.fingerprints.of(definition)
-    return Column(context.location, definition, dataset, expression, fingerprint, upstream, key)
+    closed = context.closed.holds(definition)
+    return Column(context.location, definition, dataset, expression, fingerprint, upstream, key, closed)
 
 
 def visible_names(dataset: lance.LanceDataset) -> list[str]:
@@ -229,7 +232,9 @@ def _spool(context: Context, column: Column, *, fresh: bool) -> spools.Spool:
             found = old
         else:
             old.remove()
-    return found or spools.fresh(context.location, column.definition.target, column.fingerprint)
+    return found or spools.fresh(
+        context.location, column.definition.target, column.fingerprint, closed=column.is_closed
+    )
 
 
 def _invalidate_failed(context: Context, stage: Stage, column: Column) -> None:

@@ -106,6 +106,7 @@ class Computing:
             batch_size=options.batch_size,
             device=options.device,
             udfs=options.files,
+            closed=column.is_closed,
         )
 
     def _tasks(self) -> Iterator[Task]:
@@ -147,7 +148,8 @@ class Computing:
         ).to_table()
         places = zip(rows["_rowid"].to_pylist(), rows["_rowaddr"].to_pylist(), strict=True)
         tasks = [Task(i, address >> 32, row, row) for i, (row, address) in enumerate(places)]
-        trial = spools.fresh(self._context.location, self._column.definition.target, "control")
+        target, closed = self._column.definition.target, self._column.is_closed
+        trial = spools.fresh(self._context.location, target, "control", closed=closed)
         runner = executor("inline", workers=1, device=self._context.options.device)
         try:
             events = list(runner.run(self._job(trial.folder, None), tasks))

@@ -1,4 +1,4 @@
-"""Rows whose function failed, in ``meta.errors``: one row each, with the reason and how often it was tried."""
+"""Rows whose function failed, in ``meta.errors`` or its closed part: one row each, with the reason and how often it was tried."""
 
 from __future__ import annotations
 
@@ -20,17 +20,14 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.store.location import Location
 
-_STORED: Final = "meta/errors"
+_STORED: Final = (meta.stored("errors"), meta.stored("errors", closed=True))
 _CHUNK: Final = 1_000
 
 
 def of_column(location: Location, table: str, column: str) -> pa.Table:
     """The failed rows of a generated column."""
-    dataset = tables.open_table(location, _STORED)
-    if dataset is None:
-        return meta.ERRORS.empty_table()
     where = f"table_name = '{_text(table)}' AND column_name = '{_text(column)}'"
-    return dataset.to_table(filter=where)
+    return pa.concat_tables(meta.read(location, "errors", closed=closed, where=where) for closed in (False, True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +40,7 @@ class Round:
         column: The column.
         fingerprint: What they were computed by; attempts are counted under the same one.
         token: The round of computing.
+        closed: The column is closed, and so are its failures: keys of rows may hold labels.
     """
 
     run_id: str
@@ -50,6 +48,7 @@ class Round:
     column: str
     fingerprint: str
     token: str
+    closed: bool = False
 
 
 def record(location: Location, of: Round, known: pa.Table, failed: Iterable[tuple[str, str, str]]) -> None:
@@ -82,7 +81,7 @@ def record(location: Location, of: Round, known: pa.Table, failed: Iterable[tupl
                 "attempts": attempts.get(key, 0) + 1,
             }
     if rows:
-        meta.write(location, "errors", list(rows.values()))
+        meta.write(location, "errors", list(rows.values()), closed=of.closed)
 
 
 def forget(location: Location, errors: pa.Table) -> None:
@@ -90,13 +89,14 @@ def forget(location: Location, errors: pa.Table) -> None:
     ids = errors["error_id"].to_pylist()
     for start in range(0, len(ids), _CHUNK):
         wanted = ", ".join(map(str, ids[start : start + _CHUNK]))
-        tables.delete(location, _STORED, f"error_id IN ({wanted})")
+        for stored in _STORED:
+            tables.delete(location, stored, f"error_id IN ({wanted})")
 
 
 def forget_column(location: Location, table: str, column: str) -> None:
     """Remove every failed row of a column."""
-    if tables.open_table(location, _STORED) is not None:
-        tables.delete(location, _STORED, f"table_name = '{_text(table)}' AND column_name = '{_text(column)}'")
+    for stored in _STORED:
+        tables.delete(location, stored, f"table_name = '{_text(table)}' AND column_name = '{_text(column)}'")
 
 
 def row_ids(dataset: lance.LanceDataset, key: tuple[str, ...], keys: Collection[str]) -> dict[str, int]:

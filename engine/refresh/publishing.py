@@ -48,6 +48,11 @@ class Publishing:
         self._context, self._stage, self._column, self._spool = context, stage, column, spool
         self._whole = whole
         batches = [b for f in spool.files() for b in spool.read(f)]
+        if spool.cut:
+            context.notes.append(
+                f"{column.definition.target}: {len(spool.cut):,} parts of what was computed end in the middle of a batch, "
+                "as a kill leaves them; rows of that batch were computed again"
+            )
         self._rows = pa.Table.from_batches(batches, spools.schema(column.type))
         codes = self._rows[spools.CODE]
         some = codes.null_count < len(codes)
@@ -63,6 +68,7 @@ class Publishing:
         context, column, target = self._context, self._column, self._column.definition.target
         before = self._stage.updated
         with writing(context.location, "refresh", target, wait=context.options.wait, run=context.run) as work:
+            context.check_current(column.definition)
             if self._whole:
                 work.committed(column.table, columns.declare(context.location, column.table, self._fields()))
             for _ in range(_TRIES):
@@ -159,7 +165,9 @@ class Publishing:
         self._stage.errors += len(failed)
         if len(failed):
             told = zip(*(failed[c].to_pylist() for c in (spools.KEY, spools.CODE, spools.MESSAGE)), strict=True)
-            round_ = failures.Round(work.run.run_id, column.table, column.name, column.fingerprint, self._spool.token)
+            round_ = failures.Round(
+                work.run.run_id, column.table, column.name, column.fingerprint, self._spool.token, column.is_closed
+            )
             failures.record(location, round_, known, told)
         if len(known):
             there = failures.row_ids(column.newest(), column.key, known["key"].to_pylist())

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from counterbalance.engine.catalog import closed, meta, snapshot
 from counterbalance.engine.catalog import definitions as catalog
-from counterbalance.engine.catalog import meta
-from counterbalance.engine.errors import BusyError, CounterbalanceError
+from counterbalance.engine.errors import BusyError, CounterbalanceError, LimitError, StorageError, kind_of
 from counterbalance.engine.executors.work import said
 from counterbalance.engine.functions import load_file
 from counterbalance.engine.refresh import changed, columns, due, indexes, plan, views
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
     from counterbalance.engine.write.ingest import Progress
 
+_SAFE: Final = frozenset(
+    {"E1001", "E1035", "E1041", "E1046", "E3308", "E3309", "E3420", "E3421", "E3422", "E3424", "E3425"}
+)
+"""Codes of errors that name relations, functions and keys, and no values."""
 _RUN: Final = {"column": columns.refresh, "view": views.refresh, "index": indexes.refresh}
 
 
@@ -66,11 +70,15 @@ def refresh(
         return _dry(location, targets, options)
     with lock.writer_lock(location, "refresh", wait=0.0, name=lock.REFRESH):
         settle(location, wait=options.wait)
+        if closed.lying_open(location):
+            with lock.writer_lock(location, "refresh", wait=options.wait):
+                closed.enclose(location)
         with _planning(location) as session:
             context, chosen = _context(location, session, targets, options, progress)
             wanted = _wanted(context, chosen)
             changed.remember(location, context.fingerprints, wanted)
             stages = _run(context, wanted, done)
+            meta.record_digests(location)
     return RefreshReport(tuple(stages))
 
 
@@ -106,7 +114,8 @@ def _context(
     for definition in chosen:  # now, on what the session has pinned; what cannot be made is told by its stage
         with contextlib.suppress(CounterbalanceError):
             fingerprints.of(definition)
-    return Context(location, declared, fingerprints, options, progress), chosen
+    hidden = closed.load(location, snapshot.newest(location))
+    return Context(location, declared, fingerprints, options, progress, closed=hidden), chosen
 
 
 def _run(context: Context, wanted: Sequence[Definition], done: Callable[[Stage], None] | None) -> list[Stage]:
@@ -133,6 +142,18 @@ def _interrupted(run: meta.Run, stage: Stage) -> None:
     run.note("interrupted", counts={**stage.counts(), "written": 0, "updated": 0}, state="interrupted")
 
 
+def _told(context: Context, definition: Definition, error: CounterbalanceError) -> tuple[str, str | None]:
+    """Message and hint; of something closed only where they can hold no values. They are kept in the journal.
+
+    What is said of a closed column is made without values where it is computed (``executors/work.py``).
+    """
+    of_itself = definition.kind != "view" or isinstance(error, StorageError | LimitError) or error.code in _SAFE
+    if of_itself or not context.closed.holds(definition):
+        return error.message, error.hint
+    hint = 'a session with a purpose tells it: run the SELECT of the view with --sensitive "why"'
+    return f"{definition.target} cannot be computed: {kind_of(error)}", hint
+
+
 def _stage(context: Context, definition: Definition) -> Stage:
     stage = Stage(definition.target, definition.kind)
     run = context.run = meta.Run(context.location, "refresh", definition.target)
@@ -143,20 +164,23 @@ def _stage(context: Context, definition: Definition) -> Stage:
     except BusyError:
         raise
     except CounterbalanceError as error:
-        stage.mode, stage.message, stage.code, stage.hint = "failed", error.message, error.code, error.hint
+        stage.mode, stage.code = "failed", error.code
+        stage.message, stage.hint = _told(context, definition, error)
     except KeyboardInterrupt:
         _interrupted(run, stage)
         raise
     except (OSError, pa.ArrowException) as error:
         stage.mode, stage.code = "failed", "E6014"
-        stage.message = f"{definition.target} cannot be read or written: {str(error).splitlines()[0][:300]}"
+        told = kind_of(error) if context.closed.holds(definition) else str(error).splitlines()[0][:300]
+        stage.message = f"{definition.target} cannot be read or written: {told}"
         stage.hint = "somebody may be writing to its table with another tool; refresh again"
     except Exception as error:
         if is_ctrl_c(error):
             _interrupted(run, stage)
             raise KeyboardInterrupt from error
         stage.mode, stage.code = "failed", "E8007"
-        stage.message = f"{definition.target} failed unexpectedly: {said(error)}"
+        told = kind_of(error) if context.closed.holds(definition) else said(error)
+        stage.message = f"{definition.target} failed unexpectedly: {told}"
         stage.hint = "this is a bug of counterbalance or of a function; COUNTERBALANCE_DEBUG=1 shows where"
         if os.environ.get("COUNTERBALANCE_DEBUG"):
             raise

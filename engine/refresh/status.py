@@ -123,7 +123,8 @@ def _times(definition: Definition, tried: Mapping[str, dt.datetime], now: dt.dat
 
 
 def _errors(location: Location) -> Counter[tuple[str, str]]:
-    rows = meta.read(location, "errors").select(["table_name", "column_name"]).to_pylist()
+    parts = (meta.read(location, "errors", closed=c, columns=("table_name", "column_name")) for c in (False, True))
+    rows = pa.concat_tables(parts).to_pylist()
     return Counter((r["table_name"], r["column_name"]) for r in rows if r["column_name"] is not None)
 
 

@@ -14,9 +14,11 @@ import pyarrow as pa
 
 from counterbalance.engine import spilling
 from counterbalance.engine.catalog import runs, snapshot
+from counterbalance.engine.catalog.closed import OPENED
 from counterbalance.engine.catalog.views import must_rebuild
-from counterbalance.engine.errors import NotFoundError, RequestError, SqlError, StorageError
+from counterbalance.engine.errors import NotFoundError, RequestError, SqlError, StorageError, kind_of
 from counterbalance.engine.executors import spool as spools
+from counterbalance.engine.executors.work import shown_key
 from counterbalance.engine.refresh import changed as changes
 from counterbalance.engine.refresh.parked import ROWS, Parked
 from counterbalance.engine.schema import STAMP_SUFFIX
@@ -50,6 +52,8 @@ def look(context: Context, stage: Stage, definition: Definition) -> None:
         stage.reason, stage.mode = "asked for", "rebuild"
     elif last is None or dataset is None:
         stage.reason, stage.mode = "never computed", "rebuild"
+    elif OPENED in definition.options and must_rebuild(context.location, definition):
+        stage.reason, stage.mode = "it was opened", "rebuild"
     elif last["fingerprint"] != stage.fingerprint:
         told = changes.since(context.location, str(last["fingerprint"]), context.fingerprints, definition)
         stage.reason = told or "its definition, a function or a list changed"
@@ -101,6 +105,7 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
     with _scratch() as connection:
         schema, parked = _compute(context, stage, definition, connection)
         with writing(context.location, "refresh", definition.target, wait=wait, run=context.run) as work:
+            context.check_current(definition)
             _Difference(context, stage, definition, work, parked).run(connection, schema)
             changed = stage.written + stage.updated + stage.deleted
             stage.mode = "rebuild" if first else "incremental" if changed else "no_op"
@@ -164,15 +169,16 @@ def _waiting(context: Context, definition: Definition) -> Iterator[None]:
         unfinished = snapshot.take(context.location).unfinished
         if unfinished is None:
             raise
+        told = kind_of(error) if definition.sensitive else error.message
         raise RequestError(
-            f"{definition.name} reads what nobody sees before the ingest of {unfinished} is complete: {error.message}",
+            f"{definition.name} reads what nobody sees before the ingest of {unfinished} is complete: {told}",
             code="E3424",
             hint="run that ingest again, then refresh",
         ) from error
 
 
 def _unspilled(definition: Definition, error: duckdb.Error) -> StorageError:
-    first = str(error).splitlines()[0]
+    first = kind_of(error) if definition.sensitive else str(error).splitlines()[0]
     hint = "its rows wait in the temporary folder until they are compared"
     return StorageError(f"{definition.name} cannot be computed: {first}", code="E6013", hint=hint)
 
@@ -230,7 +236,8 @@ class _Difference:
             f"SELECT {names}, count(*) FROM new GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL LIMIT 1"
         ).fetchall()
         if twice:
-            shown = ", ".join(map(str, twice[0][:-1]))
+            values = map(str, twice[0][:-1])
+            shown = ", ".join((shown_key(v) or "…") if self._definition.sensitive else v for v in values)
             raise RequestError(
                 f"the key ({', '.join(key)}) of {self._name} is not unique: {twice[0][-1]} rows have {shown}",
                 code="E3422",
