@@ -161,7 +161,7 @@ def test_a_pickle_is_not_run(tiny_clip, tmp_path):
 
     torch.save({"state_dict": Trap()}, tmp_path / "model.pt")
     (tmp_path / "open_clip_config.json").write_text((tiny_clip() / "open_clip_config.json").read_text())
-    with pytest.raises(Exception, match=r"cannot be loaded.*model\.pt"):
+    with pytest.raises(Exception, match=r"model\.pt cannot be loaded"):
         called("embed_text", {"model": str(tmp_path), "drop": None}, pa.array(["x"]))
     assert not (tmp_path / "sprung").exists()
 

@@ -9,10 +9,11 @@ from counterbalance.engine.recipes.model import StepError
 
 pytest.importorskip("huggingface_hub")
 RECIPE = """\
--- vectors: Counts and embeds captions.
---
--- source: a test
--- param model varchar = 'nobody/sentences' : model of embed_sentence
+/*--- toml
+answers = "Counts and embeds captions."
+source = "a test"
+params.model = { type = "varchar", default = "nobody/sentences", about = "model of embed_sentence" }
+---*/
 
 -- step count: how many
 SELECT count(*) AS n FROM captions;

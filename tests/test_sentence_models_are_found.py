@@ -107,7 +107,7 @@ def test_files_that_make_no_model(tmp_path):
     model = write(tmp_path, config={"model_type": "bert", "hidden_size": 8}, tokenizer_config={})
     with pytest.raises(RequestError, match="cannot be loaded") as caught:
         function("embed_sentence").open({"model": model}, "cpu")
-    assert caught.value.code == "E3532"
+    assert caught.value.code == "E3545"
 
 
 def test_code_that_came_with_the_weights_is_not_run(tmp_path):

@@ -184,9 +184,7 @@ class _Tuned:
         transformers: Any = need("transformers", "models")
         try:
             with loading():
-                body = transformers.AutoModel.from_pretrained(
-                    path, local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=torch.float32
-                )
+                body = transformers.AutoModel.from_pretrained(path, dtype=torch.float32, **weights.pretrained(path))
         except Exception as error:
             raise _unloadable(name, error) from error
         return torch.nn.ModuleDict({"body": body, "head": _perceptron(body.config.hidden_size, (256,))})

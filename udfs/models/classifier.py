@@ -86,7 +86,7 @@ class Beginning:
         factory: Any = weights.need("open_clip.factory", "models")
         try:
             tower = self.architecture.build()
-            stored = factory.load_state_dict(str(self.file), device="cpu", weights_only=True)
+            stored = factory.load_state_dict(str(weights.checked(self.file)), device="cpu", weights_only=True)
             tower.load_state_dict({k.removeprefix(_VISUAL): v for k, v in stored.items() if k.startswith(_VISUAL)})
         except CounterbalanceError:
             raise

@@ -15,7 +15,7 @@ from counterbalance.udfs.models.clip_pictures import Preparation
 from counterbalance.udfs.models.meter import Meter
 from counterbalance.udfs.models.running import at_once, inference
 from counterbalance.udfs.models.shared import Shared, loading
-from counterbalance.udfs.models.weights import need
+from counterbalance.udfs.models.weights import checked, need
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -151,7 +151,7 @@ def _loaded(model: str) -> tuple[Any, Any, dict[str, Any]]:
             force_quick_gelu=bool(known.get("quick_gelu", False)),
             force_preprocess_cfg={n: known[n] for n in _OVERLAY if n in known},
         )
-        open_clip.load_checkpoint(network, str(checkpoint), weights_only=True)
+        open_clip.load_checkpoint(network, str(checked(checkpoint)), weights_only=True)
         return network, open_clip.get_tokenizer(found.name), dict(network.visual.preprocess_cfg)
     except CounterbalanceError:
         raise

@@ -69,7 +69,9 @@ def loaded(name: str, kind: str, network: str, device: str) -> tuple[Any, Any]:
     try:
         with loading():
             processor = transformers.AutoProcessor.from_pretrained(path, **safe)
-            model = getattr(transformers, network).from_pretrained(path, dtype=torch.float32, weights_only=True, **safe)
+            model = getattr(transformers, network).from_pretrained(
+                path, dtype=torch.float32, **weights.pretrained(path)
+            )
     except CounterbalanceError:
         raise
     except Exception as error:

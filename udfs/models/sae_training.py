@@ -13,14 +13,13 @@ import math
 import shutil
 from dataclasses import asdict
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from counterbalance.engine.errors import RequestError, StorageError
 from counterbalance.engine.executors.devices import available
-from counterbalance.engine.store.location import Location
+from counterbalance.engine.store.location import Location, local_path
 from counterbalance.engine.store.lock import writer_lock
 from counterbalance.engine.write.ingest import Progress
 from counterbalance.udfs.models import sae_fitting, sae_vectors
@@ -29,6 +28,7 @@ from counterbalance.udfs.models.weights import digest, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from counterbalance.engine.lake import Lake
     from counterbalance.udfs.models.sae_vectors import Vectors
@@ -110,7 +110,7 @@ def train_sae(
     """
     members = _grid(kinds, lr, expansion, k, seeds)
     _check(members, steps=steps, batch_size=batch_size)
-    target = Path(output).expanduser().absolute()
+    target = local_path(output).expanduser().absolute()
     with lake.session(sensitive=sensitive) as session, sae_vectors.spool() as folder:
         given = sae_vectors.read(session, lake.location, vectors, column, folder)
         _check_features(members, given.width)

@@ -116,7 +116,8 @@ def _loaded(found: Declared, device: str) -> tuple[Any, Any]:
     safe: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     tokenizer = transformers.AutoTokenizer.from_pretrained(found.folder, **safe)
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-    network = transformers.AutoModel.from_pretrained(found.folder, dtype=torch.float32, weights_only=True, **safe)
+    given = weights.pretrained(found.folder)
+    network = transformers.AutoModel.from_pretrained(found.folder, dtype=torch.float32, **given)
     network = network.get_encoder() if network.config.is_encoder_decoder else network
     return network.to(device).eval(), tokenizer
 

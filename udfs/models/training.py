@@ -16,14 +16,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from counterbalance.engine.errors import RequestError, StorageError
 from counterbalance.engine.executors.devices import available
-from counterbalance.engine.store.location import Location
+from counterbalance.engine.store.location import Location, local_path
 from counterbalance.engine.store.lock import writer_lock
 from counterbalance.engine.write.ingest import Progress
 from counterbalance.udfs.models import card, classifier, fitting, labelled, scores, splits
@@ -34,6 +33,7 @@ from counterbalance.udfs.models.weights import digest, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -126,7 +126,7 @@ def train(
     """
     settings = Settings(epochs, seed, batch_size, lr, tower_lr)
     began = time.monotonic()
-    target = Path(output).expanduser().absolute()
+    target = local_path(output).expanduser().absolute()
     with lake.session(sensitive=sensitive) as session:
         rows = labelled.read(session, labels, attribute)
         labelled.require_enough(rows)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from counterbalance.engine.errors import RequestError
+from counterbalance.engine.errors import CounterbalanceError, RequestError
 from counterbalance.udfs.models import phi3_vision
-from counterbalance.udfs.models.weights import CHECKPOINT, need
+from counterbalance.udfs.models.weights import CHECKPOINT, need, pretrained
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,21 +54,34 @@ def load(path: Path, kind: Kind, device: str) -> Any:
         device: ``"cpu"``, ``"cuda:0"`` …
 
     Raises:
-        RequestError: transformers has no such architecture (E3540), or it does something else (E3541).
+        RequestError: transformers has no such architecture (E3540), it does something else (E3541), its weights are refused
+            (E3545), or they do not make such a model (E3546).
     """
     transformers: Any = need("transformers", "models")
     torch: Any = need("torch", "models")
     _check(path, kind)
     transformers.utils.logging.disable_progress_bar()
     half = device.startswith("cuda") and kind == "IMAGE_TEXT_TO_TEXT"
-    model = getattr(transformers, _AUTO[kind]).from_pretrained(
-        path,
-        dtype=torch.bfloat16 if half else torch.float32,
-        local_files_only=True,
-        trust_remote_code=False,
-        weights_only=True,
-    )
+    try:
+        model, told = getattr(transformers, _AUTO[kind]).from_pretrained(
+            path,
+            dtype=torch.bfloat16 if half else torch.float32,
+            output_loading_info=True,
+            **pretrained(path),
+        )
+    except CounterbalanceError:
+        raise
+    except Exception as error:  # what is wrong with a file, each reader says in its own way
+        raise _unfit(path, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}") from error
+    missing = sorted(told["missing_keys"])
+    if missing:
+        raise _unfit(path, f"weights are missing: {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}")
     return model.to(device).eval()
+
+
+def _unfit(path: Path, why: str) -> RequestError:
+    hint = "a file is damaged, or the weights belong to another model; fetch them again"
+    return RequestError(f"{path} cannot be loaded: {why}", code="E3546", hint=hint)
 
 
 def _check(path: Path, kind: Kind) -> None:

@@ -190,7 +190,7 @@ def _loaded(folder: Path) -> tuple[Any, Any]:
     safe: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     processor = transformers.AutoImageProcessor.from_pretrained(folder, **safe)
     network, told = transformers.AutoModel.from_pretrained(
-        folder, dtype=torch.float32, weights_only=True, output_loading_info=True, **safe
+        folder, dtype=torch.float32, output_loading_info=True, **weights.pretrained(folder)
     )
     missing = sorted(name for name in told["missing_keys"] if not name.startswith(_UNUSED))
     if missing:

@@ -1,7 +1,8 @@
 """Where a model's weights come from: a path, or the cache of Hugging Face; the network only when it was allowed.
 
-Nothing here unpickles. Weights are ``.safetensors`` files, or checkpoints that ``torch.load`` reads with
-``weights_only=True``; code that a repository brings along is never run.
+Weights are ``.safetensors`` files, or files of ``torch.save``. Those hold a pickle, so ``checked`` takes it apart first, with a
+disassembler that runs nothing: only where it names nothing but tensors is it given to ``torch.load(weights_only=True)``.
+Code that a repository brings along is never run.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ import hashlib
 import importlib
 import json
 import os
+import pickletools
+import re
+import zipfile
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +32,25 @@ _WEIGHTS: Final = frozenset(
     {".safetensors", ".pt", ".pth", ".bin", ".json", ".txt", ".model", ".yaml", ".jinja", ".codes"}
 )
 _BLOCK: Final = 1 << 22
+_SAFE: Final = ".safetensors"
+_SAVED: Final = frozenset({".bin", ".pt", ".pth", ".ckpt"})
+_LONGEST_HEADER: Final = 100_000_000
+"""Bytes of JSON that safetensors allows."""
+_TENSORS: Final = re.compile(
+    r"collections\.OrderedDict|torch\._utils\._rebuild_(tensor|tensor_v2|parameter|parameter_with_state)|torch\.Size|torch\.device"
+    r"|torch\.(\w+Storage|storage\.(Untyped|Typed)Storage|[qu]*int\d+|b?float\d+(_\w+)?|complex\d+|bool|nn\.parameter\.Parameter)"
+    r"|(builtins|__builtin__)\.set"
+)
+"""What a pickle of tensors names."""
+_UNTOLD: Final = frozenset({"STACK_GLOBAL", "INST", "OBJ", "NEWOBJ_EX", "EXT1", "EXT2", "EXT4"})
+"""Operations that name something without saying it at once; ``torch.save`` writes none."""
+_NAMES: Final = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
+"""Where transformers looks for weights in a folder, in this order."""
 
 
 def allowed() -> bool:
@@ -104,6 +127,119 @@ def _missing(name: str, error: Exception) -> NotFoundError:
         code="E1102",
         hint="say --allow-download to fetch them once, or give the path of a local copy",
     )
+
+
+def checked(path: Path, also: re.Pattern[str] | None = None) -> Path:
+    """Return the path of a weights file that nothing can come out of but tensors; no library has seen it by then.
+
+    Args:
+        path: A file of safetensors, or one that ``torch.save`` wrote (since 1.6: a zip archive).
+        also: Names that its pickle may hold besides those of tensors.
+
+    Raises:
+        RequestError: It is damaged, is something else, names something else, or is a file of the hub's cache that is not
+            what its name says (E3545).
+    """
+    try:
+        _check_content(path)
+        if path.suffix == _SAFE:
+            _check_header(path)
+        else:
+            _check_saved(path, also)
+    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
+        raise RequestError(
+            f"{path} cannot be loaded: {' '.join(str(error).split())[:300]}",
+            code="E3545",
+            hint="weights are read from .safetensors, or from plain tensors that torch.save wrote (.bin, .pt, .pth, .ckpt); "
+            "was it cut off? fetch it again",
+        ) from error
+    return path
+
+
+def _check_content(path: Path) -> None:
+    """Compare a file of the hub's cache with its name there, which is its SHA-256."""
+    named = path.resolve()
+    if path.is_symlink() and named.parent.name == "blobs" and re.fullmatch(r"[0-9a-f]{64}", named.name):
+        status = named.stat()
+        if _read(str(named), status.st_size, status.st_mtime_ns) != named.name:
+            raise ValueError(f"its content is not what its name in the cache says ({named.name[:12]}…)")
+
+
+def _check_header(path: Path) -> None:
+    size = path.stat().st_size
+    with path.open("rb") as opened:
+        length = int.from_bytes(opened.read(8), "little")
+    if size < 8 or length > min(_LONGEST_HEADER, size - 8):
+        raise ValueError(
+            f"its header says {length:,} bytes, the file has {size:,}; at most {_LONGEST_HEADER:,} are read"
+        )
+
+
+def _check_saved(path: Path, also: re.Pattern[str] | None) -> None:
+    if path.suffix not in _SAVED:
+        raise ValueError(f"a file of type {path.suffix or 'unknown'!r} is never read as weights")
+    with path.open("rb") as opened:
+        if opened.read(4) != b"PK\3\4":
+            raise ValueError("it is no archive of torch.save")
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        pickles = [m for m in members if m.filename.endswith(".pkl")]
+        if (
+            len(pickles) != 1
+            or not pickles[0].filename.endswith("/data.pkl")
+            or len({m.filename for m in members}) < len(members)
+        ):
+            raise ValueError("it is no archive of torch.save")
+        if any(m.compress_type != zipfile.ZIP_STORED for m in members):
+            raise ValueError("it is packed, as no archive of torch.save is")
+        text = archive.read(pickles[0])
+    foreign = sorted(
+        n for n in _named_in(text) if not (_TENSORS.fullmatch(n) or (also is not None and also.fullmatch(n)))
+    )
+    if foreign:
+        raise ValueError(f"it would run {', '.join(foreign[:5])}, which is no part of a tensor")
+
+
+def _named_in(text: bytes) -> set[str]:
+    """Return what a pickle names, as ``module.name``; it is taken apart, and nothing of it is run."""
+    found: set[str] = set()
+    for operation, argument, _ in pickletools.genops(text):
+        if operation.name in _UNTOLD:
+            found.add(f"what {operation.name} makes")
+        elif operation.name == "GLOBAL":
+            found.add(str(argument).replace(" ", "."))
+    return found
+
+
+def pretrained(folder: Path) -> dict[str, Any]:
+    """Return what ``from_pretrained`` of transformers is called with, for a folder whose weights were checked.
+
+    Raises:
+        RequestError: It holds no weights, or some that are refused (E3545).
+    """
+    found = next((folder / name for name in _NAMES if (folder / name).is_file()), None)
+    if found is None:
+        raise RequestError(
+            f"{folder} cannot be loaded: it holds neither {_NAMES[0]} nor {_NAMES[2]}",
+            code="E3545",
+            hint="fetch the repository again, or name the folder that holds config.json and the weights",
+        )
+    safe = _SAFE in found.name
+    for file in _parts(found, safe=safe) if found.suffix == ".json" else [found]:
+        checked(file)
+    return {"use_safetensors": safe, "weights_only": True, "local_files_only": True, "trust_remote_code": False}
+
+
+def _parts(index: Path, *, safe: bool) -> list[Path]:
+    """Return the files that an index of weights names."""
+    try:
+        names = sorted({str(n) for n in json.loads(index.read_text("utf-8"))["weight_map"].values()})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RequestError(f"{index} cannot be loaded: it is no index of weights", code="E3545") from error
+    odd = [n for n in names if n != Path(n).name or (Path(n).suffix == _SAFE) != safe]
+    if odd:
+        raise RequestError(f"{index} cannot be loaded: it names {odd[0]!r}", code="E3545")
+    return [index.parent / n for n in names]
 
 
 def digest(path: Path) -> str:

@@ -131,7 +131,7 @@ def _read_state(path: Path) -> Checkpoint:
     size = re.search(r"yolov?\d+([a-z])", path.stem)
     if "scales" in plan and not plan.get("scale") and size:
         plan["scale"] = size[1]
-    return Checkpoint(plan, _names(plan.pop("names", None)), safetensors.load_file(str(path)))
+    return Checkpoint(plan, _names(plan.pop("names", None)), safetensors.load_file(str(weights.checked(path))))
 
 
 class _StandIn:
@@ -149,6 +149,7 @@ class _StandIn:
 
 def _read_checkpoint(path: Path) -> Checkpoint:
     torch: Any = need("torch", "detect")
+    weights.checked(path, also=_STAND_INS)
     named = torch.serialization.get_unsafe_globals_in_checkpoint(str(path))
     foreign = sorted(name for name in named if not _STAND_INS.fullmatch(name))
     if foreign:
