@@ -30,6 +30,9 @@ HEAD_BYTES: Final = 64 << 10
 _ALONE: Final = frozenset(range(0xD0, 0xDA)) | {0xFF}
 _FRAMES: Final = frozenset({0xC0, 0xC1, 0xC2})
 _ORIENTATION: Final = 0x0112
+_PNG_DEPTH: Final = 24
+"""Place of a PNG's bits a channel (its first chunk is IHDR)."""
+_PNG_END: Final = b"IEND\xae\x42\x60\x82"
 _DEEP: Final = frozenset({"I", "F", "I;16", "I;16B", "I;16L", "I;16N"})
 """Modes whose conversion to eight bits clips: almost white, or black, pictures without a word."""
 
@@ -188,17 +191,49 @@ def decode(data: bytes, *, side: int | None = None) -> Image:
         ImageError: As ``read_header``, or the pixels cannot be decoded.
     """
     kind = read_header(data).format
+    with _loaded(data, kind, side) as picture:
+        return picture.convert("RGB")
+
+
+def check(data: bytes) -> Header:
+    """Return the header of an encoded picture once all of its pixels were decoded, as those that are stored must be.
+
+    Of a PNG the checksums are compared too, which decoding does not look at.
+
+    Raises:
+        ImageError: As ``read_header``; the picture is cut off or damaged; or it has more than eight bits a channel.
+    """
+    header = read_header(data)
+    if header.format == "PNG":
+        try:
+            with _opener("PNG")(io.BytesIO(data)) as picture:
+                picture.verify()
+        except Exception as error:  # hostile bytes raise whatever they like
+            raise _undecodable("PNG", error) from error
+        if _PNG_END not in data:
+            raise ImageError("PNG cannot be decoded: it is cut off")
+    with _loaded(data, header.format):
+        return header
+
+
+def _loaded(data: bytes, kind: str, side: int | None = None) -> ImageFile:
+    """Decode a picture whose header was read."""
+    if kind == "PNG" and data[_PNG_DEPTH] > 8:
+        raise ImageError(f"PNG of {data[_PNG_DEPTH]} bits a channel: only eight bits a channel are taken", "too_deep")
     try:
-        with _opener(kind)(io.BytesIO(data)) as picture:
-            if side is not None:
-                picture.draft("RGB", (side, side))
-            picture.load()
-            mode, pixels = picture.mode, picture.convert("RGB")
+        picture = _opener(kind)(io.BytesIO(data))
+        if side is not None:
+            picture.draft("RGB", (side, side))
+        picture.load()
     except Exception as error:  # hostile bytes raise whatever they like
-        raise ImageError(f"{kind} cannot be decoded: {str(error)[:120] or type(error).__name__}") from error
-    if mode in _DEEP:
-        raise ImageError(f"{kind} of mode {mode}: only eight bits a channel are taken")
-    return pixels
+        raise _undecodable(kind, error) from error
+    if picture.mode in _DEEP:
+        raise ImageError(f"{kind} of mode {picture.mode}: only eight bits a channel are taken", "too_deep")
+    return picture
+
+
+def _undecodable(kind: str, error: Exception) -> ImageError:
+    return ImageError(f"{kind} cannot be decoded: {str(error)[:120] or type(error).__name__}")
 
 
 def encode(picture: Image, kind: str = "PNG", *, xmp: bytes | None = None) -> bytes:

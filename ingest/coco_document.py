@@ -11,6 +11,7 @@ import orjson
 from counterbalance.engine.errors import SourceError
 from counterbalance.engine.records import Reject
 from counterbalance.ingest.files import reading
+from counterbalance.ingest.jsonobjects import Repeated, may_repeat
 from counterbalance.ingest.jsonstream import WINDOW, Items, Member, stream
 from counterbalance.ingest.rows import shorten
 from counterbalance.ingest.validate import is_utf8
@@ -136,12 +137,24 @@ class Document:
 
     def _note(self, event: Member | Items) -> None:
         if event.name in SMALL:
+            self._check_names(event)
             if isinstance(event, Member):
                 self._small[event.name] = event.value
             elif event.start == 0:
                 self._small[event.name] = list(event.items)
             else:
                 self._small[event.name] += event.items
+
+    def _check_names(self, event: Member | Items) -> None:
+        """Refuse an object that holds a name twice where no rows are made of it; categories are refused one by one."""
+        values = [event.value] if isinstance(event, Member) else event.items if event.name != "categories" else []
+        twice = next((v for v in values if isinstance(v, Repeated)), None)
+        if twice is not None:
+            raise SourceError(
+                f"{self.uri} is no COCO file to rely on: in {event.name}, {twice.message}",
+                code="E4021",
+                hint="say which value is meant: remove the other one",
+            )
 
     def small(self, name: str, *, scan: bool = True) -> Any:
         """A small member: from what was passed, from the file's tail, or else by reading the whole file.
@@ -180,6 +193,8 @@ class Document:
                 found = orjson.loads(b"{" + tail[at:])
             except orjson.JSONDecodeError:
                 continue
+            if may_repeat(tail[at:], found):
+                break  # reading the whole file tells where
             return {k: v for k, v in found.items() if k in SMALL}
         return {}
 
@@ -215,6 +230,10 @@ class Document:
             sound = isinstance(key, (int, str)) and not isinstance(key, bool)
             named = isinstance(text, str) and text and is_utf8(text)
             if not (sound and named and names.setdefault(key, str(text)) == text):
-                why = f"an id of its own and a name are needed, not {shorten(entry)}"
+                why = (
+                    entry.message
+                    if isinstance(entry, Repeated)
+                    else f"an id of its own and a name are needed, not {shorten(entry)}"
+                )
                 rejects.append(Reject(self.uri, f"{name}[{i}]", "bad_category", why))
         return names

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.errors import CounterbalanceError, NotFoundError, RequestError, SourceError
-from counterbalance.engine.images import MAX_BYTES, Header, ImageError, read_header, sha256
+from counterbalance.engine.images import MAX_BYTES, Header, ImageError, check, sha256
 from counterbalance.engine.records import CHUNK_BYTES, Reject
 from counterbalance.ingest.files import file_in, file_system, reading, uri_of
 from counterbalance.ingest.gather import Part
@@ -160,7 +160,7 @@ def _picture(uri: str | None, base: str, options: ReadOptions) -> tuple[bytes, H
     except CounterbalanceError as error:
         code = "too_big" if error.code == "E4002" else "unreadable_image"
         raise ImageError(error.message, code) from error
-    return data, read_header(data)
+    return data, check(data)
 
 
 def _part(

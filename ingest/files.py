@@ -13,6 +13,7 @@ import errno
 import io
 import os
 import posixpath
+import stat
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
@@ -40,12 +41,14 @@ class File:
         size: Bytes, where the file system knows them.
         fs: The fsspec file system that holds it.
         path: Its path there.
+        is_plain: Whether it is a file at all, and no pipe, socket, device or link to nothing.
     """
 
     uri: str
     size: int | None
     fs: Any = field(repr=False, compare=False)
     path: str = field(repr=False, compare=False)
+    is_plain: bool = field(default=True, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -63,9 +66,11 @@ class File:
 
         Raises:
             NotFoundError: If it is gone.
-            SourceError: If it cannot be opened (``E4001``).
+            SourceError: If it cannot be opened (``E4001``), or is a pipe, socket or device (``E4004``).
         """
         with reading(self.uri):
+            if _is_local(self.fs):
+                _check_plain(self.uri, self.path)
             if self.fs.protocol == "memory":  # it would hand out one file object for all
                 return io.BytesIO(self.fs.cat_file(self.path))
             return cast("BinaryIO", self.fs.open(self.path, "rb"))
@@ -129,7 +134,8 @@ def expand(
 
     Raises:
         NotFoundError: If a part of ``uri`` matches nothing (``E1006``).
-        SourceError: If a file system cannot be reached or a brace range is too long (``E4001``, ``E4003``).
+        SourceError: If a file system cannot be reached, a brace range is too long, or the name is no text (``E4001``,
+            ``E4003``, ``E4005``).
 
     Example:
         >>> import fsspec
@@ -140,6 +146,10 @@ def expand(
     options = dict(storage_options or {})
     if not uri.strip():
         raise NotFoundError("no source: its name is empty", code="E1006", hint="give a path, URI, glob or brace range")
+    if any("\ud800" <= letter <= "\udfff" for letter in uri):
+        raise SourceError(
+            f"the name {uri!r} is not UTF-8", code="E4005", hint="rename it, or link to it: ln -s NAME OTHER"
+        )
     with reading(uri):
         whole = _named(uri, options, tuple(suffixes), tuple(inside), recursive=recursive)
         if whole is None:
@@ -192,7 +202,8 @@ def _folder(fs: Any, path: str, suffixes: tuple[str, ...], inside: tuple[str, ..
             continue
         infos = fs.find(folder, detail=True).values() if recursive else fs.ls(folder, detail=True)
         files = sorted((_file(fs, i["name"], i) for i in infos if _is_file(fs, i)), key=lambda f: f.path)
-        shown = [f for f in files if not f.name.startswith(".") and _ends(f.name, suffixes)]
+        ending = [f for f in files if _ends(f.name, suffixes) or (recursive and not f.is_plain)]
+        shown = [f for f in ending if not f.name.startswith(".")]
         if shown:
             return shown
     plain = [s for s in suffixes if not any(s != t and s.startswith(t) for t in suffixes)]
@@ -212,8 +223,8 @@ def _ends(name: str, suffixes: tuple[str, ...]) -> bool:
 
 
 def _is_file(fs: Any, info: Mapping[str, Any]) -> bool:
-    """Whether a listed entry is a file; links are followed."""
-    return info["type"] == "file" or (info["type"] != "directory" and bool(fs.isfile(info["name"])))
+    """Whether a listed entry is no folder; links are followed. What is no file either is refused when it is opened."""
+    return info["type"] == "file" or (info["type"] != "directory" and not fs.isdir(info["name"]))
 
 
 def _globbed(pattern: str, options: dict[str, Any]) -> list[File]:
@@ -256,13 +267,32 @@ def _missing(name: str, fs: Any, path: str) -> NotFoundError:
 
 
 def _file(fs: Any, path: str, info: Mapping[str, Any]) -> File:
-    return File(uri_of(fs, path), info.get("size"), fs, path)
+    is_plain = info["type"] == "file" or bool(fs.isfile(path))
+    return File(uri_of(fs, path), info.get("size"), fs, path, is_plain)
 
 
 def uri_of(fs: Any, path: str) -> str:
-    """A path of a file system for people: local ones stay plain paths."""
+    r"""A path of a file system for people: local ones stay plain paths; bytes that are no UTF-8 become ``\xff``."""
     protocol = fs.protocol if isinstance(fs.protocol, str) else fs.protocol[0]
+    path = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return path if protocol in {"file", "local"} else str(fs.unstrip_protocol(path))
+
+
+def _check_plain(uri: str, path: str) -> None:
+    """Refuse what would be waited for, or worse, once it is opened.
+
+    Raises:
+        FileNotFoundError: Nothing is there.
+        SourceError: It is no plain file (``E4004``).
+    """
+    mode = os.stat(path).st_mode  # noqa: PTH116 - paths are text here
+    if not stat.S_ISREG(mode):
+        kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
+        raise SourceError(
+            f"{uri} is {kinds.get(stat.S_IFMT(mode), 'a device')}, not a file, and was not opened",
+            code="E4004",
+            hint="write what it holds to a file, or move it away",
+        )
 
 
 def file_system(uri: str, storage_options: Mapping[str, Any] | None = None) -> tuple[Any, str]:

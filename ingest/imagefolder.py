@@ -6,24 +6,25 @@ Without metadata, and when there is more than one, the folder that holds a pictu
 come from its caption column, boxes from ``objects`` (``bbox`` as x, y, width, height, ``categories``), and every other
 plain column is a label of the image, annotator ``metadata``; lists and objects are left out.
 
-Pictures stay where they are unless ``store_images`` is asked for; their headers are checked. Files that are no pictures
-are not looked at; pictures of other formats are refused, so that nobody misses them. So are symbolic links that lead out of
-the folder, of which no byte is read.
+Pictures stay where they are unless ``store_images`` is asked for; their headers are checked, and all of those that are
+stored. Files that are no pictures are not looked at; pictures of other formats are refused, so that nobody misses them. So
+are pipes, sockets, devices and links that lead out of the folder or nowhere, of which no byte is read, and names that are
+not UTF-8.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from counterbalance.engine.errors import SourceError
+from counterbalance.engine.errors import CounterbalanceError, SourceError
 from counterbalance.engine.images import (
     EXTENSIONS,
     MAX_BYTES,
     OTHER_PICTURES,
     Header,
     ImageError,
+    check,
     read_file_header,
-    read_header,
     sha256,
 )
 from counterbalance.engine.records import Chunk, Reject, Source
@@ -61,10 +62,10 @@ def read(uri: str, options: ReadOptions) -> Source:
     root = _root(uri, options).rstrip("/")
     found = expand(uri, options.storage_options, SUFFIXES, recursive=True)
     files = [f for f in found if "/." not in f.path.removeprefix(root)]
-    pictures = [f for f in files if _ending(f) in EXTENSIONS | OTHER_PICTURES]
+    pictures = [f for f in files if not f.is_plain or _ending(f) in EXTENSIONS | OTHER_PICTURES]
     if not pictures:
         raise SourceError(f"{uri} holds no pictures", code="E4010", hint="JPEG, PNG, WebP, GIF and BMP are read")
-    texts = [f for f in files if f.name.lower() in METADATA]
+    texts = [f for f in files if f.is_plain and f.name.lower() in METADATA]
     folder = _Folder(uri, root, pictures, options, classes=not texts)
     metadata = [foldermeta.inspect(f, options) for f in texts if not folder.leaves(f)]
     chunks = _chunks(folder, [f for f in texts if folder.leaves(f)], metadata)
@@ -160,8 +161,8 @@ class _Folder:
         except ImageError as error:
             rows.refuse(key, error.code, str(error))
             return
-        except SourceError as error:
-            rows.refuse(key, "unreadable", error.message)
+        except CounterbalanceError as error:
+            rows.refuse(key, "not_a_file" if error.code == "E4004" else "unreadable", error.message)
             return
         self.status[key] = True
         label = self._class(key)
@@ -192,6 +193,6 @@ def _opened(file: File, *, store: bool) -> tuple[Header, bytes | None]:
         raise ImageError(f"{file.size:,} bytes; at most {MAX_BYTES:,} are read", "too_big")
     if store:
         data = file.read(MAX_BYTES)
-        return read_header(data), data
+        return check(data), data
     with file.open() as opened:
         return read_file_header(opened, file.size), None

@@ -11,6 +11,7 @@ import orjson
 import pyarrow as pa
 
 from counterbalance.ingest.csvtext import BLOCK, Block, Cells, in_blocks
+from counterbalance.ingest.jsonobjects import repeated
 from counterbalance.ingest.rows import Refusal, shorten
 
 if TYPE_CHECKING:
@@ -85,6 +86,9 @@ def parsed(line: bytes) -> dict[str, Any] | str:
         return f"{error}: {shorten(line)}"
     if not isinstance(value, dict):
         return f"no JSON object: {shorten(line)}"
+    twice = repeated(line, value)
+    if twice is not None:
+        return f"{twice.message}: {shorten(line)}"
     return value | _long_integers(line) if _LONG.search(line) else value
 
 
@@ -97,7 +101,7 @@ def _long_integers(line: bytes) -> dict[str, int]:
 
 
 def parsed_list(text: str) -> dict[str, Any] | list[Any] | None:
-    """A JSON list or object in a text cell; ``None`` for anything else.
+    """A JSON list or object in a text cell; ``None`` for anything else, objects that hold a name twice included.
 
     Example:
         >>> parsed_list("[1]"), parsed_list("[a]"), parsed_list("3")
@@ -107,7 +111,7 @@ def parsed_list(text: str) -> dict[str, Any] | list[Any] | None:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-    return value if isinstance(value, (dict, list)) else None
+    return value if isinstance(value, (dict, list)) and repeated(text.encode(), value) is None else None
 
 
 def as_text(value: object) -> str | None:

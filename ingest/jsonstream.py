@@ -6,8 +6,8 @@ open. Where orjson refuses (``NaN``, ``1e999``, lone surrogates, broken UTF-8) t
 one through the standard library, which takes them: what is wrong with a value is the reader's to say. Only what is no
 JSON at all ends the stream, with the byte where it happens.
 
-Values come as ``json.loads`` gives them, except that integers beyond 64 bits are floats, and bytes that are no UTF-8
-are lone surrogates in the text.
+Values come as ``json.loads`` gives them, except that integers beyond 64 bits are floats, bytes that are no UTF-8
+are lone surrogates in the text, and a value in which an object holds a name twice is a ``Repeated``.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import orjson
 
 from counterbalance.engine.errors import SourceError
 from counterbalance.ingest.files import reading
+from counterbalance.ingest.jsonobjects import Repeated, may_repeat, noting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,9 +44,6 @@ def _integer(text: str) -> int | float:
         return float(text)
     number = int(text)
     return number if -(1 << 63) <= number < 1 << 64 else float(text)
-
-
-_DECODER: Final = json.JSONDecoder(parse_int=_integer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +252,7 @@ class _Reader:
                 return None
             inner = self.data[self.at : cut]
             try:
-                return self._took(orjson.loads(b"[" + inner + b"]"), cut)
+                return self._took(inner, orjson.loads(b"[" + inner + b"]"), cut)
             except orjson.JSONDecodeError as error:
                 place = self.at + _place(inner, error) - 1
             if place >= cut:
@@ -272,14 +270,14 @@ class _Reader:
             tries.append((self.data[self.at : cut] + b"]", cut - self.at))
         for inner, length in tries:
             try:
-                return self._took(orjson.loads(b"[" + inner), self.at + length)
+                return self._took(inner[:-1], orjson.loads(b"[" + inner), self.at + length)
             except orjson.JSONDecodeError:
                 continue
         return None
 
-    def _took(self, items: list[Any], at: int) -> list[Any]:
+    def _took(self, inner: bytes, items: list[Any], at: int) -> list[Any]:
         self.at = at
-        return items
+        return _elements(inner.decode(), len(items), whole=True)[0] if may_repeat(inner, items) else items
 
     def _cut(self, stop: int) -> int | None:
         """Where the last element before ``stop`` seems to end that another one follows."""
@@ -309,10 +307,13 @@ def _elements(text: str, most: int, *, whole: bool) -> tuple[list[Any], int]:
         RecursionError: If it is nested too deeply.
     """
     items: list[Any] = []
+    twice: list[str] = []
+    decoder = json.JSONDecoder(parse_int=_integer, object_pairs_hook=noting(twice))
     start = end = 0
     while len(items) < most:
+        twice.clear()
         try:
-            item, stop = _DECODER.raw_decode(text, start)
+            item, stop = decoder.raw_decode(text, start)
         except (json.JSONDecodeError, RecursionError):
             if items:
                 break  # the ones before come first
@@ -320,7 +321,7 @@ def _elements(text: str, most: int, *, whole: bool) -> tuple[list[Any], int]:
         follows = _NOT_BLANK_TEXT.search(text, stop)
         if follows is None and not whole and not isinstance(item, (dict, list, str)):
             break
-        items.append(item)
+        items.append(Repeated(twice[0]) if twice else item)
         end = stop
         element = follows and follows.group() == "," and _NOT_BLANK_TEXT.search(text, follows.end())
         if not element:

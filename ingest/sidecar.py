@@ -11,6 +11,7 @@ import orjson
 from counterbalance.engine.errors import CounterbalanceError, SourceError
 from counterbalance.ingest import columns, parquet
 from counterbalance.ingest.files import File, reading
+from counterbalance.ingest.jsonobjects import repeated
 from counterbalance.ingest.rows import MAX_KEY, Sieve
 
 if TYPE_CHECKING:
@@ -111,9 +112,13 @@ def _rows(
 
 
 def _successes(file: File) -> int | None:
+    text = file.read(_STATS)
     try:
-        stats = orjson.loads(file.read(_STATS))
+        stats = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise SourceError(f"{file.uri} is no JSON: {error}", code="E4010") from error
+    twice = repeated(text, stats)
+    if twice is not None:
+        raise SourceError(f"{file.uri} cannot be used: {twice.message}", code="E4010")
     value = stats.get("successes") if isinstance(stats, dict) else None
     return value if isinstance(value, int) else None

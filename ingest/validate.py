@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from counterbalance.engine.records import Reject
 from counterbalance.ingest.ids import key_id
+from counterbalance.ingest.jsonobjects import Repeated
 from counterbalance.ingest.rows import MAX_KEY, MAX_TEXT, shorten
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class Sieve:
         source: URI of the file.
         array: Name of the array that holds the objects.
         numbers: Index of each object in it.
-        items: The objects; what is no object is refused at once (``bad_item``).
+        items: The objects; what is no object is refused at once (``bad_item``), or holds a name twice (``duplicate_name``).
     """
 
     def __init__(self, source: str, array: str, numbers: Ints, items: list[Any]) -> None:
@@ -128,6 +129,8 @@ class Sieve:
         self.keep: Mask = np.ones(len(items), dtype=bool)
         self._refused: list[tuple[int, str, str]] = []
         if set(map(type, items)) - {dict}:
+            twice = [isinstance(i, Repeated) for i in items]
+            self.refuse(twice, "duplicate_name", lambda i: items[i].message)
             odd = [not isinstance(i, dict) for i in items]
             self.refuse(odd, "bad_item", lambda i: f"an object was expected, not {shorten(items[i])}")
             self.items = [{} if bad else i for i, bad in zip(items, odd, strict=True)]

@@ -2,8 +2,8 @@
 
 A shard is read once, front to back, and never unpacked (``tarstream``, ``samples``). Of a sample this reader takes the
 picture, the caption (``.txt``, else the caption in ``.json``, else the sidecar's), similarity, safety label and licence
-(``.json`` or sidecar) and the class (``.cls``, a label of attribute ``class``). Pictures are checked by their header and
-stored unless told otherwise; other members are left alone, Python pickles above all.
+(``.json`` or sidecar) and the class (``.cls``, a label of attribute ``class``). Pictures are decoded and stored unless told
+otherwise, and then checked by their header; other members are left alone, Python pickles above all.
 
 Every sample gives a row of ``images`` or a refusal. A text that cannot be used is refused and its picture is kept; a
 sample without any text is an image without a caption. What the sidecar calls a success and the shard does not hold is
@@ -16,7 +16,7 @@ import posixpath
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import SourceError
-from counterbalance.engine.images import ImageError, read_header, sha256
+from counterbalance.engine.images import ImageError, check, read_header, sha256
 from counterbalance.engine.records import Source
 from counterbalance.ingest import hashing, sidecar, unused
 from counterbalance.ingest.files import expand, total_size
@@ -161,8 +161,7 @@ class _Shard:
             image=data if self._store else None,
         )
 
-    @staticmethod
-    def _image(sample: Sample) -> tuple[Part, bytes, Header] | Trouble:
+    def _image(self, sample: Sample) -> tuple[Part, bytes, Header] | Trouble:
         """The picture of a sample and its header, or why there is none."""
         if len(sample.key.encode()) > MAX_KEY:
             return Trouble(sample.key[:60], "too_long", f"a key of more than {MAX_KEY:,} bytes")
@@ -172,7 +171,7 @@ class _Shard:
                 return Trouble(sample.key, "missing_image", f"no picture among {sample.names()}")
             if part.data is None:
                 return Trouble(part.name, "too_big", f"{part.size:,} bytes")
-            return part, part.data, read_header(part.data)
+            return part, part.data, (check if self._store else read_header)(part.data)
         except ImageError as error:
             return Trouble(part.name if part else sample.key, error.code, str(error))
         except ValueError:

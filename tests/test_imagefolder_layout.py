@@ -128,6 +128,7 @@ def test_bad_files_are_refused_and_the_others_are_taken(tmp_path, monkeypatch):
         ("4.svg", "unsupported_format"),
         ("6.bmp", "too_big"),
         ("'7:8.png'", "bad_name"),
+        ("9.png", "unreadable"),
     ]
     assert {r.source for c in chunks for r in c.rejects} == {str(tmp_path)}
 

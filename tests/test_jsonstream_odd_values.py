@@ -7,6 +7,7 @@ import math
 
 import pytest
 
+from counterbalance.ingest.jsonobjects import Repeated
 from counterbalance.ingest.jsonstream import Items, stream
 
 
@@ -57,5 +58,7 @@ def test_an_odd_value_in_every_element_is_slow_but_right(window):
     assert [i["id"] for i in elements(text, window)] == list(range(3000))
 
 
-def test_duplicate_names_in_an_element_the_last_wins_as_in_json():
-    assert elements('{"a": [{"id": 1, "id": 2}]}', 100) == [{"id": 2}]
+def test_an_element_that_holds_a_name_twice_is_told_from_others():
+    found = elements('{"a": [{"id": 1, "id": 2}, {"id": 3}]}', 100)
+    assert found == [Repeated("id"), {"id": 3}]
+    assert type(found[0]) is Repeated

@@ -1,0 +1,111 @@
+"""What is no plain file, or has a name that is no text, is one refused item; it is never opened, and the others are read."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import socket
+import tarfile
+
+import pytest
+from PIL import Image
+
+from counterbalance.engine.errors import SourceError
+
+
+def picture(number):
+    out = io.BytesIO()
+    Image.new("RGB", (30 + number, 20), (number, 1, 2)).save(out, "PNG")
+    return out.getvalue()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    inside = tmp_path / "data"
+    inside.mkdir()
+    for number in range(3):
+        (inside / f"{number}.png").write_bytes(picture(number))
+    return inside
+
+
+def found(lake):
+    keys = [key for (key,) in lake.sql("SELECT key FROM images ORDER BY 1").fetchall()]
+    return keys, lake.sql("SELECT position, code FROM meta.errors ORDER BY 1").fetchall()
+
+
+@pytest.mark.parametrize("store", [False, True])
+def test_names_that_are_no_text_are_refused_one_by_one(folder, disk_lake, store):
+    (folder / os.fsdecode(b"sub\xfe")).mkdir()
+    for name in (b"b\xff.png", b"sub\xfe/c.png"):
+        (folder / os.fsdecode(name)).write_bytes(picture(9))
+    report = disk_lake.ingest(str(folder), format="imagefolder", store_images=store)
+    keys, refused = found(disk_lake)
+    assert keys == ["0.png", "1.png", "2.png"]
+    assert refused == [("'b\\udcff.png'", "bad_name"), ("'sub\\udcfe/c.png'", "bad_name")]
+    assert report.rows_read == 5
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("store", [False, True])
+def test_what_is_no_file_is_refused_unopened(folder, disk_lake, store, monkeypatch):
+    os.mkfifo(folder / "pipe.png")
+    os.mkfifo(folder / "pipe")
+    (folder / "nowhere.jpg").symlink_to("nothing.jpg")
+    monkeypatch.chdir(folder)  # the name of a socket is short
+    with socket.socket(socket.AF_UNIX) as ear:
+        ear.bind("ear.jpg")
+        report = disk_lake.ingest(str(folder), format="imagefolder", store_images=store)
+    keys, refused = found(disk_lake)
+    assert keys == ["0.png", "1.png", "2.png"]
+    assert refused == [
+        ("ear.jpg", "not_a_file"),
+        ("nowhere.jpg", "unreadable"),
+        ("pipe", "not_a_file"),
+        ("pipe.png", "not_a_file"),
+    ]
+    assert report.rows_read == 7
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(("kind", "ending"), [("webdataset", "tar"), ("laion", "csv"), ("coco", "json")])
+@pytest.mark.parametrize("named", ["itself", "folder", "glob"])
+def test_a_source_that_is_a_pipe_is_an_error(tmp_path, disk_lake, kind, ending, named):
+    inside = tmp_path / "data"
+    inside.mkdir()
+    os.mkfifo(inside / f"a.{ending}")
+    uri = {"itself": inside / f"a.{ending}", "folder": inside, "glob": inside / f"*.{ending}"}[named]
+    with pytest.raises(SourceError, match="is a pipe, not a file") as caught:
+        disk_lake.ingest(str(uri), format=kind)
+    assert caught.value.code == "E4004"
+
+
+@pytest.mark.timeout(60)
+def test_a_picture_of_a_document_that_is_a_pipe_is_refused(folder, tmp_path, disk_lake):
+    os.mkfifo(folder / "pipe.png")
+    images = [{"id": i + 1, "file_name": name} for i, name in enumerate(["0.png", "pipe.png"])]
+    source = tmp_path / "captions.json"
+    source.write_text(json.dumps({"images": images, "annotations": []}))
+    disk_lake.ingest(str(source), format="coco", images=str(folder), store_images=True)
+    assert found(disk_lake)[1] == [("images[1]", "unreadable_image")]
+
+
+def test_a_source_whose_own_name_is_no_text_is_an_error(tmp_path, disk_lake):
+    home = tmp_path / os.fsdecode(b"pictures\xff")
+    home.mkdir()
+    (home / "a.png").write_bytes(picture(1))
+    with pytest.raises(SourceError, match="is not UTF-8") as caught:
+        disk_lake.ingest(str(home), format="imagefolder")
+    assert caught.value.code == "E4005"
+
+
+def test_a_shard_whose_name_is_no_text_is_told_readably(tmp_path, disk_lake):
+    home = tmp_path / "shards"
+    home.mkdir()
+    with tarfile.open(os.fsencode(home) + b"/\xff.tar", "w") as tar:
+        member = tarfile.TarInfo("a.png")
+        member.size = len(picture(1))
+        tar.addfile(member, io.BytesIO(picture(1)))
+    disk_lake.ingest(str(home), format="webdataset")
+    [(uri,)] = disk_lake.sql("SELECT uri FROM images").fetchall()
+    assert uri == f"{home}/\\xff.tar#a.png"
