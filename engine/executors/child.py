@@ -113,10 +113,9 @@ class _Telling:
 
 def main() -> None:
     """Serve one parent."""
-    asked, told = _own_streams()
+    asked, told = own_streams()
     faulthandler.enable(2)
-    with contextlib.suppress(OSError):  # when memory runs out, the system shall end this process and not its parent
-        Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
+    die_first()
     append = threading.Lock()
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(asked, lines, append), daemon=True).start()
@@ -127,8 +126,14 @@ def main() -> None:
     served.close()
 
 
-def _own_streams() -> tuple[BinaryIO, int]:
-    """The pipes of the conversation; functions get an empty stdin, and stderr for stdout.
+def die_first() -> None:
+    """Offer this process when memory runs out: the system shall end it and not its parent."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
+
+
+def own_streams() -> tuple[BinaryIO, int]:
+    """Take the pipes of the conversation; functions get an empty stdin, and stderr for stdout.
 
     The way out is a bare descriptor, so that it is closed by the end of the process and by nothing before.
     """

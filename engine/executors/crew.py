@@ -32,7 +32,9 @@ _THREADS: Final = (
     "RAYON_NUM_THREADS",
     "LANCE_CPU_THREADS",
 )
-_BOOT: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from counterbalance.engine.executors.child import main; main()"
+_BOOT: Final = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from counterbalance.engine.{} import main; main()"
+)
 """Modules are found where this process finds them, and nowhere else."""
 PATIENCE: Final = 10.0
 """Seconds that a worker without tasks has for closing its model."""
@@ -46,13 +48,7 @@ class Child:
         self.task: Task | None = None
         self.stopped: float | None = None
         bounds = {name: os.environ.get(name, str(threads)) for name in _THREADS}
-        self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this package
-            [sys.executable, "-P", "-c", _BOOT, json.dumps(hello.paths)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, **bounds},
-            start_new_session=True,
-        )
+        self._process = start("executors.child", hello.paths, env={**os.environ, **bounds})
         self._rest = b""
         self._send(hello.to_json())
 
@@ -182,7 +178,7 @@ class Crew:
         self._children.remove(child)
         code = child.kill()
         if child.task is not None:
-            self._lost.count(child.task, _how(code))
+            self._lost.count(child.task, how_it_ended(code))
             self._pending.appendleft(child.task)
             self._start(child.device)
 
@@ -192,7 +188,31 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _how(code: int) -> str:
+def start(module: str, paths: Sequence[str], *words: str, **more: Any) -> subprocess.Popen[bytes]:
+    """Start a process of this package in a process group of its own, with pipes to its stdin and from its stdout.
+
+    Args:
+        module: Module of the engine whose ``main`` it runs.
+        paths: Where it finds modules.
+        words: Further arguments.
+        more: Of ``subprocess.Popen``.
+    """
+    return subprocess.Popen(  # noqa: S603 - this interpreter, this package
+        [sys.executable, "-P", "-c", _BOOT.format(module), json.dumps(paths), *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        **more,
+    )
+
+
+def how_it_ended(code: int) -> str:
+    """Tell an exit code, negative for a signal.
+
+    Example:
+        >>> how_it_ended(-11), how_it_ended(1)
+        ('was ended by SIGSEGV', 'ended with exit code 1')
+    """
     if code >= 0:
         return f"ended with exit code {code}"
     try:

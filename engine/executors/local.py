@@ -80,12 +80,12 @@ def tied(job: Job, expression: Expression) -> str | None:
         return "the lake lives in its memory"
     for call in expression.calls:
         function = functions()[call.function]
-        if not _can_be_imported(function):
+        if not can_be_imported(function):
             return f"{function.name}() is declared in it; name a file of functions to use more"
     return None
 
 
-def _can_be_imported(function: Function) -> bool:
+def can_be_imported(function: Function) -> bool:
     """Whether another process finds the function: in a file that users name, or by importing its module."""
     if function.source is not None:
         return True

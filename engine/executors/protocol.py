@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from counterbalance.engine.errors import (
+    BusyError,
     CounterbalanceError,
     FunctionError,
     LimitError,
@@ -58,6 +59,7 @@ class Job:
         batch_size: Rows at once, or ``None`` for what the functions like.
         device: ``"cpu"``, ``"cuda"``, ``"cuda:0"`` …
         udfs: Files of the user's own functions.
+        closed: Its values are closed: errors tell no text that may hold some.
     """
 
     uri: str
@@ -73,6 +75,7 @@ class Job:
     batch_size: int | None
     device: str
     udfs: tuple[str, ...]
+    closed: bool = False
 
     def to_json(self) -> str:
         """For another process."""
@@ -158,9 +161,14 @@ def as_error(body: Mapping[str, Any]) -> CounterbalanceError:
         StorageError('the disk is full')
     """
     code = str(body["code"])
-    kind = max((k for k in _KINDS if code.startswith(_family(k))), key=lambda k: len(_family(k)), default=FunctionError)
-    return kind(str(body["message"]), code=code, hint=body.get("hint"))
+    kind = max(
+        (k for k in _KINDS if code.startswith(_family(k))), key=lambda k: len(_family(k)), default=CounterbalanceError
+    )
+    error = kind(str(body["message"]), code=code, hint=body.get("hint"))
+    if isinstance(error, SqlError):
+        error.sql, error.line, error.column = body.get("sql"), body.get("line"), body.get("column")
+    return error
 
 
 def _family(kind: type[CounterbalanceError]) -> str:
-    return kind.default_code.rstrip("0") or "E"
+    return "E7" if kind is BusyError else kind.default_code.rstrip("0")

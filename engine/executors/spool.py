@@ -1,8 +1,9 @@
 """Results that are computed but not yet published: append-only Arrow streams in the lake's own storage.
 
 One folder a column, fingerprint and round of computing. Each task appends to a file of its own, batch by batch, so that a
-killed worker loses the batch it was in and no other; a file that was cut off is read up to its last whole batch. On an
-object store every batch is an object. A row is held with its *stamp*: the highest version among the row's own and those
+killed worker loses the batch it was in and no other; a file that ends in the middle of a batch is read up to its last
+whole one, and one that cannot be read, or holds anything else, is an error: rows are never lost in silence. On an object
+store every batch is an object. A row is held with its *stamp*: the highest version among the row's own and those
 its generated inputs were published on. A result counts only while the row still has that stamp.
 
 Stamps, and what is said of failures, are mostly the same from row to row, and row ids are one after the other: files hold
@@ -13,12 +14,17 @@ from __future__ import annotations
 
 import io
 import secrets
+import struct
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from counterbalance.engine.errors import StorageError
+from counterbalance.engine.store import enclosing
+from counterbalance.engine.store.location import CLOSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,6 +34,8 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 ROOT: Final = "refresh"
+ROOTS: Final = (ROOT, f"{CLOSED}/{ROOT}")
+"""Folders of open and of closed results."""
 SUFFIX: Final = ".arrows"
 ROW: Final = "row_id"
 STAMP: Final = "stamp"
@@ -43,6 +51,7 @@ def schema(value: pa.DataType) -> pa.Schema:
     return pa.schema([*fields, (KEY, pa.string()), (CODE, pa.string()), (MESSAGE, pa.string())])
 
 
+_MARK: Final = 0xFFFFFFFF
 _RUNS: Final = (STAMP, KEY, CODE, MESSAGE)
 
 
@@ -82,10 +91,14 @@ class Spool:
     Args:
         location: The lake.
         folder: Its path in the lake, such as ``refresh/captions.sentiment/3f2a…-9c41``.
+
+    Attributes:
+        cut: Names of files that ended in the middle of a batch when they were read.
     """
 
     def __init__(self, location: Location, folder: str) -> None:
         self._location, self.folder = location, folder
+        self.cut: set[str] = set()
         self._system, root = location.files()
         self._root = f"{root}/{folder}"
 
@@ -95,31 +108,46 @@ class Spool:
         return self.folder.rsplit("-", 1)[-1]
 
     def files(self) -> list[str]:
-        """Names of its files, in order."""
-        self._system.invalidate_cache()
-        if not self._system.exists(self._root):
-            return []
-        names = (p.rstrip("/").rsplit("/", 1)[-1] for p in self._system.ls(self._root, detail=False))
-        return sorted(n for n in names if n.endswith(SUFFIX))
+        """Return the names of its files, in order; none where there is no such folder.
+
+        Raises:
+            StorageError: The folder cannot be listed (``E6040``).
+        """
+        return [name for name in _listed(self._system, self._root) if name.endswith(SUFFIX)]
 
     def read(self, file: str) -> list[pa.RecordBatch]:
-        """The whole batches of a file; a local one is mapped, not loaded."""
+        """Return the whole batches of a file; a local one is mapped, not loaded.
+
+        A file that ends in the middle of a batch, as a kill leaves it, is read up to there and named in ``cut``.
+
+        Raises:
+            StorageError: The file cannot be read (``E6040``), or is no spool (``E6041``).
+        """
         path = f"{self._root}/{file}"
         try:
-            source: Any = pa.memory_map(path) if self._location.is_local else pa.py_buffer(self._system.cat_file(path))
-            reader = pa.ipc.open_stream(source)
-        except (pa.ArrowInvalid, OSError):
-            return []
-        batches = []
-        while True:
-            try:
-                batches.append(_unpacked(reader.read_next_batch()))
-            except (StopIteration, pa.ArrowInvalid, OSError):
-                return batches
+            local = self._location.is_local
+            data = pa.memory_map(path).read_buffer() if local else pa.py_buffer(self._system.cat_file(path))
+        except Exception as error:  # object stores raise whatever they like
+            raise _unreadable(path, error) from error
+        try:
+            end = _whole(memoryview(data))
+            batches = [_unpacked(batch) for batch in pa.ipc.open_stream(data.slice(0, end))] if end else []
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise StorageError(
+                f"{path} holds computed rows and is damaged: {_line(error)}",
+                code="E6041",
+                hint="refresh with --full to compute everything again, or remove this file to compute only its rows again",
+            ) from error
+        if end < len(data) or not end:
+            self.cut.add(file)
+        return batches
 
     def writer(self, name: str) -> Writer:
         """A fresh file that batches are appended to."""
-        self._system.makedirs(self._root, exist_ok=True)
+        if self.folder.startswith(f"{CLOSED}/"):
+            enclosing.make_folder(self._location, self.folder)
+        else:
+            self._system.makedirs(self._root, exist_ok=True)
         file = f"{name}-{secrets.token_hex(4)}"
         if self._location.is_local:
             return _File(f"{self._root}/{file}{SUFFIX}")
@@ -137,6 +165,18 @@ class Spool:
                         writer.append(batch)
                 writer.close()
                 self._system.rm_file(f"{self._root}/{file}")
+
+    def keep_rows(self, there: NDArray[np.int64]) -> None:
+        """Keep only the results of these rows, in files that hold no others."""
+        for file in self.files():
+            batches = self.read(file)
+            kept = [b.filter(pa.array(np.isin(b.column(ROW).to_numpy(), there))) for b in batches]
+            writer = self.writer("kept")
+            for batch in kept:
+                if len(batch):
+                    writer.append(batch)
+            writer.close()
+            self._system.rm_file(f"{self._root}/{file}")
 
     def remove(self) -> None:
         """Let it go, with everything in it."""
@@ -216,15 +256,91 @@ class Done:
 
 
 def rounds(location: Location, target: str) -> Iterator[Spool]:
-    """The spools of a target that lie in the lake, whatever their fingerprint."""
+    """Yield the spools of a target that lie in the lake, whatever their fingerprint.
+
+    Raises:
+        StorageError: Their folder cannot be listed (``E6040``).
+    """
     system, root = location.files()
-    folder = f"{root}/{ROOT}/{target}"
+    for place in ROOTS:
+        for name in _listed(system, f"{root}/{place}/{target}"):
+            yield Spool(location, f"{place}/{target}/{name}")
+
+
+def targets(location: Location) -> list[str]:
+    """Return everything that has spools in the lake.
+
+    Raises:
+        StorageError: Their folders cannot be listed (``E6040``).
+    """
+    system, root = location.files()
+    return sorted({name for place in ROOTS for name in _listed(system, f"{root}/{place}")})
+
+
+def fresh(location: Location, target: str, fingerprint: str, *, closed: bool = False) -> Spool:
+    """A new round for a fingerprint; of a closed column it lies in the closed folder."""
+    return Spool(location, f"{ROOTS[closed]}/{target}/{fingerprint}-{secrets.token_hex(4)}")
+
+
+def _listed(system: Any, folder: str) -> list[str]:
+    """Return the names in a folder, sorted; none where there is no such folder, an error where nobody can tell."""
     system.invalidate_cache()
-    if system.exists(folder):
-        for path in sorted(system.ls(folder, detail=False)):
-            yield Spool(location, f"{ROOT}/{target}/{path.rstrip('/').rsplit('/', 1)[-1]}")
+    try:
+        return sorted(p.rstrip("/").rsplit("/", 1)[-1] for p in system.ls(folder, detail=False))
+    except FileNotFoundError:
+        return []
+    except Exception as error:  # object stores raise whatever they like
+        raise _unreadable(folder, error) from error
 
 
-def fresh(location: Location, target: str, fingerprint: str) -> Spool:
-    """A new round for a fingerprint."""
-    return Spool(location, f"{ROOT}/{target}/{fingerprint}-{secrets.token_hex(4)}")
+def _unreadable(path: str, error: Exception) -> StorageError:
+    return StorageError(
+        f"{path} holds computed rows and cannot be read: {_line(error)}",
+        code="E6040",
+        hint="nothing was removed or published; see to its permissions or the storage, then refresh again",
+    )
+
+
+def _line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def _whole(data: memoryview) -> int:
+    """Return how many bytes are whole messages: what follows them is provably the beginning of another one, and no more.
+
+    A message is a mark and the length of its metadata (4 bytes each), the metadata, and a body whose length stands there
+    (Arrow, "Encapsulated message format").
+
+    Raises:
+        ValueError: Something else stands where a message should begin.
+    """
+    end = 0
+    while len(data) - end >= 8:
+        mark, length = struct.unpack_from("<Ii", data, end)
+        start = end + 8
+        if mark == _MARK and not length and start == len(data):
+            return start
+        if mark != _MARK or length <= 0:
+            raise ValueError(f"no message begins at byte {end:,}")
+        body = _body_length(data[start : start + length]) if start + length <= len(data) else 0
+        if body < 0:
+            raise ValueError(f"the message at byte {end:,} has no length")
+        if start + length + body > len(data):
+            return end
+        end = start + length + body
+    if not _MARK.to_bytes(4, "little").startswith(bytes(data[end : end + 4])):
+        raise ValueError(f"no message begins at byte {end:,}")
+    return end
+
+
+def _body_length(metadata: memoryview) -> int:
+    """Return the field ``bodyLength`` of a message, the fourth of its flatbuffer; 0 where it is left out, -1 if it is none."""
+    try:
+        (table,) = struct.unpack_from("<I", metadata)
+        (back,) = struct.unpack_from("<i", metadata, table)
+        (size,) = struct.unpack_from("<H", metadata, table - back)
+        (field,) = struct.unpack_from("<H", metadata, table - back + 10) if size > 10 else (0,)
+        return int(struct.unpack_from("<q", metadata, table + field)[0]) if field else 0
+    except struct.error:
+        return -1

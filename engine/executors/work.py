@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.errors import FunctionError, StorageError
+from counterbalance.engine.errors import UNTOLD, FunctionError, StorageError, kind_of
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.executors.protocol import Event
 from counterbalance.engine.functions import load_file
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     _Part = tuple[Task, _Block | None]
     _Computed = tuple[pa.Array, dict[int, tuple[str, str]]]
 
+_NUMBER: Final = re.compile(r"-?\d+")
 _ROW_VERSION: Final = "_row_last_updated_at_version"
 _BLOCK_ROWS: Final = 65_536
 _FATAL: Final = (FunctionError, ImportError, SystemExit)
@@ -180,7 +182,12 @@ class Worker:
         values, errors = self._computed(rows)
         if errors and self._must_not_fail:
             row, (_, message) = min(errors.items())
-            where = f"{self._job.table} {key_text(rows, self._job.key, row)}"
+            key = (
+                shown_key(key_text(rows, self._job.key, row))
+                if self._job.closed
+                else key_text(rows, self._job.key, row)
+            )
+            where = f"{self._job.table} {key}"
             raise FunctionError(f"{self._job.sql} failed for {where}: {message}", code="E8004")
         told = self._failures(rows, errors)
         with self._guard:
@@ -207,18 +214,19 @@ class Worker:
 
         def call(start: int, count: int) -> _Computed:
             found = self._evaluator(rows.slice(start, count))
-            return found.values, {row: ("failed", message) for row, message in found.errors.items()}
+            told = found.errors if not self._job.closed else dict.fromkeys(found.errors, f"failed ({UNTOLD})")
+            return found.values, {row: ("failed", message) for row, message in told.items()}
 
         try:
             parts = self._halving(0, rows.num_rows, call)
         except _FATAL as error:
-            raise _unloadable(error, self._job.sql) from error
+            raise _unloadable(error, self._job) from error
         return parts[0] if len(parts) == 1 else _joined(parts)
 
     def _failed(self, error: Exception) -> _Computed:
         """A row that failed by itself."""
         code = "out_of_memory" if out_of_memory(error) else type(error).__name__
-        return pa.nulls(1, self._evaluator.type), {0: (code, said(error))}
+        return pa.nulls(1, self._evaluator.type), {0: (code, kind_of(error) if self._job.closed else said(error))}
 
 
 def _joined(parts: Sequence[_Computed]) -> _Computed:
@@ -304,9 +312,15 @@ def said(error: BaseException) -> str:
     return (f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__)[:500]
 
 
-def _unloadable(error: BaseException, sql: str) -> FunctionError:
-    if isinstance(error, FunctionError):
+def shown_key(key: str) -> str | None:
+    """The key of a row of something closed as it may be told: a number, for a text may be a label."""
+    return key if _NUMBER.fullmatch(key) else None
+
+
+def _unloadable(error: BaseException, job: Job) -> FunctionError:
+    if isinstance(error, FunctionError) and not (job.closed and error.code == FunctionError.default_code):
         return error
+    told = kind_of(error) if job.closed and not isinstance(error, ImportError) else said(error)
     return FunctionError(
-        f"{sql} cannot run: {said(error)}", code="E8002", hint="install what it imports; no row was recorded"
+        f"{job.sql} cannot run: {told}", code="E8002", hint="install what it imports; no row was recorded"
     )
