@@ -46,6 +46,24 @@ def remove(path: str) -> None:
         os.close(handle)
 
 
+def place() -> str:
+    """Return the folder that such folders are made in."""
+    return tempfile.gettempdir()
+
+
+def remove_all() -> None:
+    """Remove those of this process, which is about to end."""
+    for path in list(_locked):
+        remove(path)
+
+
+def remove_of(process: int) -> None:
+    """Remove those of a process that was ended."""
+    with contextlib.suppress(OSError):
+        for path in Path(place()).glob(f"{_PREFIX}{process}-*"):
+            shutil.rmtree(path, ignore_errors=True)
+
+
 def most_bytes(path: str) -> str:
     """How much may be spilled, for DuckDB: half of what is free, so that others' disk is not filled.
 

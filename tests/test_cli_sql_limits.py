@@ -43,12 +43,12 @@ def run(folder, *words):
     return done, time.monotonic() - began
 
 
-def test_time_limit_in_this_process(lake, capsys):
-    began = time.monotonic()
-    assert main(["sql", lake.uri, ENDLESS, "--timeout", "0.3"]) == 1
-    assert time.monotonic() - began < 5
-    assert capsys.readouterr().err.startswith("error[E5001]: the query was stopped after 0.3 s, its time limit\nhint: ")
-    assert main(["sql", lake.uri, "SELECT 1", "--json"]) == 0
+def test_a_query_is_stopped_at_the_time_limit(folder):
+    """In a process of its own: on a busy machine the limit may end the process."""
+    done, seconds = run(folder, ENDLESS, "--timeout", "0.3")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error[E5001]: the query was stopped after 0.3 s, its time limit\nhint: ")
+    assert seconds < 60
 
 
 def test_a_query_that_does_not_listen_ends_with_the_process(folder):

@@ -349,16 +349,16 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 def test_children_of_multiprocessing_leave_nothing(tmp_path, method):
-    place, program = tmp_path / "tmp", tmp_path / "pooled.py"
-    place.mkdir()
+    program = tmp_path / "pooled.py"
     program.write_text(POOLED)
-    ended = subprocess.run(
-        [sys.executable, program, method],
-        env={**os.environ, "TMPDIR": str(place)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert (ended.returncode, ended.stdout) == (0, "[0, 1, 2, 3]\n"), ended.stderr
-    assert not list(place.glob("counterbalance-spill-*"))
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:  # a socket lies there, whose path must be short
+        ended = subprocess.run(
+            [sys.executable, program, method],
+            env={**os.environ, "TMPDIR": place},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert (ended.returncode, ended.stdout) == (0, "[0, 1, 2, 3]\n"), ended.stderr
+        assert not list(Path(place).glob("counterbalance-spill-*"))

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from counterbalance.shell.memory import parse
+from counterbalance.engine.memory import parse
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_no_size(text):
 
 
 PROGRAM = """
-from counterbalance.shell.memory import cap
+from counterbalance.engine.memory import cap
 cap("100MB")
 small = bytearray(50 * 10**6)
 try:

@@ -7,6 +7,7 @@ process's address space turns a run-away into a clean error instead of a machine
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import re
 from pathlib import Path
@@ -34,15 +35,38 @@ def parse(text: str) -> int:
     return int(float(number) * (1024 if binary else 1000) ** " kmgt".index((prefix or " ").lower()))
 
 
+def resident(process: int) -> int:
+    """Return the bytes of memory that a process has to itself; 0 where that is not told, or it is gone."""
+    pages = _pages(process)
+    return pages[1] - pages[2] if pages else 0
+
+
+def _pages(process: int | str) -> list[int]:
+    """Return sizes in bytes: mapped, resident, and of the latter what lies in files or is shared."""
+    try:
+        return [int(n) * mmap.PAGESIZE for n in Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[:3]]
+    except (OSError, ValueError):
+        return []
+
+
 def cap(limit: str) -> None:
-    """Limit the address space of this process to what it maps now, plus ``limit``, plus room for threads.
+    """Limit the address space of this process to what it maps, plus ``limit``, plus room for threads.
 
     Call it when everything is imported and the session is open. Where the system has no such limit, nothing happens.
     """
+    mapped = sum(_pages("self")[:1])
+    _set(mapped + parse(limit) + _ROOM + _ROOM_A_CORE * (os.cpu_count() or 1) if mapped else None)
+
+
+def uncap() -> None:
+    """Take the limit away."""
+    _set(None)
+
+
+def _set(wanted: int | None) -> None:
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
-        mapped = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        wanted = mapped + parse(limit) + _ROOM + _ROOM_A_CORE * (os.cpu_count() or 1)
-        resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+        fits = wanted is not None and (hard == resource.RLIM_INFINITY or wanted < hard)
+        resource.setrlimit(resource.RLIMIT_AS, (wanted if wanted is not None and fits else hard, hard))

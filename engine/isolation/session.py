@@ -1,0 +1,366 @@
+"""A session whose queries run in a worker process: a query that does not stop, or takes too much, costs its worker."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import threading
+import weakref
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from counterbalance.engine import memory
+from counterbalance.engine.errors import RequestError
+from counterbalance.engine.functions import GROUP, functions
+from counterbalance.engine.isolation import process
+from counterbalance.engine.isolation.values import encoded
+from counterbalance.engine.result import Result
+from counterbalance.engine.session import Session, is_closed
+from counterbalance.engine.sql import arguments, queries, sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from counterbalance.engine.catalog.pinned import Pinned
+    from counterbalance.engine.functions import Function
+    from counterbalance.engine.isolation.process import Clock, Worker
+    from counterbalance.engine.store.location import Location
+
+_numbers: Final = itertools.count(1)
+_importable: Final[weakref.WeakKeyDictionary[Any, bool]] = weakref.WeakKeyDictionary()
+_SHARE: Final = 0.75
+"""Of the memory, for DuckDB, which spills what it has no place for; the rest is for reading, functions and answers."""
+
+
+class IsolatedSession(Session):
+    """As ``Session``; what it reads is read in a worker process, what it declares and refreshes is done here.
+
+    Args:
+        location: The lake.
+        timeout: Seconds a query may run, planning included and waits for its reader left out.
+        memory: What a query may take, such as ``"2GB"``.
+        threads: Worker threads of DuckDB.
+        required: A query that can run in this process only is refused, rather than run here.
+        settings: Others of ``Session``.
+
+    Raises:
+        RequestError: The memory is no size, or a lake lies in the memory of this process.
+    """
+
+    def __init__(
+        self,
+        location: Location,
+        *,
+        timeout: float | None = None,
+        memory: str | None = None,
+        threads: int | None = None,
+        required: bool = False,
+        **settings: Any,
+    ) -> None:
+        self._bytes = None if memory is None else _bytes(memory)
+        process.prepare()
+        self._settings = {n: v for n, v in settings.items() if n != "attach"} | {"threads": threads}
+        self._seat = _Seat()
+        self._required = required
+        self._borrowing = threading.RLock()
+        super().__init__(location, timeout=timeout, **settings)
+        self._limits = memory, threads
+        weakref.finalize(self, self._seat.leave, "leave").atexit = False
+
+    def close(self) -> None:
+        """Stop what still runs, and let the worker forget this session."""
+        super().close()
+        self._seat.leave("forget")
+
+    def interrupt(self) -> None:
+        """Stop the queries, or the refresh, that are running; from another thread."""
+        super().interrupt()
+        worker = self._seat.worker
+        if worker is not None and worker.lent_to is self._seat:
+            worker.interrupt()
+
+    def renew(self) -> None:
+        """Pin the newest versions."""
+        super().renew()
+        self._seat.state = next(_numbers)
+
+    def audit(self, name: str, *, max_rows: int | None = None, **params: Any) -> Result:
+        """Run an audit; see ``Session.audit``."""
+        tables = {n: v for n, v in params.items() if hasattr(v, "__arrow_c_stream__")}
+        text = " ".join(f"{name} {value}" for name, value in params.items() if name not in tables)
+        if why := self._stays_here(f"{name} {text}"):
+            return _noted(super().audit(name, max_rows=max_rows, **params), why)
+        values = {n: v for n, v in params.items() if n not in tables}
+        return self._elsewhere("audit", name, values, tables, max_rows)
+
+    def expand(self, text: str, **params: Any) -> str:
+        """The query as plain SQL over base tables, word lists and functions."""
+        if self._stays_here(text):
+            return super().expand(text, **params)
+        request = {"do": "expand", "text": text, "values": _encoded(params), **_functions()}
+        with self._lent(self._opening()) as worker:
+            return str(worker.ask(request, self._clock()).told["sql"])
+
+    def _ask(self, text: str, params: Mapping[str, Any], max_rows: int | None) -> Result:
+        if why := self._stays_here(text):
+            return _noted(super()._ask(text, params, max_rows), why)
+        sizes.check_length(text)
+        tables = {n: v for n, v in params.items() if arguments.is_table(v)}
+        values = {n: v for n, v in params.items() if n not in tables}
+        return self._elsewhere("sql", text, values, tables, max_rows)
+
+    def _elsewhere(
+        self, what: str, text: str, values: Mapping[str, Any], tables: Mapping[str, Any], max_rows: int | None
+    ) -> Result:
+        request: dict[str, Any] = {"do": what, "text": text, "values": _encoded(values), **_functions()}
+        request |= {"max_rows": max_rows, "folder": _folder()}
+        given = {name: arguments.rows_of(name, table) for name, table in tables.items()}
+        query = _Query(self, request, given)
+        return Result(query.read, query.schema, query.sql, notes=query.notes, most_bytes=self._bytes)
+
+    def _stays_here(self, text: str) -> str | None:
+        """Why a query can run in this process only, if so: it calls what no other process finds, or reads rows bound here.
+
+        Raises:
+            RequestError: It does, and the session was asked for by ``isolated=True`` (E3064).
+        """
+        if self._closed:
+            raise is_closed()
+        only_here = [f"{n}()" for n, f in functions().items() if _calls(text, n) and not _can_be_imported(f)]
+        only_here += [name.partition("__")[0] for name in self._relations.bound if name in text]
+        if only_here and self._required:
+            raise RequestError(
+                f"{only_here[0]} is known to this process only, and isolated=True asks for another",
+                code="E3064",
+                hint="put functions into a module or a file of functions; give tables to sql() by name",
+            )
+        return f"{only_here[0]} is known to this process only" if only_here else None
+
+    # -- the worker --------------------------------------------------------------------------------------------------
+
+    def _clock(self) -> Clock:
+        return process.Clock(self.timeout, self._bytes)
+
+    @contextmanager
+    def _lent(self, opening: Mapping[str, Any]) -> Iterator[Worker]:
+        """A worker that has this session open at a snapshot; others have to take another one meanwhile."""
+        with self._borrowing:
+            seat, worker = self._seat, self._seat.worker
+            if worker is not None and worker.lent_to is seat and worker.alive and worker.state == opening["session"]:
+                worker.users += 1
+            else:
+                worker = seat.worker = process.take(worker)
+                worker.lent_to = seat
+        try:
+            if worker.state != opening["session"]:
+                worker.open(opening)
+            yield worker
+        finally:
+            with self._borrowing:
+                worker.users -= 1
+                idle = not worker.users
+            if idle:
+                worker.lent_to = None
+                process.give_back(worker)
+            if not worker.alive:
+                process.prepare()
+
+    def _opening(self) -> dict[str, Any]:
+        """What a worker is told of this session, as it is now."""
+        duckdb = None if self._bytes is None else f"{int(self._bytes * _SHARE)}B"
+        lakes = {"": self._relations.main, **self._relations.attached}
+        return {
+            "do": "open",
+            "session": self._seat.state,
+            "memory": self._limits[0],
+            "lakes": {name: _told(pinned) for name, pinned in lakes.items()},
+            "settings": self._settings | {"memory": duckdb},
+        }
+
+
+class _Seat:
+    """Which worker a session was at last, and the number that it has there."""
+
+    def __init__(self) -> None:
+        self.worker: Worker | None = None
+        self.state = next(_numbers)
+
+    def leave(self, how: str) -> None:
+        """Tell that worker that the session is no more."""
+        if self.worker is not None and self.worker.state == self.state:
+            self.worker.tell({"do": how, "session": self.state, "quietly": True})
+
+
+class _Query:
+    """A query as its worker knows it; planned anew where that worker is gone or serves another session.
+
+    Args:
+        session: Whose it is.
+        request: The request that plans it.
+        tables: Tables of the caller's.
+    """
+
+    def __init__(self, session: IsolatedSession, request: dict[str, Any], tables: Mapping[str, pa.Table]) -> None:
+        self._session, self._request, self._tables = session, request, tables
+        self._opening = session._opening()  # noqa: SLF001 - its own session; read at this snapshot, whatever comes
+        self._planned: tuple[Worker, int] | None = None
+        self._id = request["id"] = next(_numbers)
+        self._drop: weakref.finalize[Any, Any] | None = None
+        self.notes: list[str] = []
+        self._planning = session._clock()  # noqa: SLF001 - its own session
+        with self._at_work(self._planning):
+            pass
+        self.sql: str = self._sql
+
+    def schema(self) -> pa.Schema:
+        """The columns, without running it."""
+        with self._at_work(self._planning) as worker:
+            answer = worker.ask({"do": "schema", "id": self._id}, self._planning)
+        return pa.ipc.read_schema(answer.payload)
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """Run it; batch after batch."""
+        clock = self._session._clock()  # noqa: SLF001 - its own session
+        clock.spent = self._planning.spent
+        stream = next(_numbers)
+        ended = False
+        with self._at_work(clock) as worker:
+            try:
+                while True:
+                    self._check_open()
+                    ended = True
+                    answer = worker.ask({"do": "next", "id": self._id, "stream": stream}, clock)
+                    ended = False
+                    self.notes += [note for note in answer.told["notes"] if note not in self.notes]
+                    if "end" in answer.told:
+                        ended = True
+                        return
+                    yield pa.ipc.open_stream(answer.payload).read_next_batch()
+            finally:
+                if not ended:
+                    worker.tell({"do": "drop", "stream": stream, "quietly": True})
+
+    def _check_open(self) -> None:
+        if self._session._closed:  # noqa: SLF001 - its own session
+            raise is_closed()
+
+    @contextmanager
+    def _at_work(self, clock: Clock) -> Iterator[Worker]:
+        """A worker that has planned it."""
+        session = self._session
+        self._check_open()
+        with session._lent(self._opening) as worker:  # noqa: SLF001 - its own session
+            if self._planned != (worker, worker.opened):
+                told = worker.ask(self._request, clock, self._tables).told
+                worker.functions = sorted({*worker.functions, *told["functions"]})
+                self._sql = str(told["sql"])
+                self.notes += [note for note in told["notes"] if note not in self.notes]
+                self._planned = worker, worker.opened
+                self._drop = weakref.finalize(self, worker.tell, {"do": "drop", "id": self._id, "quietly": True})
+                self._drop.atexit = False
+            yield worker
+
+
+def _noted(result: Result, why: str) -> Result:
+    result.notes.append(f"{why}, so the query runs in it, and limits are kept as far as DuckDB keeps them")
+    return result
+
+
+def _can_be_imported(function: Function) -> bool:
+    """Whether a worker process finds a function: an installed one, one of a file, or one of a module; looked up once."""
+    from counterbalance.engine.executors.local import can_be_imported
+
+    if function.source is not None:
+        return True
+    call = function.call
+    if call not in _importable:
+        installed = call.__module__.partition(".")[0] in _installed() and "<locals>" not in call.__qualname__
+        _importable[call] = installed or can_be_imported(function)
+    return _importable[call]
+
+
+@cache
+def _installed() -> frozenset[str]:
+    """Packages that declare functions by an entry point, which every process loads."""
+    return frozenset(entry.value.partition(".")[0] for entry in entry_points(group=GROUP))
+
+
+def _functions() -> dict[str, Any]:
+    """Modules and files in which a worker finds the functions and queries that were declared here."""
+    shared = [f for f in functions().values() if _can_be_imported(f)]
+    modules = {f.call.__module__ for f in shared if f.source is None}
+    return {
+        "modules": sorted(m for m in modules if m.partition(".")[0] not in _installed()),
+        "udfs": sorted({f.source for f in shared if f.source is not None}),
+        "queries": queries.added(),
+    }
+
+
+def _told(pinned: Pinned) -> dict[str, Any]:
+    """A lake at its snapshot, for another process."""
+    place, taken = pinned.location, pinned.snapshot
+    return {
+        "uri": place.root if place.is_local else place.uri,
+        "storage_options": dict(place.storage_options),
+        "versions": dict(taken.versions),
+        "coded": sorted(taken.coded),
+        "unfinished": taken.unfinished,
+        "details": dict(taken.details),
+        "moment": None if taken.moment is None else taken.moment.isoformat(),
+        "closed": {
+            "views": sorted(pinned.closed.views),
+            "columns": {table: sorted(names) for table, names in pinned.closed.columns.items()},
+        },
+        "declared": [d.to_json() for d in pinned.declared.by_target.values()],
+    }
+
+
+def _encoded(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: encoded(value, name) for name, value in values.items()}
+
+
+def _calls(text: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109 - as a string
+    except OSError:
+        return "/"
+
+
+def _bytes(text: str) -> int:
+    try:
+        return memory.parse(text)
+    except ValueError:
+        raise RequestError(
+            f"cannot open a session: {text!r} is no size", code="E3041", hint="write 512MB, 2GB, 1.5GiB …"
+        ) from None
+
+
+def wanted(*places: Location, isolated: bool | None, limited: bool) -> bool:
+    """Whether a session on these lakes runs its queries in another process.
+
+    Args:
+        places: All lakes that it reads.
+        isolated: What the caller asked for; ``None`` for what its limits need.
+        limited: It has a limit of time or memory.
+
+    Raises:
+        RequestError: It cannot, and was asked for (E3064).
+    """
+    here = [place for place in places if place.is_memory]
+    if isolated and here:
+        raise RequestError(
+            f"{here[0].uri} lives in the memory of this process, and isolated=True asks for another",
+            code="E3064",
+            hint="keep the lake in a folder",
+        )
+    can = not here and hasattr(os, "register_at_fork")
+    return can and (limited if isolated is None else isolated)

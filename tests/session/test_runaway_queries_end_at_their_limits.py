@@ -1,0 +1,102 @@
+"""Queries that never end, listen to nobody or want all the memory end at the limits of ``timeout`` and ``memory``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from counterbalance.engine.errors import LimitError, RequestError
+from counterbalance.engine.isolation import process
+
+RUNAWAY = {
+    "cross join": "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3",
+    "recursion": "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r",
+    "arithmetic": "SELECT sum(sin(range) * cos(range)) FROM range(20000000000)",
+    "sort": "SELECT * FROM range(2000000000) ORDER BY hash(range) DESC LIMIT 5 OFFSET 1000000",
+    "regular expression": "SELECT count(*) FROM range(3000000000) WHERE regexp_matches(range::VARCHAR, '(1+)+x')",
+    "distinct": "SELECT count(DISTINCT hash(range)) FROM range(5000000000)",
+    "self join": "SELECT count(*) FROM images a, images b, images c, images d, images e, range(100000000) r",
+    "window": "SELECT max(s) FROM (SELECT sum(range) OVER (ORDER BY hash(range)) AS s FROM range(500000000))",
+    "correlated": "SELECT sum((SELECT count(*) FROM range(100000) b WHERE b.range % 7 = a.range % 5)) FROM range(1000000) a",
+    "sleep": "SELECT count(sleep_ms(5)) FROM range(100000)",
+    "levenshtein": "SELECT max(levenshtein(repeat(a.text, 4000), repeat(b.text, 4000))) FROM captions a, captions b",
+    "jaccard": "SELECT max(jaccard(repeat(a.text, 900000), repeat(b.text, 900000))) FROM captions a, captions b",
+    "replace": "SELECT length(replace(repeat('ab', 200000000), 'a', 'bb'))",
+    "repeat": "SELECT length(repeat('x', 3000000000))",
+    "repeat in rows": "SELECT max(length(repeat(text, 20000000))) FROM captions",
+    "list of a range": "SELECT len(range(400000000))",
+    "sorted list": "SELECT len(list_sort(list_transform(range(60000000), lambda x: hash(x))))",
+    "list of rows": "SELECT list(range) FROM range(2000000000)",
+    "one text": "SELECT string_agg(repeat(a.text, 9000) || b.text) FROM captions a, captions b, captions c",
+    "top k": "SELECT * FROM top_k((SELECT range AS id, 'x' AS text FROM range(20000000000) WHERE sin(range) > 2), captions)",
+    "endless answer": "SELECT range, range::VARCHAR AS text FROM range(100000000000)",
+    "wide answer": "SELECT repeat(text, 100000) AS t FROM captions, range(1000000)",
+}
+LIMIT = 0.5
+MEMORY = "512MB"
+ROOM = 700 << 20
+"""What a process may have: the limit, what it is without a query, and what one look at it later may add."""
+
+
+def peak(pid):
+    """Most bytes of memory that a process ever had; 0 once it is gone."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM")), 0)
+
+
+@pytest.fixture(scope="module")
+def session(folder_lake):
+    with folder_lake.session(timeout=LIMIT, memory=MEMORY, threads=2) as opened:
+        opened.sql("SELECT 1").fetchall()
+        yield opened
+
+
+@pytest.mark.parametrize("name", RUNAWAY)
+def test_it_ends(session, name):
+    with pytest.raises(LimitError) as caught:
+        session.sql(RUNAWAY[name]).fetchall()
+    assert caught.value.code in {"E5001", "E5002"}
+    assert "raise" in caught.value.hint
+    assert all(peak(worker._process.pid) < (512 << 20) + ROOM for worker in process._all)
+    assert session.sql("SELECT count(*) FROM images").fetchall() == [(64,)]
+
+
+@pytest.mark.parametrize("form", ["to_arrow", "fetchall", "df"])
+def test_an_answer_that_is_kept_has_the_limit_too(folder_lake, form):
+    result = folder_lake.sql("SELECT range FROM range(4000000)", memory="30MB")
+    with pytest.raises(LimitError, match="rows of the result need more than 30 MB") as caught:
+        getattr(result, form)()
+    assert "to_batches()" in caught.value.hint
+    assert sum(batch.num_rows for batch in result.to_batches()) == 4_000_000
+
+
+def test_planning_is_timed(folder_lake):
+    slow = "SELECT " + ", ".join(f"image_id + {n} AS c{n}" for n in range(20_000)) + " FROM images"
+    with pytest.raises(LimitError) as caught:
+        folder_lake.sql(slow, timeout=0.3)
+    assert caught.value.code == "E5001"
+
+
+@pytest.mark.parametrize(("name", "code"), [("t_hang", "E5001"), ("t_eat", "E5002")])
+def test_functions_are_held_too(folder_lake, misbehaving, name, code):
+    seconds = {"E5001": 1, "E5002": 60}[code]
+    with pytest.raises(LimitError) as caught:
+        folder_lake.sql(f"SELECT {name}(image_id) FROM images", timeout=seconds, memory="200MB").fetchall()
+    assert caught.value.code == code
+    assert folder_lake.sql("SELECT sum(t_double(image_id)) FROM images", timeout=60).fetchall() == [(64 * 63,)]
+
+
+def test_enough_is_enough(folder_lake):
+    """Limits do not hinder what keeps to them, spilling included."""
+    query = "SELECT max(h) FROM (SELECT hash(range) AS h, range FROM range(8000000) ORDER BY h LIMIT 7999999)"
+    assert folder_lake.sql(query, timeout=300, memory="200MB", threads=2).fetchall()[0][0] > 0
+
+
+@pytest.mark.parametrize("memory", ["much", "12 parsecs"])
+def test_a_limit_that_is_none_is_refused(folder_lake, memory):
+    with pytest.raises(RequestError, match="cannot open a session"):
+        folder_lake.session(memory=memory)
