@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import io
+import unicodedata
 from decimal import Decimal
 
 import pyarrow as pa
@@ -27,6 +28,15 @@ def read(text, delimiter=","):
     return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
 
 
+def as_written(text):
+    """A text as it stands in a file: control characters visible, a formula with an apostrophe."""
+    blank = {c for c in text if unicodedata.category(c) in {"Zs", "Zl", "Zp", "Cc", "Cf", "Co"}}
+    bare = text.lstrip("".join(blank))
+    formula = text[:1] in {"\t", "\r"} or unicodedata.normalize("NFKC", bare[:1]) in set("=+-@")
+    shown = [f"\\x{ord(c):02x}" if unicodedata.category(c) == "Cc" and c not in "\t\r\n" else c for c in text]
+    return "'" * formula + "".join(shown)
+
+
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"))
 
 
@@ -38,7 +48,7 @@ def test_round_trip(rows, format_):
     )
     found = read(written(table, format_), "," if format_ == "csv" else "\t")
     assert found[0] == ["i", "t"]
-    expected = [[str(i), "" if t is None else "'" + t if t[:1] in tuple("=+-@\t\r") else t] for i, t in rows]
+    expected = [[str(i), "" if t is None else as_written(t)] for i, t in rows]
     assert found[1:] == expected
 
 
@@ -46,10 +56,41 @@ def test_null_and_empty_text_differ():
     assert written(pa.table({"a": [1, 2], "t": [None, ""]})) == 'a,t\n1,\n2,""\n'
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        "\n=1",
+        " =1+1",
+        "\u3000=1",
+        "\xa0-1",
+        "\ufeff=1",
+        "\u200b@A1",
+        "\uff1d1+1",
+        "\uff0b1",
+        "\uff0d1",
+        "\uff20SUM(A1)",
+        " \uff1d1",
+        "﹦1",
+    ],
+)
 def test_formulas_are_text(text):
     ((_,), (cell,)) = read(written(pa.table({"t": [text]})))
     assert cell == "'" + text
+
+
+@pytest.mark.parametrize(
+    "text", ["a = b", "1 - 2", "mail@example.org", "two\nlines", "a\tb", "…", "é", "שלום\u200f", "👩\u200d🚀"]
+)
+@pytest.mark.parametrize("format_", ["csv", "tsv"])
+def test_ordinary_texts_come_back(text, format_):
+    ((_,), (cell,)) = read(written(pa.table({"t": [text]}), format_), "," if format_ == "csv" else "\t")
+    assert cell == text
 
 
 def test_numbers_keep_their_sign():
@@ -85,7 +126,8 @@ def test_no_rows_still_has_a_header():
 
 def test_text_of_a_terminal_is_escaped():
     assert written(pa.table({"t": ["\x1b[2J"]}), terminal=True) == "t\n\\x1b[2J\n"
-    assert written(pa.table({"t": ["\x1b[2J"]})) == "t\n\x1b[2J\n"
+    assert written(pa.table({"t": ["a\u202eb"]}), terminal=True) == "t\na\\u202eb\n"
+    assert written(pa.table({"t": ["a\u202eb"]})) == "t\na\u202eb\n"
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])

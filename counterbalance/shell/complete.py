@@ -147,7 +147,7 @@ class SqlCompleter(Completer):
 
     @cached_property
     def _parameters(self) -> dict[str, list[Offer]]:
-        known = {q.name: q.parameters for q in queries.queries().values()} | SIGNATURES
+        known = {q.name: q.parameters for q in queries.sound()} | SIGNATURES
         return {
             name.lower(): [(f"{p.name} := ", f"{p.type}, {p.doc}".rstrip(", ")) for p in parameters]
             for name, parameters in known.items()

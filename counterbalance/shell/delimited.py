@@ -1,7 +1,8 @@
-"""CSV and TSV, a batch at a time.
+r"""CSV and TSV, a batch at a time.
 
-NULL is an empty field and an empty text is ``""``. A text that starts like a spreadsheet formula gets an apostrophe in
-front, because captions are written by strangers; parquet, arrow and JSON keep it as it is.
+NULL is an empty field and an empty text is ``""``. Captions are written by strangers: a text that starts like a formula of
+a spreadsheet, also behind blanks or in full width, gets an apostrophe in front, and control characters are written out
+(``\x1b``) but for tabs and ends of lines. Parquet, arrow and JSON keep every text as it is.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from counterbalance.shell.cells import is_binary, is_number
 from counterbalance.shell.fields import TEXT, join, lines, plain
 from counterbalance.shell.jsonlines import left_out
 from counterbalance.shell.output import Written
-from counterbalance.shell.text import escape
+from counterbalance.shell.text import escape, escape_controls
 
 if TYPE_CHECKING:
     from counterbalance.shell.output import Sink
 
-_FORMULA: Final = r"^[=+\-@\t\r]"
+_FORMULA: Final = r"^(?:[\t\r]|[\pZ\pC]*[=+\-@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}\x{fe66}\x{fe62}\x{fe63}\x{fe6b}])"
+_CONTROLS: Final = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x{9f}]"
 _DELIMITERS: Final = {"csv": ",", "tsv": "\t"}
 
 
@@ -53,8 +55,9 @@ def _field(column: pa.Array, delimiter: str, *, terminal: bool) -> pa.Array:
     if is_number(column.type):
         return text
     text = pc.if_else(pc.match_substring_regex(text, _FORMULA), join("'", text), text)
-    if terminal:
-        text = pa.array([None if v is None else escape(v) for v in text.to_pylist()], TEXT)
+    if terminal or pc.any(pc.match_substring_regex(text, _CONTROLS)).as_py():
+        written = escape if terminal else escape_controls
+        text = pa.array([None if v is None else written(v) for v in text.to_pylist()], TEXT)
     needs = pc.match_substring_regex(text, f'["\r\n{delimiter}]|^$')
     if not pc.any(needs).as_py():
         return text

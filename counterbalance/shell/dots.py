@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
+from counterbalance.engine.store.location import local_path
 from counterbalance.shell import describe, errors
 from counterbalance.shell.output import FORMATS, format_of, no_format
 from counterbalance.shell.parameters import value_of
@@ -90,7 +91,7 @@ def _mode(shell: Interpreter, rest: str) -> None:
 
 
 def _to(shell: Interpreter, rest: str) -> OutputOptions:
-    path = Path(rest).expanduser()
+    path = local_path(rest).expanduser()
     format_ = format_of(path)
     if format_ is None and (path.is_file() or not path.exists()):
         raise RequestError(no_format(path), code="E3025", hint=f".once {path.stem or 'result'}.csv")

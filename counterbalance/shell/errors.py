@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import (
+    DAMAGED,
     CounterbalanceError,
     LimitError,
     NotFoundError,
     SqlError,
     StorageError,
+    is_unreadable,
     place_of,
 )
 from counterbalance.shell.text import escape, wrapped
@@ -63,6 +65,8 @@ def known(error: BaseException) -> CounterbalanceError:
         return StorageError(f"cannot read or write{where}: {os.strerror(error.errno)}", code="E6010", hint=hint)
     text = " ".join(str(error).split())
     name = type(error).__name__
+    if is_unreadable(error):
+        return StorageError(f"a table cannot be read: {text[:300]}", code="E6001", hint=DAMAGED)
     return CounterbalanceError(
         f"{name}: {text}" if text else name,
         hint="this was not foreseen; run it again with --debug and report what you see",

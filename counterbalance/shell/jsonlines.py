@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from counterbalance.shell.cells import is_binary
 from counterbalance.shell.fields import lines, objects
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from counterbalance.shell.output import Sink
 
 
+_RAW: Final = (
+    r"[\x7f-\x{9f}\x{61c}\x{200b}\x{200e}\x{200f}\x{2028}-\x{202e}\x{2060}-\x{2069}\x{feff}\x{e0000}-\x{e007f}]"
+)
+
+
 def write(reader: pa.RecordBatchReader, sink: Sink) -> Written:
     """Write rows as objects; numbers stay numbers, NaN is null, times are ISO 8601 in UTC, bytes are left out."""
     listed = sink.options.format == "json"
@@ -23,7 +28,7 @@ def write(reader: pa.RecordBatchReader, sink: Sink) -> Written:
     written = Written(notes=left_out(reader.schema, sink.options.format))
     for batch in reader:
         if batch.num_rows:
-            text = _for_eyes(_objects(batch, names), sink)
+            text = _written_out(_objects(batch, names))
             opening = between if written.rows else "[" if listed else ""
             sink.stream.write(opening.encode())
             sink.stream.write(lines(text, between)[: -len(between)])
@@ -49,11 +54,12 @@ def _objects(batch: pa.RecordBatch, names: list[str]) -> pa.Array:
     return objects(names, columns)
 
 
-def _for_eyes(text: pa.Array, sink: Sink) -> pa.Array:
-    """On a terminal, also the characters that JSON itself may leave raw."""
+def _written_out(text: pa.Array) -> pa.Array:
+    """JSON that means the same, without the control, escape and reordering characters that it may leave raw."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    if not sink.terminal:
+    if not pc.any(pc.match_substring_regex(text, _RAW)).as_py():
         return text
     return pa.array(
         ["".join(c if escape(c) == c else _units(c) for c in t) for t in text.to_pylist()], pa.large_string()

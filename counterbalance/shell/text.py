@@ -10,6 +10,7 @@ from typing import Final
 _HOSTILE: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
 )
+_CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # What is copied as a whole: something in quotes, a call, a command up to the next comma.
 _WHOLE: Final = re.compile(
     r"(?<!\w)'[^'\n]*'(?!\w)|\"[^\"\n]*\"|\w+\([^()\n]*\)|\b(?:counterbalance|cbal|pip install|python -m) [^;,\n]*"
@@ -30,6 +31,16 @@ def escape(text: str, *, keep: str = "") -> str:
         a\x1b[31mred two\nlines
     """
     return _HOSTILE.sub(lambda m: m[0] if m[0] in keep else _written_out(m[0]), text)
+
+
+def escape_controls(text: str) -> str:
+    r"""Text of a file with its control characters written out, but for tabs and ends of lines; all else is left alone.
+
+    Example:
+        >>> print(escape_controls("a\x1b[31mred\u200d"))
+        a\x1b[31mred\u200d
+    """
+    return _CONTROLS.sub(lambda m: _written_out(m[0]), text)
 
 
 def _written_out(char: str) -> str:
