@@ -90,6 +90,19 @@ def build() -> SimpleNamespace:
     return SimpleNamespace(**{name: builder(name) for name in BASE_TABLES}, source=_source)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_query_ends_this_process() -> Iterator[None]:
+    """A command ends its process where a query does not stop in time; here that is an error of its test, however busy it is."""
+    from counterbalance.shell import supervise
+
+    def refuse(reason: BaseException | None) -> None:
+        raise RuntimeError(f"this would have ended the process that runs the tests: {reason}")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(supervise, "end", refuse)
+        yield
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _models_use_one_thread() -> None:
     """Models as small as those of tests are slower with more, and the runner's processes have the cores."""
@@ -106,6 +119,7 @@ def _memory_is_given_back() -> Iterator[None]:
     stored = [
         *BASE_TABLES,
         *(f"meta/{name}" for name in (*meta.SCHEMAS, "access_ends")),
+        *(meta.stored(name, closed=True) for name in meta.CLOSED_PARTS),
         "sensitive/labels",
         "sensitive/access",
     ]
@@ -237,6 +251,14 @@ def s3_endpoint() -> Iterator[str]:
     host, port = server.get_host_and_port()
     yield f"http://{host}:{port}"
     server.stop()
+
+
+@pytest.fixture(autouse=True)
+def _object_stores_ask_this_tests_environment() -> None:
+    """Forget the file systems of earlier tests: fsspec keeps one for its arguments, with the credentials of its first day."""
+    s3fs: Any = sys.modules.get("s3fs")
+    if s3fs is not None:
+        s3fs.S3FileSystem.clear_instance_cache()
 
 
 @pytest.fixture

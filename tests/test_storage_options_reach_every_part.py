@@ -73,3 +73,19 @@ def test_public_data_are_read_unsigned(s3_lake: cb.Lake, monkeypatch: pytest.Mon
     assert cb.connect(s3_lake.uri).sql("SELECT count(*) FROM images").fetchall() == [(2,)]
     report = cb.connect(str(tmp_path / "a.lake")).ingest(f"s3://{bucket}/labels.csv", "labels", dry_run=True)
     assert report.rows_read == 1
+
+
+@pytest.mark.parametrize("time", [1, 2])
+def test_credentials_of_an_earlier_test_are_forgotten(
+    time: int, monkeypatch: pytest.MonkeyPatch, s3_endpoint: str
+) -> None:
+    """Each time the environment has others; a file system that was kept would ask with those of the first."""
+    import fsspec
+
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", f"key-{time}")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3_endpoint)
+    system = fsspec.filesystem("s3")
+    system.ls("")
+    assert f"key-{time}" in system.sign("s3://bucket/file")
