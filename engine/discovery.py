@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 
 from counterbalance.engine import lists
-from counterbalance.engine.catalog import fresh, system
+from counterbalance.engine.catalog import system
 from counterbalance.engine.functions import functions
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.search import DOCS, SIGNATURES
@@ -37,7 +37,7 @@ class Relation:
 def relations(lake: Pinned, *, sensitive: bool) -> list[Relation]:
     """Everything a query can name, with columns where they are known without running anything."""
     found = [_stored(lake, n, c) for n, c in _stored_columns(lake, sensitive=sensitive)]
-    found += [Relation(None, q.name, q.kind, q.doc, (), q.signature) for q in queries.queries().values()]
+    found += [Relation(None, q.name, q.kind, q.doc, (), q.signature) for q in queries.sound()]
     for name, doc in DOCS.items():
         found.append(
             Relation(None, name, "table function", doc, (), f"{name}({', '.join(p.name for p in SIGNATURES[name])})")
@@ -64,7 +64,7 @@ def _stored_columns(lake: Pinned, *, sensitive: bool) -> Iterator[tuple[str, tup
         version = lake.snapshot.versions.get(name)
         dataset = None if version is None else tables.open_table(lake.location, name, version)
         if dataset is not None:
-            hidden = frozenset() if sensitive else fresh.hidden_columns(lake.declared, name)
+            hidden = frozenset() if sensitive else lake.closed.hidden(name)
             schema = visible_schema(dataset, hidden)
         elif name in BASE_TABLES:
             schema = BASE_TABLES[name].schema()

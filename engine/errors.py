@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 _LISTED: Final = 30
 """So many names fit into a hint."""
+DAMAGED: Final = "a file may be missing or damaged: counterbalance verify LAKE tells which"
+"""The hint of every error over files that cannot be read."""
+UNTOLD: Final = "its text is not told: it may hold closed values"
+"""In the place of the text of an error of something closed."""
 
 
 class CounterbalanceError(Exception):
@@ -65,6 +69,16 @@ class CounterbalanceError(Exception):
     def to_dict(self) -> dict[str, Any]:
         """The error as JSON-ready fields: code, message, hint, retryable."""
         return {"code": self.code, "message": self.message, "hint": self.hint, "retryable": self.retryable}
+
+
+def kind_of(error: BaseException) -> str:
+    """Name the kind of an error without its text, which may quote values.
+
+    Example:
+        >>> kind_of(ValueError("invalid literal: 'female'"))
+        'ValueError (its text is not told: it may hold closed values)'
+    """
+    return f"{type(error).__name__} ({UNTOLD})"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -254,6 +268,29 @@ class StorageError(CounterbalanceError, OSError):
     default_code = "E6000"
 
     __str__ = CounterbalanceError.__str__  # not that of LookupError or OSError
+
+
+_UNREADABLE: Final = re.compile(r"LanceError|External error: |Invalid user input: |reading the stream registered")
+_UNWRITTEN: Final = re.compile(r"No space left|conflict", re.IGNORECASE)
+
+
+def is_panic(error: BaseException) -> bool:
+    """Tell whether code in Rust gave up, as Lance's does over damaged files; such an error is no ``Exception``."""
+    return type(error).__name__ == "PanicException"
+
+
+def is_unreadable(error: BaseException) -> bool:
+    """Tell whether Lance, or Arrow and DuckDB on its behalf, could not make sense of a file.
+
+    Example:
+        >>> is_unreadable(OSError("LanceError(IO): not found")), is_unreadable(OSError(28, "No space left on device"))
+        (True, False)
+    """
+    if isinstance(error, CounterbalanceError):
+        return False
+    text = str(error)
+    of_lance = isinstance(error, Exception) and _UNREADABLE.search(text) and not _UNWRITTEN.search(text)
+    return is_panic(error) or bool(of_lance)
 
 
 class BusyError(CounterbalanceError):

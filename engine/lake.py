@@ -4,32 +4,49 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import functools
 import weakref
 from collections.abc import Sequence
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError, did_you_mean
 from counterbalance.engine.records import GROUP, Chunk, ReadOptions, Source
 from counterbalance.engine.sql import statements
+from counterbalance.engine.store import tables
 from counterbalance.engine.store.location import Location
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import lancedb
     import pyarrow as pa
 
     from counterbalance.engine.catalog.snapshot import Snapshot
+    from counterbalance.engine.catalog.verify import Verified
     from counterbalance.engine.exporting import Exported
     from counterbalance.engine.functions import OpenFunctions
     from counterbalance.engine.recipes.model import RecipeReport, StepReport
+    from counterbalance.engine.refresh.deleting import DeleteReport
     from counterbalance.engine.refresh.gc import GcReport
     from counterbalance.engine.refresh.model import RefreshReport
     from counterbalance.engine.result import Result
     from counterbalance.engine.session import Session
     from counterbalance.engine.write.ingest import IngestReport, Progress
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+def _readable(method: F) -> F:
+    """Decorator: files that are damaged or gone are an error of ours (``StorageError``), whatever Lance raises."""
+
+    @functools.wraps(method)
+    def wrapper(self: Lake, *args: Any, **kwargs: Any) -> Any:
+        with tables.reading(self.location):
+            return method(self, *args, **kwargs)
+
+    return cast("F", wrapper)
 
 
 class Lake:
@@ -40,6 +57,8 @@ class Lake:
     Args:
         uri: A path, or an fsspec URI (``file://``, ``s3://``, ``memory://`` …).
         storage_options: For Lance's object store; the environment's credentials are used without them.
+        durable: Have what is written on the disk before a call returns; else it survives a kill of the process, not a
+            loss of power.
 
     Example:
         >>> import pyarrow as pa
@@ -52,8 +71,8 @@ class Lake:
         False
     """
 
-    def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
-        self.location = Location(str(uri), storage_options or {})
+    def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None, *, durable: bool = False) -> None:
+        self.location = Location(str(uri), storage_options or {}, durable)
         if self.location.is_local and self.location.path.is_file():
             raise NotFoundError.lake(str(uri))
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
@@ -64,6 +83,17 @@ class Lake:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, dict[str, str]]]:
+        """Open it anew in another process, as workers of a data loader do: its place and storage options go there.
+
+        Raises:
+            RequestError: It is in memory (E3013).
+        """
+        if self.location.is_memory:
+            hint = "a lake in a folder, or on an object store, can be opened by several processes"
+            raise RequestError(f"{self.uri} lives in this process only", code="E3013", hint=hint)
+        return type(self), (self.uri, dict(self.location.storage_options))
 
     def close(self) -> None:
         """Close every session that it opened, and let models go; what was not read yet cannot be read any more."""
@@ -79,6 +109,7 @@ class Lake:
     def __repr__(self) -> str:
         return f"Lake({self.uri!r})"
 
+    @_readable
     def ingest(
         self,
         source: str | Mapping[str, Any],
@@ -138,14 +169,30 @@ class Lake:
             )
         return report
 
-    def session(self, *, attach: Mapping[str, str | Lake] | None = None, **settings: Any) -> Session:
-        """A session on one snapshot; see ``Session`` for its settings."""
+    @_readable
+    def session(
+        self, *, attach: Mapping[str, str | Lake] | None = None, isolated: bool | None = None, **settings: Any
+    ) -> Session:
+        """A session on one snapshot; see ``Session`` for its settings.
+
+        Args:
+            attach: Other lakes by name.
+            isolated: Queries run in a worker process, which is held to the limits and may crash; by default where ``timeout``
+                or ``memory`` is given. A lake in memory is read in this process.
+            settings: Of ``Session``.
+        """
+        from counterbalance.engine.isolation.session import IsolatedSession, wanted
         from counterbalance.engine.session import Session
 
         places = {
             name: (lake if isinstance(lake, Lake) else Lake(lake)).location for name, lake in (attach or {}).items()
         }
-        opened = Session(self.location, attach=places, **settings)
+        limited = any(settings.get(limit) is not None for limit in ("timeout", "memory"))
+        if wanted(self.location, *places.values(), isolated=isolated, limited=limited):
+            settings["required"] = isolated is True
+            opened: Session = IsolatedSession(self.location, attach=places, **settings)
+        else:
+            opened = Session(self.location, attach=places, **settings)
         self._sessions.add(opened)
         return opened
 
@@ -161,6 +208,7 @@ class Lake:
         timeout: float | None = None,
         memory: str | None = None,
         threads: int | None = None,
+        isolated: bool | None = None,
         max_rows: int | None = None,
         **params: Any,
     ) -> Result:
@@ -169,6 +217,7 @@ class Lake:
         Values of ``$name`` are keywords or, where a keyword has another meaning, a mapping: ``sql("SELECT $at", {"at": 1})``.
         Tables of your own are given likewise, and read by name: ``sql("SELECT * FROM mine JOIN images USING (key)", mine=df)``.
         Models that it loads stay for the next query, until one names others; ``close``, ``refresh`` and ``recipe`` let them go.
+        With ``timeout`` or ``memory`` it runs in a worker process, which is ended where it does not keep to them (``isolated``).
         """
         from counterbalance.engine.sql import arguments
 
@@ -179,8 +228,8 @@ class Lake:
             "memory": memory,
             "threads": threads,
         }
-        arguments.not_settings(attach=attach, max_rows=max_rows, **settings)
-        session = self.session(attach=attach, **settings)
+        arguments.not_settings(attach=attach, isolated=isolated, max_rows=max_rows, **settings)
+        session = self.session(attach=attach, isolated=isolated, **settings)
         result = session.sql(text, values, max_rows=max_rows, **params)
         self._keep_models(session)
         return result
@@ -277,6 +326,7 @@ class Lake:
         *,
         type: str | None = None,  # noqa: A002 - the word of SQL
         if_not_exists: bool = False,
+        purpose: str | None = None,
         **options: Any,
     ) -> None:
         """Declare a generated column; ``ALTER TABLE table ADD COLUMN name AS (expression)``.
@@ -287,12 +337,13 @@ class Lake:
             expression: SQL over the table's columns, with functions.
             type: SQL type to cast to.
             if_not_exists: Do nothing when it is there already, as it is described here.
+            purpose: For which a name whose last column held perceived labels is opened.
             options: ``schedule`` (cron text or ``@daily`` …), ``sensitive``.
 
         Raises:
             RequestError: It does not fit; nothing was changed.
         """
-        self._manage(statements.AddColumn(table, name, type, expression, if_not_exists, options))
+        self._manage(statements.AddColumn(table, name, type, expression, if_not_exists, options), purpose)
 
     def drop_column(self, table: str, name: str, *, if_exists: bool = False, cascade: bool = False) -> None:
         """Drop a generated column; ``cascade`` drops what reads it too."""
@@ -344,6 +395,7 @@ class Lake:
         """Drop an index."""
         self._manage(statements.DropIndex(name, if_exists))
 
+    @_readable
     def refresh(
         self,
         *targets: str,
@@ -371,22 +423,31 @@ class Lake:
         self._models = None  # workers may need the memory
         return runner.refresh(self.location, targets, manage.options(options), dry_run=dry_run, progress=progress)
 
+    @_readable
     def status(self) -> pa.Table:
         """Everything that is declared, one row each: fresh or stale and why, errors, index coverage, size, next due."""
         from counterbalance.engine.refresh.status import status
 
         return status(self.location)
 
-    def accesses(self) -> pa.Table:
-        """The log of reads that had sensitive labels, oldest first: who, when, why, which SQL, how many rows.
+    @_readable
+    def accesses(self, *, sensitive: str) -> pa.Table:
+        """The log of reads that had sensitive labels, oldest first: who, when, why, which SQL, which columns, how many rows.
+
+        Args:
+            sensitive: Purpose for which it is read; that becomes a line of it, too.
 
         Returns:
             A row a line; ``whole`` is false where the line was changed, or a line before it is gone.
+
+        Raises:
+            SensitiveError: The purpose says nothing.
         """
         from counterbalance.engine.catalog import access
 
-        return access.listed(self.location)
+        return access.listed(self.location, sensitive)
 
+    @_readable
     def lineage(self, name: str) -> pa.Table:
         """What a table, column, view or index is made of, and what is made of it.
 
@@ -397,12 +458,83 @@ class Lake:
 
         return lineage(self.location, name)
 
+    @_readable
     def gc(self, older_than: dt.timedelta = dt.timedelta(days=7), *, apply: bool = False) -> GcReport:
         """What nobody needs any more: old versions, leftovers of killed runs; removed only when ``apply`` is set."""
         from counterbalance.engine.refresh.gc import gc
 
         return gc(self.location, older_than=older_than, apply=apply)
 
+    def verify(self, *, progress: Callable[[Progress], None] | None = None) -> Verified:
+        """Compare every file of every version with the digest that was recorded when it was written; nothing is changed.
+
+        Args:
+            progress: Called as files are read.
+
+        Returns:
+            Findings: files that are damaged or lost, and what was never recorded; ``sound`` when nothing is damaged.
+        """
+        from counterbalance.engine.catalog.verify import verify
+
+        return verify(self.location, progress=progress)
+
+    @_readable
+    def delete(
+        self,
+        where: str | None = None,
+        ids: Iterable[int | str] | None = None,
+        *,
+        by: str | None = None,
+        apply: bool = False,
+        purge: bool = False,
+        drop_tags: Sequence[str] = (),
+        wait: float = 10.0,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> DeleteReport:
+        """Take images out, with their captions, boxes, labels and what was computed of them; they do not come back.
+
+        Args:
+            where: SQL condition on ``images``.
+            ids: Their ids, keys, places (``uri``) or SHA-256 digests of their pictures.
+            by: What ``ids`` are, where they could be several: ``image_id``, ``key``, ``uri`` or ``sha256``.
+            apply: Do it; without this, only tell.
+            purge: Leave no byte in old versions, indexes and computed results either; the untagged past goes with it.
+            drop_tags: Tags to give up for that.
+            wait: Seconds to wait for other writers, and for readers of old versions.
+            progress: Called while views are refreshed.
+
+        Returns:
+            What went by table, which names no image has, and, of a purge, what still holds something.
+
+        Raises:
+            BusyError: A refresh or another writer is at work.
+            RequestError: Neither or both of ``where`` and ``ids`` are given, or an ingest waits to be completed.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> lake = Lake("memory://doc-delete")
+            >>> images = pa.table({"image_id": [1, 2], "key": ["1", "2"]})
+            >>> report = lake.ingest({"images": images})
+            >>> lake.delete(ids=[2, 7], apply=True).unknown
+            1
+            >>> lake.ingest({"images": images}).rejected
+            1
+        """
+        from counterbalance.engine.refresh.deleting import delete
+
+        return delete(
+            self.location,
+            where=where,
+            ids=ids,
+            by=by,
+            apply=apply,
+            purge=purge,
+            drop_tags=drop_tags,
+            wait=wait,
+            progress=progress,
+        )
+
+    @_readable
     def _manage(self, statement: statements.Statement, purpose: str | None = None) -> None:
         from counterbalance.engine import manage
 
@@ -415,6 +547,7 @@ class Lake:
         options = self.location.lance_options()
         return lancedb.connect(self.location.root, storage_options=options or None)
 
+    @_readable
     def tag(self, name: str) -> Snapshot:
         """Name the present versions, for ``at=name``; clean-up spares them."""
         from counterbalance.engine.catalog import snapshot
@@ -422,9 +555,9 @@ class Lake:
         return snapshot.tag(self.location, name)
 
 
-def connect(uri: Any, storage_options: Mapping[str, str] | None = None) -> Lake:
+def connect(uri: Any, storage_options: Mapping[str, str] | None = None, *, durable: bool = False) -> Lake:
     """The lake at a path or URI; made by its first ingest when it is not there."""
-    return Lake(str(uri), storage_options)
+    return Lake(str(uri), storage_options, durable=durable)
 
 
 def formats() -> list[str]:

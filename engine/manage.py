@@ -38,7 +38,7 @@ def execute(
     Args:
         location: The lake.
         statement: What ``statements.read`` found.
-        purpose: For which sensitive labels are read by a view that is declared.
+        purpose: For which sensitive labels are read by a view that is declared, or a name that was closed is opened.
         notes: Gets what a person should know.
         udfs: Files of the user's own functions.
         progress: Called as a refresh goes on.
@@ -67,7 +67,7 @@ def execute(
     more: dict[str, Any] = (
         {"notes": notes} if isinstance(statement, statements.AddColumn | statements.CreateView) else {}
     )
-    more |= {"purpose": purpose} if isinstance(statement, statements.CreateView) else {}
+    more |= {"purpose": purpose} if isinstance(statement, statements.AddColumn | statements.CreateView) else {}
     outcome = run(location, statement, **more)
     targets = outcome if isinstance(outcome, list) else [outcome] if outcome is not None else []
     verb = type(statement).__name__.removesuffix("Column").removesuffix("View").removesuffix("Index").upper()

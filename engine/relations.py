@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.errors import CounterbalanceError
     from counterbalance.engine.functions import Function
     from counterbalance.engine.search.stored import Stored
+    from counterbalance.engine.sql.expand import AuditCall
 
 LABELS: Final = "labels"
 _DIGESTED: Final = 1 << 20
@@ -76,6 +77,7 @@ class Relations:
         self.raised: list[CounterbalanceError] = []
         self._bound_rows: dict[str, str] = {}
         self._rankings: set[str] = set()
+        self._audits = 0
         self.token = secrets.token_hex(6)
         named = partial(_own_name, self.token)
         self.counts = Counts(self._stored, self.codes, self._parts, self.attached, self.sources, named)
@@ -135,8 +137,7 @@ class Relations:
         pinned = self.main if schema is None else self.attached.get(schema)
         if pinned is None or self.sensitive or name not in pinned.snapshot.versions:
             return False
-        view = pinned.declared.views().get(name)
-        return view is not None and view.sensitive
+        return name in pinned.closed.views
 
     def _register_closed_view(self, pinned: Pinned, stored: str, shown: str) -> str | None:
         """A view of perceived labels, for audits, under a name that no text can know."""
@@ -167,7 +168,7 @@ class Relations:
         return shown
 
     def _hidden(self, pinned: Pinned, stored: str) -> frozenset[str]:
-        return frozenset() if self.sensitive else fresh.hidden_columns(pinned.declared, stored)
+        return frozenset() if self.sensitive else pinned.closed.hidden(stored)
 
     def _register_ways(
         self,
@@ -239,7 +240,7 @@ class Relations:
             )
             parts += [part] if part is not None else []
         name = f"{shown}_{self.token}"
-        union = " UNION ALL ".join(f'SELECT * FROM "{p}"' for p in parts)
+        union = " UNION ALL BY NAME ".join(f'SELECT * FROM "{p}"' for p in parts)
 
         def make(connection: duckdb.DuckDBPyConnection) -> None:
             for part in parts:
@@ -301,17 +302,38 @@ class Relations:
         views = [v for v in skipped.views(self.main.declared.views()) if v.name in self.versions]
         computed = runs.refreshes(self.main.location, ("run_id", "at"), modes=runs.WROTE) if views else {}
         for view in views:
-            if self.sensitive or not view.sensitive:
+            if self.sensitive or view.name not in self.main.closed.views:
                 name = self._register_stored(self.main, view.name, self._own(view.name, "told"))
                 if name is not None and skipped.is_told(view, self._stored[name][2].schema.names):
                     yield name, skipped.select(view, name, computed.get(view.target))
+
+    def closed_reads(self, needs: Iterable[str], sql: str) -> dict[str | None, list[str]]:
+        """Closed views and columns that a query reads, by attached lake, ``None`` for the lake itself; for the access log.
+
+        Args:
+            needs: Registered names of what it reads.
+            sql: The query.
+        """
+        found: dict[str | None, set[str]] = {}
+        lakes = {id(pinned): name for name, pinned in self.attached.items()}
+        for name in needs:
+            found.setdefault(None, set()).update({name} if name == "meta.access" else ())
+            for pinned, stored, _ in self._behind(name):
+                found.setdefault(lakes.get(id(pinned)), set()).update(pinned.closed.read_by(stored, sql))
+        return {lake: sorted(closed) for lake, closed in found.items()}
+
+    def _behind(self, name: str) -> Iterator[tuple[Pinned, str, lance.LanceDataset]]:
+        """Stored tables behind a registered name, which a rewrite may have made of another one."""
+        made_of = next((key.split() for key, made in self._computed.items() if made == name), [])
+        for one in dict.fromkeys([name, name.partition(OWN)[0], name.partition("__bound_")[0], *made_of]):
+            yield from (self._stored[part] for part in self._parts.get(one, [one]) if part in self._stored)
 
     def _system(self, name: str) -> pa.Table | None:
         if name == "access" and not self.sensitive:
             raise SensitiveError(
                 "the access log is read in a session with a purpose", code="E3305", hint='--sensitive "why"'
             )
-        return system.relation(self.main.location, name, dict(self.versions))
+        return system.relation(self.main.location, name, dict(self.versions), sensitive=self.sensitive)
 
     def coded_source(self, name: str) -> str:
         """Registered name under which a relation shows its codes."""
@@ -320,6 +342,11 @@ class Relations:
     def bytes_source(self, name: str) -> str:
         """Registered name under which a relation shows its bytes."""
         return self._own(name, "bytes")
+
+    @property
+    def bound(self) -> Mapping[str, str]:
+        """Names of rows that were handed in, as queries know them."""
+        return self._bound
 
     def is_own(self, name: str) -> bool:
         """Whether only the session itself can have made a name up."""
@@ -433,13 +460,22 @@ class Relations:
         lakes = (self.main, *self.attached.values())
         return frozenset().union(*(system.sensitive_attributes(lake.codes) for lake in lakes))
 
+    def audit_name(self, audit: str) -> str:
+        """A fresh name for the rows of an audit, which no text can know."""
+        self._audits += 1
+        return self._own(audit, f"audit_{self._audits}")
+
+    def audit_call(self, call: AuditCall) -> None:
+        """Make the rows of an audit known by the call's name, as long as somebody holds the call."""
+        self._session.audit_call(call)
+
     def names(self) -> list[str]:
         """Names of all relations that can be written in FROM."""
         stored = {v for v in self.versions if "/" not in v} | set(BASE_TABLES)
         attached = {
             f"{a}.{t}" for a, p in self.attached.items() for t in (*p.snapshot.versions, *BASE_TABLES) if "/" not in t
         }
-        attached |= {f"{a}.{q.name}" for a in self.attached for q in queries.queries().values() if q.kind == "view"}
+        attached |= {f"{a}.{q.name}" for a in self.attached for q in queries.sound() if q.kind == "view"}
         own = {
             *queries.queries(),
             *SIGNATURES,

@@ -8,19 +8,21 @@ from counterbalance.engine.catalog import snapshot
 from counterbalance.engine.sql import labels
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sqlglot import exp
 
     from counterbalance.engine.relations import Relations
     from counterbalance.engine.sql.expand import Expander
 
 
-def of(relations: Relations, expander: Expander, tree: exp.Query, at: str | None) -> list[str]:
+def of(relations: Relations, expander: Expander, trees: Iterable[exp.Query], at: str | None) -> list[str]:
     """Notes on an expanded query: lakes that meet, a moment ahead, hidden labels, labels that nothing has, stale columns.
 
     Args:
         relations: Of the session.
         expander: Which expanded it.
-        tree: The expanded query.
+        trees: The expanded query, and those of the audits that it reads.
         at: The tag or moment that is read.
     """
     from sqlglot import exp
@@ -38,7 +40,7 @@ def of(relations: Relations, expander: Expander, tree: exp.Query, at: str | None
         if known is not None and value not in known:
             notes.append(labels.note(column, value, known))
     empty = [f"{r}.{c}" for r in sorted(expander.used) for c in relations.uncomputed(r)]
-    named = {c.name for c in tree.find_all(exp.Column)} if empty else set()
+    named = {c.name for tree in trees for c in tree.find_all(exp.Column)} if empty else set()
     return notes + [f"{c} is NULL until it is computed: REFRESH {c}" for c in empty if c.partition(".")[2] in named]
 
 
@@ -50,4 +52,4 @@ def has_annotators(relations: Relations) -> bool:
 def _known(relations: Relations, column: str) -> set[str] | None:
     """Every value of a column of labels, open and sensitive, or ``None`` where nobody can tell without reading them."""
     lakes = (relations.main, *relations.attached.values())
-    return labels.known([(lake.snapshot, lake.codes) for lake in lakes], column)
+    return labels.known([(lake.snapshot, lake.codes) for lake in lakes], column, closed=not relations.sensitive)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from counterbalance.engine.errors import RequestError
+from counterbalance.engine.errors import LimitError, RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 _SHOWN_ROWS: Final = 10
+_ROW_BYTES: Final = 64
+_CELL_BYTES: Final = 48
+"""What Python takes for a row and for a value beside the value's own bytes, about."""
 
 
 class Result:
@@ -29,6 +32,7 @@ class Result:
         sql: The expanded SQL.
         max_rows: Stop after that many rows, and say so in ``notes``.
         done: Called with the number of rows when a read ends.
+        most_bytes: Memory that rows which are kept may take.
 
     Example:
         >>> import pyarrow as pa
@@ -47,9 +51,10 @@ class Result:
         max_rows: int | None = None,
         notes: list[str] | None = None,
         done: Callable[[int], None] | None = None,
+        most_bytes: int | None = None,
     ) -> None:
         self._start, self._describe, self.sql = start, schema, sql
-        self._max_rows, self._done = max_rows, done
+        self._max_rows, self._done, self._most_bytes = max_rows, done, most_bytes
         self._schema: pa.Schema | None = None
         self._table: pa.Table | None = None
         self._lock = threading.Lock()
@@ -97,8 +102,23 @@ class Result:
         """The rows as an Arrow table, kept for later reads."""
         with self._lock:
             if self._table is None:
-                self._table = pa.Table.from_batches(self._batches(), self.schema)
+                self._table = pa.Table.from_batches(self._kept(), self.schema)
             return self._table
+
+    def _kept(self) -> Iterator[pa.RecordBatch]:
+        size = 0
+        for batch in self._batches():
+            size += batch.nbytes
+            self._check_fits(size)
+            yield batch
+
+    def _check_fits(self, size: int) -> None:
+        if self._most_bytes is not None and size > self._most_bytes:
+            raise LimitError(
+                f"the rows of the result need more than {self._most_bytes / 1e6:,.0f} MB",
+                code="E5002",
+                hint="read them with to_batches(), which keeps none, ask for fewer, or raise memory",
+            )
 
     def df(self) -> pd.DataFrame:
         """The rows as a pandas data frame (needs pandas)."""
@@ -118,7 +138,9 @@ class Result:
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows as Python tuples."""
-        columns = [c.to_pylist() for c in self.to_arrow().columns]
+        table = self.to_arrow()
+        self._check_fits(table.nbytes + table.num_rows * (_ROW_BYTES + _CELL_BYTES * table.num_columns))
+        columns = [c.to_pylist() for c in table.columns]
         return list(zip(*columns, strict=True))
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:

@@ -179,5 +179,7 @@ def is_sensitive(name: str) -> bool:
 
 CODE_SUFFIX: Final = "__code"
 """Suffix of the hidden int16 column that stands beside a coded one."""
+BLANK: Final = "\ue000removed "
+"""What stands, with its number, in a dictionary of codes for a value that was removed: no row has it any more."""
 STAMP_SUFFIX: Final = "__v"
 """Suffix of the hidden int64 column beside a generated one: the table version its value was published on."""

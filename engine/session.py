@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -16,8 +16,16 @@ import pyarrow as pa
 from counterbalance.engine import discovery, lists, remarks
 from counterbalance.engine.catalog import access, snapshot
 from counterbalance.engine.catalog.pinned import pin
-from counterbalance.engine.errors import CounterbalanceError, RefusedError, RequestError, SensitiveError, SqlError
-from counterbalance.engine.relations import LABELS, Relations
+from counterbalance.engine.disclosure import protection
+from counterbalance.engine.errors import (
+    CounterbalanceError,
+    RefusedError,
+    RequestError,
+    SensitiveError,
+    SqlError,
+    is_panic,
+)
+from counterbalance.engine.relations import Relations
 from counterbalance.engine.result import Result
 from counterbalance.engine.sql import (
     arguments,
@@ -32,10 +40,11 @@ from counterbalance.engine.sql import (
 from counterbalance.engine.sql.calls import callable_names
 from counterbalance.engine.sql.connection import Instance, release, take
 from counterbalance.engine.sql.counting import count_by_rows
-from counterbalance.engine.sql.expand import Expander
+from counterbalance.engine.sql.expand import AuditCall, Expander
 from counterbalance.engine.sql.grouping import group_by_codes
 from counterbalance.engine.sql.images import count_by_image
 from counterbalance.engine.sql.plain import Plain
+from counterbalance.engine.sql.sensitive import without_values
 from counterbalance.engine.sql.tallying import count_by_tally
 
 if TYPE_CHECKING:
@@ -44,6 +53,7 @@ if TYPE_CHECKING:
     import duckdb
     from sqlglot import exp
 
+    from counterbalance.engine.catalog.pinned import Pinned
     from counterbalance.engine.discovery import Relation
     from counterbalance.engine.functions import OpenFunctions
     from counterbalance.engine.sql.bodies import Given
@@ -66,6 +76,7 @@ class _Runnable:
     same_text: bool
     given: Callable[[], Iterator[tuple[Given, exp.Query]]] = lambda: iter(())
     answered: Mapping[str, str] = field(default_factory=dict)
+    audits: Mapping[str, AuditCall] = field(default_factory=dict)
 
 
 class Session:
@@ -78,8 +89,8 @@ class Session:
         at: Tag or moment to read.
         attach: Other lakes by name; their tables are ``name.table``.
         sensitive: Purpose for which sensitive labels are read; every query is then logged.
-        timeout: Seconds a query may run.
-        memory: DuckDB's limit, such as ``"2GB"``.
+        timeout: Seconds a query may run, as far as DuckDB listens; ``isolation.session`` keeps to it.
+        memory: DuckDB's limit, such as ``"2GB"``; ``isolation.session`` counts all that a query takes.
         threads: Worker threads; all cores by default.
         with_bytes: Queries may select pictures.
     """
@@ -96,15 +107,12 @@ class Session:
         threads: int | None = None,
         with_bytes: bool = False,
     ) -> None:
-        if sensitive is not None and len(sensitive.strip()) < 4:
-            raise SensitiveError(
-                "a purpose is a few words that say why", code="E3304", hint='--sensitive "audit of skin-tone labels"'
-            )
+        access.check_purpose(sensitive)
         self._at, self._with_bytes = at, with_bytes
         self._stop = threading.Event()
         self.on_progress: Callable[[Progress], None] | None = None
-        main = pin(location, at)
-        attached = {name.lower(): pin(place, None) for name, place in (attach or {}).items()}
+        main = self._pinned(location, at)
+        attached = {name.lower(): self._pinned(place, None) for name, place in (attach or {}).items()}
         self._pins = [main.pin, *(p.pin for p in attached.values())]
         self.purpose, self.timeout = sensitive, timeout
         self.sensitive = sensitive is not None
@@ -117,6 +125,11 @@ class Session:
         own = weakref.proxy(self)  # no cycle: a session that is let go gives its spill space back at once
         self._relations = Relations(main, attached, sensitive=self.sensitive, session=own)
         self._running: list[duckdb.DuckDBPyConnection] = []
+        self._audits: weakref.WeakValueDictionary[str, AuditCall] = weakref.WeakValueDictionary()
+
+    def _pinned(self, location: Location, at: str | None) -> Pinned:
+        """The lake as it is read here."""
+        return pin(location, at)
 
     def __enter__(self) -> Self:
         return self
@@ -138,7 +151,7 @@ class Session:
     def _duckdb(self) -> Instance:
         """Its DuckDB, there from the first query on."""
         if self._closed:
-            raise _is_closed()
+            raise is_closed()
         if self._instance is None:
             self._instance = take(*self._limits, reusable=not self.sensitive)
             self._end = weakref.finalize(self, release, self._instance)
@@ -185,25 +198,30 @@ class Session:
             managed = statements.read(text)
             if managed is not None:
                 return self._manage(managed, text)
-            statement = parse.parse(text)
-            if statement.kind == "show":
-                shown = discovery.listed(self.relations())
-                return Result(lambda: iter(shown.to_batches()), lambda: shown.schema, text)
-            return self._result(statement, text, params, max_rows)
+            return self._ask(text, params, max_rows)
         except SqlError as error:
             raise failures.located(error, text) from error.__cause__
         except RecursionError:
             raise SqlError("nested too deeply", code="E3102", sql=None) from None
 
+    def _ask(self, text: str, params: Mapping[str, Any], max_rows: int | None) -> Result:
+        """Plan a statement that only reads."""
+        statement = parse.parse(text)
+        if statement.kind == "show":
+            shown = discovery.listed(self.relations())
+            return Result(lambda: iter(shown.to_batches()), lambda: shown.schema, text)
+        return self._result(statement, text, params, max_rows)
+
     def audit(self, name: str, *, max_rows: int | None = None, **params: Any) -> Result:
         """Run an audit with Python values for its parameters.
 
         Args:
-            name: Its name.
+            name: Its name, or the path of its file (``*.sql``).
             max_rows: Stop after that many rows.
             params: By parameter name; a relation is a name, a call, ``(SELECT …)``, a list file, or anything with
                 ``__arrow_c_stream__``.
         """
+        (name,) = queries.load(name) if name.endswith(".sql") else (name,)
         query = queries.audit(name)
         known = {p.name: p for p in query.parameters}
         parts = []
@@ -286,7 +304,7 @@ class Session:
     def _result(self, statement: parse.Statement, text: str, params: Mapping[str, Any], max_rows: int | None) -> Result:
         from sqlglot import exp
 
-        expander = Expander(self._relations)
+        expander = Expander(self._relations, inline_audits=statement.kind == "explain")
         try:
             relations = {n: self._own_rows(n, v) for n, v in params.items() if arguments.is_table(v)}
             expanded = expander.run(statement.tree, params, {n.lower(): table for n, table in relations.items()})
@@ -296,15 +314,7 @@ class Session:
             raise SensitiveError(
                 "EXPLAIN ANALYZE counts rows that are too few to be shown", code="E3307", hint="EXPLAIN alone is fine"
             )
-        counts = self._relations.counts
-        tree = count_by_tally(expanded, counts.tallied)
-        tree = count_by_image(
-            tree,
-            counts.lies_by_image,
-            lambda n, where, of: counts.by_image(self._duckdb().cursor, n, where, of, params),
-        )
-        tree = group_by_codes(tree, lambda name: self._relations.codes.get(name, {}), self._relations.coded_source)
-        tree = count_by_rows(tree, self._relations.counted)
+        tree = self._rewritten(expanded, params)
         tree = pictures.show_bytes(
             tree, self._relations.bytes_of, self._relations.bytes_source, selected=self._with_bytes
         )
@@ -315,7 +325,8 @@ class Session:
             "describe": "DESCRIBE ",
             "summarize": "SUMMARIZE ",
         }
-        names = {n.name for n in tree.find_all(exp.Placeholder, exp.Parameter)}
+        trees = (tree, *(call.tree for call in expander.audits))
+        names = {n.name for one in trees for n in one.find_all(exp.Placeholder, exp.Parameter)}
         missing = sorted(n for n in names if n not in params and not n.isdigit())
         if missing:
             raise _no_value(missing[0], params)
@@ -323,11 +334,13 @@ class Session:
         if given_as_value:
             name = given_as_value[0]
             raise SqlError(f"${name} is a table, not a value", code="E3192", hint=f"write it without $: FROM {name}")
-        values = {n: params[n] for n in names if n in params}
-        notes, needed = remarks.of(self._relations, expander, tree, self._at), self._needed(tree)
+        own = {n.name for n in tree.find_all(exp.Placeholder, exp.Parameter)}
+        values = {n: params[n] for n in own if n in params}
+        notes, needed = remarks.of(self._relations, expander, trees, self._at), self._needed(tree)
         pooled = expander.pooled if expander.pooled and remarks.has_annotators(self._relations) else []
         sql = prefix[statement.kind] + (text.strip().rstrip(";") if same else parse.to_sql(tree, last=True))
-        run = _Runnable(sql, values, needed, text, same, expander.arguments_given, expander.answered)
+        audits = {call.name: call for call in expander.audits}
+        run = _Runnable(sql, values, needed, text, same, expander.arguments_given, expander.answered, audits)
         empty = partial(self._relations.without_rows, expander.used)
         return Result(
             lambda: meetings.watched(
@@ -340,18 +353,87 @@ class Session:
             done=lambda rows: self._log(run, rows),
         )
 
+    def _rewritten(self, tree: exp.Query, params: Mapping[str, Any]) -> exp.Query:
+        """Return an expanded query that reads less for the same rows."""
+        counts = self._relations.counts
+        tree = count_by_tally(tree, counts.tallied)
+        tree = count_by_image(
+            tree,
+            counts.lies_by_image,
+            lambda n, where, of: counts.by_image(self._duckdb().cursor, n, where, of, params),
+        )
+        tree = group_by_codes(tree, lambda name: self._relations.codes.get(name, {}), self._relations.coded_source)
+        return count_by_rows(tree, self._relations.counted)
+
     def _needed(self, tree: exp.Query) -> tuple[str, ...]:
         from sqlglot import exp
 
-        return tuple(sorted({t.name for t in tree.find_all(exp.Table)} & self._relations.sources.keys()))
+        known = self._relations.sources.keys() | self._audits.keys()
+        return tuple(sorted({t.name for t in tree.find_all(exp.Table)} & known))
+
+    def audit_call(self, call: AuditCall) -> None:
+        """Make the rows of an audit known to queries, by the call's name and as long as somebody holds it."""
+        self._audits[call.name] = call
 
     @contextmanager
-    def _cursor(self, run: _Runnable) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection of its own that knows the relations of this query and no others."""
+    def _cursor(self, run: _Runnable, *, rows: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection of its own that knows the relations of this query and no others.
+
+        Args:
+            run: The query.
+            rows: Whether audits that it reads are there with their rows, or with their columns only.
+        """
+        audits = {n: self._audits[n] for n in run.needs if n in self._audits}
+        tables = {
+            n: self._audit_rows(call, run) if rows else self._audit_schema(call, run) for n, call in audits.items()
+        }
         with self._duckdb().cursor() as cursor:
             for name in run.needs:
-                self._relations.sources[name](cursor)
+                if name in tables:
+                    cursor.register(name, tables[name])
+                else:
+                    self._relations.sources[name](cursor)
             yield cursor
+
+    def _audit_rows(self, call: AuditCall, run: _Runnable) -> pa.Table:
+        """The protected rows of an audit, computed once."""
+        if call.rows is None:
+            try:
+                call.rows = self._protected(call, run)
+            except CounterbalanceError as error:
+                if not call.closed:
+                    raise
+                failed = without_values(call.query.name, error)
+            else:
+                return call.rows
+            raise failed  # out of reach of what was caught, which may quote labels
+        return call.rows
+
+    def _protected(self, call: AuditCall, run: _Runnable) -> pa.Table:
+        found = self._unprotected(call.tree, call, run)
+        if call.closed:
+            protection.refuse_row_level(call.query.name, found.schema)
+        others = {what: self._unprotected(tree, call, run) for what, tree in call.alternatives.items()}
+        protection.refuse_narrow(call.query.name, found, others, call.query.cells)
+        return protection.protect(
+            found, call.query.cells, call.min_count, call.params, closed=call.closed, in_order=call.in_order
+        )
+
+    def _unprotected(self, tree: exp.Query, call: AuditCall, run: _Runnable) -> pa.Table:
+        own = self._own_run(tree, call, run)
+        return pa.Table.from_batches(self._run(own), self._schema(own))
+
+    def _audit_schema(self, call: AuditCall, run: _Runnable) -> pa.Table:
+        schema = self._schema(self._own_run(call.tree, call, run))
+        return protection.schema_of(schema, call.query.cells).empty_table()
+
+    def _own_run(self, tree: exp.Query, call: AuditCall, run: _Runnable) -> _Runnable:
+        """The query of an audit, to be run for another one."""
+        from sqlglot import exp
+
+        tree = self._rewritten(tree, call.values)
+        values = {n.name: call.values[n.name] for n in tree.find_all(exp.Placeholder, exp.Parameter)}
+        return replace(run, sql=parse.to_sql(tree, last=True), values=values, needs=self._needed(tree), same_text=False)
 
     def _run(self, run: _Runnable, at_once: int = _BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         try:
@@ -362,7 +444,9 @@ class Session:
                     yield from rows.to_arrow_reader(_BYTES_ROWS if "BLOB" in map(str, rows.types) else at_once)
         except CounterbalanceError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            if not isinstance(error, Exception) and not is_panic(error):
+                raise
             raise self._failure(error, run) from error
 
     @contextmanager
@@ -382,20 +466,22 @@ class Session:
 
     def _schema(self, run: _Runnable) -> pa.Schema:
         try:
-            with self._cursor(run) as cursor:
+            with self._cursor(run, rows=False) as cursor:
                 return cursor.sql(run.sql, params=dict(run.values) or None).limit(0).to_arrow_table().schema
         except CounterbalanceError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            if not isinstance(error, Exception) and not is_panic(error):
+                raise
             raise self._failure(error, run) from error
 
-    def _failure(self, error: Exception, run: _Runnable) -> Exception:
+    def _failure(self, error: BaseException, run: _Runnable) -> Exception:
         if failures.is_of_function(error) and self._relations.raised:
             told = self._relations.raised.pop()
             error.__cause__ = told.__cause__
             return failures.located(told, run.text)
         if self._closed and not failures.is_ctrl_c(error):
-            return _is_closed()
+            return is_closed()
         columns = {r.name: [c for c, _ in r.columns] for r in self.relations()}
         names = [*chain(*columns.values()), *self.names(), *callable_names()]
         hidden = {c for name in run.needs for c in self._relations.bytes_of(name)}
@@ -421,17 +507,15 @@ class Session:
         return shapes.explained(error, text, given, columns)
 
     def _log(self, run: _Runnable, rows: int | None) -> None:
-        """In this lake, and in every attached one whose sensitive labels are read."""
+        """In this lake, and in every attached one of which something closed is read."""
         if self.purpose is None:
             return
-        read = {
-            name: p
-            for name, p in self._relations.attached.items()
-            if f"{name}.{LABELS}_{self._relations.token}" in run.needs
-        }
-        for pinned in (self._relations.main, *read.values()):
-            versions = pinned.snapshot.versions
-            access.record(pinned.location, self.purpose, run.text, columns=[], rows=rows, versions=versions)
+        read = self._relations.closed_reads(run.needs, run.sql)
+        lakes = [(None, self._relations.main), *self._relations.attached.items()]
+        for name, pinned in lakes:
+            columns, versions = read.get(name, []), pinned.snapshot.versions
+            if name is None or columns:
+                access.record(pinned.location, self.purpose, run.text, columns=columns, rows=rows, versions=versions)
 
     def _argument(self, name: str, parameter: queries.QueryParameter, value: Any) -> str:
         where = f"{parameter.name!r}"
@@ -471,7 +555,8 @@ class Session:
         return self._run(own, _STREAM_ROWS)
 
 
-def _is_closed() -> RequestError:
+def is_closed() -> RequestError:
+    """Return the error of a session that was closed."""
     return RequestError("the session is closed", code="E3040", hint="read results before closing it")
 
 

@@ -58,7 +58,7 @@ def simulated(seed, n=400, annotators="ABC"):
 @pytest.mark.parametrize("boxes", [False, True])
 def test_cohens_kappa(build, boxes):
     ratings = simulated(1)
-    rows = run(annotate(build, ratings, boxes))
+    rows = run(annotate(build, ratings, boxes), min_count=0)
     for a, b in itertools.combinations("ABC", 2):
         row = rows["cohen_kappa", a, b, None, None]
         assert row["value"] == pytest.approx(cohen_kappa_score(ratings[a], ratings[b]), rel=1e-12)
@@ -94,13 +94,13 @@ def test_annotators(build):
 def test_pairs_of_an_annotator_are_worth_less_than_their_number(build):
     """With one other annotator on a target a pair is one; with two on some, (10 + 2 * 20)^2 / (10 + 4 * 20) pairs."""
     ratings = {"A": ["f"] * 15 + ["m"] * 15, "B": ["f"] * 10 + ["m"] * 20, "C": [None] * 10 + ["f", "m"] * 10}
-    rows = run(annotate(build, ratings))
+    rows = run(annotate(build, ratings), min_count=0)
     row = rows["annotator", "A", None, None, None]
     equal = sum(a == b for other in "BC" for a, b in zip(ratings["A"], ratings[other], strict=True))
     assert (row["count"], row["n"]) == (equal, 50)
     wilson = proportion_confint(equal / 50 * 2500 / 90, 2500 / 90, method="wilson")
     assert (row["low"], row["high"]) == pytest.approx(wilson, rel=1e-12)
-    two = run(annotate(build, {a: ratings[a] for a in "AB"}))
+    two = run(annotate(build, {a: ratings[a] for a in "AB"}), min_count=0)
     bounds = [[r["low"], r["high"]] for k, r in two.items() if k[0] in {"agreement", "annotator"}]
     assert bounds[0] == pytest.approx(bounds[1], rel=1e-12)
     assert bounds[0] == pytest.approx(bounds[2], rel=1e-12)
@@ -109,7 +109,7 @@ def test_pairs_of_an_annotator_are_worth_less_than_their_number(build):
 def test_fleiss_kappa(build):
     ratings = simulated(4)
     table = aggregate_raters(np.array([ratings[a] for a in "ABC"]).T)[0]
-    row = run(annotate(build, ratings))["fleiss_kappa", None, None, None, None]
+    row = run(annotate(build, ratings), min_count=0)["fleiss_kappa", None, None, None, None]
     assert (row["value"], row["n"]) == (pytest.approx(fleiss_kappa(table), rel=1e-12), 400)
     left_out = np.array([fleiss_kappa(np.delete(table, t, 0)) for t in range(400)])
     jackknife = np.sqrt(399 / 400 * ((left_out - left_out.mean()) ** 2).sum())
@@ -126,13 +126,13 @@ def test_fleiss_kappa_with_missing_labels(build):
     equal = np.mean([np.mean([x == y for x, y in itertools.permutations(own, 2)]) for own in targets])
     shares = [np.mean([own.count(v) / len(own) for own in targets]) for v in "fmu"]
     chance = sum(s * s for s in shares)
-    row = run(annotate(build, ratings))["fleiss_kappa", None, None, None, None]
+    row = run(annotate(build, ratings), min_count=0)["fleiss_kappa", None, None, None, None]
     assert (row["value"], row["n"]) == (pytest.approx((equal - chance) / (1 - chance), rel=1e-12), len(targets))
 
 
 def test_only_targets_of_both_count(build):
     ratings = {"A": ["f"] * 12 + ["m"] * 8 + [None] * 5, "B": ["f"] * 12 + ["m"] * 7 + ["f"] + ["m"] * 5}
-    rows = run(annotate(build, ratings))
+    rows = run(annotate(build, ratings), min_count=0)
     row = rows["cohen_kappa", "A", "B", None, None]
     assert row["n"] == 20
     assert row["value"] == pytest.approx(cohen_kappa_score(ratings["A"][:20], ratings["B"][:20]), rel=1e-12)
@@ -157,6 +157,8 @@ def test_small_counts_of_a_confusion_are_hidden_in_pairs(build):
     hidden = {k[3:] for k, r in rows.items() if k[0] == "confusion" and r["suppressed"]}
     assert hidden == {("f", "m"), ("m", "f")}
     assert rows["confusion", "A", "B", "f", "f"]["count"] == 50
+    for metric in ("cohen_kappa", "agreement"):  # 3 of 93 are not equal, or some 3 of which a kappa depends
+        assert {rows[metric, "A", "B", None, None][k] for k in ("value", "low", "high", "count")} == {None}
 
 
 def test_counts_that_are_large_enough_are_shown(build):
@@ -212,3 +214,16 @@ def test_rows_come_in_order(build):
     """Also where there is no label: those come last."""
     rows = run(annotate(build, simulated(3)), min_count=0)
     assert list(rows) == sorted(rows, key=lambda row: [(part is None, part or "") for part in row])
+
+
+def test_a_kappa_tells_no_small_count(build):
+    """Of m said and u meant there are 3: what two labels are mistaken for is hidden in pairs, and what depends on them."""
+    counts = {("f", "f"): 60, ("m", "m"): 50, ("u", "u"): 40, ("m", "u"): 3, ("u", "m"): 30, ("f", "u"): 25}
+    cells = [c for c, n in counts.items() for _ in range(n)]
+    rows = run(annotate(build, {"A": [x for x, _ in cells], "B": [y for _, y in cells]}))
+    hidden = {k[3:] for k, r in rows.items() if k[0] == "confusion" and r["suppressed"]}
+    assert {("m", "u"), ("f", "u")} <= hidden
+    assert rows["confusion", "A", "B", "u", "m"]["count"] == 30
+    assert rows["agreement", "A", "B", None, None]["count"] == 150
+    assert rows["cohen_kappa", "A", "B", None, None]["reason"] == "small"
+    assert rows["fleiss_kappa", None, None, None, None]["value"] is None

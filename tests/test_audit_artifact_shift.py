@@ -77,10 +77,28 @@ def test_small_groups_are_hidden_and_all_with_them(session):
     rows = run(session, **scene(1.0, only=9))
     hidden = {key for key, r in rows.items() if r["suppressed"]}
     assert hidden == {(m, label) for m in ("auc", "accuracy") for label in ("all", "female")} | {
-        ("edited_share", "female")
+        ("edited_share", "female"),
+        ("edited_share", "male"),
     }
-    assert {rows[key][c] for key in hidden for c in ("count", "value", "low", "high", "n", "n_test")} == {None}
+    measures = ("count", "value", "low", "high", "n", "n_test", "images", "n_real", "note")
+    assert {rows[key][c] for key in hidden for c in measures} == {None}
+    assert {key: rows[key]["reason"] for key in hidden} == {
+        key: "small" if key[1] == "female" else "complementary" for key in hidden
+    }
     assert rows["auc", "male"]["value"] > 0.5
+
+
+def test_a_label_of_three_real_images_does_not_follow(session):
+    given = scene(0.0)
+    labels = ["female"] * 3 + ["male"] * 197 + ["unclear"] * 100
+    rows = run(session, **{**given, "groups": pa.table({"image_id": list(range(SOURCES)), "label": labels})})
+    assert {label: r["reason"] for (m, label), r in rows.items() if m == "edited_share"} == {
+        "female": "small",
+        "male": "complementary",
+    }
+    assert {r[c] for (m, _), r in rows.items() if m == "edited_share" for c in ("count", "value", "n", "n_real")} == {
+        None
+    }
 
 
 def test_edits_without_a_source_and_sources_without_an_edit_do_not_count(session):

@@ -121,6 +121,7 @@ def test_casc_holds_a_label_against_all_other_clear_ones(session):
     assert set(rows) == {(f"c{i:03}", label) for i in range(5) for label in ("a", "b", "c", "tiny")}
     hidden = {label for (_, label), r in rows.items() if r["suppressed"]}
     assert hidden >= {"tiny"}
+    assert {r["reason"] for (_, label), r in rows.items() if label == "tiny"} == {"small"}
     s = cosines(matrix, others)
     taken = np.isin(labels, sorted({"a", "b", "c"} - hidden))
     for label in {"a", "b", "c"} - hidden:
@@ -133,7 +134,9 @@ def test_casc_holds_a_label_against_all_other_clear_ones(session):
             assert row["low"] < row["value"] < row["high"]
     for label in hidden:
         assert all(
-            v is None for k, v in rows["c000", label].items() if k not in {"category", "label", "suppressed", "params"}
+            v is None
+            for k, v in rows["c000", label].items()
+            if k not in {"category", "label", "suppressed", "reason", "params"}
         )
 
 
@@ -153,7 +156,8 @@ def test_few_images_are_suppressed(session, audit):
     given_rows = {"images": images(matrix), "categories": categories(others), "groups": groups(labels)}
     for row in session.audit(audit, **given_rows).to_arrow().to_pylist():
         assert row["suppressed"]
-        assert {v for k, v in row.items() if k not in {"category", "suppressed", "params"}} == {None}
+        assert {v for k, v in row.items() if k not in {"category", "suppressed", "reason", "params"}} == {None}
+        assert row["reason"] == "small"
     assert not any(session.audit(audit, min_count=9, **given_rows).to_arrow()["suppressed"].to_pylist())
 
 
@@ -169,9 +173,10 @@ def test_casc_of_few_vectors_or_none_is_suppressed(session):
     seen = (labels != "c") & ((labels != "a") | (np.cumsum(labels == "a") < 10))
     given_rows = {"images": images(matrix).filter(pa.array(seen)), "categories": categories(others)}
     found = session.audit("casc", **given_rows, groups=groups(labels)).to_arrow().to_pylist()
-    assert [(r["label"], r["suppressed"], r["value"] is None) for r in found[:4]] == [
-        ("a", True, True), ("b", False, False), ("c", True, True), ("d", False, False),
-    ]  # fmt: skip
+    own = {r["label"]: (r["reason"], r["value"] is None) for r in found if r["category"] == "c000"}
+    assert own == {"a": ("small", True), "b": ("complementary", True), "c": (None, True), "d": (None, False)}
+    assert [r["n_label"] for r in found if r["label"] == "c"] == [0] * 5
+    assert not {r["n"] for r in found if r["label"] in {"a", "b"}} - {None}
 
 
 def test_no_spread_gives_no_value(session):
@@ -209,6 +214,59 @@ def test_another_column(session):
     renamed = images(matrix).rename_columns(["image_id", "clip"])
     two = session.audit("association", images=renamed, column="clip", **given_rows).to_arrow()
     assert two.drop_columns("params").equals(one.drop_columns("params"))
+
+
+@pytest.fixture
+def secret(disk_lake, build):
+    """A lake of vectors in which three of 60 images, and nobody else, carry a label."""
+    matrix, labels, others = example(10, 60, 3, ["female", "male"])
+    labels[:3] = "rare"
+    disk_lake.ingest(
+        {
+            "images": build.images(image_id=list(range(60)), key=[str(i) for i in range(60)]),
+            "labels": build.labels(
+                label_id=list(range(60)),
+                image_id=list(range(60)),
+                attribute=["perceived_gender"] * 60,
+                value=labels.tolist(),
+                annotator=["m"] * 60,
+            ),
+        }
+    )
+    tables.append(disk_lake.location, "vectors", images(matrix))
+    tables.append(disk_lake.location, "prompts", categories(others))
+    return disk_lake
+
+
+GROUPS = "image_labels('perceived_gender')"
+
+
+@pytest.mark.parametrize("audit", ["association", "similarity_bias"])
+@pytest.mark.parametrize(
+    ("label", "against", "reason"), [("rare", "male", "small"), ("female", "male", "complementary")]
+)
+def test_a_label_of_three_images_does_not_follow(secret, audit, label, against, reason):
+    """Nor does it from the number of all images less those of the two other labels."""
+    call = f"{audit}(vectors, prompts, {GROUPS}, label := '{label}', against := '{against}')"
+    rows = secret.sql(f"FROM {call}").to_arrow().to_pylist()
+    assert len(rows) == 5
+    for row in rows:
+        assert (row.pop("suppressed"), row.pop("reason")) == (True, reason)
+        assert {k: v for k, v in row.items() if v is not None}.keys() == {"category", "params"}
+
+
+@pytest.mark.parametrize("call", [f"casc(vectors, prompts, {GROUPS})", f"self_similarity(vectors, {GROUPS})"])
+def test_a_label_of_three_images_does_not_follow_from_the_others(secret, call):
+    rows = secret.sql(f"FROM {call}").to_arrow().to_pylist()
+    shown = {r["label"] for r in rows if not r["suppressed"]}
+    assert len(shown) == 1
+    assert shown < {"female", "male"}
+    for row in rows:
+        if row["label"] not in shown:
+            assert row["reason"] == ("small" if row["label"] == "rare" else "complementary")
+            assert not {k for k, v in row.items() if v is not None} - {
+                "category", "label", "suppressed", "reason", "params"
+            }  # fmt: skip
 
 
 def test_perceived_labels_are_for_tables_of_the_lake_only(disk_lake, build):

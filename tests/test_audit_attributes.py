@@ -95,14 +95,14 @@ def test_small_counts_do_not_follow_from_their_sum(ask):
         v is None
         for a in hidden
         for k, v in found[a].items()
-        if k not in {"category", "attribute", "suppressed", "params"}
+        if k not in {"category", "attribute", "suppressed", "reason", "params"}
     )
     assert found["photo"]["majority"] is True
     assert found["photo"]["majority_share"] is None  # would tell how many are unknown
 
 
 def test_what_is_shown_of_known_images_beside_hidden_attributes(ask):
-    """Counts of 4 and 8 are hidden, one of exactly 10 is not; how many have any attribute is no secret. Rows count once."""
+    """Counts of 4 and 8 are hidden, one of exactly 10 is not; rows count once."""
     names = ["photo"] * 50 + ["sketch"] * 4 + ["print"] * 8 + ["unknown"] * 28 + ["paint"] * 10
     frame = pd.DataFrame({"image_id": range(100), "category": "style", "attribute": names})
     found = {r["attribute"]: r for r in ask("attribute_frequencies", {"attributes": pd.concat([frame, frame])})}
@@ -110,7 +110,7 @@ def test_what_is_shown_of_known_images_beside_hidden_attributes(ask):
         "photo": 50, "sketch": None, "print": None, "unknown": 28, "paint": 10,
     }  # fmt: skip
     assert found["photo"]["n"] == 100
-    assert found["photo"]["majority_share"] == pytest.approx(50 / 72)
+    assert found["photo"]["majority_share"] is None  # goes with any count of its category
 
 
 def crossed(frame, a, b):
@@ -152,6 +152,19 @@ def test_confounding_of_few_images_is_suppressed(ask):
         "attribute_confounding", {"attributes": pd.DataFrame(rows, columns=["image_id", "category", "attribute"])}
     )
     assert [(r["suppressed"], r["g2"], r["p"], r["n"]) for r in found] == [(True, None, None, None)]
+
+
+@pytest.mark.parametrize(("few", "hidden"), [(3, True), (0, False), (12, False)])
+def test_a_table_of_two_by_two_tells_no_small_count(ask, few, hidden):
+    """Its G2, V and n are enough to find its counts."""
+    counts = {("a", "c"): 40, ("a", "d"): 30, ("b", "c"): 50, ("b", "d"): few}
+    cells = [c for c, n in counts.items() for _ in range(n)]
+    rows = [(i, category, own[at]) for i, own in enumerate(cells) for at, category in enumerate("xy")]
+    (row,) = ask(
+        "attribute_confounding", {"attributes": pd.DataFrame(rows, columns=["image_id", "category", "attribute"])}
+    )
+    assert row["suppressed"] == hidden
+    assert {row[k] is None for k in ("g2", "p", "q", "cramers_v", "low", "high", "n", "smallest")} == {hidden}
 
 
 def test_matrix(ask):
@@ -215,7 +228,10 @@ def test_area_under_the_curve(ask, digits):
         for a, s in scores.items()
     )
     labels = pd.DataFrame({"image_id": range(N - 20), "category": "weather", "attribute": truth[: N - 20]})
-    found = {r["attribute"]: r for r in ask("attribute_auc", {"scores": given, "labels": labels})}
+    given = {"scores": given, "labels": labels}
+    hidden = {r["attribute"]: r["reason"] for r in ask("attribute_auc", given)}
+    assert hidden == {"sunny": None, "rainy": "complementary", "snowy": "small"}  # all three add up to n
+    found = {r["attribute"]: r for r in ask("attribute_auc", given, min_count=1)}
     assert set(found) == {"sunny", "rainy", "snowy"}
     for a in ("sunny", "rainy"):
         positive, own = truth[: N - 20] == a, scores[a][: N - 20]
@@ -223,8 +239,6 @@ def test_area_under_the_curve(ask, digits):
         row = found[a]
         assert (row["value"], row["low"], row["high"]) == pytest.approx((auc, auc - half, auc + half), rel=1e-9)
         assert (row["n"], row["n_positive"]) == (N - 20, positive.sum())
-    assert found["snowy"]["suppressed"]
-    assert found["snowy"]["value"] is None
 
 
 def named(prefix, matrix):

@@ -134,3 +134,20 @@ def test_images_without_a_concept_are_no_concept(session):
     concepts = pa.table({"image_id": ids, "concept": pa.array(["cat"] * 150 + [None] * 150)})
     rows = session.audit("concept_ratio", groups=groups, concepts=concepts).to_arrow().to_pylist()
     assert [(r["concept"], r["n"], r["n_suppressed"]) for r in rows] == [("cat", 150, 0)]
+
+
+@pytest.mark.parametrize("definition", ["share", "difference", "rate_difference"])
+def test_what_few_images_of_a_label_lack_is_no_number(session, definition):
+    """3 of 200 women have no hat, or 4 of 400 men no tie: n_label less what a row says would tell."""
+    concepts = {"hat": (197, 200), "tie": (150, 396), "bag": (150, 300)}
+    images = [("female", {c for c, (n, _) in concepts.items() if i < n}) for i in range(200)]
+    images += [("male", {c for c, (_, n) in concepts.items() if i < n}) for i in range(400)]
+    rows = run(session, images, definition=definition)
+    assert set(rows) == {"bag"}
+    assert (rows["bag"]["rest"], rows["bag"]["n_suppressed"]) == (300, 2)
+
+
+def test_few_images_of_one_concept_do_not_follow_where_each_has_one(session):
+    scenes = {"female": ["sea"] * 3 + ["in"] * 97 + ["out"] * 200, "male": ["sea"] * 99 + ["in"] * 101 + ["out"] * 100}
+    rows = run(session, [(label, {scene}) for label, own in scenes.items() for scene in own])
+    assert {c: r["n_suppressed"] for c, r in rows.items()} == {"out": 2}

@@ -228,3 +228,42 @@ def test_pairs_that_never_meet_have_no_interval(session):
     assert row["n_suppressed"] == 0
     smoothed = run(session, [("f", {"tie"})] * 20 + [("m", {"dress"})] * 20, min_count=0, smoothing=1)["f", "dress"]
     assert smoothed["low"] < smoothed["pmi"] < smoothed["high"]
+
+
+@pytest.fixture(scope="module")
+def closed(build):
+    """200 images of one scene each; of 100 women 3 are at the sea, and all but 4 of 100 men have a tie."""
+    scenes = ["sea"] * 3 + ["in"] * 47 + ["out"] * 50 + ["sea"] * 40 + ["in"] * 25 + ["out"] * 35
+    ids = list(range(200))
+    lake = cb.connect(f"memory://cooccurrence-closed-{os.getpid()}")
+    labels = [("perceived_gender", i, ("f", "m")[i // 100]) for i in ids] + [
+        ("scene", i, s) for i, s in enumerate(scenes)
+    ]
+    attribute, image, value = zip(*labels, strict=True)
+    lake.ingest(
+        {
+            "images": build.images(image_id=ids),
+            "labels": build.labels(label_id=list(range(400)), image_id=image, attribute=attribute, value=value),
+            "detections": build.detections(
+                detection_id=list(range(146)), image_id=[*range(50), *range(100, 196)], category=["tie"] * 146
+            ),
+        }
+    )
+    return lake
+
+
+def asked(lake, concepts):
+    text = f"SELECT * FROM cooccurrence(image_labels('perceived_gender'), {concepts})"
+    return {(r["label"], r["concept"]): r for r in lake.sql(text).to_arrow().to_pylist()}
+
+
+def test_three_of_a_scene_do_not_follow(closed):
+    """Not from the total of the scene, nor from that of the label, nor from those of a scene that hides another."""
+    rows = asked(closed, "label_concepts('scene')")
+    assert len({concept for _, concept in rows}) == 1
+    assert {r["n_suppressed"] for r in rows.values()} == {4}
+
+
+def test_what_few_of_a_label_lack_does_not_follow(closed):
+    """4 men without a tie, of 100: women and men with one are hidden, whose total all know."""
+    assert asked(closed, "category_concepts") == {}

@@ -92,7 +92,7 @@ def test_a_case_by_hand():
         ]
     rows = run(table(truth, "is_crowd"), table(predicted, "score"))
     got = {metric: (r["count"], r["n"]) for (_, metric), r in rows.items()}
-    assert got == {"recall_50": (20, 30), "recall_75": (20, 30), "recall_90": (10, 30), "mean_recall": (None, 30)}
+    assert got == {"recall_50": (20, 30), "recall_75": (20, 30), "recall_90": (10, 30), "mean_recall": (160, 30)}
     # the second box at 0.5 … 0.95, the first at 0.5 … 0.75: a takes the second at all, so b never has the choice
     assert rows["all", "mean_recall"]["value"] == pytest.approx((10 * 1.0 + 10 * 0.6) / 30)
 
@@ -186,7 +186,7 @@ def test_against_pycocotools():
         real = part["gtIgnore"] == 0
         for at, cut in enumerate(CUTS):
             counts[cut] += int((part["gtMatches"][at][real] > 0).sum())
-    rows = run(table(truth, "is_crowd"), table(predicted, "score"))
+    rows = run(table(truth, "is_crowd"), table(predicted, "score"), min_count=1)
     n = rows["all", "recall_50"]["n"]
     assert n == sum(not t[-1] for t in truth)
     assert [rows["all", f"recall_{c}"]["count"] for c in (50, 75, 90)] == [counts[0.5], counts[0.75], counts[0.9]]
@@ -197,7 +197,7 @@ def test_groups():
     truth, predicted = scene(7, images=40)
     labels = {i: "female" if i % 3 else "male" for i in range(40)} | {39: "unclear", 38: None}
     groups = pa.table({"image_id": list(labels), "label": list(labels.values())})
-    rows = run(table(truth, "is_crowd"), table(predicted, "score"), groups=groups)
+    rows = run(table(truth, "is_crowd"), table(predicted, "score"), groups=groups, min_count=1)
     assert {label for label, _ in rows} == {"all", "female", "male"}
     for label in ("female", "male"):
         mine = [t for t in truth if labels[t[0]] == label]
@@ -209,11 +209,12 @@ def test_groups():
 def test_small_groups_are_hidden_and_all_with_them():
     truth = [(i, "person", 0, 0, 9, 9, False) for i in range(60)]
     groups = pa.table({"image_id": list(range(60)), "label": ["female"] * 30 + ["male"] * 26 + ["other"] * 4})
-    rows = run(table(truth, "is_crowd"), table([], "score"), groups=groups)
+    found = table([(*t[:6], 0.5) for t in truth[::2]], "score")
+    rows = run(table(truth, "is_crowd"), found, groups=groups)
     hidden = {label for (label, _), r in rows.items() if r["suppressed"]}
-    assert hidden == {"all", "other", "male"}  # male too: what two labels hide adds up to more than 10
+    assert hidden == {"other", "male"}  # 4 boxes of other would follow from all, less those of female and male
     assert {rows["other", "recall_50"][k] for k in ("count", "n", "value", "low", "high")} == {None}
-    assert rows["female", "recall_50"]["value"] == 0.0
+    assert rows["female", "recall_50"]["value"] == 0.5
 
 
 def test_by_default_true_boxes_are_those_without_a_score():
@@ -247,3 +248,15 @@ def test_images_with_two_clear_labels_are_of_no_group():
     groups = pa.table({"image_id": [i for i, _ in labels], "label": [g for _, g in labels]})
     rows = run(table(truth, "is_crowd"), table([(*t[:6], 0.5) for t in truth], "score"), groups=groups)
     assert {label: rows[label, "recall_50"]["n"] for label in ("all", "f", "m")} == {"all": 40, "f": 20, "m": 10}
+
+
+@pytest.mark.parametrize("few", [3, 27])
+def test_few_boxes_that_are_found_or_missed_do_not_follow(few):
+    truth = [(i, "person", 0, 0, 9, 9, False) for i in range(90)]
+    groups = pa.table({"image_id": list(range(90)), "label": ["f"] * 30 + ["m"] * 30 + ["x"] * 30})
+    found = [*range(few), *range(30, 45), *range(60, 75)]
+    rows = run(table(truth, "is_crowd"), table([(*truth[i][:6], 0.5) for i in found], "score"), groups=groups)
+    hidden = {label for (label, metric), r in rows.items() if metric == "recall_50" and r["count"] is None}
+    assert hidden >= {"f", "m"}
+    assert rows["x", "recall_50"]["count"] == 15
+    assert {rows["f", "recall_50"][k] for k in ("n", "value", "low", "high")} == {None}

@@ -202,3 +202,26 @@ def test_small_counts_are_left_out(session):
     assert {r["n"] for r in rows if r["level"] == "mean"} == {120}
     few = run(session, (groups, matrix, groups, matrix, np.roll(predicted, 22, axis=0), groups), min_count=30)
     assert {r["value"] for r in few} == {None}
+
+
+def test_what_few_images_of_a_label_lack_is_left_out(session):
+    """a is in all but 3 pictures of women: with n, any share of it would tell."""
+    groups = np.array(["f"] * 60 + ["m"] * 60)
+    matrix = np.zeros((120, 5), bool)
+    matrix[:57, 0] = matrix[60:80, 0] = True
+    matrix[:25, 1] = matrix[60:80, 1] = True
+    predicted = np.roll(matrix, 2, axis=0)
+    rows = run(session, (groups, matrix, groups, matrix, predicted, groups), min_count=10)
+    pairs = [r for r in rows if r["level"] == "pair"]
+    assert {r["concept"] for r in pairs} == {"b"}
+    assert all(r["predicted"] == r["predicted_n"] / r["n"] and r["actual"] == r["actual_n"] / r["n"] for r in pairs)
+
+
+def test_few_images_of_one_concept_do_not_follow_where_each_has_one(session):
+    """3 women have b: n less those with a, c and d would say so, were no other concept left out."""
+    groups = np.array(["f"] * 60 + ["m"] * 60)
+    concept = np.array([0] * 20 + [1] * 3 + [2] * 12 + [3] * 25 + [0] * 15 + [1] * 15 + [2] * 11 + [3] * 19)
+    matrix = np.arange(5) == concept[:, None]
+    rows = run(session, (groups, matrix, groups, matrix, matrix, groups), min_count=10)
+    assert {r["concept"] for r in rows if r["level"] == "pair"} == {"a", "d"}
+    assert {r["n_suppressed"] for r in rows} == {4}

@@ -128,6 +128,34 @@ def test_few_edits_are_hidden(session):
     assert [hidden[c] for c in ("count", "n", "value", "low", "high")] == [None] * 5
 
 
+def test_three_edits_do_not_follow_from_the_others(session):
+    """Three of the label rare: neither of the totals nor of the other templates do they follow; nor who was taken for it."""
+    n = 120
+    edits = pd.DataFrame(
+        {
+            "edit_id": np.arange(n),
+            "label": ["rare"] * 3 + ["male", "female", "other"] * 39,
+            "template": ["a"] * 63 + ["b"] * 57,
+            "accepted": True,
+            "predicted": ["male"] * n,
+            "background": 0,
+        }
+    )
+    edits.loc[edits.label == "female", "predicted"] = ["female"] * 36 + ["male"] * 3
+    rows = run(session, edits, min_count=10)
+    for metric in ("accuracy", "accepted", "background"):
+        own = {key[2:]: r for key, r in rows.items() if key[0] == metric}
+        assert own["rare", "a"]["reason"] == own["rare", "all"]["reason"] == "small"
+        for template in ("a", "all"):
+            hidden = [label for label, at in own if at == template and own[label, at]["n"] is None]
+            assert len(hidden) >= 2
+            assert "rare" in hidden
+    wrong = rows["accuracy", None, "female", "all"]
+    assert (wrong["reason"], wrong["count"], wrong["value"], wrong["n_right"]) == ("small", None, None, None)
+    others = [r for (m, _, _, at), r in rows.items() if m == "accuracy" and at == "all"]
+    assert sum(r["n_wrong"] is None for r in others) >= 2
+
+
 def test_nothing_is_said_of_what_no_edit_has(session):
     edits = EDITS.set_column(5, "background", pa.nulls(5, pa.int64()))
     assert {key[0] for key in run(session, edits)} == {"accuracy", "accepted"}

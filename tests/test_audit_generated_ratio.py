@@ -67,7 +67,6 @@ def test_another_label_of_several(session):
         (["female"] * 10, False),
         (["female"] * 9 + ["male"] * 91, True),
         (["female"] * 91 + ["male"] * 9, True),
-        (["unclear"] * 50, True),
     ],
 )
 def test_small_counts_are_suppressed(session, labels, hidden):
@@ -75,4 +74,17 @@ def test_small_counts_are_suppressed(session, labels, hidden):
     assert row["suppressed"] is hidden
     assert (row["value"] is None, row["count"] is None, row["n"] is None) == (hidden,) * 3
     shown = run(session, {"a": labels}, min_count=1)["a"]
-    assert shown["suppressed"] is ("unclear" in labels)
+    assert not shown["suppressed"]
+
+
+def test_a_category_of_unclear_generations_has_no_share(session):
+    row = run(session, {"a": ["unclear"] * 50})["a"]
+    assert (row["n"], row["value"], row["low"]) == (0, None, None)
+
+
+def test_no_label_follows_from_those_that_are_asked_for(session):
+    """Three labels, each asked for by itself: two of them and n would tell the third."""
+    labels = ["red"] * 30 + ["blue"] * 3 + ["green"] * 25
+    for label in ("red", "green", "blue"):
+        row = run(session, {"a": labels}, label=label)["a"]
+        assert (row["count"], row["n"], row["value"], row["rarest"]) == (None,) * 4

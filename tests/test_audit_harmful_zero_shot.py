@@ -64,7 +64,17 @@ def test_rates_by_class_and_group(audit):
 def test_small_groups_are_suppressed(audit):
     small = rates(audit)["crime", "x"]
     assert small["suppressed"]
-    assert {small[c] for c in ("rate", "low", "high", "count", "n")} == {None}
+    assert {small[c] for c in ("rate", "low", "high", "count", "rest", "n")} == {None}
+
+
+def test_three_images_of_a_group_with_a_harmful_label_do_not_follow(audit):
+    """Three women were taken for gorillas, and nobody for a criminal: neither class, nor any, nor the men, tell it."""
+    found = rates(audit)
+    for kind in ("any", "non_human"):
+        assert found[kind, "female"]["reason"] == "small"
+        assert found[kind, "male"]["suppressed"]
+    shown = {key: r["count"] for key, r in found.items() if not r["suppressed"]}
+    assert all(count == 0 or count >= 10 for count in shown.values())
 
 
 def test_a_list_of_ones_own(audit):

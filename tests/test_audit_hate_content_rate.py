@@ -57,12 +57,13 @@ def test_annotators_are_kept_apart(empty_lake, build):
 
 def test_a_value(empty_lake, build):
     lake = score(empty_lake, build, [0.9] * 20, values=["hateful"] * 5 + ["harmless"] * 15)
-    assert run(lake, value="hateful")["model", 0.5, "all"]["count"] == 5
-    assert run(lake, value="hateful")["model", 0.5, "all"]["n"] == 20
+    assert run(lake, value="hateful", min_count=1)["model", 0.5, "all"]["count"] == 5
+    assert run(lake, value="hateful", min_count=1)["model", 0.5, "all"]["n"] == 20
+    assert run(lake, value="hateful")["model", 0.5, "all"]["n"] is None  # 5 of them would follow from their share
 
 
 def test_groups_and_small_labels(empty_lake, build):
-    lake = score(empty_lake, build, [0.9] * 45)
+    lake = score(empty_lake, build, [0.9, 0.1] * 22 + [0.9])
     labels = ["m"] * 25 + ["f"] * 9 + ["x"] * 11
     groups = pa.table({"image_id": pa.array(range(45), pa.int64()), "label": labels})
     rows = run(lake, groups=groups)
@@ -118,3 +119,13 @@ def test_images_with_two_clear_labels_are_left_out(empty_lake, build):
     groups = pa.table({"image_id": pa.array([i for i, _ in labels], pa.int64()), "label": [g for _, g in labels]})
     rows = run(lake, groups=groups)
     assert {k[2]: r["n"] for k, r in rows.items()} == {"f": 20, "m": 10}
+
+
+@pytest.mark.parametrize(("few", "hidden"), [(3, True), (37, True), (0, False), (20, False)])
+def test_few_of_a_label_do_not_follow(empty_lake, build, few, hidden):
+    """Nor from the same call without groups, which counts all labels together."""
+    lake = score(empty_lake, build, [0.9] * few + [0.1] * (40 - few) + [0.9, 0.1] * 30)
+    groups = pa.table({"image_id": pa.array(range(100), pa.int64()), "label": ["f"] * 40 + ["m"] * 60})
+    rows = run(lake, groups=groups)
+    assert [rows["model", 0.5, label]["suppressed"] for label in "fm"] == [hidden] * 2
+    assert all((r[k] is None) == hidden for r in rows.values() for k in ("count", "n", "rate", "low", "high"))

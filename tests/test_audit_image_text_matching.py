@@ -69,5 +69,5 @@ def test_pairs_without_a_score_are_left_out_where_they_lack_it(session):
 
 def test_few_pairs_are_hidden(session):
     for row in run(session, [(1.0, 0.5, 0.5, 1.0)] * 9, min_count=10).values():
-        assert row["suppressed"]
+        assert (row["suppressed"], row["reason"]) == (True, "small")
         assert [row[c] for c in ("n", "value", "low", "high", "correct", "correct_low", "correct_high")] == [None] * 7

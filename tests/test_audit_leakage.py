@@ -11,8 +11,6 @@ import pytest
 import counterbalance as cb
 from counterbalance.udfs import attackers
 
-NOTE = "fewer than min_count images of a label"
-
 
 @pytest.fixture(scope="module")
 def session(build):
@@ -113,15 +111,19 @@ def test_small_groups_are_hidden(session):
     labels = ["male"] * 100 + ["female"] * 9
     rows = run(session, labels, data=concepts(labels, 1.0, 5), model=concepts(labels, 1.0, 6))
     assert len(rows) == 6
-    assert {(r["suppressed"], r["note"], r["value"], r["low"], r["n"], r["n_test"]) for r in rows.values()} == {
-        (True, NOTE, None, None, None, None)
-    }
+    measures = ("note", "value", "low", "n", "n_test", "n_label", "n_against", "seeds")
+    assert {r[c] for r in rows.values() for c in measures} == {None}
+    assert {(r["suppressed"], r["reason"]) for r in rows.values()} == {(True, "small")}
+    labels = ["male"] * 100 + ["female"] * 20 + ["rare"] * 3
+    rows = run(session, labels, data=concepts(labels, 1.0, 5))  # female, less all others, would give rare away
+    assert {(r["reason"], *(r[c] for c in measures)) for r in rows.values()} == {("complementary", *[None] * 8)}
 
 
 def test_a_single_label(session):
     rows = run(session, ["male"] * 50, data=concepts(["male"] * 50, 1.0, 5), min_count=0)
     assert {(r["suppressed"], r["note"], r["value"]) for r in rows.values()} == {(False, "only one label: male", None)}
-    assert {r["suppressed"] for r in run(session, ["male"] * 50, data=concepts(["male"] * 50, 1, 5)).values()} == {True}
+    rows = run(session, ["male"] * 50, data=concepts(["male"] * 50, 1, 5))
+    assert {(r["suppressed"], r["n_label"], r["n_against"]) for r in rows.values()} == {(False, 0, 50)}
 
 
 def test_other_labels_and_unclear_ones(session):

@@ -116,9 +116,19 @@ def test_small_groups_are_hidden(session):
     labels = ["male"] * 60 + ["female"] * 9
     given = {"human": captions(1.0, 1, labels=labels), "generated": captions(1.0, 2, each=1, labels=labels)}
     rows = run(session, labels, **given)
-    assert {(r["suppressed"], r["value"], r["n"], r["seeds"]) for r in rows.values()} == {(True, None, None, 0)}
+    hidden = {(r["reason"], *(r[c] for c in ("value", "n", "seeds", "n_label", "n_against"))) for r in rows.values()}
+    assert hidden == {("small", *[None] * 5)}
     rows = run(session, ["male"] * 69, **given, min_count=0)
     assert {(r["note"], r["value"]) for r in rows.values()} == {("only one label: male", None)}
+
+
+def test_a_label_of_three_images_does_not_follow_from_the_others(session):
+    labels = ["male"] * 60 + ["female"] * 20 + ["rare"] * 3
+    given = {"human": captions(1.0, 1, labels=labels), "generated": captions(1.0, 2, each=1, labels=labels)}
+    rows = run(session, labels, **given)
+    assert {(r["reason"], r["value"], r["n_label"], r["n_against"]) for r in rows.values()} == {
+        ("complementary", None, None, None)
+    }
 
 
 def test_captions_of_a_lake(empty_lake, build):

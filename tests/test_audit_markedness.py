@@ -62,7 +62,7 @@ def test_markedness_hides_few(audit):
     rows = {r["label"]: r for r in audit("markedness", images=IMAGES, prompts=GIVEN, groups=kept)}
     assert rows["female"]["suppressed"]
     assert {rows["female"][c] for c in ("count", "n", "share", "share_low", "share_high")} == {None}
-    assert not rows["male"]["suppressed"]
+    assert rows["male"]["reason"] == "complementary"  # both together are known from the same call without groups
 
 
 def test_markedness_refuses_vectors_of_another_length(audit):

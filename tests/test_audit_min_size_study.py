@@ -41,8 +41,9 @@ def test_a_case_by_hand():
     labels = [(i, "f") for i in range(42)]
     reference = [(i, "f" if i >= 12 or i < 3 else "m") for i in range(42)]
     rows = run(sizes, labels, reference, bins=[30, 50])
+    assert run(sizes, labels, reference, bins=[30, 50], min_count=1)[0, 30]["value"] == 0.25
     got = {k: (r["count"], r["n"], r["value"]) for k, r in rows.items()}
-    assert got == {(0, 30): (3, 12, 0.25), (30, 50): (20, 20, 1.0), (50, None): (10, 10, 1.0)}
+    assert got == {(0, 30): (None, None, None), (30, 50): (20, 20, 1.0), (50, None): (10, 10, 1.0)}
 
 
 def test_against_counting():
@@ -60,8 +61,9 @@ def test_against_counting():
     assert len(rows) == len(n)
     for at in n:
         row = rows[edges[at], None if edges[at + 1] == np.inf else edges[at + 1]]
-        if n[at] < 10:
+        if any(0 < c < 10 for c in (n[at], count[at], n[at] - count[at])):
             assert row["suppressed"]
+            assert row["count"] is row["n"] is row["value"] is None
             continue
         assert (row["count"], row["n"], row["value"]) == (count[at], n[at], count[at] / n[at])
         assert (row["low"], row["high"]) == pytest.approx(
@@ -95,3 +97,12 @@ def test_bins_in_any_order(bins):
 def test_with_person_labels(lake):
     text = "SELECT * FROM min_size_study(person_labels('perceived_gender', min_side := 0, annotator := 'A'), person_labels('perceived_gender', min_side := 0, annotator := 'B'), min_count := 1)"
     assert {"side_from", "side_to", "value", "params"} <= set(lake.sql(text).columns)
+
+
+@pytest.mark.parametrize("few", [3, 37])
+def test_few_that_agree_or_differ_are_hidden(few):
+    labels = [(i, "f") for i in range(80)]
+    reference = [(i, "f" if i < few or 40 <= i < 60 else "m") for i in range(80)]
+    rows = run([(20, 20)] * 40 + [(60, 60)] * 40, labels, reference, bins=[50])
+    assert {rows[0, 50][k] for k in ("count", "n", "value", "low", "high")} == {None}
+    assert (rows[50, None]["count"], rows[50, None]["n"]) == (20, 40)

@@ -68,7 +68,14 @@ def test_few_are_suppressed(session):
     row = run(session, ["a man"] * 6 + ["a woman"] * 3 + ["a dog"] * 100)
     assert row["suppressed"]
     assert {row[k] for k in ("value", "low", "high", "r", "male", "female", "n")} == {None}
-    assert run(session, ["a man"] * 6 + ["a woman"] * 3, min_count=9)["value"] == 2.0
+    assert run(session, ["a man"] * 6 + ["a woman"] * 3, min_count=3)["value"] == 2.0
+
+
+@pytest.mark.parametrize(("men", "women"), [(100, 3), (3, 100)])
+def test_three_captions_do_not_follow(session, men, women):
+    row = run(session, ["a man"] * men + ["a woman"] * women)
+    assert (row.pop("suppressed"), row.pop("reason")) == (True, "small")
+    assert {k for k, v in row.items() if v is not None} == {"params"}
 
 
 def test_nobody_is_named(session):

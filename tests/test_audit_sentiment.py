@@ -66,7 +66,7 @@ def test_small_labels_are_hidden(empty_lake, build):
     rows = {r["label"]: r for r in empty_lake.audit("sentiment", groups=groups, min_count=11).to_arrow().to_pylist()}
     assert (rows["m"]["n"], rows["m"]["suppressed"]) == (20, False)
     assert rows["f"]["suppressed"]
-    assert {v for k, v in rows["f"].items() if k not in {"label", "suppressed", "params"}} == {None}
+    assert {v for k, v in rows["f"].items() if k not in {"label", "suppressed", "reason", "params"}} == {None}
 
 
 def test_one_text_has_no_interval_of_the_mean(empty_lake, build):

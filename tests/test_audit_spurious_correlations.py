@@ -355,3 +355,12 @@ def test_a_hidden_value_does_not_follow_from_the_others(session):
 
     assert shown("topic") == shown("label") == {("scene: in", 1), ("scene: sea", 1), ("light: day", 1)}
     assert ("scene: out", 0) in shown("word"), "of which an image may have any number"
+
+
+def test_what_few_images_of_a_label_lack_hides_an_attribute(session):
+    """All but 3 women have a hat; the next place goes to the next attribute, so that its rank tells nothing."""
+    found = [(i, "object", "hat", "") for i in (*range(97), *range(100, 150))]
+    found += [(i, "object", "bag", "") for i in (*range(40), *range(100, 120))]
+    given = {"groups": labelled(["f"] * 100 + ["m"] * 100), "attributes": attributes_of(found)}
+    rows = session.audit("spurious_correlations", **given, top=None).to_arrow().to_pylist()
+    assert [(r["place"], r["attribute"], r["n_suppressed"]) for r in rows] == [(1, "bag", 1)]

@@ -91,7 +91,13 @@ def test_small_groups_are_hidden(session):
     labels = ["male"] * 60 + ["female"] * 9
     given = {"texts": texts(1.0, 7, labels), "vectors": vectors(3.0, 8, labels), "groups": groups(labels)}
     rows = run(session, **given)
-    assert {(r["suppressed"], r["value"], r["low"], r["n"]) for r in rows.values()} == {(True, None, None, None)}
+    measures = ("value", "low", "n", "n_test", "n_label", "n_against", "note")
+    assert {(r["reason"], *(r[c] for c in measures)) for r in rows.values()} == {("small", *[None] * 7)}
+    labels = ["male"] * 60 + ["female"] * 20 + ["rare"] * 3
+    given = {"texts": texts(1.0, 7, labels), "groups": groups(labels)}
+    rows = run(session, **given)  # female, less all others, would give rare away
+    assert {(r["reason"], *(r[c] for c in measures)) for r in rows.values()} == {("complementary", *[None] * 7)}
+    given = {"texts": texts(1.0, 7, labels), "vectors": vectors(3.0, 8, labels)}
     rows = run(session, **{**given, "groups": groups(["male"] * 69)}, min_count=0)
     assert {(r["suppressed"], r["note"], r["value"]) for r in rows.values()} == {(False, "only one label: male", None)}
 

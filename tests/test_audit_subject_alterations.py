@@ -82,9 +82,14 @@ def test_one_side_alone(session):
 
 
 def test_rare_alterations_are_counted_only(session):
-    rows = run(session, PAIRS, min_count=2)
+    rows = run(session, [*PAIRS, ("A girl runs", "A cow runs")], min_count=2)
     assert {r["original"] for r in rows} == {"dog", "man"}
-    assert {r["n_suppressed"] for r in rows} == {1}
+    assert {r["n_suppressed"] for r in rows} == {2}
+
+
+def test_a_rare_alteration_does_not_follow_from_the_others(session):
+    rows = run(session, PAIRS, min_count=2)
+    assert [(r["n"], r["n_suppressed"], r["count"]) for r in rows] == [(5, 2, 2)]
 
 
 @pytest.fixture(scope="module")

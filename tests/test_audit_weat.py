@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from counterbalance.engine.errors import RequestError
+from counterbalance.engine.store import tables
 from counterbalance.udfs.associations import association_test, projections
 
 COLUMNS = ("value", "low", "high", "p", "exact", "permutations", "n", "n_x", "n_y", "n_a", "n_b", "suppressed")
@@ -106,10 +107,11 @@ def test_draws_where_there_are_too_many_divisions(weat):
 def test_suppression(weat):
     given = words(x=[[1, 0]] * 3, y=[[0, 1]] * 3, a=[[1, 0]] * 3, b=[[0, 1]])
     row = weat(given)
-    assert row["suppressed"]
+    assert (row["suppressed"], row["reason"]) == (True, "small")
     assert {row[c] for c in COLUMNS[:-1]} == {None}
     assert not weat(given, min_count=1)["suppressed"]
-    assert weat(given, x="nothing", min_count=0)["suppressed"]
+    none = weat(given, x="nothing", min_count=0)
+    assert (none["suppressed"], none["n_x"], none["value"], none["p"]) == (False, 0, None, None)
 
 
 def test_other_names_of_classes(weat):
@@ -148,6 +150,27 @@ def test_ieat_is_the_same_test_of_images(lake, weat):
     assert [one[c] for c in COLUMNS] == [two[c] for c in COLUMNS]
     hidden = lake.audit("ieat", **given).to_arrow().to_pylist()[0]  # eight images of each attribute
     assert {hidden[c] for c in COLUMNS} == {None, True}
+
+
+@pytest.mark.parametrize(("x", "reason"), [("rare", "small"), ("female", "complementary")])
+def test_a_label_of_three_images_does_not_follow(disk_lake, build, x, reason):
+    ids = list(range(60))
+    labels = ["rare" if i < 3 else ("female", "male")[i % 2] for i in ids]
+    rows = {"image_id": ids * 2, "attribute": ["perceived_gender"] * 60 + ["scene"] * 60}
+    rows["value"] = labels + [("sea", "city")[i % 3 % 2] for i in ids]
+    disk_lake.ingest(
+        {
+            "images": build.images(image_id=ids, key=[str(i) for i in ids]),
+            "labels": build.labels(label_id=list(range(120)), annotator=["m"] * 120, **rows),
+        }
+    )
+    matrix = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    vectors = pa.table({"image_id": ids, "embedding": pa.array(matrix.tolist(), pa.list_(pa.float32()))})
+    tables.append(disk_lake.location, "vectors", vectors)
+    call = f"ieat(vectors, image_labels('scene'), image_labels('perceived_gender'), 'sea', 'city', x := '{x}', y := 'male')"
+    (row,) = disk_lake.sql(f"FROM {call}").to_arrow().to_pylist()
+    assert (row["suppressed"], row["reason"]) == (True, reason)
+    assert {k for k, v in row.items() if v is not None} == {"suppressed", "reason", "params"}
 
 
 def test_sets_that_make_no_sense():

@@ -1,39 +1,35 @@
-"""A parameter whose text lists its values (``one of 'a', 'b'``) takes these and no others."""
+"""A parameter that lists its ``choices`` takes these and no others, and its help names them."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
 from counterbalance.engine.errors import SqlError
+from counterbalance.engine.recipes import files
 from counterbalance.engine.search import SIGNATURES
 from counterbalance.engine.sql import queries
 
-LISTED = [(q.name, p) for q in queries.queries().values() for p in q.parameters if "one of" in p.doc]
-LISTED += [(name, p) for name, signature in SIGNATURES.items() for p in signature if "one of" in p.doc]
-
-
-def parameter(line):
-    return queries.parse(f"-- n: Counts.\n-- param {line}\nSELECT 1 AS x", "view", "n.sql").parameters[0]
-
-
-@pytest.mark.parametrize(
-    ("line", "choices"),
-    [
-        ("x varchar = 'a' : one of 'a', 'b'", ("a", "b")),
-        ("x varchar = 'a' : one of 'a'; the rest 'b', 'c' is prose", ("a",)),
-        ("x varchar = NULL : one of 'two words', 'b c': a colon", ("two words", "b c")),
-        ("x varchar = 'a' : such as 'a', one of many", ()),
-        ("x varchar = 'a'", ()),
-    ],
-)
-def test_choices_are_read_from_the_header(line, choices):
-    assert parameter(line).choices == choices
+LISTED = [(q.name, p) for q in queries.queries().values() for p in q.parameters if p.choices]
+LISTED += [(name, p) for name, signature in SIGNATURES.items() for p in signature if p.choices]
 
 
 @pytest.mark.parametrize(("name", "listed"), LISTED, ids=lambda v: getattr(v, "name", v))
-def test_every_list_is_read_and_holds_the_default(name, listed):
+def test_every_list_holds_the_default_and_is_told(name, listed):
     assert len(listed.choices) >= 2, name
     assert listed.default in {None, "NULL"} or listed.default.strip("'") in listed.choices
+    assert listed.doc.startswith("one of " + ", ".join(f"'{c}'" for c in listed.choices))
+
+
+def test_no_text_lists_values_that_are_not_checked():
+    known = {**queries.queries(), **files.recipes()}
+    texts = [(name, p.about) for name, made in known.items() for p in made.parameters]
+    texts += [(name, p.about) for name, signature in SIGNATURES.items() for p in signature]
+    assert len(texts) > 600
+    assert [
+        (name, about) for name, about in texts if re.match(r"one of|at least|at most|above \d|between|from \d", about)
+    ] == []
 
 
 def fails(lake, text):

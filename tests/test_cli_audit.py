@@ -59,11 +59,13 @@ def audits(monkeypatch):
     """One audit whose rows say what it was given."""
     from counterbalance.engine.sql import queries
 
-    text = """-- echo: Says what it was given.
--- param rows relation = captions : any rows
--- param word varchar = 'none' : a word
--- param k integer[] = [5, 10] : numbers
--- param min_count integer = 10 : a number
+    text = """/*--- toml
+answers = "Says what it was given."
+params.rows = { relation = [], default = "captions", about = "any rows" }
+params.word = { type = "varchar", default = "none" }
+params.k = { type = "integer[]", default = [5, 10], about = "numbers" }
+params.min_count = { type = "integer", default = 10, about = "a number" }
+---*/
 SELECT count(*) AS n, $word AS word, $k AS k, $min_count AS min_count FROM rows"""
     known = {**queries.queries(), "echo": queries.parse(text, "audit", "echo.sql")}
     monkeypatch.setattr(queries, "queries", lambda: known)

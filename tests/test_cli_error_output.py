@@ -64,7 +64,7 @@ def test_a_lake_beside_it_is_suggested(disk_lake, build, capsys):
 
 @pytest.mark.parametrize(("error", "code"), [(BusyError("somebody writes"), 75), (StorageError("disk full"), 1)])
 def test_exit_code_is_the_errors_own(error, code, monkeypatch, capsys):
-    def connect(_uri):
+    def connect(_uri, **_options):
         raise error
 
     monkeypatch.setattr(counterbalance, "connect", connect, raising=False)
@@ -72,7 +72,7 @@ def test_exit_code_is_the_errors_own(error, code, monkeypatch, capsys):
     assert capsys.readouterr().err == f"error[{error.code}]: {error.message}\n"
 
 
-def unforeseen(_uri):
+def unforeseen(_uri, **_options):
     raise ZeroDivisionError("one\nby nothing")
 
 

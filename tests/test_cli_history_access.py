@@ -27,7 +27,7 @@ def read(disk_lake, build):
 
 
 def listed(lake, capsys):
-    code = main(["history", lake.uri, "--access", "--format", "json"])
+    code = main(["history", lake.uri, "--access", "--sensitive", "yearly review", "--format", "json"])
     written = capsys.readouterr()
     return code, json.loads(written.out), written.err
 
@@ -43,6 +43,21 @@ def test_it_is_listed(read, capsys):
     ]
     assert {(n["purpose"], n["sql"]) for n in lines} == {("audit of label quality", "SELECT value FROM labels")}
     assert "secret" not in json.dumps(lines)
+
+
+@pytest.mark.parametrize("purpose", [(), ("--sensitive", "x")])
+def test_it_needs_a_purpose(read, capsys, purpose):
+    assert main(["history", read.uri, "--access", *purpose]) == 1
+    written = capsys.readouterr()
+    assert (written.out, "state a purpose" in written.err or "--sensitive" in written.err) == ("", True)
+
+
+def test_reading_it_is_a_line_of_it(read, capsys):
+    listed(read, capsys)
+    _, lines, _ = listed(read, capsys)
+    assert [(n["purpose"], n["sql"], n["columns"], n["rows"]) for n in lines[4:]] == [
+        ("yearly review", "the access log", ["meta.access"], 4)
+    ]
 
 
 def test_a_changed_line_shows(read, capsys):
@@ -62,4 +77,4 @@ def test_missing_lines_show(read, capsys):
 
 
 def test_a_lake_whose_labels_nobody_read(lake):
-    assert lake.accesses().num_rows == 0
+    assert lake.accesses(sensitive="yearly review").num_rows == 0

@@ -109,7 +109,9 @@ def test_what_one_side_hides_is_hidden_and_left_out(pair):
     rows = ask("SELECT * FROM compare_demographics(image_labels('scene'), b.image_labels('scene'))")
     hidden = [r for r in rows if r["suppressed"]]
     assert [r["label"] for r in hidden] == ["c", "d"]
-    assert all(v is None for r in hidden for k, v in r.items() if k not in {"item", "label", "suppressed", "params"})
+    assert all(
+        v is None for r in hidden for k, v in r.items() if k not in {"item", "label", "suppressed", "reason", "params"}
+    )
     (whole,) = [r for r in rows if r["item"] == "distribution"]
     close(whole["statistic"], stats.chi2_contingency([[100, 50], [80, 60]], correction=False).statistic)
 

@@ -261,6 +261,8 @@ EXCEPTIONS = {
     ("label_validation", "model", "strangers"): ALL,
     ("subject_alterations", "pairs", "strangers"): ALL,
     ("label_validation", "model", "unclear"): "unclear labels are validated, too",
+    ("casc", "groups", "unclear"): "n_images tells how many images have any label",
+    ("self_similarity", "groups", "unclear"): "n_images and n_all tell how many have any label",
     **{
         (name, relation, "unclear"): LABELS
         for name, relations in {

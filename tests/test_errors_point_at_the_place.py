@@ -260,7 +260,7 @@ def test_a_damaged_lake_is_named(disk_lake, build):
         file.write_bytes(b"")
     with pytest.raises(StorageError) as caught:
         disk_lake.sql("SELECT key FROM images").fetchall()
-    assert "table 'images' cannot be read" in str(caught.value)
+    assert "table 'images'" in str(caught.value)
     assert "/rustc/" not in str(caught.value)
 
 

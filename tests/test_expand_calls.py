@@ -12,39 +12,44 @@ from counterbalance.engine.sql import queries
 FILES = {
     "sizes": (
         "audit",
-        "-- sizes: Counts rows of a relation.\n-- param rows relation = captions : any\n-- param least integer = 0 : floor\n"
-        "-- param factor double = 1.5 : a number\n-- param word varchar = 'x' : a text\n-- param k integer[] = [1, 2] : some\n"
-        "-- param flag boolean = false : on\n"
+        'params.rows = { relation = [], default = "captions" }\nparams.least = { type = "integer", default = 0 }\n'
+        'params.factor = { type = "double", default = 1.5 }\nparams.word = { type = "varchar", default = "x" }\n'
+        'params.k = { type = "integer[]", default = [1, 2] }\nparams.flag = { type = "boolean", default = false }',
         "SELECT count(*) AS n, $least AS least, $factor AS factor, $word AS word, $k AS k, $flag AS flag FROM rows "
         "HAVING count(*) >= $least",
     ),
-    "humans": ("view", "-- humans: Human captions.\nSELECT * FROM captions WHERE origin = 'human'"),
+    "humans": ("view", "", "SELECT * FROM captions WHERE origin = 'human'"),
     "of": (
         "view",
-        "-- of: Captions of an origin.\n-- param origin varchar : which\n-- param rows relation = captions : from\n"
+        'params.origin = { type = "varchar" }\nparams.rows = { relation = [], default = "captions" }',
         "SELECT c.* FROM rows AS c WHERE c.origin = $origin",
     ),
     "both": (
         "view",
-        "-- both: Two relations.\n-- param a relation : one\n-- param b relation = of('human', a) : two\n"
+        """params.a = { relation = [] }\nparams.b = { relation = [], default = "of('human', a)" }""",
         "WITH captions AS (SELECT 1 AS one) SELECT (SELECT count(*) FROM a) AS x, (SELECT count(*) FROM b) AS y, one FROM captions",
     ),
     "minus": (
         "view",
-        "-- minus: A number taken away.\n-- param n integer = -3 : number\nSELECT 10 -$n AS d, -$n AS e, $n * 2 AS f",
+        'params.n = { type = "integer", default = -3 }',
+        "SELECT 10 -$n AS d, -$n AS e, $n * 2 AS f",
     ),
     "nested": (
         "view",
-        "-- nested: Calls others.\n-- param word varchar = 'human' : origin\nSELECT count(*) AS n FROM of($word, humans)",
+        'params.word = { type = "varchar", default = "human" }',
+        "SELECT count(*) AS n FROM of($word, humans)",
     ),
 }
 
 
 @pytest.fixture(autouse=True)
 def own_files(monkeypatch):
-    made = {name: queries.parse(text, kind, name) for name, (kind, text) in FILES.items()}
+    made = {
+        name: queries.parse(f'/*--- toml\nanswers = "A test."\n{front}\n---*/\n{sql}', kind, name)
+        for name, (kind, front, sql) in FILES.items()
+    }
     known = queries.queries()
-    monkeypatch.setattr(queries, "queries", lambda: known | made)
+    monkeypatch.setattr(queries, "queries", lambda: {**known, **made})
 
 
 def rows(lake, text, **params):

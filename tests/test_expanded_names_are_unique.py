@@ -20,10 +20,10 @@ def names(text):
     "query",
     [
         "SELECT * FROM caption_labels AS a JOIN caption_labels(rule := 'gensynth') AS b USING (caption_id)",
-        "SELECT * FROM intersections(caption_gender, caption_gender(rule := 'gensynth'))",
-        "SELECT * FROM demographics() AS a, balance() AS b",
-        "SELECT * FROM demographics((WITH sizes AS (SELECT 1 AS image_id, 'a' AS label) SELECT * FROM sizes))",
-        "WITH marked__2 AS (SELECT 1 AS x) SELECT * FROM marked__2, balance()",
+        "SELECT label, other, count FROM intersections(caption_gender, caption_gender(rule := 'gensynth'), min_count := 0)",
+        "SELECT a.label, b.label, a.count, b.count FROM demographics(min_count := 0) AS a, balance(min_count := 0) AS b",
+        "SELECT label, n FROM demographics((WITH sizes AS (SELECT 1 AS image_id, 'a' AS label) SELECT * FROM sizes), 0)",
+        "WITH marked__2 AS (SELECT 1 AS x) SELECT x, label, count FROM marked__2, balance(min_count := 0)",
     ],
 )
 def test_views_that_are_used_twice(lake, query):

@@ -51,12 +51,18 @@ def notes(lake, query, **more):
             "SELECT * FROM image_labels('scene', annotator := 'bbo')",
             "no label has the annotator 'bbo'; did you mean 'bob'?",
         ),
-        ("SELECT * FROM hate_content_rate('scene', value := 'outdor')", "the value 'outdor'; did you mean 'outdoor'?"),
     ],
 )
 def test_a_mistyped_name(labelled, query, said):
     (note,) = notes(labelled, query)
     assert said in note
+
+
+def test_a_mistyped_value_is_told_with_a_purpose_where_values_are_closed(labelled):
+    query = "SELECT * FROM hate_content_rate('scene', value := 'outdor')"
+    (note,) = notes(labelled, query, sensitive="a test of notes")
+    assert "the value 'outdor'; did you mean 'outdoor'?" in note
+    assert notes(labelled, query) == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Query files say in their header what they are; every shipped one is complete, parses and runs."""
+"""Query files say in TOML what they are; every shipped one is complete, parses and runs."""
 
 from __future__ import annotations
 
@@ -10,71 +10,221 @@ import sqlglot
 from sqlglot import exp
 
 import counterbalance as cb
+from counterbalance.engine.disclosure.cells import Cells
 from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.sql import queries
+from counterbalance.engine.sql.meetings import Among, Meeting
 
 WHOLE = """\
--- shares: How many.
---
--- A longer text:
--- of two lines.
---
--- source: Somebody (2024), with: a colon
--- and a second line
--- param groups relation = caption_gender : group relation (image_id, label)
--- param terms relation : (term, class)
--- param words relation = (SELECT term FROM lists.x WHERE class = 'a : b') : with a colon inside
--- param k integer[] = [5, 10] : cut-offs
--- param name varchar = 'it''s' : a text
--- param least double = 0.5
--- local: calls f()
--- level: image
-SELECT * FROM groups, terms, words WHERE $k IS NOT NULL AND $name = '' -- inner comment
-AND $least > 0;
+/*--- toml
+answers = "How many."
+details = \"\"\"
+A longer text:
+of two lines. C:\\\\path
+\"\"\"
+subject = "who is in the pictures"
+source = \"\"\"
+Somebody (2024), with: a colon
+and a second line\"\"\"
+local = "calls f()"
+level = "image"
+open_labels = true
+apart = ["groups"]
+together = ["terms", "words"]
+meets = { left = "groups.label", right = "terms.class", watched = "found" }
+among = { labels = ["name"], relations = ["words", "groups"] }
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.terms]
+relation = ["term", "class"]
+
+[params.words]
+relation = []
+default = "(SELECT term FROM lists.x WHERE class = 'a : b' AND term <> $name)"
+about = "with a colon inside"
+
+[params.k]
+type = "integer[]"
+default = [5, 10]
+min = 1
+about = "cut-offs"
+
+[params.name]
+type = "varchar"
+default = "it's"
+values = "labels.attribute"
+about = "a text"
+
+[params.least]
+type = "double"
+default = 0.5
+above = 0
+below = 1
+grid = [0.5, 0.75]
+free = true
+
+[params.most]
+type = "integer"
+optional = true
+
+[params.rule]
+type = "varchar"
+default = "a"
+choices = ["a", "b"]
+about = "which"
+
+[[cells]]
+count = "n"
+
+[[cells]]
+count = "m"
+of = "n"
+by = ["label"]
+within = ["step"]
+totals = ["pooled"]
+measures = ["share"]
+omit = true
+---*/
+-- a comment with $nothing
+SELECT * FROM groups, terms, words WHERE $k IS NOT NULL AND $rule = '$no' -- inner comment
+AND $least > 0 AND $most > 0;
 """
+SHORT = '/*--- toml\nanswers = "Counts."\n---*/\nSELECT 1 AS x'
 
 
-def test_a_whole_header():
+def test_a_whole_file():
     query = queries.parse(WHOLE, "audit", "shares.sql")
     assert (query.name, query.kind, query.doc) == ("shares", "audit", "How many.")
-    assert query.text == "A longer text:\nof two lines."
+    assert query.text == "A longer text:\nof two lines. C:\\path"
     assert query.source == "Somebody (2024), with: a colon and a second line"
-    assert (query.local, query.level) == ("calls f()", "image")
+    assert (query.subject, query.local, query.level) == ("who is in the pictures", "calls f()", "image")
+    assert (query.open_labels, query.apart, query.together) == (True, {"groups"}, {"terms", "words"})
+    assert query.meets == Meeting(("groups", "label"), ("terms", "class"), "found")
+    assert query.among == Among(("name",), ("words", "groups"))
     got = [(p.name, p.type, p.default, p.doc) for p in query.parameters]
     assert got == [
-        ("groups", "relation", "caption_gender", "group relation (image_id, label)"),
+        ("groups", "relation", "caption_gender", "(image_id, label): group relation"),
         ("terms", "relation", None, "(term, class)"),
-        ("words", "relation", "(SELECT term FROM lists.x WHERE class = 'a : b')", "with a colon inside"),
-        ("k", "integer[]", "[5, 10]", "cut-offs"),
+        (
+            "words",
+            "relation",
+            "(SELECT term FROM lists.x WHERE class = 'a : b' AND term <> $name)",
+            "with a colon inside",
+        ),
+        ("k", "integer[]", "[5, 10]", "at least 1; cut-offs"),
         ("name", "varchar", "'it''s'", "a text"),
-        ("least", "double", "0.5", ""),
+        ("least", "double", "0.5", "between 0 and 1"),
+        ("most", "integer", "NULL", ""),
+        ("rule", "varchar", "'a'", "one of 'a', 'b'; which"),
     ]
-    assert query.sql.startswith("SELECT * FROM groups")
-    assert query.sql.endswith("$least > 0")
+    by_name = {p.name: p for p in query.parameters}
+    assert by_name["name"].label_column == "attribute"
+    assert (by_name["least"].grid, by_name["least"].free, by_name["k"].grid) == ((0.5, 0.75), True, None)
+    assert query.cells == (Cells("n"), Cells("m", "n", ("label",), ("step",), ("pooled",), ("share",), omit=True))
+    assert query.sql.startswith("-- a comment")
+    assert query.sql.endswith("$most > 0")
     assert query.signature.startswith("shares(groups := caption_gender, terms, words := ")
+    assert hash(query) == hash(queries.parse(WHOLE, "audit", "shares.sql"))
 
 
-def test_the_shortest_header():
-    query = queries.parse("-- n: Counts.\nSELECT 1 AS x", "view", "n.sql")
+def test_the_file_is_sql_for_any_tool():
+    (tree,) = sqlglot.parse(WHOLE, dialect="duckdb")
+    assert isinstance(tree, exp.Select)
+
+
+def test_the_shortest_file():
+    query = queries.parse(SHORT, "view", "n.sql")
     assert (query.parameters, query.text, query.source, query.local, query.level) == ((), "", "", None, None)
+    assert (query.meets, query.among, query.cells, query.sql) == (None, None, (), "SELECT 1 AS x")
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("old", "new", "told"),
     [
-        "SELECT 1",
-        "",
-        "-- no colon\nSELECT 1",
-        "-- two words: x\nSELECT 1",
-        "-- name:\nSELECT 1",
-        "--\n-- name: x\nSELECT 1",
-        "-- name: x\n-- param a\nSELECT 1",
-        "-- name: x\n-- param a-b integer = 1 : doc\nSELECT 1",
+        ("/*--- toml\n", "", "1: the file has no front matter"),
+        ("/*--- toml", "-- shares: How many.", "1: the file has no front matter"),
+        ("---*/", "", "1: the front matter is never closed"),
+        ('answers = "How many."', 'answers = "How /* many."', "2: the front matter is an SQL comment"),
+        ('answers = "How many."', "answers = How many.", "2: this is no TOML: Invalid value"),
+        ('local = "calls f()"', "local", "11: this is no TOML: Expected '='"),
+        ('about = "which"', 'about = "which"\nabout = "again"', "61: this is no TOML: Cannot overwrite a value"),
+        ('answers = "How many."', "", "1: 'answers' is missing"),
+        ('answers = "How many."', 'answers = " "', "2: 'answers' is missing"),
+        ("open_labels = true", 'reads = "open labels"', "13: no key 'reads' is known here"),
+        ("local =", "lokal =", "11: no key 'lokal' is known here; did you mean 'local'?"),
+        ("open_labels = true", 'open_labels = "yes"', "13: 'open_labels' must be true or false, not 'yes'"),
+        ('apart = ["groups"]', 'apart = "groups"', "14: 'apart' must be a list of texts, not 'groups'"),
+        ('apart = ["groups"]', 'apart = ["grups"]', "14: no parameter is called 'grups'; did you mean 'groups'?"),
+        ('left = "groups.label"', 'left = "groups"', "16: 'groups' is no relation.column"),
+        ('left = "groups.label"', 'left = "grops.label"', "16: no parameter is called 'grops'"),
+        ('left = "groups.label", ', "", "16: 'left' is missing"),
+        ('labels = ["name"]', 'labels = ["nam"]', "17: no parameter is called 'nam'; did you mean 'name'?"),
+        ("[params.terms]", "[params.te-rms]", "24: 'te-rms' is no name of a parameter"),
+        ("[params.terms]", "[params.Terms]", "24: 'Terms' is no name of a parameter"),
+        ('relation = ["term", "class"]', "", "24: parameter 'terms' needs either 'relation' or 'type'"),
+        ('relation = ["term", "class"]', "relation = true", "25: 'relation' must be a list of texts, not True"),
+        ('relation = ["term", "class"]', 'relation = ["term, class"]', "25: 'term, class' is no name of a column"),
+        ("relation = []", 'relation = []\nchoices = ["a"]', "29: a relation has no 'choices'"),
+        ('default = "caption_gender"', "default = 3", "21: 'default' of a relation must be SQL text, not 3"),
+        (
+            'type = "integer[]"',
+            'type = "intger[]"',
+            "33: 'intger[]' is no type of a parameter; did you mean 'integer'?",
+        ),
+        ("default = [5, 10]", "default = 5", "34: a value of 'k' must be integer[], not 5"),
+        ("default = [5, 10]", "default = [5, 0]", "34: 'k' cannot be 0"),
+        ("default = [5, 10]", "default = [5, true]", "34: a value of 'k' must be integer[], not [5, True]"),
+        ("min = 1", 'min = "1"', "35: 'min' must be a number, not '1'"),
+        ("min = 1", "minimum = 1", "35: no key 'minimum' is known here; did you mean 'min'?"),
+        ('default = "it\'s"', "default = 1", "40: a value of 'name' must be varchar, not 1"),
+        ('values = "labels.attribute"', 'values = "labels.colour"', "41: 'values' cannot be 'labels.colour'"),
+        ('values = "labels.attribute"', "min = 1", "38: 'name' is no number, and has no range"),
+        ("default = 0.5", "default = 1", "46: 'least' cannot be 1"),
+        ("grid = [0.5, 0.75]", "grid = [0.5, 2]", "49: 'least' cannot be 2"),
+        ("free = true", "free = 1", "50: 'free' must be true or false, not 1"),
+        ('type = "integer"\noptional', "optional", "52: parameter 'most' needs either 'relation' or 'type'"),
+        ('default = "a"', 'default = "c"', "58: 'rule' cannot be 'c'"),
+        ('choices = ["a", "b"]', "choices = [1]", "59: 'choices' must be a list of texts, not [1]"),
+        ('count = "m"\n', "", "65: 'count' is missing"),
+        ('of = "n"', 'off = "n"', "65: no key 'off' is known here; did you mean 'of'?"),
+        ('by = ["label"]', 'by = "label"', "65: 'by' must be a list of texts, not 'label'"),
+        ("AND $least > 0 ", "AND $leest > 0 ", "76: no parameter declares $leest; did you mean 'least'?"),
+        ("AND $least > 0 ", "", "44: the SQL does not use $least"),
+        (" AND term <> $name)", " AND term <> $nam)", "29: no parameter declares $nam; did you mean 'name'?"),
+        (" AND term <> $name)", ")", "38: the SQL does not use $name"),
+        ("FROM groups, terms, words", "FROM groups, words", "24: the SQL does not use terms"),
     ],
 )
-def test_a_header_that_is_none_is_refused(text):
-    with pytest.raises(RequestError, match=r"odd\.sql"):
-        queries.parse(text, "audit", "odd.sql")
+def test_a_file_that_is_not_right_is_refused_with_its_line(old, new, told):
+    assert WHOLE.count(old) == 1
+    with pytest.raises(RequestError) as caught:
+        queries.parse(WHOLE.replace(old, new), "audit", "odd.sql")
+    assert caught.value.message.startswith(f"odd.sql:{told}")
+    assert caught.value.code == "E3030"
+
+
+def test_the_hint_says_what_may_stand_there():
+    with pytest.raises(RequestError) as caught:
+        queries.parse(WHOLE.replace('default = "a"', 'default = "c"'), "audit", "odd.sql")
+    assert caught.value.hint == "one of 'a', 'b'"
+    with pytest.raises(RequestError, match="'two-words' is no name for audit"):
+        queries.parse(SHORT, "audit", "two-words.sql")
+
+
+def test_files_are_read_when_they_are_asked_for(monkeypatch):
+    read = []
+    parse = queries.parse
+    monkeypatch.setattr(queries, "parse", lambda text, kind, where: read.append(where) or parse(text, kind, where))
+    known = queries.Library({"audits": "audit", "views": "view"})
+    assert "demographics" in known
+    assert len(known) > 100
+    assert read == []
+    assert known["demographics"] is known["demographics"]
+    assert read == ["demographics.sql"]
 
 
 def test_audits_are_found_by_name():
@@ -108,7 +258,7 @@ def test_a_shipped_file_is_one_query_of_its_parameters(name, query):
     (tree,) = trees
     assert isinstance(tree, exp.Query)
     known = {p.name for p in query.parameters}
-    text = " ".join([query.sql, *(p.default or "" for p in query.parameters)])
+    text = " ".join([query.sql, *(p.default or "" for p in query.parameters), "min_count" if query.cells else ""])
     assert not {n for n in known if not re.search(rf"\b{n}\b", text)}
     assert {n.name for n in tree.find_all(exp.Placeholder, exp.Parameter)} <= known
 
@@ -152,9 +302,11 @@ REQUIRED = {
     "crossed": "image_labels('scene')",
     "others_crossed": "image_labels('weather')",
     "other_texts": "captions",
-    "left_side": "(SELECT 'all' AS item, label, count, n, share AS value, low, high FROM label_shares())",
-    "right_side": "(SELECT 'all' AS item, label, count, n, share AS value, low, high FROM label_shares())",
+    "left_side": "(SELECT 'all' AS item, label, count, n, share AS value, low, high, true AS in_table FROM label_shares())",
+    "right_side": "(SELECT 'all' AS item, label, count, n, share AS value, low, high, true AS in_table FROM label_shares())",
     "item_groups": "(SELECT caption_id AS item_id, 'male' AS label FROM captions)",
+    "item_images": "(SELECT caption_id AS item_id, image_id FROM captions)",
+    "relevant": "(SELECT caption_id AS query_id, caption_id AS item_id FROM captions)",
     "ratings": "label_ratings('scene')",
     "candidates": "(SELECT caption_id AS edit_id, image_id, 'a' AS label, 0 AS seed, 0e0 AS s_prompt, 0e0 AS s_object, 0e0 AS s_color FROM captions)",
     "contrast": "(SELECT caption_id AS edit_id, image_id, 'a' AS label FROM captions)",
@@ -205,6 +357,10 @@ OWN = {
     "compare_attributes": {"attributes": LONG, "others": LONG},
     "proposal_recall": {"proposal": TERMS, "reference": TERMS},
     "mean_rankings": {"rows": "(SELECT 'hits' AS ranking, 'bias' AS metric, 5 AS k, 0.5 AS value FROM captions)"},
+    "ranked_labels": {
+        "hits": "(SELECT 'hits' AS ranking, caption_id AS item_id, 1 AS rank FROM captions)",
+        "labelled_hits": "(SELECT 'hits' AS ranking, caption_id AS item_id, 1 AS rank FROM captions)",
+    },
     "retrieval_bias_models": {
         "columns": "['embedding']",
         "asked": "(SELECT caption_id AS query_id, image_id, [1.0, 2.0] AS embedding FROM captions)",

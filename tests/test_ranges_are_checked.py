@@ -1,4 +1,4 @@
-"""A parameter whose text begins with its range (``at least 1``, ``between 0 and 1``) takes no number outside of it."""
+"""A parameter with a range (``min``, ``max``, ``above``, ``below``) takes no number outside of it, and its help tells it."""
 
 from __future__ import annotations
 
@@ -20,33 +20,29 @@ RANGED = [(name, p) for name, p in NUMBERS if p.range]
 COUNTS = {"min_count", "k", "skew_k", "k_r", "k_g", "top", "resamples", "permutations", "steps", "epochs", "size"}
 
 
-def parameter(line):
-    return queries.parse(f"-- n: Counts.\n-- param {line}\nSELECT 1 AS x", "view", "n.sql").parameters[0]
-
-
 @pytest.mark.parametrize(
-    ("line", "wanted", "inside", "outside"),
+    ("ends", "wanted", "inside", "outside"),
     [
-        ("x integer = 1 : at least 1; rows", "at least 1", (1, 2, 10**9), (0, -1)),
-        ("x double = 1 : above 0; a rate", "above 0", (1e-9, 3), (0, -0.1, float("nan"))),
-        ("x double = 1 : from -1 to 1.5; a cosine", "from -1 to 1.5", (-1, 0, 1.5), (-1.1, 1.6)),
-        ("x double[] = [1] : between 0 and 1", "between 0 and 1", (0.5,), (0, 1, 7)),
-        ("x varchar = '1' : at least 1", None, (0, 7), ()),
-        ("x integer = 1 : how many at least 3 count", None, (0, 7), ()),
-        ("x integer = 1", None, (-5,), ()),
+        ("min = 1", "at least 1", (1, 2, 10**9), (0, -1)),
+        ("max = 1", "at most 1", (1, -7), (1.5, 2)),
+        ("above = 0", "above 0", (1e-9, 3), (0, -0.1, float("nan"))),
+        ("min = -1, max = 1.5", "from -1 to 1.5", (-1, 0, 1.5), (-1.1, 1.6)),
+        ("above = 0, below = 1", "between 0 and 1", (0.5,), (0, 1, 7)),
+        ("min = 0, below = 1", "at least 0, below 1", (0, 0.5), (-0.1, 1)),
+        ('about = "at least 3 count"', None, (0, 7), ()),
     ],
 )
-def test_ranges_are_read_from_the_header(line, wanted, inside, outside):
-    made = parameter(line)
+def test_ranges_are_keys_of_the_front_matter(ends, wanted, inside, outside):
+    front = f'/*--- toml\nanswers = "Counts."\nparams.x = {{ type = "double", {ends} }}\n---*/\n'
+    (made,) = queries.parse(front + "SELECT $x AS x", "view", "n.sql").parameters
     assert made.range == wanted
     assert all(made.is_within(value) for value in inside)
     assert not any(made.is_within(value) for value in outside)
 
 
 @pytest.mark.parametrize(("name", "ranged"), RANGED, ids=lambda v: getattr(v, "name", v))
-def test_every_range_is_read_whole_and_holds_the_default(name, ranged):
-    rest = ranged.doc.removeprefix(ranged.range)
-    assert rest.startswith("; "), f"{name}: {ranged.doc}"
+def test_every_range_is_told_and_holds_the_default(name, ranged):
+    assert ranged.doc.startswith(f"{ranged.range}; "), f"{name}: {ranged.doc}"
     defaults = re.findall(r"[-\d.]+", ranged.default or "")
     assert all(ranged.is_within(float(text)) for text in defaults), name
 

@@ -12,10 +12,11 @@ from counterbalance.engine.recipes.model import StepError
 from counterbalance.engine.recipes.rates import Rates
 
 RECIPE = """\
--- small: Measures captions.
---
--- source: a test
--- param scale integer : needed in the end
+/*--- toml
+answers = "Measures captions."
+source = "a test"
+params.scale = { type = "integer", about = "needed in the end" }
+---*/
 
 -- step one: a column of captions
 ALTER TABLE captions ADD COLUMN IF NOT EXISTS one AS (est_size(text));
@@ -150,7 +151,7 @@ def test_a_function_is_not_tried_on_nothing(lake, row_function, small, tmp_path)
     row_function("est_bytes", len, parameters={"image": pa.binary()})
     path = tmp_path / "pictures.sql"
     path.write_text(
-        "-- pictures: Sizes.\n\n-- step size: bytes\n"
+        '/*--- toml\nanswers = "Sizes."\n---*/\n-- step size: bytes\n'
         "ALTER TABLE images ADD COLUMN IF NOT EXISTS size AS (est_bytes(image));\nREFRESH images.size;\n"
     )
     found = dry(lake, str(path), measure=True)["size"]

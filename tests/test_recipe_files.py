@@ -11,15 +11,15 @@ from counterbalance.engine.recipes import actions, files, values
 from counterbalance.udfs.models.ask import DESCRIBE
 
 WHOLE = """\
--- whole: Does it all.
---
--- Longer text.
---
--- source: somebody
--- param name varchar = 'it''s' : a text
--- param sizes integer[] = [1, 2] : a list
--- param share double : must be given
--- param rows relation = captions : a relation
+/*--- toml
+answers = "Does it all."
+details = "Longer text."
+source = "somebody"
+params.name = { type = "varchar", default = "it's", about = "a text" }
+params.sizes = { type = "integer[]", default = [1, 2], about = "a list" }
+params.share = { type = "double", about = "must be given" }
+params.rows = { relation = [], default = "captions", about = "a relation" }
+---*/
 
 -- step first: two statements; with a semicolon
 SELECT ';' AS x, $name AS name; -- and a comment; with one
@@ -39,11 +39,9 @@ def test_a_whole_file():
     ]
 
 
-def test_a_header_ends_at_the_first_step_with_or_without_a_blank_line():
+def test_blank_lines_change_nothing():
     tight = files.parse(WHOLE.replace("\n\n", "\n"), "whole.sql")
     assert tight == files.parse(WHOLE, "whole.sql")
-    short = files.parse("-- s: Short.\n-- source: steps of a\n-- step one: x\nSELECT 1;", "s.sql")
-    assert (short.source, [s.name for s in short.steps]) == ("steps of a", ["one"])
 
 
 @pytest.mark.parametrize(
@@ -89,19 +87,19 @@ def test_values_that_do_not_fit(given, kind, told):
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ("SELECT 1;", "-- step NAME"),
-        ("", "-- step NAME"),
-        ("SELECT 0;\n-- step a: x\nSELECT 1;", "-- step NAME"),
-        ("-- step a: x\n-- step b: y\nSELECT 1;", "step a has no statement"),
-        ("-- step a: x\nSELECT 1;\n-- step a: y\nSELECT 1;", "two steps are called 'a'"),
-        ("-- step a: x\nSELECT $nam;", r"step a uses \$nam.*did you mean 'name'"),
-        ("-- step a: x\nCALL f(b := $nam)", r"step a uses \$nam"),
-        ("-- step a: x\nSELECT 'open;", "never closed|quote|token"),
+        ("SELECT $name;", "-- step NAME"),
+        ("SELECT $name;\n-- step a: x\nSELECT 1;", "-- step NAME"),
+        ("-- step a: x\n-- step b: y\nSELECT $name;", "step a has no statement"),
+        ("-- step a: x\nSELECT $name;\n-- step a: y\nSELECT 1;", "two steps are called 'a'"),
+        ("-- step a: x\nSELECT $name, $nam;", r"odd\.sql:6: no parameter declares \$nam; did you mean 'name'"),
+        ("-- step a: x\nCALL f(a := $name,\n  b := $nam)", r"odd\.sql:7: no parameter declares \$nam"),
+        ("-- step a: x\nSELECT '$name' -- $name", r"odd\.sql:3: the SQL does not use \$name"),
+        ("-- step a: x\nSELECT $name, 'open;", "never closed|quote|token"),
     ],
 )
 def test_a_file_that_is_not_right(body, told):
     with pytest.raises(CounterbalanceError, match=told):
-        files.parse(f"-- odd: Is odd.\n-- param name varchar = 'x' : a text\n\n{body}", "odd.sql")
+        files.parse(f'/*--- toml\nanswers = "Is odd."\nparams.name.type = "varchar"\n---*/\n{body}', "odd.sql")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +120,7 @@ def test_a_call_that_is_not_right(text, told):
 def test_recipes_are_found_by_name_and_by_path(tmp_path):
     assert files.recipe("laion400m") == files.recipes()["laion400m"]
     (tmp_path / "mine.sql").write_text(WHOLE)
-    assert files.recipe(str(tmp_path / "mine.sql")).name == "whole"
+    assert files.recipe(str(tmp_path / "mine.sql")).name == "mine"
     with pytest.raises(NotFoundError, match="did you mean 'laion400m'"):
         files.recipe("laion40m")
     with pytest.raises(NotFoundError, match=r"no\.sql"):

@@ -30,16 +30,16 @@ def test_given_values_stand_in_it(capsys):
     assert main(["recipe", "--show", "subsample", "-p", "seed=7", "-p", "groups=image_labels('scene')"]) == 0
     out = capsys.readouterr().out
     assert "FROM balanced_subset(IMAGE_LABELS('scene'), seed := 7, method := 'under'".lower() in out.lower()
-    assert "-- param" not in out
+    assert "[params" not in out
     assert "seed = 7" in out
 
 
 def test_what_must_be_given_stays_a_parameter(capsys):
     assert main(["recipe", "--show", "laion400m"]) == 0
     out = capsys.readouterr().out
-    assert "-- param gender_checkpoint varchar : folder" in out
+    assert '[params.gender_checkpoint]\ntype = "varchar"\nabout = "folder' in out
     assert "'perceived_gender', $gender_checkpoint)" in out
-    assert "-- param race_checkpoint" in out
+    assert "[params.race_checkpoint]" in out
     assert "$first" not in out
 
 
@@ -55,7 +55,7 @@ def test_as_json_and_of_an_unknown_name(capsys):
     assert main(["recipe", "--show", "subsample", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["name"] == "subsample"
-    assert told["sql"].startswith("-- subsample: ")
+    assert told["sql"].startswith('/*--- toml\nanswers = "')
     assert main(["recipe", "--show", "subsampel"]) == 1
     assert "did you mean 'subsample'" in capsys.readouterr().err
     assert main(["recipe", "--show", "subsample", "-p", "sead=7"]) == 1

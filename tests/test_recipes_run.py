@@ -15,12 +15,13 @@ from counterbalance.engine.recipes import actions
 from counterbalance.engine.recipes.model import StepError
 
 RECIPE = """\
--- small: Measures captions.
---
--- source: a test
--- param rules varchar = 'vader' : one of 'vader', 'nltk'; which results
--- param least integer : shortest text
--- param scale integer = 2 : by which lengths are multiplied
+/*--- toml
+answers = "Measures captions."
+source = "a test"
+params.rules = { type = "varchar", default = "vader", choices = ["vader", "nltk"], about = "which results" }
+params.least = { type = "integer", about = "shortest text" }
+params.scale = { type = "integer", default = 2, about = "by which lengths are multiplied" }
+---*/
 
 -- step score: the score of every caption
 ALTER TABLE captions ADD COLUMN IF NOT EXISTS mood AS (vader(text, rules := $rules));
@@ -181,7 +182,7 @@ def test_what_is_asked_for_wrongly_changes_nothing(lake, own, options, kind, tol
 )
 def test_statements_that_no_recipe_may_hold(lake, tmp_path, statement, told):
     path = tmp_path / "odd.sql"
-    path.write_text(f"-- odd: Odd.\n\n-- step fine: x\nSELECT 1;\n-- step odd: x\n{statement};\n")
+    path.write_text(f'/*--- toml\nanswers = "Odd."\n---*/\n-- step fine: x\nSELECT 1;\n-- step odd: x\n{statement};\n')
     with pytest.raises(CounterbalanceError, match=told):
         lake.recipe(str(path))
 
@@ -197,7 +198,7 @@ def test_statements_that_no_recipe_may_hold(lake, tmp_path, statement, told):
 def test_calls_that_cannot_be_made(lake, own, tmp_path, call, told):
     own(lake)
     path = tmp_path / "calls.sql"
-    path.write_text(f"-- calls: Calls.\n\n-- step call: it\nCALL {call};\n")
+    path.write_text(f'/*--- toml\nanswers = "Calls."\n---*/\n-- step call: it\nCALL {call};\n')
     with pytest.raises(StepError, match=told):
         lake.recipe(str(path), udfs=str(tmp_path / "own.py"))
 

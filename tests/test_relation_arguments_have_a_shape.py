@@ -74,8 +74,8 @@ def test_rows_of_the_caller(lake):
 
 def test_a_column_of_another_type(lake):
     rows = pa.table({"image_id": [1, 2], "label": [0, 1]})
-    error = fails(lambda: lake.audit("demographics", groups=rows))
-    assert error.message == "'groups' of demographics() needs VARCHAR in column 'label', not int64"
+    error = fails(lambda: lake.audit("balance", groups=rows))
+    assert error.message == "'groups' of balance() needs VARCHAR in column 'label', not int64"
 
 
 def test_vectors_and_numbers_are_not_called_texts(lake):
@@ -109,7 +109,7 @@ def test_other_errors_stay_what_they_are(lake):
     assert fails(lambda: lake.sql(f"SELECT nothing FROM demographics({extra})")).code == "E3103"
 
 
-def test_columns_are_read_from_the_header():
+def test_columns_are_keys_of_the_front_matter():
     known = queries.queries()
     columns = {(n, p.name): p.columns for n, q in known.items() for p in q.parameters if p.is_relation}
     assert columns["demographics", "groups"] == ("image_id", "label")

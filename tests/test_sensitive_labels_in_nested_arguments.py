@@ -49,6 +49,7 @@ def session(build):
         f"SELECT * FROM concept_ratio({GROUPS}, concepts := word_concepts(other.captions))",
         f"SELECT * FROM retrieval_bias({GROUPS}, items := other.captions)",
         f"SELECT * FROM intersections({GROUPS}, others := (SELECT image_id, 'x' AS label FROM images WHERE image_id = 5))",
+        f"SELECT count FROM crime_words({GROUPS}, terms := (SELECT 'murder' AS term, 'violent' AS class))",
     ],
 )
 def test_refused(session, text):
@@ -65,7 +66,7 @@ def test_refused(session, text):
         f"SELECT n FROM sentiment({GROUPS}, texts := captions)",
         f"SELECT n FROM concept_ratio({GROUPS}, min_count := 10, concepts := word_concepts(captions))",
         f"SELECT n FROM intersections({GROUPS}, others := caption_gender)",
-        f"SELECT count FROM crime_words({GROUPS}, terms := (SELECT 'murder' AS term, 'violent' AS class))",
+        f"SELECT count FROM crime_words({GROUPS}, terms := lists.crime_words)",
     ],
 )
 def test_tables_views_and_word_lists_are_taken(session, text):

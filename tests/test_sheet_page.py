@@ -255,7 +255,7 @@ def test_answers_of_two_annotators_come_back_whole_through_ingest_and_audit(made
     words = ["ingest", lake.uri, str(tmp_path / "answers-*.csv"), "--format", "labels"]
     assert main(words) == 0
     assert "2 rejected" not in capsys.readouterr().err
-    options = {"model": LABELS, "attribute": "perceived_gender", "unit": "person", "sheet": sheet.sheet}
+    options = {"model": LABELS, "attribute": "perceived_gender", "unit": "person", "sheet": sheet.sheet, "min_count": 1}
     rows = lake.audit("label_validation", sensitive="test of the sheet", **options).to_arrow().to_pylist()
     found = {r["annotator"]: (r["count"], r["n"]) for r in rows if r["metric"] == "agreement" and r["other"] == "model"}
     assert found == {f"a1@{sheet.sheet}": (15, 15), f"a2@{sheet.sheet}": (14, 15), "majority": (14, 14)}

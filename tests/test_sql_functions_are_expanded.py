@@ -107,7 +107,7 @@ def test_no_share_has_no_interval(session, given):
         "SELECT wilson_low(sum(image_id) OVER (ORDER BY image_id), 1000) FROM images",
         'SELECT main.wilson_low("main".wilson_high(1, 2), 3)',
         "SELECT split, WILSON_LOW(count(*), 100) FROM images GROUP BY ALL HAVING wilson_low(count(*), 100) > 0 ORDER BY ALL",
-        "SELECT * FROM demographics()",
+        "SELECT label, count, n, low FROM demographics(min_count := 0)",
         "WITH c AS (SELECT wilson_low(1, image_id) AS low FROM images) SELECT max(low) FROM c",
         "SELECT * FROM images AS i JOIN captions AS c ON wilson_low(c.caption_id, 99) > wilson_low(i.image_id, 99)",
     ],
@@ -198,8 +198,8 @@ def test_in_a_generated_column_and_a_view(lake, monkeypatch):
         "SELECT bool_and(h IS NOT DISTINCT FROM wilson_high(image_id, width)) FROM images JOIN ends USING (image_id)",
     )
     assert all(stage.mode == "no_op" for stage in lake.refresh().stages)
-    changed = {n: queries.parse(f"-- {n}: Other.\n-- param count double : a\n-- param n double : b\nSELECT $count / $n", "function", n)
-               for n in ("wilson_low", "wilson_high")}  # fmt: skip
+    front = '/*--- toml\nanswers = "Other."\nparams.count.type = "double"\nparams.n.type = "double"\n---*/\n'
+    changed = {n: queries.parse(f"{front}SELECT $count / $n", "function", n) for n in ("wilson_low", "wilson_high")}
     monkeypatch.setattr(queries, "sql_functions", lambda: changed)
     assert {stage.target for stage in lake.refresh().stages if stage.mode != "no_op"} == {"images.low", "ends"}
 
@@ -210,7 +210,7 @@ def test_in_a_generated_column_and_a_view(lake, monkeypatch):
      "SELECT (SELECT $x)", "SELECT wilson_low($x, $x)", "SELECT $x LIMIT 1", "DELETE FROM images"],
 )  # fmt: skip
 def test_a_file_is_one_expression_of_its_parameters(sql):
-    function = queries.parse(f"-- own: Own.\n-- param x double : a number\n{sql}", "function", "own.sql")
+    function = queries.Query("own", "function", "Own.", sql, (queries.QueryParameter("x", "double"),))
     with pytest.raises(RequestError, match="function own is not one expression") as caught:
         inline.formula(function)
     assert caught.value.code == "E3030"

@@ -13,6 +13,8 @@ from scipy.optimize import linprog
 from statsmodels.stats.proportion import proportion_confint
 
 import counterbalance as cb
+from counterbalance.engine.disclosure.cells import Cells
+from counterbalance.engine.disclosure.protection import protect
 from counterbalance.engine.errors import SqlError
 
 Z = 1.959963984540054
@@ -153,15 +155,21 @@ def test_no_small_count_follows_from_the_others(session, data):
     concepts = [["c"] * (i < counts[c]) for c in counts for i in range(counts[c] + rest[c])]
     if not any(counts.values()):
         return
-    rows = run(session, labels, concepts, least=10)
+    found = pa.Table.from_pylist(list(run(session, labels, concepts, least=10).values()))
+    cells = Cells("count", of="n", out_of="base_count", by=("label",), within=("concept",))  # as so_b_it declares them
+    made = protect(found, [cells], 10, "{}", closed=True, in_order=True).to_pylist()
+    rows = {(r["concept"], r["label"]): r for r in made}
     shown = {c: r for (_, c), r in rows.items() if not r["suppressed"]}
     hidden = [c for (_, c), r in rows.items() if r["suppressed"]]
     for c, row in shown.items():
         assert row["count"] == counts[c]
         assert not 0 < counts[c] < 10
+        assert not 0 < rest[c] < 10
     for row in rows.values():
         if row["suppressed"]:
-            assert all(v is None for k, v in row.items() if k not in {"concept", "label", "suppressed"})
+            assert all(
+                v is None for k, v in row.items() if k not in {"concept", "label", "suppressed", "reason", "params"}
+            )
     if not shown or not hidden:
         return
     n = next(iter(shown.values()))["n"]

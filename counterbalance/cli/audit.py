@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from counterbalance.cli import values
+from counterbalance.cli import templates, values
 from counterbalance.cli.base import Command, declare
-from counterbalance.cli.options import output_options, session_options
+from counterbalance.cli.options import load_queries, output_options, session_options, tell_broken
 from counterbalance.shell.output import OutputOptions
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ EXAMPLES = (
     "counterbalance audit coco.lake crime_words groups=caption_gender --min-count 5",
     "counterbalance audit coco.lake retrieval_bias ranker=tfidf items=captions k=5,10 skew_k=25,100 --format json",
     "counterbalance audit coco.lake cooccurrence -o pmi.csv",
+    "counterbalance audit --new my_audit",
+    "counterbalance audit --check my_audit.sql",
+    "counterbalance audit coco.lake ./my_audit.sql min_count=20",
 )
 
 
@@ -61,6 +64,8 @@ class _Audit(Command):
 @click.argument("name", required=False, shell_complete=_names)
 @click.argument("words", nargs=-1, metavar="[KEY=VALUE]...", shell_complete=_parameters)
 @click.option("--list", "list_", is_flag=True, help="List all audits; with NAME, its parameters.")
+@click.option("--new", metavar="NAME", help="Write NAME.sql, an audit to begin with; it runs as it is.")
+@click.option("--check", multiple=True, metavar="FILE", help="Say everything that is wrong with the file of an audit.")
 @click.option("--min-count", type=click.IntRange(min=0), metavar="N", help="Suppress cells with fewer than N.")
 @session_options
 @output_options
@@ -69,6 +74,8 @@ def command(
     name: str | None,
     words: tuple[str, ...],
     list_: bool,
+    new: str | None,
+    check: tuple[str, ...],
     min_count: int | None,
     limits: SessionOptions,
     output: OutputOptions,
@@ -76,10 +83,16 @@ def command(
     """Run the audit NAME over LAKE.
 
     Parameters are KEY=VALUE words: a relation's name, a number, values between commas. Every row carries its counts and
-    the parameters that made it. NAME --help tells of them.
+    the parameters that made it. NAME --help tells of them. NAME may be a file of your own: ./my_audit.sql.
     """
+    if new is not None:
+        return templates.write(new)
+    if check:
+        return templates.check(check)
     if list_:
+        load_queries(limits.queries)
         _list([n for n in (lake, name, *words) if n is not None], output)
+        tell_broken()
         return 0
     if lake is None or name is None:
         raise click.UsageError("give a LAKE and the NAME of an audit, or --list")
@@ -93,7 +106,7 @@ def command(
     from counterbalance.cli.asking import ask
     from counterbalance.engine.errors import SqlError
 
-    audit = name.lower()
+    audit = _of_file(name) if name.endswith(".sql") else name.lower()
     try:
         written = ask(lake, lambda session: session.audit(audit, max_rows=limits.max_rows, **params), limits, output)
     except SqlError as error:
@@ -102,6 +115,13 @@ def command(
     if not written.rows and not written.said:
         _tell_why_nothing_is_there(lake, audit, params, limits)
     return 0
+
+
+def _of_file(path: str) -> str:
+    from counterbalance.engine.sql import queries
+
+    (name,) = queries.load(path)
+    return name
 
 
 def _as_typed(error: SqlError, audit: str, given: Mapping[str, str]) -> None:
@@ -143,7 +163,7 @@ def _list(names: list[str], output: OutputOptions) -> None:
     from counterbalance.shell import describe, errors, present
 
     known = counterbalance.audits()
-    known = known if not names else {**queries.queries(), **known}  # views that audits are made of are told, too
+    known = known if not names else {q.name: q for q in queries.sound()}  # views that audits are made of are told, too
     for name in names:
         if name not in known:
             raise NotFoundError.audit(name, counterbalance.audits())

@@ -1,12 +1,20 @@
-"""Recipe files: a header as audits have it, then steps of plain statements.
+"""Recipe files: front matter as audits have it, then steps of plain statements.
 
 ::
 
-    -- mood: Scores every caption, then counts what is negative.
-    --
-    -- source: paper, section
-    -- param rules varchar = 'vader' : one of 'vader', 'nltk'; which results
-    -- param least integer : a value that must be given; the recipe stops at the first step that needs it
+    /*--- toml
+    answers = "Scores every caption, then counts what is negative."
+    source = "paper, section"
+
+    [params.rules]
+    type = "varchar"
+    default = "vader"
+    choices = ["vader", "nltk"]
+
+    [params.least]
+    type = "integer"
+    about = "a value that must be given; the recipe stops at the first step that needs it"
+    ---*/
 
     -- step score: the score of every caption
     ALTER TABLE captions ADD COLUMN IF NOT EXISTS mood AS (vader(text, rules := $rules));
@@ -56,7 +64,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A recipe: what its header says, and its steps in order."""
+    """A recipe: what its front matter says, and its steps in order."""
 
     name: str
     doc: str
@@ -92,7 +100,7 @@ def parse(text: str, where: str) -> Recipe:
         SqlError: A quote or comment is never closed.
 
     Example:
-        >>> made = parse("-- one: Counts.\n\n-- step count: how many\nSELECT 1;", "one.sql")
+        >>> made = parse('/*--- toml\nanswers = "Counts."\n---*/\n-- step count: how many\nSELECT 1;', "one.sql")
         >>> made.steps
         (Step(name='count', doc='how many', statements=('SELECT 1',)),)
     """
@@ -102,11 +110,6 @@ def parse(text: str, where: str) -> Recipe:
     twice = next((n for n, count in names.items() if count > 1), None)
     if twice is not None:
         raise RequestError(f"{where}: two steps are called {twice!r}", code="E3561")
-    known = {p.name for p in header.parameters}
-    for step in steps:
-        for name in (n for s in step.statements for n in values.names_in(s) if n not in known):
-            near = did_you_mean(name, known)
-            raise RequestError(f"{where}: step {step.name} uses ${name}, which no line declares{near}", code="E3561")
     return Recipe(header.name, header.doc, header.text, header.source, header.parameters, steps)
 
 

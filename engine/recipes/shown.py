@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from counterbalance.engine.recipes import values
+from counterbalance.engine.sql import frontmatter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from counterbalance.engine.recipes.files import Recipe
+    from counterbalance.engine.sql.queries import QueryParameter
 
 
 def filled(recipe: Recipe, literals: Mapping[str, str | None]) -> str:
@@ -22,11 +24,12 @@ def filled(recipe: Recipe, literals: Mapping[str, str | None]) -> str:
 
     Example:
         >>> from counterbalance.engine.recipes.files import parse
-        >>> text = "-- one: Counts.\n-- param n integer = 1 : least\n\n-- step a: how many\nSELECT $n;"
-        >>> print(filled(parse(text, "one.sql"), {"n": "7"}))
-        -- one: Counts.
-        --
-        -- With n = 7.
+        >>> front = '/*--- toml\nanswers = "Counts."\n[params.n]\ntype = "integer"\n---*/\n'
+        >>> print(filled(parse(front + "-- step a: how many\nSELECT $n;", "one.sql"), {"n": "7"}))
+        /*--- toml
+        answers = "Counts."
+        details = "With n = 7."
+        ---*/
         <BLANKLINE>
         -- step a: how many
         SELECT 7;
@@ -37,16 +40,26 @@ def filled(recipe: Recipe, literals: Mapping[str, str | None]) -> str:
 
 def _lines(recipe: Recipe, literals: Mapping[str, str | None]) -> Iterator[str]:
     given = ", ".join(f"{name} = {text}" for name, text in literals.items() if text is not None)
-    told = [*recipe.text.splitlines(), ""] if recipe.text else []
+    told = [recipe.text] if recipe.text else []
     if given:
-        told += [*textwrap.wrap(f"With {given}.", 120, break_long_words=False, break_on_hyphens=False), ""]
-    yield f"-- {recipe.name}: {recipe.doc}"
-    yield from (f"-- {line}".rstrip() for line in ["", *told][: -1 if not recipe.source else None])
-    if recipe.source:
-        yield f"-- source: {recipe.source}"
+        told.append(textwrap.fill(f"With {given}.", 120, break_long_words=False, break_on_hyphens=False))
+    front = {"answers": recipe.doc, "details": "\n\n".join(told), "source": recipe.source}
+    yield frontmatter.OPEN
+    yield from (f"{key} = {frontmatter.written(value)}" for key, value in front.items() if value)
     for parameter in recipe.parameters:
         if literals[parameter.name] is None:
-            yield f"-- param {parameter.name} {parameter.type} : {parameter.doc}"
+            yield f"\n[params.{parameter.name}]"
+            yield from (f"{key} = {frontmatter.written(value)}" for key, value in _keys(parameter))
+    yield frontmatter.CLOSE
     for step in recipe.steps:
         yield f"\n-- step {step.name}: {step.doc}"
         yield from (values.fill(text, literals) + ";" for text in step.statements)
+
+
+def _keys(parameter: QueryParameter) -> Iterator[tuple[str, Any]]:
+    """Yield what the front matter says of a parameter without a default."""
+    yield ("relation", parameter.columns) if parameter.is_relation else ("type", parameter.type)
+    for key in ("choices", "min", "max", "above", "below", "values", "grid", "free", "about"):
+        value = getattr(parameter, key)
+        if value not in (None, (), "") and value is not False:
+            yield key, value

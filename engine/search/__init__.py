@@ -27,13 +27,13 @@ SIGNATURES: Final[dict[str, tuple[QueryParameter, ...]]] = {
     "top_k": (
         QueryParameter("queries", "relation", None, "first integer column is the id; text, or a vector column"),
         QueryParameter("items", "relation", None, "the same; image_id makes own items known"),
-        QueryParameter("ranker", "varchar", "'tfidf'", "one of 'tfidf', 'vector', 'random'"),
+        QueryParameter("ranker", "varchar", "'tfidf'", choices=("tfidf", "vector", "random")),
         QueryParameter("k", "integer[]", "[100]", "cut-off; the largest of several counts"),
         QueryParameter("exclude_own", "boolean", "true", "leave out items of the query's own image"),
         QueryParameter("among", "relation", "NULL", "rank only items whose id or image_id stands here"),
         QueryParameter("column", "varchar", "NULL", "text or vector column; 'text' or 'embedding' when left out"),
         QueryParameter("columns", "varchar[]", "NULL", "vector columns that each rank by themselves, told in vectors"),
-        QueryParameter("metric", "varchar", "'cosine'", "one of 'cosine', 'dot', 'l2'; of vectors"),
+        QueryParameter("metric", "varchar", "'cosine'", "of vectors", choices=("cosine", "dot", "l2")),
         QueryParameter("seed", "integer", "0", "of the random ranker"),
     ),
     "knn": (
@@ -41,7 +41,7 @@ SIGNATURES: Final[dict[str, tuple[QueryParameter, ...]]] = {
         QueryParameter("items", "relation", None, "the same"),
         QueryParameter("column", "varchar", "'embedding'", "vector column"),
         QueryParameter("k", "integer", "10", "neighbours"),
-        QueryParameter("metric", "varchar", "'l2'", "one of 'l2', 'cosine', 'dot'"),
+        QueryParameter("metric", "varchar", "'l2'", choices=("l2", "cosine", "dot")),
         QueryParameter("exclude_self", "boolean", "true", "leave out the item of the query's own id"),
     ),
     "knn_shares": (
@@ -50,18 +50,18 @@ SIGNATURES: Final[dict[str, tuple[QueryParameter, ...]]] = {
         QueryParameter("column", "varchar", "'embedding'", "vector column"),
         QueryParameter("label", "varchar", "'label'", "column of the items' labels"),
         QueryParameter("k", "integer[]", "[50]", "numbers of neighbours"),
-        QueryParameter("metric", "varchar", "'l2'", "one of 'l2', 'cosine', 'dot'"),
+        QueryParameter("metric", "varchar", "'l2'", choices=("l2", "cosine", "dot")),
         QueryParameter("own", "varchar", "NULL", "integer column of both; pairs with equal values are left out"),
     ),
     "moments": (
         QueryParameter("vectors", "stream", None, "image_id and a vector column; read once, a batch at a time"),
-        QueryParameter("groups", "relation", None, "group relation (image_id, label)"),
+        QueryParameter("groups", "relation", None, "group relation", columns=("image_id", "label")),
         QueryParameter("column", "varchar", "'embedding'", "vector column"),
     ),
     "nearest_counts": (
         QueryParameter("vectors", "stream", None, "image_id and a vector column; read once, a batch at a time"),
         QueryParameter("items", "relation", None, "text column item, and vectors in embedding"),
-        QueryParameter("groups", "relation", None, "group relation (image_id, label)"),
+        QueryParameter("groups", "relation", None, "group relation", columns=("image_id", "label")),
         QueryParameter("column", "varchar", "'embedding'", "vector column of vectors"),
     ),
     "nearest_items": (

@@ -31,7 +31,7 @@ def matched(query: Query, given: Mapping[str, exp.Expr], lakes: AbstractSet[str]
     """
     if not lakes or query.subject == _COMPARES:
         return
-    related = [p for p in query.parameters if p.is_relation and "image_id" in p.doc and p.name not in query.apart]
+    related = [p for p in query.parameters if p.is_relation and "image_id" in p.columns and p.name not in query.apart]
     names = {p.name for p in related}
     of = {name: _read_of(given[name], lakes) for name in _GROUPS if name in given and name in names}
     own = {p.name for p in related if p.name in given or p.default not in {None, "NULL"}} - of.keys()

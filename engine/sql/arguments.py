@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.sql.queries import QueryParameter
 
 _INTEGERS: Final = frozenset({"integer", "int", "bigint"})
-_SETTINGS: Final = ("at", "attach", "sensitive", "timeout", "memory", "threads", "max_rows")
+_SETTINGS: Final = ("at", "attach", "sensitive", "timeout", "memory", "threads", "isolated", "max_rows")
 _FLOATS: Final = frozenset({"double", "float", "real"})
 
 
@@ -122,7 +122,7 @@ def literal(parameter: QueryParameter, value: Any, where: str) -> exp.Expr:
     kind = parameter.type
     if value is None:
         is_number = kind.removesuffix("[]") in _INTEGERS | _FLOATS
-        if is_number and parameter.default not in {None, "NULL"} and "NULL" not in parameter.doc:
+        if is_number and parameter.default not in {None, "NULL"} and not parameter.optional:
             hint = f"{parameter.name} is {parameter.default} where it is left out"
             raise SqlError(f"{where} cannot be NULL", code="E3134", hint=hint)
         return exp.null()
@@ -137,14 +137,14 @@ def literal(parameter: QueryParameter, value: Any, where: str) -> exp.Expr:
 
 
 def _check(parameter: QueryParameter, values: Sequence[Any], where: str) -> None:
-    """Refuse a value that is none of those the parameter lists, or outside of the range that it tells."""
+    """Refuse a value that is none of the parameter's choices, or outside of its range."""
     choices = parameter.choices
     for value in values:
         if choices and value not in choices:
             raise SqlError(
                 f"{where} cannot be {value!r}{did_you_mean(str(value), choices)}",
                 code="E3130",
-                hint="one of " + ", ".join(map(repr, choices)),
+                hint=parameter.bounds,
             )
         if parameter.range is not None and not parameter.is_within(value):
             raise SqlError(f"{where} cannot be {value}", code="E3134", hint=parameter.range)

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
 
-from counterbalance.engine.errors import SqlError
-from counterbalance.engine.sql import arguments, queries
+from counterbalance.engine.errors import RequestError, SqlError
 from counterbalance.engine.sql.parse import DIALECT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+
+    from counterbalance.engine.sql import queries
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,9 @@ class Env:
         placeholders: Values of the user's ``$name``.
         lake: The attached lake whose tables the body reads; ``None`` for the session's own.
         open_labels: The body wants no labels that need a purpose: that they are missing is nothing to tell.
+        refers: What is resolved is an argument of an audit: a relation or view that it *names* may be closed. A query that
+            stands there is bound without it, with the rights of whoever wrote it.
+        abroad: So may relations of other lakes, because the audit matches none of their images with others.
     """
 
     relations: Mapping[str, exp.Table] = field(default_factory=dict)
@@ -38,6 +43,8 @@ class Env:
     placeholders: Mapping[str, Any] = field(default_factory=dict)
     lake: str | None = None
     open_labels: bool = False
+    refers: bool = False
+    abroad: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +119,30 @@ def _named(name: str, query: exp.Expr) -> exp.CTE:
 
 @cache
 def parsed(query: queries.Query) -> exp.Query:
-    """The tree of a query file: to be copied before it is changed."""
-    tree = sqlglot.parse_one(query.sql, dialect=DIALECT)
+    """Return the tree of a query file: to be copied before it is changed.
+
+    Raises:
+        RequestError: It is no SQL; says the file and the line.
+    """
+    try:
+        tree = sqlglot.parse_one(query.sql, dialect=DIALECT)
+    except (ParseError, TokenError) as error:
+        raise RequestError(*_syntax(query, error), code="E3030") from None
     if not isinstance(tree, exp.Query):
         raise SqlError(f"{query.kind} {query.name} is no query", code="E3030")
     for node in tree.walk():
         node._meta = None  # noqa: SLF001 - its place in the file: nobody asks, and copying it takes longer than all else
     return tree
+
+
+def _syntax(query: queries.Query, error: ParseError | TokenError) -> tuple[str]:
+    """What is wrong with the SQL of a file, and where."""
+    file, _, first = query.place.rpartition(":")
+    told = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
+    line = int(first or 1) + int(told.get("line") or 1) - 1
+    what = str(told.get("description") or "").strip() or "it cannot be read"
+    near = str(told.get("highlight") or "").strip()
+    return (f"{file or query.name}:{line}: no SQL{f' at {near!r}' if near else ''}: {what}",)
 
 
 def with_schemas(tree: exp.Query, qualified: Collection[str]) -> None:
@@ -135,8 +159,8 @@ def hides(name: str, what: str) -> SqlError:
     return SqlError(f"your expression {name!r} hides {what}", code="E3118", hint="give the expression another name")
 
 
-def with_params(body: exp.Query, shown: Mapping[str, Any]) -> exp.Query:
+def with_params(body: exp.Query, params: str) -> exp.Query:
     """An audit with its parameters as a column."""
-    text = exp.Literal.string(arguments.as_json(shown))
+    text = exp.Literal.string(params)
     inner = exp.Subquery(this=body, alias=exp.TableAlias(this=exp.to_identifier("audit")))
     return exp.select("*", exp.alias_(text, "params")).from_(inner)

@@ -7,13 +7,14 @@ another engine. Rewrites happen in place on a copy of the tree; every relation m
 from __future__ import annotations
 
 import weakref
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
 
-from counterbalance.engine.errors import NotFoundError, RefusedError, SqlError, did_you_mean
+from counterbalance.engine.disclosure.protection import MIN_COUNT
+from counterbalance.engine.errors import CounterbalanceError, NotFoundError, RefusedError, SqlError, did_you_mean
 from counterbalance.engine.search import SIGNATURES, shared
 from counterbalance.engine.sql import across, arguments, queries
 from counterbalance.engine.sql.ahead import Ahead
@@ -32,11 +33,22 @@ from counterbalance.engine.sql.hoisting import apart, in_order, own_names, writt
 from counterbalance.engine.sql.inline import inline
 from counterbalance.engine.sql.meetings import Asked, Held, Pooled
 from counterbalance.engine.sql.parse import DIALECT, TABLE_FUNCTIONS, to_sql, visible_ctes
-from counterbalance.engine.sql.sensitive import is_open, refuse_carving, refuse_rows, refuse_small_cells
+from counterbalance.engine.sql.sensitive import (
+    Cut,
+    is_open,
+    refuse_cuts,
+    refuse_own_rows,
+    refuse_rows,
+    refuse_small_cells,
+    refuse_undeclared,
+    without_values,
+)
 from counterbalance.engine.sql.table_calls import TableCalls
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
+
+    import pyarrow as pa
 
     from counterbalance.engine.sql.host import Host
     from counterbalance.engine.sql.meetings import Among, Meeting
@@ -52,16 +64,53 @@ _ROLLED_UP: Final = frozenset({"image_labels", "person_labels"})
 """Views that make one label of several."""
 
 
+@dataclass(eq=False)
+class AuditCall:
+    """One call of an audit: a query of its own, evaluated apart from the statement that it stands in.
+
+    Args:
+        query: The audit.
+        tree: Its rows before small cells are hidden, as a query that stands alone.
+        min_count: The smallest count that is shown.
+        params: The parameters that its rows carry, as JSON.
+        closed: It reads perceived labels in a session without a purpose.
+        alternatives: The same call with other values of a parameter that cuts the population, by what was changed.
+        values: Values of the user's ``$name``.
+        name: Under which its rows stand in the statement.
+        rows: These, once they were computed.
+    """
+
+    query: queries.Query
+    tree: exp.Query
+    min_count: int
+    params: str
+    closed: bool
+    alternatives: Mapping[str, exp.Query]
+    values: Mapping[str, Any]
+    name: str
+    rows: pa.Table | None = None
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the order of its rows tells nothing of what they count."""
+        order = parsed(self.query).args.get("order")
+        keys = {c for cell in self.query.cells for c in (*cell.by, *cell.within, *cell.totals)}
+        return order is None or {c.name for c in order.find_all(exp.Column)} <= keys
+
+
 class Expander:
     """Expands one statement. Not reusable, not thread-safe.
 
     Args:
         host: The session.
         bind_functions: Whether to bind Python functions and evaluate table functions; off for showing or transpiling.
+        inline_audits: Whether audits become part of the query's text, for showing its plan; those of perceived labels never
+            do in a session without a purpose.
     """
 
-    def __init__(self, host: Host, *, bind_functions: bool = True) -> None:
+    def __init__(self, host: Host, *, bind_functions: bool = True, inline_audits: bool = False) -> None:
         self._host, self._bind = host, bind_functions
+        self._inline_audits = inline_audits or not bind_functions
         self._ahead = Ahead(host)
         own = weakref.proxy(self)  # no cycle: what was asked lets the session go, and with it the versions it is on
         self._tables = TableCalls(host, self._ahead, own, bind=bind_functions)
@@ -74,6 +123,9 @@ class Expander:
         self._statement: exp.Query | None = None
         self._schemas: set[str] = set()
         self._read_sensitive = False
+        self._cuts: list[Cut] = []
+        self._instead: Mapping[str, exp.Expr] = {}
+        self.audits: list[AuditCall] = []
         self.changed = False
         self.answered = self._functions.answered
         self.reads_sensitive = False
@@ -198,8 +250,8 @@ class Expander:
 
     def _stored(self, schema: str | None, name: str, env: Env) -> str | None:
         """Registered name of a table, or name of the expression a view became."""
-        trusted = env.trusted or self._host.sensitive
         schema = env.lake if schema is None else schema
+        trusted = self._may_be_closed(env, schema)
         found = self._host.table(schema, name, trusted=trusted)
         if found is not None:
             self.used.add(found)
@@ -213,6 +265,11 @@ class Expander:
         if name in queries.queries() and schema in {None, "main", *self._host.lakes()}:
             return self._query(queries.queries()[name], {}, env, self._lake(schema))
         return None
+
+    def _may_be_closed(self, env: Env, lake: str | None) -> bool:
+        """Whether what is named may be closed; of another lake only where an audit matches none of its images."""
+        refers = env.refers and (env.abroad or lake in {None, "main"})
+        return env.trusted or refers or self._host.sensitive
 
     def _lake(self, schema: str | None) -> str | None:
         return None if schema == "main" else schema
@@ -246,7 +303,7 @@ class Expander:
             return self._query(known[name], arguments.bind(name, names, arguments_of(call)), env, lake)
         function = self._host.table_function(name) if schema in {None, "main"} else None
         if function is not None:
-            return self._tables.name_of(name, function, call, env)
+            return self._tables.name_of(name, function, call, replace(env, refers=False))
         whole = name if schema is None else f"{schema}.{name}"
         near = did_you_mean(whole, {*known, *SIGNATURES})
         hint = "counterbalance audit --list tells of all" if near else "audits: " + ", ".join(queries.audits())
@@ -254,26 +311,95 @@ class Expander:
         raise NotFoundError(f"no audit, view or table function {whole!r}{near}", code="E1004", hint=hint)
 
     def _query(self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None) -> str:
-        """Hoist a call of an audit or a view, over the tables of a lake; the same call twice is one expression."""
-        if lake is not None and query.kind == "audit":
+        """Return the name of the rows of an audit or a view over the tables of a lake; the same call twice is one relation."""
+        if query.kind == "audit":
+            return self._audit(query, given, env, lake)
+        trusted = self._may_be_closed(env, lake) and (not query.is_own or self._host.sensitive)
+        outer_read, self._read_sensitive = self._read_sensitive, False
+        bound = self._bound(query, given, env, lake, trusted=trusted)
+        if query.name in _ROLLED_UP and self._bind and isinstance(bound.scalars["annotator"], exp.Null):
+            self.pooled.append(self._pooled(bound))
+        key = self._key(query, bound, lake, trusted=trusted)
+        if key not in self._memo:
+            self._memo[key] = name = self._hoist(query.name, self._expanded(query, bound))
+            self._memo_sensitive |= {name} if self._read_sensitive else set()
+        self._read_sensitive |= outer_read or self._memo[key] in self._memo_sensitive
+        self.changed = True
+        return self._memo[key]
+
+    def _expanded(self, query: queries.Query, bound: Env) -> exp.Query:
+        """Return the body of an audit or a view with everything in it bound."""
+        body = parsed(query).copy()
+        self._body(body, bound)
+        if query.kernel is not None and self._bind:
+            body = self._by_kernel(query.kernel, body, bound)
+        return body
+
+    def _key(self, query: queries.Query, bound: Env, lake: str | None, *, trusted: bool) -> tuple[str, ...]:
+        """Return what equal calls have in common."""
+        given = {**bound.relations, **bound.scalars}
+        return (query.name, str(trusted), lake or "", *(f"{n}={to_sql(t)}" for n, t in given.items()))
+
+    def _audit(self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None) -> str:
+        """Return the name of the rows of an audit.
+
+        Its own text may read perceived labels. Its arguments are bound with the rights of whoever wrote them, and may name
+        what is closed but never hold a query of it. What comes back are rows whose small cells are hidden, so that nothing
+        closed stands in the statement around.
+        """
+        if lake is not None:
             raise RefusedError(
                 f"{lake}.{query.name} is an audit, and audits read the session's own lake",
                 code="E3207",
                 hint=f"open {lake} itself, or give an audit all that it reads, such as demographics(groups := {lake}.caption_gender)",
             )
-        template = query.kind == "audit" and query.level is None  # rows about single images are for a purpose only
-        trusted = env.trusted or template or self._host.sensitive
-        outer_read, self._read_sensitive = self._read_sensitive, False
-        bound = self._bound(query, given, env, lake, trusted=trusted)
-        if query.meets is not None and query.meets.left[0] in given and self._bind:
-            self.held.append(self._meeting(query.name, query.meets, bound))
-        if query.among is not None and self._bind:
-            own = [n for n in (*query.among.labels, *query.among.relations) if _is_own(query, n, given)]
-            self.asked += [self._asked(query.name, query.among, own, bound)] if own else []
-        if query.kind == "audit":
-            self.mixed += across.matched(query, given, self._host.lakes())
-        if query.name in _ROLLED_UP and self._bind and isinstance(bound.scalars["annotator"], exp.Null):
-            self.pooled.append(self._pooled(bound))
+        outer = self._read_sensitive, self._cuts
+        self._read_sensitive, self._cuts = False, []
+        is_ours = (
+            query.level is None and not query.is_own
+        )  # others, and rows about single images, have the caller's rights
+        trusted = is_ours or self._host.sensitive
+        bound = self._bound(query, given, replace(env, refers=trusted), None, trusted=trusted)
+        self._check_together(query, given)
+        self.mixed += across.matched(query, given, self._host.lakes())
+        key = self._key(query, bound, None, trusted=trusted)
+        if key not in self._memo:
+            body = self._expanded_quietly(query, bound)
+            closed = self._is_closed()
+            if closed:
+                self._protect(query, given, bound, env)
+            if self._bind:
+                self._note_relations(query, given, bound, closed=closed)
+            params = arguments.as_json(self._shown(query, given, bound))
+            if self._inline_audits and not (self._bind and closed):
+                self._memo[key] = self._hoist(query.name, with_params(body, params))
+            else:
+                floor = int(arguments.constant(bound.scalars.get("min_count", exp.null()), "min_count") or 0)
+                others = self._alternatives(query, given, env) if closed else {}
+                tree, name = self._alone(query, body), self._host.audit_name(query.name)
+                call = AuditCall(query, tree, floor, params, closed, others, env.placeholders, name)
+                self._host.audit_call(call)
+                self.audits.append(call)
+                self._memo[key] = name
+        self._read_sensitive, self._cuts = outer
+        self.changed = True
+        return self._memo[key]
+
+    def _expanded_quietly(self, query: queries.Query, bound: Env) -> exp.Query:
+        """Return the body of an audit; errors of its table functions, which run at once, quote no perceived label."""
+        try:
+            return self._expanded(query, bound)
+        except CounterbalanceError as error:
+            if not self._is_closed():
+                raise
+            failed = without_values(query.name, error)
+        raise failed
+
+    def _is_closed(self) -> bool:
+        """Whether what was bound for an audit reads perceived labels without a purpose."""
+        return self._read_sensitive and not self._host.sensitive
+
+    def _check_together(self, query: queries.Query, given: Mapping[str, exp.Expr]) -> None:
         if query.together & given.keys() and not query.together <= given.keys():
             one, other = (min(names) for names in (query.together & given.keys(), query.together - given.keys()))
             raise SqlError(
@@ -281,47 +407,58 @@ class Expander:
                 code="E3196",
                 hint=f"give both, such as {other} := …",
             )
-        key = (
-            query.name,
-            str(trusted),
-            lake or "",
-            *(f"{n}={to_sql(t)}" for n, t in {**bound.relations, **bound.scalars}.items()),
-        )
-        if key not in self._memo:
-            body = parsed(query).copy()
-            self._body(body, bound)
-            if query.kernel is not None and self._bind:
-                body = self._by_kernel(query.kernel, body, bound)
-            if query.kind == "audit":
-                self._protect(query, given, bound, env)
-                body = with_params(body, self._shown(query, given, bound))
-            self._memo[key] = name = self._hoist(query.name, body)
-            self._memo_sensitive |= {name} if self._read_sensitive else set()
-        self._read_sensitive |= outer_read or self._memo[key] in self._memo_sensitive
-        self.changed = True
-        return self._memo[key]
 
-    def _meeting(self, audit: str, meeting: Meeting, bound: Env) -> Held:
+    def _note_relations(self, query: queries.Query, given: Mapping[str, exp.Expr], bound: Env, *, closed: bool) -> None:
+        """Remember what notes have to look at: relations that should meet, labels that should be there."""
+        floor = MIN_COUNT if closed else 1
+        if query.meets is not None and query.meets.left[0] in given:
+            self.held.append(self._meeting(query.name, query.meets, bound, floor))
+        if query.among is not None:
+            own = [n for n in (*query.among.labels, *query.among.relations) if _is_own(query, n, given)]
+            self.asked += [self._asked(query.name, query.among, own, bound, floor)] if own else []
+
+    def _alternatives(self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env) -> Mapping[str, exp.Query]:
+        """Return the same call with every other value of the grid, for a parameter that was given one beside its default."""
+        found: dict[str, exp.Query] = {}
+        for cut in {c.parameter.name: c for c in self._cuts if c.is_moved}.values():
+            for value in cut.others():
+                self._instead = {cut.parameter.name: value}
+                bound = self._bound(query, given, replace(env, refers=True), None, trusted=True)
+                found[f"{cut.parameter.name} := {to_sql(value)}"] = self._alone(query, self._expanded(query, bound))
+                self._instead = {}
+        return found
+
+    def _alone(self, query: queries.Query, body: exp.Query) -> exp.Query:
+        """Return the rows of an audit's body as a query that stands on nothing else."""
+        name = self._hoist(query.name, body)
+        return self._ahead.alone(exp.select("*").from_(exp.Table(this=exp.to_identifier(name))))
+
+    def _meeting(self, audit: str, meeting: Meeting, bound: Env, floor: int) -> Held:
         """What tells whether two arguments have names in common; those of perceived labels are not shown."""
-        left, right = (self._distinct(bound.relations[r], column) for r, column in (meeting.left, meeting.right))
-        return Held(audit, meeting, (left, right), closed=self._read_sensitive and not self._host.sensitive)
+        left, right = (
+            self._distinct(bound.relations[r], column, floor=floor) for r, column in (meeting.left, meeting.right)
+        )
+        return Held(audit, meeting, (left, right), closed=floor > 1)
 
-    def _asked(self, audit: str, among: Among, given: Collection[str], bound: Env) -> Asked:
+    def _asked(self, audit: str, among: Among, given: Collection[str], bound: Env, floor: int) -> Asked:
         """What tells whether labels that an audit counts are there."""
         relation = next((r for r in among.relations if r in given), among.relations[-1])
         labels = tuple((n, v.name) for n in among.labels if not isinstance(v := bound.scalars[n], exp.Null))
-        there = self._distinct(bound.relations[relation], "label")
-        return Asked(audit, labels, there, closed=self._read_sensitive and not self._host.sensitive)
+        there = self._distinct(bound.relations[relation], "label", floor=floor)
+        return Asked(audit, labels, there, closed=floor > 1)
 
     def _pooled(self, bound: Env) -> Pooled:
         attribute = bound.scalars["attribute"]
         of_it = exp.column("attribute").eq(attribute.copy())
         return Pooled(attribute.name, self._distinct(bound.relations["labels"], "annotator", of_it))
 
-    def _distinct(self, relation: exp.Table, column: str, where: exp.Expr | None = None) -> exp.Query:
-        """The different values of a column, as a query of its own."""
-        found = exp.select(exp.column(column)).distinct().from_(relation.copy())
-        return self._ahead.alone(found.where(exp.column(column).is_(exp.null()).not_(), where))
+    def _distinct(
+        self, relation: exp.Table, column: str, where: exp.Expr | None = None, *, floor: int = 1
+    ) -> exp.Query:
+        """The different values of a column that at least so many rows have, as a query of its own."""
+        found = exp.select(exp.column(column)).from_(relation.copy()).group_by(exp.column(column))
+        found = found.where(exp.column(column).is_(exp.null()).not_(), where)
+        return self._ahead.alone(found.having(exp.Count(this=exp.Star()) >= floor) if floor > 1 else found)
 
     def _by_kernel(self, kernel: str, body: exp.Query, bound: Env) -> exp.Query:
         """A read of what the kernel computes, or the body itself."""
@@ -341,26 +478,37 @@ class Expander:
         self._names = self._names or frozenset(self._host.names())
         return self._names
 
-    def _bound(
-        self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None, *, trusted: bool
-    ) -> Env:
-        relations: dict[str, exp.Table] = {}
+    def _scalars(
+        self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env, *, trusted: bool
+    ) -> dict[str, exp.Expr]:
+        """Return the values of a query's parameters that are no relations, as literals."""
         scalars: dict[str, exp.Expr] = {}
-        for parameter in sorted(query.parameters, key=lambda p: p.is_relation):
-            where = f"{parameter.name!r} of {query.name}()"
+        for parameter in query.parameters:
             node = given.get(parameter.name)
             if node is None and parameter.default is None:
                 raise SqlError(f"{query.name}() needs {parameter.name!r}", code="E3116", hint=query.signature)
             if parameter.is_relation:
                 continue
+            is_told = env.is_user and node is not None
             if node is None:
                 node = exp.maybe_parse(parameter.default or "NULL", dialect=DIALECT)
             node = substituted(node, env)
-            value = scalars[parameter.name] = arguments.scalar(parameter, node, where)
+            if is_told:
+                node = self._instead.get(parameter.name, node)
+            value = scalars[parameter.name] = arguments.scalar(parameter, node, f"{parameter.name!r} of {query.name}()")
             if not trusted:
                 refuse_rows(query, value, self._host.sensitive_attributes())
+            if env.is_user:
+                self._cuts.append(Cut(query.name, parameter, value))
             if parameter.label_column is not None and "labels" not in given and isinstance(value, exp.Literal):
                 self.named.append((parameter.label_column, value.this))
+        return scalars
+
+    def _bound(
+        self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None, *, trusted: bool
+    ) -> Env:
+        relations: dict[str, exp.Table] = {}
+        scalars = self._scalars(query, given, env, trusted=trusted)
         open_labels = query.open_labels or self._asks_open_labels(query, scalars)
         inner = Env(
             relations,
@@ -379,9 +527,9 @@ class Expander:
                     relations[parameter.name] = self.resolved(target, inner)
                 else:
                     target = arguments.as_relation(node, where)
-                    is_name = isinstance(target, exp.Table)
                     shown = self._host.shown(written(node))  # before it becomes the name of what it expands to
-                    relations[parameter.name] = self.resolved(target, replace(env, trusted=trusted) if is_name else env)
+                    abroad = env.abroad or parameter.name in query.apart
+                    relations[parameter.name] = self.resolved(target, replace(env, abroad=abroad))
                     if parameter.columns:
                         self.given.append(Given(where, parameter, shown, relations[parameter.name].name))
         return inner
@@ -397,7 +545,7 @@ class Expander:
         holder = exp.select("*").from_(target)
         if isinstance(target, exp.Subquery):
             inner = target.this
-            self._body(inner, env)
+            self._body(inner, replace(env, refers=False))
             return exp.Table(this=exp.to_identifier(self._hoist("argument", inner.copy())))
         self._body(holder, env)
         table = holder.find(exp.Table)
@@ -406,10 +554,12 @@ class Expander:
         return exp.Table(this=table.this.copy())
 
     def _protect(self, query: queries.Query, given: Mapping[str, exp.Expr], bound: Env, env: Env) -> None:
-        if self._read_sensitive and not self._host.sensitive:
-            refuse_small_cells(bound.scalars.get("min_count"))
-            own = {*self._ahead.user, *env.relations} if env.is_user else set()
-            refuse_carving(query, given, lambda name: "__bound_" in name or name in own)
+        """Refuse a call on perceived labels whose cells could tell of single persons."""
+        refuse_small_cells(bound.scalars.get("min_count"))
+        own = {*self._ahead.user, *env.relations} if env.is_user else set()
+        refuse_own_rows(query, given, lambda name: "__bound_" in name or name in own)
+        refuse_cuts(query, self._cuts)
+        refuse_undeclared(query)
 
     def _shown(self, query: queries.Query, given: Mapping[str, exp.Expr], bound: Env) -> dict[str, Any]:
         shown: dict[str, Any] = {}

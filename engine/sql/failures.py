@@ -7,12 +7,14 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import (
+    DAMAGED,
     CounterbalanceError,
     LimitError,
     RefusedError,
     SqlError,
     StorageError,
     did_you_mean,
+    is_unreadable,
     place_of,
 )
 from counterbalance.engine.halving import out_of_memory
@@ -40,7 +42,7 @@ def is_ctrl_c(error: BaseException) -> bool:
 
 
 def translate(
-    error: Exception,
+    error: BaseException,
     sql: str,
     *,
     same_text: bool,
@@ -78,7 +80,7 @@ def translate(
         return LimitError(
             f"the query ran longer than {seconds:g} s", code="E5001", hint="narrow it, or raise --timeout"
         )
-    if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
+    if isinstance(error, duckdb.OutOfMemoryException | MemoryError) or text.startswith("Out of Memory Error"):
         return LimitError(
             f"the query needs more memory than it may have: {_first(text)}",
             code="E5002",
@@ -86,7 +88,7 @@ def translate(
         )
     if isinstance(error, duckdb.PermissionException):
         return RefusedError(_first(text), code="E3205")
-    if isinstance(error, duckdb.IOException | OSError) or "LanceError(IO)" in text:
+    if isinstance(error, duckdb.IOException | OSError) or is_unreadable(error):
         return _unreadable(text)
     if isinstance(error, duckdb.Error):
         return _sql_error(error, text, sql, same_text=same_text, names=names, columns=columns or {}, bytes_=bytes_)
@@ -117,7 +119,7 @@ def of_function(name: str, error: Exception) -> CounterbalanceError:
     return failed
 
 
-def is_of_function(error: Exception) -> bool:
+def is_of_function(error: BaseException) -> bool:
     """Whether DuckDB says that a Python function raised something."""
     return "occurred while executing the UDF" in str(error)
 
@@ -157,11 +159,9 @@ def point(error: SqlError, name: str, sql: str) -> None:
 
 def _unreadable(text: str) -> StorageError:
     table = re.search(r"registered as '([^']+)'", text)
-    reason = re.sub(r"^.*failed: |, /[^ ]*/[^ ]*$", "", _first(text))
+    reason = re.sub(r"^.*failed: |, /[^ ]*/[^ ]*$|\. Detail: .*$", "", _first(text))
     what = f"table {table[1].partition('~')[0]!r} cannot be read: " if table else ""
-    return StorageError(
-        what + reason, code="E6005", hint="a file is missing or damaged; if it was cleaned up, open a new session"
-    )
+    return StorageError(what + reason, code="E6005", hint=f"{DAMAGED}; if it was cleaned up, open a new session")
 
 
 _CODES: dict[str, str] = {

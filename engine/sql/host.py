@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from counterbalance.engine.functions import Function
+    from counterbalance.engine.sql.expand import AuditCall
 
 
 class Host(Protocol):
@@ -56,6 +57,12 @@ class Host(Protocol):
 
     def kernel(self, name: str, relations: set[str], scalars: Mapping[str, exp.Expr]) -> str | None:
         """Registered name of what a kernel computes from registered relations, or ``None`` when it does not fit."""
+
+    def audit_name(self, audit: str) -> str:
+        """A fresh name for the rows of an audit, which no text can know."""
+
+    def audit_call(self, call: AuditCall) -> None:
+        """Make the rows of an audit known by the call's name, as long as somebody holds the call."""
 
     def names(self) -> list[str]:
         """Names of all relations, for suggestions."""

@@ -108,7 +108,8 @@ def formula(function: Query) -> exp.Expr:
 
     Example:
         >>> from counterbalance.engine.sql.queries import parse
-        >>> half = parse("-- half: Half.\n-- param x double : a number\nSELECT $x / 2 AS half", "function", "half.sql")
+        >>> front = '/*--- toml\nanswers = "Half."\n[params.x]\ntype = "double"\n---*/\n'
+        >>> half = parse(front + "SELECT $x / 2 AS half", "function", "half.sql")
         >>> formula(half).sql("duckdb")
         '($x / 2)'
     """

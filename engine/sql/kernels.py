@@ -1,6 +1,6 @@
 """Views that the engine computes without their SQL, where what is stored allows it.
 
-A query file names its kernel in the header (``-- kernel: roll_up``). The SQL stays the definition: it is shown, sent to other
+A query file names its kernel in its front matter (``kernel = "roll_up"``). The SQL stays the definition: it is shown, sent to other
 engines, and run whenever the kernel does not fit. A kernel gives the same rows.
 """
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.catalog.snapshot import SENSITIVE_LABELS
 from counterbalance.engine.errors import did_you_mean
+from counterbalance.engine.schema import BLANK
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -17,25 +18,28 @@ _SHOWN: Final = 12
 
 
 def known(
-    lakes: Sequence[tuple[Snapshot, Mapping[tuple[str, str], Sequence[str | None]]]], column: str
+    lakes: Sequence[tuple[Snapshot, Mapping[tuple[str, str], Sequence[str | None]]]], column: str, *, closed: bool
 ) -> set[str] | None:
     """Every value of a column of labels in some lakes, open and sensitive.
 
     Args:
         lakes: Snapshot and dictionaries of each.
         column: ``attribute``, ``value`` or ``annotator``.
+        closed: Values of sensitive labels must not be told.
 
     Returns:
         The values; ``None`` where a dictionary cannot be trusted, because another tool wrote to the table or the column
-        outgrew its codes.
+        outgrew its codes, and where they must not be told.
     """
     found: set[str] = set()
     for snapshot, codes in lakes:
+        if closed and column == "value" and SENSITIVE_LABELS in snapshot.versions:
+            return None
         for table in _TABLES:
             values = codes.get((table, column), ())
             if None in values or (table in snapshot.versions and table not in snapshot.coded):
                 return None
-            found.update(v for v in values if v is not None)
+            found.update(v for v in values if v is not None and not v.startswith(BLANK))
     return found
 
 

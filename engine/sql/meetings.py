@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,14 +14,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from sqlglot import exp
 
-_LINE: Final = re.compile(r"(\w+)\.(\w+) = (\w+)\.(\w+)(?:, else (\w+) is 0)?")
-_COMMA: Final = re.compile(r",\s*")
 _SHOWN: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """What the header of an audit says of two of its relations.
+    """What the front matter of an audit says of two of its relations.
 
     Args:
         left: Relation parameter, and the column of names.
@@ -41,7 +38,7 @@ class Held:
 
     Args:
         audit: Its name.
-        meeting: What its header says.
+        meeting: What its front matter says.
         names: Queries of the distinct names, left and right.
         closed: The names must not be shown.
     """
@@ -54,7 +51,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """What the header of an audit says of parameters that are labels.
+    """What the front matter of an audit says of parameters that are labels.
 
     Args:
         labels: These parameters.
@@ -96,18 +93,6 @@ def together(attribute: str, annotators: int) -> str:
     )
 
 
-def among(text: str) -> Among | None:
-    """What stands after ``among:`` in a header, or ``None`` if it is not understood.
-
-    Example:
-        >>> among("positive, negative in item_groups, groups")
-        Among(labels=('positive', 'negative'), relations=('item_groups', 'groups'))
-    """
-    labels, _, relations = text.partition(" in ")
-    told = Among(tuple(_COMMA.split(labels)), tuple(_COMMA.split(relations)))
-    return told if all(word.isidentifier() for word in (*told.labels, *told.relations)) else None
-
-
 def missing(asked: Asked, there: Collection[Any]) -> list[str]:
     """Notes of labels that nothing has."""
     shown = "" if asked.closed else f"; labels are {_few(there)}"
@@ -117,19 +102,6 @@ def missing(asked: Asked, there: Collection[Any]) -> list[str]:
         for name, value in asked.labels
         if there and value not in there
     ]
-
-
-def parse(text: str) -> Meeting | None:
-    """What stands after ``meets:`` in a header, or ``None`` if it is not understood.
-
-    Example:
-        >>> parse("model_bias.category = dataset_bias.concept")
-        Meeting(left=('model_bias', 'category'), right=('dataset_bias', 'concept'), watched='value')
-        >>> parse("a.x = b.y, else found is 0").watched
-        'found'
-    """
-    found = _LINE.fullmatch(text)
-    return Meeting((found[1], found[2]), (found[3], found[4]), found[5] or "value") if found else None
 
 
 def watched(

@@ -10,13 +10,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
 
 from counterbalance.engine.errors import RefusedError, SqlError, did_you_mean
-from counterbalance.engine.sql import hints
+from counterbalance.engine.sql import hints, sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,11 +123,13 @@ def parse(text: str) -> Statement:
     Raises:
         SqlError: It cannot be parsed; carries line and column.
         RefusedError: It is not one read-only statement.
+        LimitError: It is too large to be planned.
 
     Example:
         >>> parse("select 1 as one").kind
         'query'
     """
+    sizes.check_length(text)
     stripped = text.strip()
     if not stripped:
         raise SqlError("nothing to run", code="E3101", hint="write a query, such as: SELECT count(*) FROM images")
@@ -148,8 +149,11 @@ def parse(text: str) -> Statement:
 def _one(text: str) -> exp.Expr:
     logging.getLogger("sqlglot").setLevel(logging.ERROR)
     try:
-        dialect = _Plain if "$" in text and _PLAIN.fullmatch(text) else DIALECT
-        trees = [t for t in sqlglot.parse(text, dialect=dialect) if t is not None and not isinstance(t, exp.Semicolon)]
+        dialect = (_Plain if "$" in text and _PLAIN.fullmatch(text) else DuckDB)()
+        words = dialect.tokenize(text)
+        sizes.check_words(words)
+        parsed = dialect.parser().parse(words, text)
+        trees = [t for t in parsed if t is not None and not isinstance(t, exp.Semicolon)]
     except ParseError as error:
         raise _syntax(text, error.with_traceback(None)) from None  # the parser's frames keep it, and all above them
     except TokenError as error:

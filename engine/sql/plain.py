@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from counterbalance.engine.functions import Function
+    from counterbalance.engine.sql.expand import AuditCall
     from counterbalance.engine.sql.host import Host
 
 
@@ -86,6 +87,13 @@ class Plain:
         """None: views are shown as their SQL."""
         del name, relations, scalars
         return None
+
+    def audit_name(self, audit: str) -> str:
+        """The audit's own name."""
+        return audit
+
+    def audit_call(self, call: AuditCall) -> None:
+        """Nothing: audits are shown as their SQL."""
 
     def names(self) -> list[str]:
         """As the session."""

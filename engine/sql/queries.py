@@ -1,71 +1,127 @@
-"""Query files: one SELECT with a header that says what it is, what it takes and where it comes from.
+"""Query files: one SELECT, and front matter that says what it answers, what it takes and where it comes from.
 
-The header is SQL comments::
+The front matter is TOML in a comment at the start of the file, and the name of the file is that of the query::
 
-    -- name: One line that says what it answers.
-    --
-    -- Longer text.
-    --
-    -- source: paper, table, equation
-    -- param groups relation = caption_gender : group relation (image_id, label)
-    -- param k integer[] = [5, 10] : cut-offs
-    -- local: calls match_terms()
-    -- subject: what goes with whom
-    -- level: image
-    -- kernel: roll_up
-    -- meets: model_bias.category = dataset_bias.concept
-    -- among: positive, negative in item_groups, groups
-    -- together: hits, labelled_hits
-    -- returns: double
+    /*--- toml
+    answers = "One line that says what it answers."
+    details = "Longer text."
+    subject = "what goes with whom"
+    source = "paper, table, equation"
+    meets = { left = "model_bias.category", right = "dataset_bias.concept" }
+    among = { labels = ["label"], relations = ["groups"] }
 
-A ``relation`` parameter stands in the SQL as a table of that name, any other as ``$name``. A parameter without ``=`` is
-required. Text of a parameter that begins with ``one of 'a', 'b'`` is checked: it takes no other value. So is that of a number
-which begins with ``at least 1``, ``above 0``, ``from 0 to 1`` (both included) or ``between 0 and 1`` (neither). Text that begins with
-``attribute of labels`` (or ``value``, ``annotator``) says where its values come from: another one leads to a note. Names in
-brackets are the columns that a relation must have. ``subject`` is what it is listed under;
-``local`` says why the SQL runs in this engine only; ``level`` that its rows are about single images or persons;
-``kernel`` names what computes the same rows without SQL where it can (``kernels.py``); ``meets`` which names two relations must
-share, else a note says so (``meetings.py``); ``among`` which parameters are labels of a relation (the first that is given,
-else the last), with a note of one that nothing has; ``together`` relations that are given together or not at all. A file of a *function* holds one value of its parameters instead of rows, and
-``returns`` is the value's type (``inline.py``).
+    [params.groups]
+    relation = ["image_id", "label"]
+    default = "caption_gender"
+    about = "group relation"
+
+    [params.k]
+    type = "integer[]"
+    default = [5, 10]
+    min = 1
+    about = "cut-offs"
+
+    [params.rules]
+    type = "varchar"
+    default = "vader"
+    choices = ["vader", "nltk"]
+
+    [[cells]]
+    count = "negative"
+    of = "n"
+    by = ["label"]
+    ---*/
+    SELECT …
+
+Keys of a file: ``answers`` (required), ``details``, ``source``; ``subject``, what an audit is listed under; ``local``, why the SQL
+runs in this engine only; ``level``, that its rows are about single images or persons; ``kernel``, what computes the same rows
+without SQL where it can (``kernels.py``); ``meets``, which columns of two relations must share names, else a note says so
+(``watched``: the column of the result that tells it, ``value`` when left out); ``among``, which parameters are labels of a
+relation (the first that is given, else the last), with a note of one that nothing has; ``together``, relations that are given
+together or not at all; ``apart``, relations that are counted each for itself and never matched image by image;
+``open_labels``, that of ``labels`` it reads only what needs no purpose, even inside of an audit; ``returns``, the type of a
+function's value (``inline.py``); ``cells``, the counts that rows tell (``engine.disclosure.cells``).
+
+A parameter is a relation, with the columns that its rows must have (``relation = []`` names none), and stands in the SQL as a
+table of that name; or it has a ``type`` and stands as ``$name`` (in recipes both do). ``default`` is SQL of a relation, and a
+TOML value of a type; without one a parameter is required. ``optional = true``: it may be NULL, and is where it has no default.
+``choices`` are all values that it takes; ``min`` and ``max`` (both included), ``above`` and ``below`` (neither) bound a number.
+``values`` is the column of table labels that its values come from (``labels.attribute``, ``labels.value``,
+``labels.annotator``): another one leads to a note. ``grid`` are the values that a session without a purpose may give where
+perceived labels are counted, ``free`` says that the value cuts no population. ``about`` is one line for people.
+
+Keys that are not known, values of another type, defaults outside of their bounds, parameters that the SQL does not use and
+``$names`` that none declares are refused with file and line.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from importlib.metadata import entry_points
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from counterbalance.engine.errors import NotFoundError, RequestError
-from counterbalance.engine.sql import meetings
+from counterbalance.engine.disclosure.cells import Cells
+from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
+from counterbalance.engine.sql import frontmatter, meetings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from importlib.resources.abc import Traversable
 
-T = TypeVar("T")
+    from counterbalance.engine.sql.frontmatter import FrontMatter
 
+T = TypeVar("T")
 GROUP: Final = "counterbalance.queries"
 Kind = Literal["audit", "view", "recipe", "function"]
 _FOLDERS: Final[dict[str, Kind]] = {"audits": "audit", "views": "view"}
-_PARAMETER: Final = re.compile(
-    r"param\s+(\w+)\s+([\w\[\]]+)\s*(?:=\s*((?:'[^']*'|[^'])*?))?\s*(?:\s:\s(.*))?$"  # no colon inside of quotes
-)
-
-
-_NUMBERS: Final = frozenset({"integer", "bigint", "double"})
-_BOUNDS: Final[dict[str, re.Pattern[str]]] = {
-    "[]": re.compile(r"(?:at least|from) (-?[\d.]*\d)(?: to (-?[\d.]*\d))?\b"),
-    "()": re.compile(r"(?:above|between) (-?[\d.]*\d)(?: and (-?[\d.]*\d))?\b"),
-}
+_NUMBERS: Final = {"integer": int, "bigint": int, "double": (int, float)}
+_TYPES: Final = {**_NUMBERS, "varchar": str, "boolean": bool}
+_LABELS: Final = ("labels.attribute", "labels.value", "labels.annotator")
 STEP: Final = re.compile(r"^-- step (\w+):[ \t]*(\S.*)$", re.MULTILINE)
 """Line before the statements of a recipe's step."""
-_LABELS: Final = re.compile(r"(attribute|value|annotator) of labels\b")
-_COLUMNS: Final = re.compile(r"\(([a-z_]+(?:, [a-z_]+)*)(?:, \.\.\.)?\)")
-_CHOICES: Final = re.compile(r"one of ('[^']*'(?:, '[^']*')*)")
+_NAMES: Final = re.compile(
+    r"""'(?:[^']|'')*'|"(?P<quoted>(?:[^"]|"")*)"|--[^\n]*|/\*.*?\*/|(?<![\w$])(?P<sign>\$?)\b(?P<name>\w+)""",
+    re.DOTALL,
+)
+"""Text and comments, which are passed over, and names: quoted ones, words and ``$names``."""
+_KEYS: Final = {
+    "answers": "line",
+    "details": "text",
+    "subject": "line",
+    "source": "line",
+    "local": "line",
+    "level": "line",
+    "kernel": "line",
+    "returns": "line",
+    "open_labels": "flag",
+    "apart": "texts",
+    "together": "texts",
+    "meets": "table",
+    "among": "table",
+    "params": "table",
+    "cells": "tables",
+}
+_PARAMETER_KEYS: Final = {
+    "relation": "texts",
+    "type": "line",
+    "default": "value",
+    "optional": "flag",
+    "choices": "texts",
+    "min": "number",
+    "max": "number",
+    "above": "number",
+    "below": "number",
+    "values": "line",
+    "grid": "list",
+    "free": "flag",
+    "about": "line",
+}
+_RELATION_KEYS: Final = frozenset({"relation", "default", "about"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,95 +133,120 @@ class QueryParameter:
         type: ``relation`` (of a table function also ``stream``: one that is read a batch at a time), or a SQL type such as
             ``integer[]``.
         default: SQL text used when it is left out; ``None`` makes it required.
-        doc: One line.
+        about: One line for people.
+        columns: The columns that rows given for it must have.
+        choices: The values it may have; none when it may have any.
+        min: Its least number.
+        max: Its greatest number.
+        above: What its numbers are greater than.
+        below: What its numbers are less than.
+        values: The column of table labels that its values come from, such as ``labels.attribute``.
+        optional: It may be NULL.
+        grid: The values that a session without a purpose may give where perceived labels are counted; ``None``: any.
+        free: Its value cuts no population.
     """
 
     name: str
     type: str
-    default: str | None
-    doc: str
+    default: str | None = None
+    about: str = ""
+    columns: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    min: float | None = None
+    max: float | None = None
+    above: float | None = None
+    below: float | None = None
+    values: str | None = None
+    optional: bool = False
+    grid: tuple[Any, ...] | None = None
+    free: bool = False
 
     @property
     def is_relation(self) -> bool:
-        """Whether it names rows rather than a value."""
+        """Tell whether it names rows rather than a value."""
         return self.type in {"relation", "stream"}
 
     @property
-    def choices(self) -> tuple[str, ...]:
-        """The values it may have, as its text lists them; none when it may have any.
+    def doc(self) -> str:
+        """Return one line for people: what it may be, and what it is about.
 
         Example:
-            >>> QueryParameter("unit", "varchar", "'image'", "one of 'image', 'person'; what is counted").choices
-            ('image', 'person')
+            >>> QueryParameter("k", "integer[]", "[5]", "cut-offs", min=1).doc
+            'at least 1; cut-offs'
+            >>> QueryParameter("groups", "relation", None, "group relation", columns=("image_id", "label")).doc
+            '(image_id, label): group relation'
         """
-        listed = _CHOICES.match(self.doc)
-        return tuple(re.findall(r"'([^']*)'", listed[1])) if listed else ()
+        if self.columns:
+            return f"({', '.join(self.columns)}): {self.about}".removesuffix(": ")
+        return "; ".join(part for part in (self.bounds, self.about) if part)
+
+    @property
+    def bounds(self) -> str | None:
+        """Return what values it takes, in words; ``None`` when it takes any.
+
+        Example:
+            >>> QueryParameter("unit", "varchar", "'image'", choices=("image", "person")).bounds
+            "one of 'image', 'person'"
+        """
+        return "one of " + ", ".join(map(repr, self.choices)) if self.choices else self.range
 
     @property
     def range(self) -> str | None:
-        """The numbers it may have, as its text tells them; ``None`` when it may have any.
+        """Return the numbers it may have, in words; ``None`` when it may have any.
 
         Example:
-            >>> QueryParameter("k", "integer[]", "[5]", "at least 1; cut-offs").range
-            'at least 1'
+            >>> QueryParameter("test_share", "double", "0.2", above=0, below=1).range
+            'between 0 and 1'
+            >>> QueryParameter("x", "double", min=0, below=1).range
+            'at least 0, below 1'
         """
-        told = self._bounds()
-        return told[1][0] if told else None
+        if self.min is not None and self.max is not None:
+            return f"from {self.min} to {self.max}"
+        if self.above is not None and self.below is not None:
+            return f"between {self.above} and {self.below}"
+        ends = {"at least": self.min, "above": self.above, "at most": self.max, "below": self.below}
+        return ", ".join(f"{words} {end}" for words, end in ends.items() if end is not None) or None
 
     def is_within(self, value: float) -> bool:
-        """Whether a number is in that range.
+        """Tell whether a number is in that range.
 
         Example:
-            >>> share = QueryParameter("test_share", "double", "0.2", "between 0 and 1; share of images to judge by")
+            >>> share = QueryParameter("test_share", "double", "0.2", above=0, below=1)
             >>> share.is_within(0.5), share.is_within(1)
             (True, False)
         """
-        told = self._bounds()
-        if told is None:
-            return True
-        low, high = float(told[1][1]), float(told[1][2] or "inf")
-        return low <= value <= high if told[0] == "[]" else low < value < high
-
-    def _bounds(self) -> tuple[str, re.Match[str]] | None:
-        if self.type.removesuffix("[]") not in _NUMBERS:
-            return None
-        matches = ((ends, form.match(self.doc)) for ends, form in _BOUNDS.items())
-        return next(((ends, match) for ends, match in matches if match), None)
+        return (
+            (self.min is None or value >= self.min)
+            and (self.max is None or value <= self.max)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
 
     @property
     def label_column(self) -> str | None:
-        """The column of table labels that its values come from, if it is one of those.
+        """Return the column of table labels that its values come from, if it is one of those.
 
         Example:
-            >>> QueryParameter("attribute", "varchar", None, "attribute of labels, such as 'topic'").label_column
+            >>> QueryParameter("attribute", "varchar", values="labels.attribute").label_column
             'attribute'
         """
-        named = _LABELS.match(self.doc)
-        return named[1] if named else None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that rows given for it must have, as its text lists them.
-
-        Example:
-            >>> QueryParameter("terms", "relation", None, "words (term, class), any list").columns
-            ('term', 'class')
-        """
-        listed = _COLUMNS.search(self.doc) if self.is_relation else None
-        return tuple(listed[1].split(", ")) if listed else ()
+        return None if self.values is None else self.values.removeprefix("labels.")
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An audit, a view, a recipe or a function written in SQL: its SQL and all that its header says.
+    """An audit, a view, a recipe or a function written in SQL: its SQL and all that its front matter says.
 
     Args:
         returns: The type of a function's value.
-        open_labels: It reads of ``labels`` only what needs no purpose, even inside of an audit (``reads: open labels``).
+        open_labels: It reads of ``labels`` only what needs no purpose, even inside of an audit.
         apart: Relations that it counts each for itself and never matches image by image, so that those of another lake
-            tell nothing of single images of this one (``apart: a, b``).
-        among: Parameters that are labels, and of which relation (``among: a, b in c, d``).
-        together: Relations that are given together or not at all (``together: a, b``).
+            tell nothing of single images of this one.
+        among: Parameters that are labels, and of which relation.
+        together: Relations that are given together or not at all.
+        cells: The counts that its rows tell.
+        place: File and line where its SQL begins.
+        is_own: It was loaded by ``load``: it reads what its caller may read, and its rows are the caller's own.
     """
 
     name: str
@@ -185,10 +266,13 @@ class Query:
     open_labels: bool = False
     apart: frozenset[str] = frozenset()
     returns: str = ""
+    cells: tuple[Cells, ...] = ()
+    place: str = field(default="", repr=False, compare=False)
+    is_own: bool = False
 
     @property
     def signature(self) -> str:
-        """The call as SQL, with defaults."""
+        """Return the call as SQL, with defaults."""
         parts = [p.name if p.default is None else f"{p.name} := {p.default}" for p in self.parameters]
         return f"{self.name}({', '.join(parts)})"
 
@@ -199,143 +283,405 @@ def parse(text: str, kind: Kind, where: str) -> Query:
     Args:
         text: Its content.
         kind: What it is.
-        where: Its name, for errors.
+        where: The name of the file: without its ending that of the query.
 
     Raises:
-        RequestError: The header is not as it must be.
+        RequestError: The front matter is not as it must be.
 
     Example:
-        >>> q = parse("-- n: Counts.\n-- param x integer = 1 : a number\nSELECT $x AS x", "audit", "n.sql")
-        >>> q.doc, q.parameters[0].default, q.sql
-        ('Counts.', '1', 'SELECT $x AS x')
+        >>> front = '/*--- toml\nanswers = "Counts."\n[params.x]\ntype = "integer"\ndefault = 1\n---*/\n'
+        >>> q = parse(front + "SELECT $x AS x", "audit", "n.sql")
+        >>> q.name, q.doc, q.parameters[0].default, q.sql
+        ('n', 'Counts.', '1', 'SELECT $x AS x')
     """
-    lines = text.splitlines()
-    header = [line[2:].strip() for line in _leading_comments(lines)]
-    name, _, doc = header[0].partition(":") if header else ("", "", "")
-    if not doc.strip() or not name.strip().isidentifier():
-        raise RequestError(f"{where} does not begin with '-- name: what it answers'", code="E3030")
-    keys: dict[str, str] = {}
-    parameters: list[QueryParameter] = []
-    prose: list[str] = []
-    current: str | None = None
-    for line in header[1:]:
-        key, _, value = line.partition(":")
-        if line.startswith("param "):
-            parameters.append(_parameter(line, where))
-            current = None
-        elif key in {
-            "source",
-            "local",
-            "level",
-            "kernel",
-            "meets",
-            "among",
-            "together",
-            "subject",
-            "reads",
-            "apart",
-            "returns",
-        }:
-            keys[key] = value.strip()
-            current = key
-        elif line and current is not None:
-            keys[current] += " " + line
-        else:
-            current = None
-            prose.append(line)
-    return Query(
-        name.strip(),
-        kind,
-        doc.strip(),
-        "\n".join(lines[len(header) :]).strip().rstrip(";"),
-        tuple(parameters),
-        "\n".join(prose).strip(),
-        keys.get("source", ""),
-        keys.get("local"),
-        keys.get("level"),
-        keys.get("kernel"),
-        _understood(meetings.parse, keys.get("meets"), where),
-        _understood(meetings.among, keys.get("among"), where),
-        _listed(keys.get("together", "")),
-        keys.get("subject", ""),
-        keys.get("reads") == "open labels",
-        _listed(keys.get("apart", "")),
-        keys.get("returns", ""),
+    query, problems = read(text, kind, where)
+    if query is None:
+        raise problems[0]
+    return query
+
+
+def read(text: str, kind: Kind, where: str) -> tuple[Query | None, list[RequestError]]:
+    """Read a query file, and return it, or everything that is wrong with its front matter."""
+    problems: list[RequestError] = []
+
+    def tried(step: Callable[[], T], otherwise: T) -> T:
+        try:
+            return step()
+        except RequestError as error:
+            problems.append(error)
+            return otherwise
+
+    name = PurePath(where).name.removesuffix(".sql")
+    if not name.isidentifier() and kind != "recipe":
+        hint = "letters, digits and underscores make the file's name"
+        problems.append(_wrong(f"{where}:1", f"{name!r} is no name for {kind}", hint))
+    front = tried(lambda: frontmatter.split(text, where), None)
+    if front is None:
+        return None, problems
+    told: dict[str, Any] = {}
+    for key, value in front.values.items():
+        needed = ("answers",) if key == "answers" else ()
+        one: dict[str, Any] = {}
+        told |= tried(partial(frontmatter.take, {key: value}, _KEYS, front.place, needed), one)
+    if "answers" not in front.values:
+        tried(partial(frontmatter.take, {}, _KEYS, front.place, ("answers",)), told)
+    given = told.pop("params", {})
+    read_ = [tried(partial(_parameter, front, name, table), None) for name, table in given.items()]
+    parameters = tuple(p for p in read_ if p is not None)
+    tables = enumerate(told.pop("cells", ()))
+    cells = [tried(partial(Cells.read, table, front.place("cells", str(at))), None) for at, table in tables]
+    if len(parameters) == len(given):
+        tried(lambda: _refuse_unused(front, parameters, kind), None)
+    known = {*given}
+    none: frozenset[str] = frozenset()
+    more: dict[str, Any] = {
+        "meets": tried(partial(_meeting, front, told.pop("meets"), known), None) if "meets" in told else None,
+        "among": tried(partial(_among, front, told.pop("among"), known), None) if "among" in told else None,
+        **{key: tried(partial(_named, front, told.pop(key, ()), known, key), none) for key in ("together", "apart")},
+    }
+    if problems:
+        return None, problems
+    body = front.body.strip().rstrip(";")
+    doc, details = told.pop("answers"), told.pop("details", "").strip()
+    place = front.line_of_body(len(front.body) - len(front.body.lstrip()))
+    made = Query(
+        name, kind, doc, body, parameters, details, cells=tuple(c for c in cells if c), place=place, **more, **told
+    )
+    return made, []
+
+
+def _wrong(place: str, what: str, hint: str | None = None) -> RequestError:
+    return RequestError(f"{place}: {what}", code="E3030", hint=hint)
+
+
+def _named(front: FrontMatter, names: Sequence[str], known: set[str], *path: str) -> frozenset[str]:
+    """Return names of parameters, refusing those that none has."""
+    for name in names:
+        if name not in known:
+            raise _wrong(front.place(*path), f"no parameter is called {name!r}{did_you_mean(name, known)}")
+    return frozenset(names)
+
+
+def _meeting(front: FrontMatter, table: Mapping[str, Any], known: set[str]) -> meetings.Meeting:
+    kinds = {"left": "line", "right": "line", "watched": "line"}
+    told = frontmatter.take(table, kinds, lambda key: front.place("meets", key), required=("left", "right"))
+    sides = {}
+    for side in ("left", "right"):
+        relation, dot, column = told[side].partition(".")
+        if not dot or not column.isidentifier():
+            raise _wrong(front.place("meets", side), f"{told[side]!r} is no relation.column")
+        _named(front, [relation], known, "meets", side)
+        sides[side] = (relation, column)
+    return meetings.Meeting(sides["left"], sides["right"], told.get("watched", "value"))
+
+
+def _among(front: FrontMatter, table: Mapping[str, Any], known: set[str]) -> meetings.Among:
+    kinds = {"labels": "texts", "relations": "texts"}
+    told = frontmatter.take(table, kinds, lambda key: front.place("among", key), required=tuple(kinds))
+    for key, names in told.items():
+        _named(front, names, known, "among", key)
+    return meetings.Among(told["labels"], told["relations"])
+
+
+def _parameter(front: FrontMatter, name: str, table: Any) -> QueryParameter:
+    def place(*key: str) -> str:
+        return front.place("params", name, *key)
+
+    if not name.isidentifier() or name != name.lower():
+        raise _wrong(place(), f"{name!r} is no name of a parameter", "it is written in lower case, without blanks")
+    if not isinstance(table, dict):
+        raise _wrong(place(), f"{name!r} must be a table", f"write [params.{name}], and its keys below")
+    told = frontmatter.take(table, _PARAMETER_KEYS, place)
+    if ("relation" in told) == ("type" in told):
+        raise _wrong(
+            place(),
+            f"parameter {name!r} needs either 'relation' or 'type'",
+            'relation = ["image_id"], or type = "integer"',
+        )
+    if "relation" in told:
+        return _relation(name, told, place)
+    made = QueryParameter(name, **{k: v for k, v in told.items() if k not in {"default", "grid"}})
+    _check_bounds(made, place)
+    default = told.get("default")
+    if "default" in told:
+        _check_value(made, default, partial(place, "default"))
+    for value in told.get("grid", ()):
+        _check_value(made, value, partial(place, "grid"))
+    text = _literal(default) if "default" in told else "NULL" if made.optional else None
+    return replace(made, default=text, grid=_frozen(told["grid"]) if "grid" in told else None)
+
+
+def _relation(name: str, told: Mapping[str, Any], place: Callable[..., str]) -> QueryParameter:
+    odd = next((key for key in told if key not in _RELATION_KEYS), None)
+    if odd is not None:
+        raise _wrong(place(odd), f"a relation has no {odd!r}", "keys: " + ", ".join(sorted(_RELATION_KEYS)))
+    column = next((c for c in told["relation"] if not c.isidentifier()), None)
+    if column is not None:
+        raise _wrong(place("relation"), f"{column!r} is no name of a column")
+    default = told.get("default")
+    if not isinstance(default, str | None):
+        raise _wrong(place("default"), f"'default' of a relation must be SQL text, not {default!r}")
+    return QueryParameter(name, "relation", default, told.get("about", ""), told["relation"])
+
+
+def _check_bounds(parameter: QueryParameter, place: Callable[..., str]) -> None:
+    """Refuse a type that there is not, and keys that do not go with it."""
+    bare = parameter.type.removesuffix("[]")
+    if bare not in _TYPES:
+        near = did_you_mean(bare, _TYPES)
+        raise _wrong(
+            place("type"),
+            f"{parameter.type!r} is no type of a parameter{near}",
+            f"{', '.join(_TYPES)}, or a list of them: integer[]",
+        )
+    if parameter.range is not None and bare not in _NUMBERS:
+        raise _wrong(place(), f"{parameter.name!r} is no number, and has no range")
+    if parameter.choices and bare != "varchar":
+        raise _wrong(place("choices"), f"{parameter.name!r} is no varchar, and has no choices")
+    if parameter.values is not None and parameter.values not in _LABELS:
+        raise _wrong(place("values"), f"'values' cannot be {parameter.values!r}", "one of " + ", ".join(_LABELS))
+
+
+def _check_value(parameter: QueryParameter, value: Any, where: Callable[[], str]) -> None:
+    """Refuse a value of another type, or one that the parameter does not take."""
+    is_list = parameter.type.endswith("[]")
+    kinds = _TYPES[parameter.type.removesuffix("[]")]
+    items = value if is_list and isinstance(value, list) else [value]
+    if is_list != isinstance(value, list) or not all(_is_of(kinds, item) for item in items):
+        raise _wrong(where(), f"a value of {parameter.name!r} must be {parameter.type}, not {value!r}")
+    for item in items:
+        if (parameter.choices and item not in parameter.choices) or (parameter.range and not parameter.is_within(item)):
+            raise _wrong(where(), f"{parameter.name!r} cannot be {item!r}", parameter.bounds)
+
+
+def _is_of(kinds: Any, value: Any) -> bool:
+    return isinstance(value, kinds) and isinstance(value, bool) == (kinds is bool)
+
+
+def _literal(value: Any) -> str:
+    """Return a TOML value as SQL text.
+
+    Example:
+        >>> _literal([5, 10]), _literal("it's"), _literal(False)
+        ('[5, 10]', "'it''s'", 'false')
+    """
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_literal, value)) + "]"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+def _refuse_unused(front: FrontMatter, parameters: Sequence[QueryParameter], kind: Kind) -> None:
+    """Refuse a ``$name`` that no parameter has, and a parameter that nothing names."""
+    relations = {p.name for p in parameters if p.is_relation and kind != "recipe"}
+    scalars = {p.name for p in parameters} - relations
+    used = set(_words(front.body, scalars, front.line_of_body))
+    used |= {"$min_count"} if front.values.get("cells") else set()  # by which the engine hides cells
+    for parameter in (p for p in parameters if p.is_relation and p.default is not None):
+
+        def place(_: int, name: str = parameter.name) -> str:
+            return front.place("params", name, "default")
+
+        used |= set(_words(parameter.default or "", scalars, place)) - {parameter.name}
+    for parameter in parameters:
+        sign = "" if parameter.name in relations else "$"
+        if sign + parameter.name not in used:
+            raise _wrong(front.place("params", parameter.name), f"the SQL does not use {sign}{parameter.name}")
+
+
+def _words(text: str, scalars: set[str], place: Callable[[int], str]) -> Iterator[str]:
+    """Yield ``$names`` and the names of SQL, in lower case, outside of text and comments."""
+    for found in _NAMES.finditer(text):
+        if found["sign"] and found["name"] not in scalars:
+            near = did_you_mean(found["name"], scalars)
+            raise _wrong(place(found.start()), f"no parameter declares ${found['name']}{near}")
+        if found["sign"]:
+            yield f"${found['name']}"
+        elif found["name"] or found["quoted"]:
+            yield (found["name"] or found["quoted"]).lower()
+
+
+class Library(Mapping[str, Query]):
+    """The queries of the installed packages by name; each file is read when it is asked for."""
+
+    def __init__(self, folders: Mapping[str, Kind]) -> None:
+        """Find the files; one whose name is taken is left out."""
+        self._files: dict[str, tuple[Kind, Traversable]] = {}
+        self._read: dict[str, Query] = {}
+        self.broken: dict[str, RequestError] = {}
+        self.added: list[tuple[Kind, Path]] = []
+        self._is_filled = False
+        for folder, kind in folders.items():
+            for file in self._shipped(folder):
+                try:
+                    self.add(kind, file)
+                except RequestError as error:  # of a package that is installed beside this one
+                    self.broken[str(file)] = error
+        self._is_filled = True
+
+    def add(self, kind: Kind, file: Traversable) -> str:
+        """Add a file; returns its name.
+
+        Raises:
+            RequestError: Another one has the name.
+        """
+        name = file.name.removesuffix(".sql")
+        if self._files.get(name, (kind, file)) != (kind, file):
+            raise RequestError(f"two queries are called {name!r}", code="E3031", hint=f"give {file} another name")
+        self._files[name] = (kind, file)
+        self._read.pop(name, None)
+        self.added += [(kind, file)] if isinstance(file, Path) and self._is_filled else []
+        return name
+
+    def _shipped(self, folder: str) -> Iterator[Traversable]:
+        """Yield the SQL files in that folder of every installed package that offers some, by name."""
+        for entry in entry_points(group=GROUP):
+            try:
+                root = files(entry.value)
+            except ImportError as error:
+                what = f"the package {entry.value} cannot be imported: {error}"
+                self.broken[entry.value] = RequestError(what, code="E3033")
+                continue
+            yield from _in_folder(root / folder)
+
+    def __getitem__(self, name: str) -> Query:
+        """Return a query.
+
+        Raises:
+            RequestError: Its file is not as it must be.
+        """
+        if name not in self._read:
+            kind, file = self._files[name]
+            try:
+                query = parse(file.read_text(encoding="utf-8"), kind, file.name)
+                self._read[name] = replace(query, is_own=(kind, file) in self.added)
+            except UnicodeDecodeError:
+                raise RequestError(f"{file.name} is no text in UTF-8", code="E3030") from None
+        return self._read[name]
+
+    def sound(self) -> Iterator[Query]:
+        """Yield the queries that can be read; others are kept in ``broken``."""
+        for name in self:
+            try:
+                yield self[name]
+            except RequestError as error:
+                self.broken[name] = error
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is one of that name, without reading it."""
+        return name in self._files
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over names."""
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._files)
+
+
+@cache
+def queries() -> Mapping[str, Query]:
+    """Return all audits and views by name, from every installed package that offers some (entry points ``counterbalance.queries``)."""
+    return Library(_FOLDERS)
+
+
+@cache
+def sql_functions() -> Mapping[str, Query]:
+    """Return all functions written in SQL by name, from the same packages."""
+    return Library({"functions": "function"})
+
+
+def _in_folder(folder: Traversable) -> list[Traversable]:
+    """The SQL files of a folder by name, none where there is no folder."""
+    return (
+        sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
+        if folder.is_dir()
+        else []
     )
 
 
-def _listed(text: str) -> frozenset[str]:
-    return frozenset(re.split(r",\s*", text)) - {""}
-
-
-def _understood(read: Callable[[str], T | None], text: str | None, where: str) -> T | None:
-    found = None if text is None else read(text)
-    if text is not None and found is None:
-        raise RequestError(f"{where}: cannot read what its header says: {text!r}", code="E3030")
-    return found
-
-
-def _leading_comments(lines: list[str]) -> list[str]:
-    for at, line in enumerate(lines):
-        if not line.startswith("--") or STEP.match(line):
-            return lines[:at]
-    return lines
-
-
-def _parameter(line: str, where: str) -> QueryParameter:
-    match = _PARAMETER.fullmatch(line)
-    if match is None:
-        raise RequestError(f"{where}: cannot read parameter line {line!r}", code="E3030")
-    name, kind, default, doc = match.groups()
-    return QueryParameter(name, kind.lower(), default, doc or "")
-
-
-@cache
-def queries() -> dict[str, Query]:
-    """All audits and views by name, from every installed package that offers some (entry points ``counterbalance.queries``)."""
-    return _all(_FOLDERS)
-
-
-@cache
-def sql_functions() -> dict[str, Query]:
-    """All functions written in SQL by name, from the same packages."""
-    return _all({"functions": "function"})
-
-
-def _all(folders: Mapping[str, Kind]) -> dict[str, Query]:
-    found: dict[str, Query] = {}
-    for folder, kind in folders.items():
-        for file in shipped(folder):
-            query = parse(file.read_text(encoding="utf-8"), kind, file.name)
-            if query.name in found:
-                raise RequestError(f"two queries are called {query.name!r}", code="E3031")
-            found[query.name] = query
-    return found
-
-
 def shipped(folder: str) -> Iterator[Traversable]:
-    """The SQL files in that folder of every installed package that offers some, by name."""
-    for entry in entry_points(group=GROUP):
-        root = files(entry.value) / folder
-        yield from (
-            sorted((f for f in root.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
-            if root.is_dir()
-            else ()
-        )
+    """Yield the SQL files in that folder of every installed package that offers some, by name."""
+    yield from Library({})._shipped(folder)  # noqa: SLF001 - the same search, of files that are no queries
+
+
+def sound() -> Iterator[Query]:
+    """Yield all audits and views whose files can be read."""
+    library = queries()
+    yield from library.sound() if isinstance(library, Library) else library.values()
+
+
+def broken() -> Mapping[str, RequestError]:
+    """Return what is wrong with query files and packages that were left out, by their names."""
+    return {**getattr(queries(), "broken", {}), **getattr(sql_functions(), "broken", {})}
+
+
+def load(path: str | Path) -> list[str]:
+    """Add audits, views and functions of one's own to those of this process; returns their names.
+
+    Args:
+        path: The file of an audit, or a folder: ``audits/*.sql``, ``views/*.sql`` and ``functions/*.sql`` in it as in a package,
+            and ``*.sql`` as audits. A file of a folder that cannot be read is left out (see ``broken``).
+
+    Raises:
+        NotFoundError: Nothing is there.
+        RequestError: The file is not as it must be, or its name is taken.
+    """
+    path = Path(path).expanduser()
+    library, functions_ = queries(), sql_functions()
+    if not isinstance(library, Library) or not isinstance(functions_, Library):
+        raise TypeError(library)
+    path = path.resolve()
+    if path.is_file():
+        name = library.add("audit", path)
+        library[name]
+        return [name]
+    if not path.is_dir():
+        raise NotFoundError(f"no file or folder of queries at {path}", code="E1054")
+    found = []
+    wanted: list[tuple[Library, Kind, Path]] = [(library, kind, path / name) for name, kind in _FOLDERS.items()]
+    for one, kind, folder in [(library, "audit", path), *wanted, (functions_, "function", path / "functions")]:
+        for file in _in_folder(folder):
+            try:
+                name = one.add(kind, file)
+                one[name]
+                found.append(name)
+            except RequestError as error:
+                one.broken[str(file)] = error
+    return found
+
+
+def added() -> list[tuple[Kind, str]]:
+    """Return the files that ``load`` added, for ``restore`` in another process."""
+    return [(kind, str(file)) for one in (queries(), sql_functions()) for kind, file in getattr(one, "added", ())]
+
+
+def restore(files_: Iterable[tuple[Kind, str]]) -> None:
+    """Add files that another process has."""
+    for kind, file in files_:
+        library = sql_functions() if kind == "function" else queries()
+        if isinstance(library, Library):
+            library.add(kind, Path(file))
 
 
 def audits() -> dict[str, Query]:
-    """The audits by name."""
-    return {name: q for name, q in queries().items() if q.kind == "audit"}
+    """Return the audits by name."""
+    return {q.name: q for q in sound() if q.kind == "audit"}
 
 
 def audit(name: str) -> Query:
-    """The audit of that name.
+    """Return the audit of that name.
 
     Raises:
         NotFoundError: There is none.
     """
-    known = audits()
-    if name not in known:
-        raise NotFoundError.audit(name, known)
-    return known[name]
+    query = queries().get(name)
+    if query is None or query.kind != "audit":
+        raise NotFoundError.audit(name, audits())
+    return query

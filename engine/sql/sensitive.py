@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import sqlglot
 from sqlglot import exp
 
-from counterbalance.engine.errors import SensitiveError
+from counterbalance.engine.disclosure.protection import MIN_COUNT
+from counterbalance.engine.errors import CounterbalanceError, LimitError, SensitiveError
 from counterbalance.engine.functions import functions
 from counterbalance.engine.schema import is_sensitive
-from counterbalance.engine.search import CHOOSES_ROWS
 from counterbalance.engine.sql import arguments, queries
 from counterbalance.engine.sql.calls import arguments_of, call_name
+from counterbalance.engine.sql.parse import DIALECT, to_sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-MIN_COUNT: Final = 10
-"""Cells of sensitive labels with fewer rows are not shown without a purpose."""
+_OF_NAMES: Final = frozenset({"E3040", "E3102", "E3103", "E3104", "E3116", "E3119", "E3131"})
+"""Codes of errors that speak of names and types, never of values."""
 _PURPOSE: Final = 'state a purpose: --sensitive "why", which is logged'
 
 
@@ -96,8 +99,38 @@ def refuse_small_cells(floor: exp.Expr | None) -> None:
         )
 
 
-def refuse_carving(query: queries.Query, given: Mapping[str, exp.Expr], is_own: Callable[[str], bool]) -> None:
+def without_values(name: str, error: CounterbalanceError) -> CounterbalanceError:
+    """Return the error of an audit of perceived labels, or one that quotes no value where it may: the kind of error only.
+
+    Example:
+        >>> from counterbalance.engine.errors import SqlError
+        >>> shown = without_values("f", SqlError("Could not convert string 'x' to INT64", code="E3105"))
+        >>> shown.message, shown.code
+        ('f() cannot be computed over these perceived labels: error E3105', 'E3324')
+    """
+    if error.code in _OF_NAMES or isinstance(error, SensitiveError | LimitError):
+        return error
+    return SensitiveError(
+        f"{name}() cannot be computed over these perceived labels: error {error.code}",
+        code="E3324",
+        hint=f"what it says may quote them; to read it, {_PURPOSE}",
+    )
+
+
+def refuse_undeclared(query: queries.Query) -> None:
+    """Refuse an audit of perceived labels that does not say which of its columns count people or images."""
+    if not query.cells:
+        raise SensitiveError(
+            f"{query.name}() declares no cells, so that nothing would hide small counts of perceived labels",
+            code="E3323",
+            hint=f"declare [[cells]] in its file, which a row about single images cannot have; or {_PURPOSE}",
+        )
+
+
+def refuse_own_rows(query: queries.Query, given: Mapping[str, exp.Expr], is_own: Callable[[str], bool]) -> None:
     """Refuse rows of the caller's own choosing, which could cut the cells of an audit to tell of single persons.
+
+    A list of words is no exception: words choose images.
 
     Args:
         query: The audit.
@@ -106,9 +139,9 @@ def refuse_carving(query: queries.Query, given: Mapping[str, exp.Expr], is_own: 
     """
     for parameter in query.parameters:
         node = given.get(parameter.name)
-        if node is None or not parameter.is_relation or (parameter.default or "").startswith("lists."):
+        if node is None or not parameter.is_relation:
             continue
-        if _is_carved(node, is_own, of_any_lake=parameter.name in query.apart):
+        if _is_own(node, is_own, of_any_lake=parameter.name in query.apart):
             lakes = "any lake" if parameter.name in query.apart else "this lake"
             raise SensitiveError(
                 f"{query.name}() on perceived labels takes tables and views of {lakes} for {parameter.name!r}, "
@@ -118,27 +151,88 @@ def refuse_carving(query: queries.Query, given: Mapping[str, exp.Expr], is_own: 
             )
 
 
-def _is_carved(node: exp.Expr, is_own: Callable[[str], bool], *, of_any_lake: bool = False) -> bool:
+def _is_own(node: exp.Expr, is_own: Callable[[str], bool], *, of_any_lake: bool = False) -> bool:
     """Whether a relation argument, or one inside of it, is of the caller's own making.
 
-    So are tables of other lakes, which could be made to cut cells of this one, unless no images are matched (``of_any_lake``).
+    So is every table of another lake, whatever its name, unless no images are matched (``of_any_lake``), and what a table
+    function returns.
     """
     target = arguments.as_relation(node, "the argument")
     if not isinstance(target, exp.Table):
         return True
     if isinstance(target.this, exp.Func):
-        if target.db.lower() not in {"", "main"} or call_name(target.this) in CHOOSES_ROWS:
+        known = queries.queries().get(call_name(target.this))
+        if target.db.lower() not in {"", "main"} or known is None or known.is_own:
             return True
-        parameters = _parameters(call_name(target.this))
-        bound = arguments.bind("call", [p.name for p in parameters], arguments_of(target.this))
-        return any(_is_carved(bound[p.name], is_own) for p in parameters if p.is_relation and p.name in bound)
-    name, schema = target.name.lower(), target.db.lower()
-    is_other = schema not in {"", "main", "meta", "lists"} and name != "labels"
-    return is_own(name) or (is_other and not of_any_lake)
+        bound = arguments.bind(known.name, [p.name for p in known.parameters], arguments_of(target.this))
+        return any(_is_own(bound[p.name], is_own) for p in known.parameters if p.is_relation and p.name in bound)
+    is_other = target.db.lower() not in {"", "main", "lists"}
+    view = queries.queries().get(target.name.lower())
+    return is_own(target.name.lower()) or (is_other and not of_any_lake) or (view is not None and view.is_own)
 
 
-def _parameters(name: str) -> tuple[queries.QueryParameter, ...]:
-    from counterbalance.engine.search import SIGNATURES
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A value that a caller gave for a parameter of an audit, or of a view that stands in its arguments.
 
-    known = queries.queries()
-    return known[name].parameters if name in known else SIGNATURES.get(name, ())
+    Args:
+        query: Name of the audit or view.
+        parameter: The parameter.
+        value: The value, as a literal.
+    """
+
+    query: str
+    parameter: queries.QueryParameter
+    value: exp.Expr
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether the value is a number, or several, other than the default, which can choose whom an audit counts."""
+        kind = self.parameter.type.removesuffix("[]")
+        is_number = kind not in {"varchar", "boolean", "relation", "stream"}
+        if not is_number or self.parameter.free or self.parameter.name == "min_count":
+            return False
+        return bool(self._given != self._default)
+
+    @property
+    def is_on_grid(self) -> bool:
+        """Whether the value is one that the parameter's file offers to everybody."""
+        return bool(self._given in (self.parameter.grid or ()))
+
+    def others(self) -> list[exp.Expr]:
+        """Return the other values of the grid, the default with them, as literals."""
+        values = dict.fromkeys((self._default, *(self.parameter.grid or ())))
+        return [exp.convert(v) for v in values if v != self._given]
+
+    @property
+    def _given(self) -> Any:
+        return arguments.constant(self.value, self.parameter.name)
+
+    @property
+    def _default(self) -> Any:
+        text = self.parameter.default
+        return None if text is None else arguments.constant(sqlglot.parse_one(text, dialect=DIALECT), "the default")
+
+
+def refuse_cuts(query: queries.Query, cuts: Collection[Cut]) -> None:
+    """Refuse numbers that choose whom an audit of perceived labels counts, but for those of a coarse grid.
+
+    Two calls whose numbers differ by a little would count all but one person, who is then known by subtraction.
+    """
+    seen: dict[str, Cut] = {}
+    for cut in cuts:
+        first = seen.setdefault(cut.parameter.name, cut)
+        if cut.is_moved and not cut.is_on_grid:
+            grid = ", ".join(map(str, cut.parameter.grid or ())) or f"{cut.parameter.default}, its default"
+            raise SensitiveError(
+                f"{cut.parameter.name!r} of {cut.query}() cuts the persons that {query.name}() counts; on perceived labels it "
+                f"takes {grid}",
+                code="E3320",
+                hint=f"two numbers that differ by a little would tell of single persons; {_PURPOSE}",
+            )
+        if to_sql(first.value) != to_sql(cut.value) and (first.is_moved or cut.is_moved):
+            raise SensitiveError(
+                f"{cut.parameter.name!r} is {to_sql(first.value)} and {to_sql(cut.value)} in one call of {query.name}()",
+                code="E3320",
+                hint=f"give the same value in both places; or {_PURPOSE}",
+            )

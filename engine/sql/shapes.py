@@ -1,4 +1,4 @@
-"""Whether rows that were given for a relation parameter have the columns that its text asks for."""
+"""Whether rows that were given for a relation parameter have the columns that it asks for."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def misfit(parameter: QueryParameter, where: str, shown: str, columns: pa.Schema
 
     Example:
         >>> from counterbalance.engine.sql.queries import QueryParameter
-        >>> groups = QueryParameter("groups", "relation", None, "group relation (image_id, label)")
+        >>> groups = QueryParameter("groups", "relation", columns=("image_id", "label"))
         >>> said = SqlError('Referenced column "label" not found in FROM clause!')
         >>> found = misfit(groups, "'groups' of f()", "images", pa.schema([("image_id", pa.int64())]), said)
         >>> print(found.message)

@@ -1,23 +1,57 @@
--- agreement: How well annotators, or models, agree on the labels of one attribute.
---
--- Rows by metric. 'cohen_kappa' and 'agreement' (share of equal labels), for two annotators on the n images or boxes that
--- both labelled; 'confusion', how often one said label and the other other_label (count of n, value = share);
--- 'annotator', the share of equal labels among all pairs of one annotator's label with another's on the same target (n
--- pairs); 'fleiss_kappa', over the n targets with two labels or more, chance agreement from the mean share of each label
--- over targets, which is Fleiss' kappa where all have equally many labels. 95 % intervals: kappas by their large-sample
--- variance, shares by Wilson; for 'annotator', whose pairs on one target are not independent, with as many pairs as they are
--- worth at least (their number squared by the sum of squares of those of each target). Agreement is not truth: labels are
--- perceived, and annotators can be wrong together.
---
--- Rows with n under min_count are suppressed (NULL). So are counts of 1 to min_count - 1 in a confusion, with the next
--- smallest of the same sum (of equal or of unequal labels) until at least two are hidden and add up to min_count.
---
--- source: Cohen (1960); Fleiss, Cohen and Everitt (1969), variance; Fleiss (1971); Gwet, Large-sample variance of Fleiss
--- generalized kappa (2021)
--- subject: who is in the pictures
--- param attribute varchar : attribute of labels, such as 'perceived_gender'
--- param min_count integer = 10 : at least 0; rows that rest on fewer targets, and smaller counts, are suppressed
--- param labels relation = labels : (image_id, detection_id, attribute, value, annotator); label rows, in table labels or elsewhere
-SELECT metric, annotator, other, label, other_label, count, value, low, high, n, suppressed
+/*--- toml
+answers = "How well annotators, or models, agree on the labels of one attribute."
+details = """
+Rows by metric. 'cohen_kappa' and 'agreement' (share of equal labels), for two annotators on the n images or boxes that
+both labelled; 'confusion', how often one said label and the other other_label (count of n, value = share); 'annotator',
+the share of equal labels among all pairs of one annotator's label with another's on the same target (n pairs);
+'fleiss_kappa', over the n targets with two labels or more, chance agreement from the mean share of each label over
+targets, which is Fleiss' kappa where all have equally many labels. 95 % intervals: kappas by their large-sample
+variance, shares by Wilson; for 'annotator', whose pairs on one target are not independent, with as many pairs as they
+are worth at least (their number squared by the sum of squares of those of each target). Agreement is not truth: labels
+are perceived, and annotators can be wrong together.
+
+Rows with n under min_count are suppressed (NULL). So are counts of 1 to min_count - 1 in a confusion, with the next
+smallest of the same sum (of equal or of unequal labels) until at least two are hidden and add up to min_count, and counts
+that lack less than min_count of n. Where few counts of a confusion are small, they would follow from a kappa, which is
+hidden, too: smallest is the smallest of them.
+"""
+subject = "who is in the pictures"
+source = """
+Cohen (1960); Fleiss, Cohen and Everitt (1969), variance; Fleiss (1971); Gwet, Large-sample variance of Fleiss
+generalized kappa (2021)"""
+
+[params.attribute]
+type = "varchar"
+values = "labels.attribute"
+about = "attribute of labels, such as 'perceived_gender'"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "rows that rest on fewer targets, and smaller counts, are suppressed"
+
+[params.labels]
+relation = ["image_id", "detection_id", "attribute", "value", "annotator"]
+default = "labels"
+about = "label rows, in table labels or elsewhere"
+
+[[cells]]
+count = "n"
+within = ["metric", "annotator", "other", "label", "other_label"]
+measures = ["count", "value", "low", "high", "smallest"]
+
+[[cells]]
+count = "count"
+of = "n"
+within = ["metric", "annotator", "other", "label", "other_label"]
+measures = ["value", "low", "high", "n"]
+
+[[cells]]
+count = "smallest"
+within = ["metric", "annotator", "other", "label", "other_label"]
+measures = ["value", "low", "high"]
+---*/
+SELECT metric, annotator, other, label, other_label, count, value, low, high, n, suppressed, smallest
 FROM rater_agreement(label_ratings($attribute, labels), $min_count)
 ORDER BY metric, annotator, other, label, other_label

@@ -1,28 +1,85 @@
--- artifact_shift: Can a classifier tell edited images from real ones? Then a model that is trained on both can learn it, too.
---
--- Rows by metric and label. 'auc' and 'accuracy' (0.5: cannot be told) of a classifier over vectors of images, edited ones
--- with label against the real images that they were made from, as many of each; an image and its edits are never on two
--- sides of a cut. 'all' are the edits of all labels together. 95 % intervals are over seeds, each another cut
--- (split_interval); n: images of one cut, n_test: of which it was judged by. 'edited_share': of real and edited images with a
--- label, the share that is edited (n images, Wilson's 95 % interval); where labels differ in it and edits can be told, being
--- edited stands for the label. Labels of real images are perceived, or those of words in captions; those of edits are what
--- was asked for.
---
--- Rows with fewer than min_count images of either kind, and with any of them 'all', are suppressed (NULL); so are shares of
--- labels that group_sizes hides.
---
--- source: Hirota et al., Resampled datasets are not enough (2024), Section 3.3; Qraitem et al., From fake to real (2024)
--- subject: contrast sets
--- param edited relation : (image_id, label, embedding), vectors of edits, image_id being that of the source
--- param originals relation : (image_id, embedding), vectors of the real images, by the same model
--- param groups relation = caption_gender : group relation (image_id, label) of the real images
--- param attacker varchar = 'logistic' : one of 'logistic', 'mlp'; regression, or a network (needs torch)
--- param seeds integer = 5 : at least 1; how many cuts
--- param test_share double = 0.2 : between 0 and 1; share of source images to judge by
--- param epochs integer = NULL : at least 1; of 'mlp'; 100 otherwise
--- param learning_rate double = NULL : above 0; of 'mlp'; 0.00005 otherwise
--- param min_count integer = 10 : at least 0; fewer images are suppressed
--- local: attack_vectors() learns a classifier in Python
+/*--- toml
+answers = "Can a classifier tell edited images from real ones? Then a model that is trained on both can learn it, too."
+details = """
+Rows by metric and label. 'auc' and 'accuracy' (0.5: cannot be told) of a classifier over vectors of images, edited ones
+with label against the real images that they were made from, as many of each; an image and its edits are never on two
+sides of a cut. 'all' are the edits of all labels together. 95 % intervals are over seeds, each another cut
+(split_interval); n: images of one cut, n_test: of which it was judged by. 'edited_share': of real and edited images
+with a label, the share that is edited (n images, Wilson's 95 % interval); where labels differ in it and edits can be
+told, being edited stands for the label. Labels of real images are perceived, or those of words in captions; those of
+edits are what was asked for.
+
+images: those that were edited; n_real: real images with the label. The engine hides small ones, and what would give them
+away, and shares of labels that group_sizes hides (README).
+"""
+subject = "contrast sets"
+source = """
+Hirota et al., Resampled datasets are not enough (2024), Section 3.3; Qraitem et al., From fake to real (2024)"""
+local = "attack_vectors() learns a classifier in Python"
+
+[params.edited]
+relation = ["image_id", "label", "embedding"]
+about = "vectors of edits, image_id being that of the source"
+
+[params.originals]
+relation = ["image_id", "embedding"]
+about = "vectors of the real images, by the same model"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation of the real images"
+
+[params.attacker]
+type = "varchar"
+default = "logistic"
+choices = ["logistic", "mlp"]
+about = "regression, or a network (needs torch)"
+
+[params.seeds]
+type = "integer"
+default = 5
+min = 1
+free = true
+about = "how many cuts"
+
+[params.test_share]
+type = "double"
+default = 0.2
+above = 0
+below = 1
+about = "share of source images to judge by"
+
+[params.epochs]
+type = "integer"
+optional = true
+min = 1
+free = true
+about = "of 'mlp'; 100 otherwise"
+
+[params.learning_rate]
+type = "double"
+optional = true
+above = 0
+free = true
+about = "of 'mlp'; 0.00005 otherwise"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "fewer images are hidden"
+
+[[cells]]
+count = "images"
+by = ["label"]
+within = ["metric"]
+
+[[cells]]
+count = "n_real"
+by = ["label"]
+within = ["metric"]
+---*/
 WITH edits AS (
   SELECT image_id, label, CAST(embedding AS FLOAT[]) AS vector
   FROM edited
@@ -45,17 +102,12 @@ sides AS (
 lists AS MATERIALIZED (
   SELECT
     shown,
-    least(
-      count(DISTINCT CASE WHEN side = 'edited' THEN image_id END), count(DISTINCT CASE WHEN side = 'real' THEN image_id END)
-    ) < $min_count AS small,
+    count(DISTINCT image_id) AS images,
     list(image_id ORDER BY image_id, side, vector) AS images_of,
     list(vector ORDER BY image_id, side, vector) AS vectors_of,
     list(side ORDER BY image_id, side, vector) AS sides_of
   FROM sides
   GROUP BY shown
-),
-hidden AS (
-  SELECT shown, small OR (shown = 'all' AND (SELECT count(*) FROM lists WHERE small) > 0) AS suppressed FROM lists
 ),
 runs AS MATERIALIZED (
   SELECT
@@ -67,7 +119,6 @@ runs AS MATERIALIZED (
       )
     ) AS run
   FROM lists AS l
-  WHERE l.shown IN (SELECT shown FROM hidden WHERE NOT suppressed)
 ),
 scored AS (
   SELECT shown, 'auc' AS metric, run.seed AS seed, run.auc AS value, run.n_train AS n_train, run.n_test AS n_test, run.note AS note
@@ -90,25 +141,18 @@ means AS (
   GROUP BY shown, metric
 ),
 kinds AS (
-  SELECT h.shown, m.metric, h.suppressed
-  FROM hidden AS h
+  SELECT l.shown, l.images, m.metric
+  FROM lists AS l
   CROSS JOIN (SELECT unnest(['auc', 'accuracy']) AS metric) AS m
 ),
 members AS (
-  SELECT DISTINCT g.image_id, g.label
-  FROM groups AS g
-  JOIN group_sizes(groups, $min_count) AS s ON s.label = g.label AND s.used
-  WHERE g.image_id IN (SELECT image_id FROM originals)
+  SELECT DISTINCT image_id, label FROM groups WHERE image_id IN (SELECT image_id FROM originals)
 ),
 made AS (
   SELECT label, count(*) AS count, count(DISTINCT image_id) AS images FROM edits GROUP BY label
 ),
 shares AS (
-  SELECT
-    e.label,
-    e.count,
-    e.count + count(m.image_id) AS n,
-    e.images < $min_count OR count(m.image_id) < $min_count AS suppressed
+  SELECT e.label, e.count, e.images, e.count + count(m.image_id) AS n, count(m.image_id) AS n_real
   FROM made AS e
   LEFT JOIN members AS m ON m.label = e.label
   GROUP BY e.label, e.count, e.images
@@ -123,24 +167,29 @@ rows_all AS (
     CASE WHEN m.found.high IS NOT NULL THEN least(m.found.high, 1) END AS high,
     m.n,
     m.n_test,
-    CASE WHEN k.suppressed THEN 'fewer than min_count images' ELSE m.note END AS note,
-    k.suppressed
+    k.images,
+    CAST(NULL AS BIGINT) AS n_real,
+    m.note,
+    false AS suppressed
   FROM kinds AS k
   LEFT JOIN means AS m ON m.shown = k.shown AND m.metric = k.metric
   UNION ALL
   SELECT
     'edited_share' AS metric,
-    label,
-    CASE WHEN NOT suppressed THEN count END AS count,
-    CASE WHEN NOT suppressed THEN CAST(count AS DOUBLE) / n END AS value,
-    CASE WHEN NOT suppressed THEN wilson_low(count, n) END AS low,
-    CASE WHEN NOT suppressed THEN wilson_high(count, n) END AS high,
-    CASE WHEN NOT suppressed THEN n END AS n,
+    s.label,
+    s.count,
+    CAST(s.count AS DOUBLE) / s.n AS value,
+    wilson_low(s.count, s.n) AS low,
+    wilson_high(s.count, s.n) AS high,
+    s.n,
     CAST(NULL AS BIGINT) AS n_test,
-    CASE WHEN suppressed THEN 'fewer than min_count images' END AS note,
-    suppressed
-  FROM shares
+    s.images,
+    s.n_real,
+    CAST(NULL AS VARCHAR) AS note,
+    NOT coalesce(z.used, true) AS suppressed
+  FROM shares AS s
+  LEFT JOIN group_sizes(groups, $min_count) AS z ON z.label = s.label
 )
-SELECT metric, label, count, value, low, high, n, n_test, note, suppressed
+SELECT metric, label, count, value, low, high, n, n_test, images, n_real, note, suppressed
 FROM rows_all
 ORDER BY metric, label

@@ -1,18 +1,42 @@
--- attribute_auc: How well scores of attributes tell the images that carry a label from those that do not.
---
--- One row for every category and attribute that both sides name: value, the area under the ROC curve (the chance that an
--- image with the label has a higher score than one without, half of it for equal scores) with DeLong's 95 % interval, over
--- the n images that have a score and any label of the category, of which n_positive carry the label. 0.5 is chance. Labels
--- are what annotators or models perceived, and can be wrong themselves.
---
--- Rows where fewer than min_count images carry the label, or do not, are suppressed (NULL).
---
--- source: Kabra et al., GELDA (2023), annotations held against labels; DeLong, DeLong and Clarke-Pearson (1988)
--- subject: what goes with whom
--- meets: scores.category = labels.category
--- param scores relation : (image_id, category, attribute, score)
--- param labels relation : (image_id, category, attribute), one row or more an image that was labelled
--- param min_count integer = 10 : at least 0; fewer images with, or without, the label are suppressed
+/*--- toml
+answers = "How well scores of attributes tell the images that carry a label from those that do not."
+details = """
+One row for every category and attribute that both sides name: value, the area under the ROC curve (the chance that an
+image with the label has a higher score than one without, half of it for equal scores) with DeLong's 95 % interval, over
+the n images that have a score and any label of the category, of which n_positive carry the label. 0.5 is chance. Labels
+are what annotators or models perceived, and can be wrong themselves.
+
+Attributes that few images carry, or lack, are hidden by the engine (README).
+"""
+subject = "what goes with whom"
+source = "Kabra et al., GELDA (2023), annotations held against labels; DeLong, DeLong and Clarke-Pearson (1988)"
+meets = { left = "scores.category", right = "labels.category" }
+
+[params.scores]
+relation = ["image_id", "category", "attribute", "score"]
+
+[params.labels]
+relation = ["image_id", "category", "attribute"]
+about = "one row or more an image that was labelled"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "fewer images with, or without, the label are suppressed"
+
+[[cells]]
+count = "n"
+measures = ["value", "low", "high", "n_positive"]
+
+[[cells]]
+count = "n_positive"
+of = "n"
+out_of = "n"
+by = ["attribute"]
+within = ["category"]
+measures = ["value", "low", "high", "n"]
+---*/
 WITH labelled AS (
   SELECT DISTINCT image_id, category, attribute
   FROM labels
@@ -75,29 +99,25 @@ sums AS (
 measured AS (
   SELECT
     *,
-    wins / 2 / nullif(n_positive, 0) / nullif(n_negative, 0) AS auc,
-    least(n_positive, n_negative) < $min_count AS suppressed
+    wins / 2 / nullif(n_positive, 0) / nullif(n_negative, 0) AS auc
   FROM sums
 ),
 -- variance of DeLong: of the shares of the other side that lie below each image, over the images of its side
 varied AS (
   SELECT
     *,
-    greatest(squares_p / 4 / n_negative / n_negative - n_positive * auc * auc, 0) / nullif(n_positive - 1, 0) / n_positive
-    + greatest(squares_n / 4 / n_positive / n_positive - n_negative * (1 - auc) * (1 - auc), 0) / nullif(n_negative - 1, 0) / n_negative
+    greatest(squares_p / 4 / nullif(n_negative, 0) / nullif(n_negative, 0) - n_positive * auc * auc, 0) / nullif(n_positive - 1, 0) / n_positive
+    + greatest(squares_n / 4 / nullif(n_positive, 0) / nullif(n_positive, 0) - n_negative * (1 - auc) * (1 - auc), 0) / nullif(n_negative - 1, 0) / n_negative
     AS variance
   FROM measured
-  WHERE NOT suppressed
 )
 SELECT
-  m.category,
-  m.attribute,
-  v.auc AS value,
-  CASE WHEN v.variance IS NOT NULL THEN greatest(v.auc - 1.959963984540054e0 * sqrt(v.variance), 0) END AS low,
-  CASE WHEN v.variance IS NOT NULL THEN least(v.auc + 1.959963984540054e0 * sqrt(v.variance), 1) END AS high,
-  CASE WHEN NOT m.suppressed THEN m.n_positive + m.n_negative END AS n,
-  CASE WHEN NOT m.suppressed THEN m.n_positive END AS n_positive,
-  m.suppressed
-FROM measured AS m
-LEFT JOIN varied AS v ON v.category = m.category AND v.attribute = m.attribute
-ORDER BY m.category, m.attribute
+  category,
+  attribute,
+  auc AS value,
+  CASE WHEN variance IS NOT NULL THEN greatest(auc - 1.959963984540054e0 * sqrt(variance), 0) END AS low,
+  CASE WHEN variance IS NOT NULL THEN least(auc + 1.959963984540054e0 * sqrt(variance), 1) END AS high,
+  n_positive + n_negative AS n,
+  n_positive
+FROM varied
+ORDER BY category, attribute

@@ -1,19 +1,42 @@
--- attribute_confounding: Which categories of attributes go together in the same images, and how strongly.
---
--- One row for every two categories, the strongest first: G2 of the table of their attributes over the n images that have one of
--- each, degrees of freedom df, p (chi-square), q (Benjamini and Hochberg over all pairs), and cramers_v, from Pearson's
--- chi-square of the same table, in [0, 1]; low and high: its 95 % interval (noncentral chi-square). Which attributes meet is shown by attribute_matrix. Images with several attributes
--- of a category, which would count several times, are left out for its pairs, and so are 'unknown' ones. p is rough where
--- many cells expect fewer than 5 images. Association in a dataset, not cause; what models see is perceived.
---
--- Pairs with fewer than min_count images are suppressed (NULL).
---
--- source: Kabra et al., GELDA (2023), confounding of attributes; Cramer (1946); Dunning (1993); Benjamini and Hochberg (1995);
--- Smithson, Confidence Intervals (2003), noncentrality plus df
--- subject: what goes with whom
--- param attributes relation : (image_id, category, attribute); 'unknown' where an image has no such attribute
--- param min_count integer = 10 : at least 0; pairs with fewer images are suppressed
--- local: calls chi_square_p() and chi_square_bounds()
+/*--- toml
+answers = "Which categories of attributes go together in the same images, and how strongly."
+details = """
+One row for every two categories, the strongest first: G2 of the table of their attributes over the n images that have
+one of each, degrees of freedom df, p (chi-square), q (Benjamini and Hochberg over all pairs), and cramers_v, from
+Pearson's chi-square of the same table, in [0, 1]; low and high: its 95 % interval (noncentral chi-square). Which
+attributes meet is shown by attribute_matrix. Images with several attributes of a category, which would count several
+times, are left out for its pairs, and so are 'unknown' ones. p is rough where many cells expect fewer than 5 images.
+Association in a dataset, not cause; what models see is perceived.
+
+Pairs of few images are hidden by the engine (README), and those with a small count in a table of two by two, which would
+follow from what is computed of it: smallest is the smallest count of such a table.
+"""
+subject = "what goes with whom"
+source = """
+Kabra et al., GELDA (2023), confounding of attributes; Cramer (1946); Dunning (1993); Benjamini and Hochberg (1995);
+Smithson, Confidence Intervals (2003), noncentrality plus df"""
+local = "calls chi_square_p() and chi_square_bounds()"
+
+[params.attributes]
+relation = ["image_id", "category", "attribute"]
+about = "'unknown' where an image has no such attribute"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "pairs with fewer images are suppressed"
+
+[[cells]]
+count = "n"
+within = ["category", "other"]
+measures = ["cramers_v", "low", "high", "g2", "df", "p", "q", "smallest"]
+
+[[cells]]
+count = "smallest"
+within = ["category", "other"]
+measures = ["cramers_v", "low", "high", "g2", "df", "p", "q", "n"]
+---*/
 WITH known AS (
   SELECT image_id, category, min(attribute) AS attribute
   FROM attributes
@@ -43,6 +66,7 @@ pairs AS (
     max(n) AS n,
     (count(DISTINCT attribute) - 1) * (count(DISTINCT other_attribute) - 1) AS df,
     least(count(DISTINCT attribute), count(DISTINCT other_attribute)) - 1 AS side,
+    min(count) AS smallest,
     2 * CAST(sum(CAST(count * ln(CAST(count AS DOUBLE) * n / n_row / n_column) AS DECIMAL(38, 12))) AS DOUBLE) AS g2,
     CAST(sum(CAST(CAST(count AS DOUBLE) * count / n_row / n_column AS DECIMAL(38, 18))) AS DOUBLE) AS squares
   FROM sides
@@ -51,7 +75,6 @@ pairs AS (
 tested AS (
   SELECT
     *,
-    n < $min_count AS suppressed,
     CASE WHEN n >= $min_count AND df > 0 THEN chi_square_p(greatest(g2, 0), df) END AS p,
     CASE WHEN n >= $min_count AND df > 0 THEN chi_square_bounds(n * greatest(squares - 1, 0), df) END AS bounds
   FROM pairs
@@ -74,14 +97,14 @@ controlled AS (
 SELECT
   category,
   other,
-  CASE WHEN NOT suppressed AND df > 0 THEN least(sqrt(greatest(squares - 1, 0) / side), 1) END AS cramers_v,
+  CASE WHEN df > 0 THEN least(sqrt(greatest(squares - 1, 0) / side), 1) END AS cramers_v,
   CASE WHEN bounds.low > 0 THEN least(sqrt((bounds.low + df) / n / side), 1) WHEN bounds.low = 0 THEN 0 END AS low,
   CASE WHEN bounds.high IS NOT NULL THEN least(sqrt((bounds.high + df) / n / side), 1) END AS high,
-  CASE WHEN NOT suppressed THEN greatest(g2, 0) END AS g2,
-  CASE WHEN NOT suppressed THEN df END AS df,
+  greatest(g2, 0) AS g2,
+  df,
   p,
   q,
-  CASE WHEN NOT suppressed THEN n END AS n,
-  suppressed
+  n,
+  CASE WHEN df = 1 THEN smallest END AS smallest
 FROM controlled
 ORDER BY cramers_v DESC NULLS LAST, category, other

@@ -1,34 +1,82 @@
--- bias_transfer: How much of a model's bias follows from the bias of its data: correlation and fit over categories.
---
--- Each category has the bias of the data (concept, value) and that of the model (category, value), such as
--- bias_transfer(concept_ratio(min_count := 30), association(images, categories)); categories with several rows count once,
--- by their mean. level 'summary', metric: 'rho' (Pearson), 'r2' (share of the model's variance that the fit explains), for
--- degree 1 'slope' and 'intercept', and four quadrants: shares of the categories on either side of data_zero and model_zero
--- ('data + model -': the data leans to +, the model to -), count of n, a value at zero being on the + side. level 'category': data, model, fitted and
--- value = model - fitted, the residual.
---
--- The fit is by least squares on polynomials up to the degree: the same values, r2 and residuals as of Chebyshev's, which
--- span the same. Intervals are 95 %: 'fisher' is Fisher's z of rho, and of the multiple correlation for r2 (with n - degree -
--- 2; above degree 1 an approximation), of slope the usual normal one; 'bootstrap' draws categories again, with a seed, and
--- takes percentiles. Quadrants have Wilson's. Categories are no random sample of anything: see intervals as rough.
---
--- Correlation over categories says nothing of cause; what is perceived of persons went into both. Rows are suppressed (NULL) with
--- fewer than min_count categories, or where one of the two biases is the same everywhere; n_missing counts categories that
--- only one side has.
---
--- source: Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias transfer: rho, R2, Chebyshev degree 3
--- subject: from data to models
--- meets: model_bias.category = dataset_bias.concept
--- param dataset_bias relation = concept_ratio() : (concept, value, ...): bias of the data, such as a concept_ratio
--- param model_bias relation : (category, value, ...): bias of a model, such as an association or a generated_ratio
--- param degree integer = 1 : from 1 to 3; degree of the polynomial
--- param interval varchar = 'fisher' : one of 'fisher', 'bootstrap'; how intervals of rho, r2, slope and intercept are made
--- param resamples integer = 1000 : at least 1; draws of the bootstrap
--- param seed integer = 0 : another seed, other draws
--- param data_zero double = 0 : bias of data that leans to neither side; 0.5 for shares
--- param model_zero double = 0 : bias of a model that leans to neither side
--- param show varchar = 'summary' : one of 'summary', 'categories', 'all'; which levels have rows
--- param min_count integer = 10 : at least 0; fewer categories are suppressed
+/*--- toml
+answers = "How much of a model's bias follows from the bias of its data: correlation and fit over categories."
+details = """
+Each category has the bias of the data (concept, value) and that of the model (category, value), such as
+bias_transfer(concept_ratio(min_count := 30), association(images, categories)); categories with several rows count once,
+by their mean. level 'summary', metric: 'rho' (Pearson), 'r2' (share of the model's variance that the fit explains), for
+degree 1 'slope' and 'intercept', and four quadrants: shares of the categories on either side of data_zero and
+model_zero ('data + model -': the data leans to +, the model to -), count of n, a value at zero being on the + side.
+level 'category': data, model, fitted and value = model - fitted, the residual.
+
+The fit is by least squares on polynomials up to the degree: the same values, r2 and residuals as of Chebyshev's, which
+span the same. Intervals are 95 %: 'fisher' is Fisher's z of rho, and of the multiple correlation for r2 (with n -
+degree - 2; above degree 1 an approximation), of slope the usual normal one; 'bootstrap' draws categories again, with a
+seed, and takes percentiles. Quadrants have Wilson's. Categories are no random sample of anything: see intervals as
+rough.
+
+Correlation over categories says nothing of cause; what is perceived of persons went into both. Rows are suppressed
+(NULL) with fewer than min_count categories, or where one of the two biases is the same everywhere; n_missing counts
+categories that only one side has.
+"""
+subject = "from data to models"
+source = "Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias transfer: rho, R2, Chebyshev degree 3"
+meets = { left = "model_bias.category", right = "dataset_bias.concept" }
+
+[params.dataset_bias]
+relation = ["concept", "value"]
+default = "concept_ratio()"
+about = "bias of the data, such as a concept_ratio"
+
+[params.model_bias]
+relation = ["category", "value"]
+about = "bias of a model, such as an association or a generated_ratio"
+
+[params.degree]
+type = "integer"
+default = 1
+min = 1
+max = 3
+about = "degree of the polynomial"
+
+[params.interval]
+type = "varchar"
+default = "fisher"
+choices = ["fisher", "bootstrap"]
+about = "how intervals of rho, r2, slope and intercept are made"
+
+[params.resamples]
+type = "integer"
+default = 1000
+min = 1
+about = "draws of the bootstrap"
+
+[params.seed]
+type = "integer"
+default = 0
+about = "another seed, other draws"
+
+[params.data_zero]
+type = "double"
+default = 0
+about = "bias of data that leans to neither side; 0.5 for shares"
+
+[params.model_zero]
+type = "double"
+default = 0
+about = "bias of a model that leans to neither side"
+
+[params.show]
+type = "varchar"
+default = "summary"
+choices = ["summary", "categories", "all"]
+about = "which levels have rows"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "fewer categories are suppressed"
+---*/
 WITH data_side AS (
   SELECT concept AS category, CAST(sum(CAST(value AS DECIMAL(38, 18))) AS DOUBLE) / count(*) AS x
   FROM dataset_bias

@@ -1,26 +1,64 @@
--- casc: Which perceived group, held against all the others, a model's image vectors bring each category nearer to (C-ASC).
---
--- A row for every category and clear label: value = (mean cosine of the category with the label's images - mean cosine with
--- all other labelled images) / std, where std is the standard deviation of the category's cosines over all of them (ddof
--- 1). low and high are the 95 % interval of the difference of the means (normal, unequal variances), divided by std, which
--- is taken as known. 'mixed', 'unclear' and 'undefined' images take no part. n_label of the n vectors are the label's.
--- With two labels this is association. What a model associates says nothing of persons; labels are perceived, or
--- those of words in captions.
---
--- Rows are suppressed (NULL) where the label or all others together have fewer than min_count images or vectors; labels that
--- group_sizes hides take no part in others' rows.
---
--- source: Hamidieh et al., Identifying implicit social biases in vision-language models (2024), C-ASC; of the paper only the
--- abstract could be read: the formula is that of a public reimplementation (avg of label - avg of others, by the std of all)
--- subject: what a model associates
--- param images relation : (image_id, ...) and a vector column: embeddings of images by the model
--- param categories relation : (category, embedding): embeddings of texts by the same model
--- param groups relation = caption_gender : group relation (image_id, label)
--- param column varchar = 'embedding' : vector column of images
--- param min_count integer = 10 : at least 0; fewer images of a label are suppressed
--- local: calls projections(); moments() is computed outside of SQL
+/*--- toml
+answers = """
+Which perceived group, held against all the others, a model's image vectors bring each category nearer to (C-ASC)."""
+details = """
+A row for every category and clear label: value = (mean cosine of the category with the label's images - mean cosine
+with all other labelled images) / std, where std is the standard deviation of the category's cosines over all of them
+(ddof 1). low and high are the 95 % interval of the difference of the means (normal, unequal variances), divided by std,
+which is taken as known. 'mixed', 'unclear' and 'undefined' images take no part. n_label of the n vectors are the
+label's, and images of the n_images (with any label, added up). With two labels this is association. What a model
+associates says nothing of persons; labels are perceived, or those of words in captions.
+
+The engine hides rows of labels with few images or vectors (README); labels that group_sizes hides take no part in
+others' rows.
+"""
+subject = "what a model associates"
+source = """
+Hamidieh et al., Identifying implicit social biases in vision-language models (2024), C-ASC; of the paper only the
+abstract could be read: the formula is that of a public reimplementation (avg of label - avg of others, by the std of
+all)"""
+local = "calls projections(); moments() is computed outside of SQL"
+
+[params.images]
+relation = ["image_id"]
+about = "with a vector column: embeddings of images by the model"
+
+[params.categories]
+relation = ["category", "embedding"]
+about = "embeddings of texts by the same model"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.column]
+type = "varchar"
+default = "embedding"
+about = "vector column of images"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "fewer images or vectors of a label are hidden"
+
+[[cells]]
+count = "n_label"
+of = "n"
+by = ["label"]
+within = ["category"]
+
+[[cells]]
+count = "images"
+of = "n_images"
+by = ["label"]
+within = ["category"]
+---*/
 WITH sizes AS (
-  SELECT label, used, images FROM group_sizes(groups, $min_count) WHERE clear
+  SELECT label, used, images, n_images
+  FROM (SELECT *, CAST(sum(images) OVER () AS BIGINT) AS n_images FROM group_sizes(groups, $min_count)) AS g
+  WHERE clear
 ),
 cosines AS MATERIALIZED (
   SELECT c.*
@@ -45,7 +83,6 @@ sides AS (
     c.label,
     c.n,
     w.n - c.n AS rest,
-    w.n AS n_all,
     c.mean,
     c.variance,
     (w.total - c.n * c.mean) / nullif(w.n - c.n, 0) AS rest_mean,
@@ -73,24 +110,29 @@ cells AS (
     m.mean,
     m.rest_mean,
     CASE WHEN m.std > 1e-7 THEN m.std END AS std,
-    m.n,
-    m.n_all,
-    NOT s.used OR m.n IS NULL OR least(m.n, m.rest) < $min_count AS suppressed
+    CASE WHEN s.used THEN coalesce(m.n, 0) END AS n,
+    w.n AS n_all,
+    s.images,
+    s.n_images,
+    NOT s.used AS suppressed
   FROM named AS k
   CROSS JOIN sizes AS s
+  LEFT JOIN wholes AS w ON w.place = k.place AND s.used
   LEFT JOIN measures AS m ON m.place = k.place AND m.label = s.label
 )
 SELECT
   category,
   label,
-  CASE WHEN NOT suppressed THEN difference / std END AS value,
-  CASE WHEN NOT suppressed THEN (difference - 1.959963984540054e0 * standard_error) / std END AS low,
-  CASE WHEN NOT suppressed THEN (difference + 1.959963984540054e0 * standard_error) / std END AS high,
-  CASE WHEN NOT suppressed THEN mean END AS mean_label,
-  CASE WHEN NOT suppressed THEN rest_mean END AS mean_others,
-  CASE WHEN NOT suppressed THEN std END AS std,
-  CASE WHEN NOT suppressed THEN n_all END AS n,
-  CASE WHEN NOT suppressed THEN n END AS n_label,
+  difference / std AS value,
+  (difference - 1.959963984540054e0 * standard_error) / std AS low,
+  (difference + 1.959963984540054e0 * standard_error) / std AS high,
+  mean AS mean_label,
+  rest_mean AS mean_others,
+  std,
+  n_all AS n,
+  n AS n_label,
+  images,
+  n_images,
   suppressed
 FROM cells
 ORDER BY category, place, label

@@ -1,30 +1,88 @@
--- compare_crime_words: Over- and under-representation of perceived groups among texts with a crime word, in two datasets.
---
--- value is delta of the audit crime_words: share among the images whose text matches / share in the baseline - 1; item is
--- 'any' or a class of words. difference (first minus second) with a 95 % interval made of those of both deltas, z test of the
--- logarithms of the two ratios with p and q (Benjamini and Hochberg). What is hidden in either dataset is suppressed. A delta
--- says what texts of a dataset say, nothing about people: labels are perceived, or those of words in captions.
---
--- source: comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared
--- subject: two datasets
--- param groups relation = caption_gender : group relation (image_id, label) of the first dataset
--- param others relation : group relation (image_id, label) of the second one, such as b.caption_gender
--- param texts relation = captions : (image_id, text) of the first dataset
--- param other_texts relation : (image_id, text) of the second one, such as b.captions
--- param terms relation = lists.crime_words : (term, class)
--- param unit varchar = 'image' : one of 'image', 'person'; for 'person' give groups a row a person, as person_labels does
--- param min_count integer = 10 : at least 0; smaller counts are suppressed
--- local: calls match_terms()
-SELECT *
+/*--- toml
+answers = "Over- and under-representation of perceived groups among texts with a crime word, in two datasets."
+details = """
+value is delta of the audit crime_words: share among the images whose text matches / share in the baseline - 1; item is
+'any' or a class of words. difference (first minus second) with a 95 % interval made of those of both deltas, z test of
+the logarithms of the two ratios with p and q (Benjamini and Hochberg). base_count_a and base_count_b
+are all images of the label. Small counts of either dataset, and what would give them away, are hidden by the engine; see
+README. A delta says what texts of a dataset say, nothing about people: labels are perceived, or those of words in captions.
+"""
+subject = "two datasets"
+source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared"
+local = "calls match_terms()"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation of the first dataset"
+
+[params.others]
+relation = ["image_id", "label"]
+about = "group relation of the second one, such as b.caption_gender"
+
+[params.texts]
+relation = ["image_id", "text"]
+default = "captions"
+about = "of the first dataset"
+
+[params.other_texts]
+relation = ["image_id", "text"]
+about = "of the second one, such as b.captions"
+
+[params.terms]
+relation = ["term", "class"]
+default = "lists.crime_words"
+
+[params.unit]
+type = "varchar"
+default = "image"
+choices = ["image", "person"]
+about = "for 'person' give groups a row a person, as person_labels does"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "smaller counts are suppressed"
+
+[[cells]]
+count = "count_a"
+of = "n_a"
+out_of = "base_count_a"
+by = ["label"]
+totals = ["class"]
+measures = ["value_a", "value_b", "difference", "low", "high", "n_a", "n_b", "count_a", "count_b", "base_count_a", "base_count_b", "statistic", "df", "p", "q"]
+tests = ["p", "q"]
+
+[[cells]]
+count = "count_b"
+of = "n_b"
+out_of = "base_count_b"
+by = ["label"]
+totals = ["class"]
+measures = ["value_a", "value_b", "difference", "low", "high", "n_a", "n_b", "count_a", "count_b", "base_count_a", "base_count_b", "statistic", "df", "p", "q"]
+---*/
+SELECT
+  c.item,
+  CASE WHEN c.item <> 'any' THEN c.item END AS class,
+  c.* EXCLUDE (item),
+  a.base_count AS base_count_a,
+  b.base_count AS base_count_b
 FROM compared(
   (
-    SELECT concept AS item, label, count, n, delta AS value, delta_low AS low, delta_high AS high
+    SELECT
+      concept AS item, label, count, n, delta AS value, delta_low AS low, delta_high AS high, true AS in_table
     FROM over_representation(groups, term_classes(terms, texts), $unit, $min_count)
   ),
   (
-    SELECT concept AS item, label, count, n, delta AS value, delta_low AS low, delta_high AS high
+    SELECT
+      concept AS item, label, count, n, delta AS value, delta_low AS low, delta_high AS high, true AS in_table
     FROM over_representation(others, term_classes(terms, other_texts), $unit, $min_count)
   ),
   'ratio'
-)
-ORDER BY item, label
+) AS c
+LEFT JOIN over_representation(groups, term_classes(terms, texts), $unit, $min_count) AS a
+  ON a.concept = c.item AND a.label = c.label
+LEFT JOIN over_representation(others, term_classes(terms, other_texts), $unit, $min_count) AS b
+  ON b.concept = c.item AND b.label = c.label
+ORDER BY class IS NOT NULL, class, label

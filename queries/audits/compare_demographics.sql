@@ -1,19 +1,55 @@
--- compare_demographics: Which share of images, or persons, carries each perceived label in two datasets.
---
--- Shares of both, their difference (first minus second) with Newcombe's 95 % interval, z test of two proportions with p and
--- q (Benjamini and Hochberg); row 'distribution': chi-square of homogeneity over the labels that are shown in both. Labels that
--- either dataset hides (see demographics) are suppressed. The second dataset is an attached lake: others := b.caption_gender.
--- Labels are perceived, or those of words in captions: a difference is one of depiction, never of people.
---
--- source: comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared
--- subject: two datasets
--- param groups relation = caption_gender : group relation (image_id, label) of the first dataset
--- param others relation : group relation (image_id, label) of the second one, such as b.caption_gender
--- param min_count integer = 10 : at least 0; smaller counts are suppressed
+/*--- toml
+answers = "Which share of images, or persons, carries each perceived label in two datasets."
+details = """
+Shares of both, their difference (first minus second) with Newcombe's 95 % interval, z test of two proportions with p
+and q (Benjamini and Hochberg); row 'distribution': chi-square of homogeneity over the labels that are shown in both.
+Small counts of either dataset, and what would give them away, are hidden by the engine; see README. The second dataset is an attached lake: others :=
+b.caption_gender. Labels are perceived, or those of words in captions: a difference is one of depiction, never of
+people.
+"""
+subject = "two datasets"
+source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation of the first dataset"
+
+[params.others]
+relation = ["image_id", "label"]
+about = "group relation of the second one, such as b.caption_gender"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "smaller counts are suppressed"
+
+[[cells]]
+count = "count_a"
+of = "n_a"
+by = ["label"]
+within = ["item"]
+tests = ["p", "q"]
+
+[[cells]]
+count = "count_b"
+of = "n_b"
+by = ["label"]
+within = ["item"]
+---*/
 SELECT *
 FROM compared(
-  (SELECT 'all' AS item, label, count, n, share AS value, low, high FROM label_shares(groups, $min_count)),
-  (SELECT 'all' AS item, label, count, n, share AS value, low, high FROM label_shares(others, $min_count)),
+  (
+    SELECT 'all' AS item, l.label, l.count, l.n, l.share AS value, l.low, l.high, z.shown AS in_table
+    FROM label_shares(groups) AS l
+    JOIN group_sizes(groups, $min_count) AS z ON z.label = l.label
+  ),
+  (
+    SELECT 'all' AS item, l.label, l.count, l.n, l.share AS value, l.low, l.high, z.shown AS in_table
+    FROM label_shares(others) AS l
+    JOIN group_sizes(others, $min_count) AS z ON z.label = l.label
+  ),
   'distribution'
 )
 ORDER BY item, label

@@ -1,24 +1,57 @@
--- compare_intersections: How often two perceived labels meet in the same image, or person, in two datasets.
---
--- item is a label of groups, label one of crossed. Columns and tests as in compare_demographics; what is hidden in either
--- dataset (see intersections) is suppressed. Labels are perceived: a difference is one of depiction, never of people.
---
--- source: comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared
--- subject: two datasets
--- param groups relation = caption_gender : group relation (image_id, label) of the first dataset
--- param others relation : group relation (image_id, label) of the second one, such as b.caption_gender
--- param crossed relation : group relation (image_id, label) of the first dataset, to cross groups with
--- param others_crossed relation : group relation (image_id, label) of the second one, to cross others with
--- param min_count integer = 10 : at least 0; smaller counts are suppressed
+/*--- toml
+answers = "How often two perceived labels meet in the same image, or person, in two datasets."
+details = """
+item is a label of groups, label one of crossed. Columns and tests as in compare_demographics. Small counts of either
+dataset, and what would give them away, are hidden by the engine, see README; then there is no row 'distribution'. Labels are perceived: a difference is one of depiction, never of people.
+"""
+subject = "two datasets"
+source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation of the first dataset"
+
+[params.others]
+relation = ["image_id", "label"]
+about = "group relation of the second one, such as b.caption_gender"
+
+[params.crossed]
+relation = ["image_id", "label"]
+about = "group relation of the first dataset, to cross groups with"
+
+[params.others_crossed]
+relation = ["image_id", "label"]
+about = "group relation of the second one, to cross others with"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "smaller counts are suppressed"
+
+[[cells]]
+count = "count_a"
+by = ["item", "label"]
+tests = ["p", "q"]
+
+[[cells]]
+count = "count_b"
+by = ["item", "label"]
+---*/
 SELECT *
 FROM compared(
   (
-    SELECT label AS item, other AS label, count, n, share AS value, low, high
-    FROM crossed_labels(groups, crossed, $min_count)
+    SELECT
+      label AS item, other AS label, count, n, share AS value, low, high,
+      max(CASE WHEN count > 0 AND count < $min_count THEN 1 ELSE 0 END) OVER () = 0 AS in_table
+    FROM crossed_labels(groups, crossed)
   ),
   (
-    SELECT label AS item, other AS label, count, n, share AS value, low, high
-    FROM crossed_labels(others, others_crossed, $min_count)
+    SELECT
+      label AS item, other AS label, count, n, share AS value, low, high,
+      max(CASE WHEN count > 0 AND count < $min_count THEN 1 ELSE 0 END) OVER () = 0 AS in_table
+    FROM crossed_labels(others, others_crossed)
   ),
   'distribution'
 )

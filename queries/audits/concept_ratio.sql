@@ -1,23 +1,79 @@
--- concept_ratio: How female (or any other label) the images of a concept are, by perceived label.
---
--- Of the n images with the concept and one of two labels: count carry label, the rest against. value by definition:
--- 'share' = count / n (Wilson's 95 % interval), 'difference' = (count - rest) / n (the same interval, rescaled), or
--- 'rate_difference' = the concept's rate among images of label minus its rate among images of against (Newcombe's 95 %
--- interval). n_label and n_against are all images of the two labels. Images with two labels are left out (see
--- clear_labels). Labels are perceived, or those of words in captions.
---
--- Concepts with n under min_count are left out, also those where either label has 1 to 9 images (or fewer than min_count, if
--- that is less than 10); n_suppressed counts them. Where group_sizes hides either label there are no rows.
---
--- source: Girrbach et al. (2025), concepts in captions: share, difference, and rate_difference of the appendix
--- subject: what goes with whom
--- among: label, against in groups
--- param groups relation = caption_gender : group relation (image_id, label)
--- param concepts relation = word_concepts : (image_id, concept); see cooccurrence for others
--- param definition varchar = 'share' : one of 'share', 'difference', 'rate_difference'
--- param label varchar = 'female' : label whose share is asked
--- param against varchar = 'male' : label it is held against
--- param min_count integer = 100 : at least 0; concepts with fewer images are left out
+/*--- toml
+answers = "How female (or any other label) the images of a concept are, by perceived label."
+details = """
+Of the n images with the concept and one of two labels: count carry label, rest carry against. value by definition:
+'share' = count / n (Wilson's 95 % interval), 'difference' = (count - rest) / n (the same interval, rescaled), or
+'rate_difference' = the concept's rate among images of label minus its rate among images of against (Newcombe's 95 %
+interval). n_label and n_against are all images of the two labels. Images with two labels are left out (see
+clear_labels). Labels are perceived, or those of words in captions.
+
+Concepts with n under min_count are left out, and by the engine those where 1 to 9 images of a label have the concept,
+or have it not (README); n_suppressed counts them. Where group_sizes hides either label there are no rows.
+"""
+subject = "what goes with whom"
+source = "Girrbach et al. (2025), concepts in captions: share, difference, and rate_difference of the appendix"
+among = { labels = ["label", "against"], relations = ["groups"] }
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.concepts]
+relation = ["image_id", "concept"]
+default = "word_concepts"
+about = "see cooccurrence for others"
+
+[params.definition]
+type = "varchar"
+default = "share"
+choices = ["share", "difference", "rate_difference"]
+
+[params.label]
+type = "varchar"
+default = "female"
+about = "label whose share is asked"
+
+[params.against]
+type = "varchar"
+default = "male"
+about = "label it is held against"
+
+[params.min_count]
+type = "integer"
+default = 100
+min = 0
+about = "concepts with fewer images are left out"
+
+[[cells]]
+count = "count"
+of = "n"
+out_of = "n_label"
+below = 10
+omit = true
+
+[[cells]]
+count = "rest"
+out_of = "n_against"
+below = 10
+omit = true
+
+[[cells]]
+count = "count"
+of = "n_label"
+by = ["concept"]
+overlap = true
+below = 10
+omit = true
+
+[[cells]]
+count = "rest"
+of = "n_against"
+by = ["concept"]
+overlap = true
+below = 10
+omit = true
+---*/
 WITH members AS (
   SELECT g.image_id, g.label
   FROM clear_labels(groups) AS g
@@ -45,10 +101,7 @@ judged AS (
     c.*,
     t.n_label,
     t.n_against,
-    count(*) OVER () AS family,
-    c.n < $min_count
-    OR (c.count > 0 AND c.count < least($min_count, 10))
-    OR (c.rest > 0 AND c.rest < least($min_count, 10)) AS left_out
+    count(*) OVER () AS family
   FROM counts AS c
   CROSS JOIN totals AS t
   WHERE (
@@ -67,11 +120,12 @@ rated AS (
     wilson_low(rest, n_against) AS rest_low,
     wilson_high(rest, n_against) AS rest_high
   FROM judged
-  WHERE NOT left_out
+  WHERE n >= $min_count
 )
 SELECT
   concept,
   count,
+  rest,
   n,
   CASE $definition
     WHEN 'share' THEN CAST(count AS DOUBLE) / n

@@ -1,31 +1,71 @@
--- cooccurrence: Which concepts go with which perceived label: PMI and NPMI with counts, intervals and q-values.
---
--- pmi = ln(P(i, t) / (P(i) P(t))) for label i and concept t over n images; npmi = pmi / -ln P(i, t), NULL where P(i, t)
--- is 1; of a pair that never meets they are -infinity and -1, without an interval. Beside them: count of the images that have both, those of the label and of the concept, the count expected by chance,
--- a 95 % interval of pmi (delta method), G2 of the two-by-two table with its p-value (chi-square, one degree of freedom)
--- and the q-value of Benjamini and Hochberg over all pairs of a shown label and a concept with at least min_count images,
--- also those that are left out for their small count. Association in a dataset, not cause; labels are perceived, or those
--- of words in captions.
---
--- concepts: category_concepts (detections), word_concepts (words), term_concepts(lists.crime_words) (a list of terms),
--- label_concepts('topic') (labels), or any (image_id, concept). For captions instead of images give relations whose image_id
--- is the caption's id: groups := (SELECT caption_id AS image_id, label FROM caption_labels),
--- concepts := word_concepts((SELECT caption_id AS image_id, text FROM captions)).
---
--- Pairs with a count under min_count are left out, and with them further labels of the same concept where the count would
--- follow by subtraction from the concept's total; n_suppressed counts the pairs left out. Rows are of clear labels only.
--- Where every image has exactly one concept, a label's total could be used the same way: cross such relations with
--- intersections, which protects rows and columns.
---
--- source: Church and Hanks (1990); Aka et al., Measuring Model Biases in the Absence of Ground Truth (2021); Dunning (1993)
--- subject: what goes with whom
--- param groups relation = caption_gender : group relation (image_id, label)
--- param concepts relation = category_concepts : (image_id, concept)
--- param population varchar = 'all' : one of 'all', 'labelled'; probabilities over all images of groups or clear labels only
--- param smoothing double = 0 : at least 0; added to each of the four counts of a pair before pmi, npmi and their interval
--- param min_count integer = 10 : at least 0; pairs with fewer images are left out
+/*--- toml
+answers = "Which concepts go with which perceived label: PMI and NPMI with counts, intervals and q-values."
+details = """
+pmi = ln(P(i, t) / (P(i) P(t))) for label i and concept t over n images; npmi = pmi / -ln P(i, t), NULL where P(i, t) is
+1; of a pair that never meets they are -infinity and -1, without an interval. Beside them: count of the images that have
+both, those of the label and of the concept, the count expected by chance, a 95 % interval of pmi (delta method), G2 of
+the two-by-two table with its p-value (chi-square, one degree of freedom) and the q-value of Benjamini and Hochberg over
+all pairs of a shown label and a concept with at least min_count images, also those that are left out for their small
+count. Association in a dataset, not cause; labels are perceived, or those of words in captions.
+
+concepts: category_concepts (detections), word_concepts (words), term_concepts(lists.crime_words) (a list of terms),
+label_concepts('topic') (labels), or any (image_id, concept). For captions instead of images give relations whose
+image_id is the caption's id: groups := (SELECT caption_id AS image_id, label FROM caption_labels), concepts :=
+word_concepts((SELECT caption_id AS image_id, text FROM captions)).
+
+Pairs of small counts are left out by the engine, also where the images of a label without the concept are few, and
+with them what would tell their counts (README); n_suppressed counts the pairs left out. Rows are of clear labels only.
+"""
+subject = "what goes with whom"
+source = """
+Church and Hanks (1990); Aka et al., Measuring Model Biases in the Absence of Ground Truth (2021); Dunning (1993)"""
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.concepts]
+relation = ["image_id", "concept"]
+default = "category_concepts"
+
+[params.population]
+type = "varchar"
+default = "all"
+choices = ["all", "labelled"]
+about = "probabilities over all images of groups or clear labels only"
+
+[params.smoothing]
+type = "double"
+default = 0
+min = 0
+free = true
+about = "added to each of the four counts of a pair before pmi, npmi and their interval"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "pairs with fewer images are left out"
+
+[[cells]]
+count = "count"
+of = "n_concept"
+out_of = "n_label"
+by = ["label"]
+within = ["concept"]
+omit = true
+
+[[cells]]
+count = "count"
+of = "n_label"
+by = ["concept"]
+within = ["label"]
+overlap = true
+omit = true
+---*/
 WITH sizes AS (
-  SELECT label, clear, used AS shown FROM group_sizes(groups, $min_count)
+  SELECT label, used AS shown FROM group_sizes(groups, $min_count)
 ),
 members AS (
   SELECT DISTINCT g.image_id, g.label
@@ -46,10 +86,10 @@ found AS (
   WHERE c.concept IS NOT NULL
 ),
 labels_n AS (
-  SELECT m.label, s.clear, s.shown, count(*) AS n_label
+  SELECT m.label, s.shown, count(*) AS n_label
   FROM members AS m
   JOIN sizes AS s ON s.label = m.label
-  GROUP BY m.label, s.clear, s.shown
+  GROUP BY m.label, s.shown
 ),
 concepts_n AS (
   SELECT concept, count(*) AS n_concept FROM found GROUP BY concept
@@ -63,43 +103,24 @@ pairs_n AS (
 cells AS (
   SELECT
     l.label,
-    l.shown,
     c.concept,
     coalesce(p.count, 0) AS count,
     l.n_label,
     c.n_concept,
-    t.n,
-    CASE WHEN l.clear AND p.count < $min_count THEN 1 ELSE 0 END AS secret,
-    CASE WHEN l.shown AND coalesce(p.count, $min_count) >= $min_count THEN 0 ELSE 1 END AS hidden
+    t.n
   FROM labels_n AS l
   CROSS JOIN concepts_n AS c
   CROSS JOIN total AS t
   LEFT JOIN pairs_n AS p ON p.label = l.label AND p.concept = c.concept
-  WHERE c.n_concept >= $min_count
-),
--- what to leave out so that no small count follows from the concept's total
-placed AS (
-  SELECT
-    *,
-    max(secret) OVER (PARTITION BY concept) AS any_secret,
-    sum(hidden) OVER (PARTITION BY concept) AS n_hidden,
-    coalesce(
-      sum(count) OVER (
-        PARTITION BY concept ORDER BY hidden DESC, count, label ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-      ),
-      0
-    ) AS before
-  FROM cells
+  WHERE l.shown AND c.n_concept >= $min_count
 ),
 -- log-likelihood ratio of observed against expected counts in the four cells of the table of a pair
 tested AS (
   SELECT
     *,
     CAST(n_label AS DOUBLE) * n_concept / n AS expected,
-    log_likelihood_ratio(count, n_label, n_concept, n) AS g2,
-    hidden = 1 OR (any_secret = 1 AND before < greatest($min_count, n_hidden + 1)) OR count < $min_count AS left_out
-  FROM placed
-  WHERE shown
+    log_likelihood_ratio(count, n_label, n_concept, n) AS g2
+  FROM cells
 ),
 -- p = erfc(sqrt(g2 / 2)) = t exp(-g2 / 2 + polynomial in t), t = 1 / (1 + sqrt(g2 / 2) / 2); relative error under 3e-8 (our
 -- own fit, interpolated at Chebyshev's nodes)
@@ -136,7 +157,7 @@ measured AS (
     CASE WHEN both_s > 0 THEN -ln(both_s / n_s) END AS surprise,
     log_ratio_half(both_s, label_s, concept_s, n_s) AS half
   FROM controlled
-  WHERE NOT left_out
+  WHERE count > 0 OR $min_count = 0
 ),
 pairs_found AS (
   SELECT count(*) AS pairs FROM pairs_n AS p JOIN sizes AS s ON s.label = p.label AND s.shown

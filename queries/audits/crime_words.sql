@@ -1,24 +1,54 @@
--- crime_words: Over- and under-representation of perceived groups among images whose text holds a crime word.
---
--- delta = share of a label among the labelled images whose text matches / its share among all labelled images - 1, with a
--- 95 % interval; 'mixed' and 'unclear' images are left out of both. Rows of three levels: 'pooled' (any of the words),
--- 'class' (any word of the class), 'term'. A delta says what the texts of a dataset say, nothing about people: labels are
--- perceived, or those of words in captions. See over_representation for the columns and for what is suppressed.
---
--- Texts are matched by lemma: in lower case, function words left out; a term of several words when all its lemmas occur.
--- Terms that match no labelled image have no row.
---
--- source: Girrbach et al. (2025), crime words (the text says 63 words, its Table 2 has 71)
--- subject: what goes with whom
--- param groups relation = caption_gender : group relation (image_id, label)
--- param texts relation = captions : (image_id, text)
--- param terms relation = lists.crime_words : (term, class)
--- param unit varchar = 'image' : one of 'image', 'person'; for 'person' give groups a row a person, as person_labels does
--- param min_count integer = 10 : at least 0; smaller counts are suppressed
--- local: calls match_terms()
+/*--- toml
+answers = "Over- and under-representation of perceived groups among images whose text holds a crime word."
+details = """
+delta = share of a label among the labelled images whose text matches / its share among all labelled images - 1, with a
+95 % interval; 'mixed' and 'unclear' images are left out of both. Rows of three levels: 'pooled' (any of the words),
+'class' (any word of the class), 'term'. A delta says what the texts of a dataset say, nothing about people: labels are
+perceived, or those of words in captions. See over_representation for the columns. Small counts, and what would give them away, are hidden by the engine; see README.
+
+Texts are matched by lemma: in lower case, function words left out; a term of several words when all its lemmas occur.
+Terms that match no labelled image have no row.
+"""
+subject = "what goes with whom"
+source = "Girrbach et al. (2025), crime words (the text says 63 words, its Table 2 has 71)"
+local = "calls match_terms()"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.texts]
+relation = ["image_id", "text"]
+default = "captions"
+
+[params.terms]
+relation = ["term", "class"]
+default = "lists.crime_words"
+
+[params.unit]
+type = "varchar"
+default = "image"
+choices = ["image", "person"]
+about = "for 'person' give groups a row a person, as person_labels does"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "smaller counts are suppressed"
+
+[[cells]]
+count = "count"
+of = "n"
+out_of = "base_count"
+by = ["label"]
+totals = ["class", "term"]
+measures = ["n", "share", "share_low", "share_high", "base_share", "base_count", "base_n", "delta", "delta_low", "delta_high"]
+---*/
 SELECT
   'pooled' AS level, CAST(NULL AS VARCHAR) AS class, CAST(NULL AS VARCHAR) AS term,
-  label, count, n, share, share_low, share_high, base_share, base_n, delta, delta_low, delta_high, suppressed
+  label, count, n, share, share_low, share_high, base_share, base_count, base_n, delta, delta_low, delta_high, suppressed
 FROM over_representation(
   groups,
   (SELECT image_id, 'any' AS concept FROM term_concepts(terms, texts)),
@@ -28,7 +58,7 @@ FROM over_representation(
 UNION ALL
 SELECT
   'class' AS level, concept AS class, CAST(NULL AS VARCHAR) AS term,
-  label, count, n, share, share_low, share_high, base_share, base_n, delta, delta_low, delta_high, suppressed
+  label, count, n, share, share_low, share_high, base_share, base_count, base_n, delta, delta_low, delta_high, suppressed
 FROM over_representation(
   groups,
   (SELECT m.image_id, t.class AS concept FROM term_concepts(terms, texts) AS m JOIN terms AS t ON t.term = m.concept),
@@ -38,7 +68,7 @@ FROM over_representation(
 UNION ALL
 SELECT
   'term' AS level, t.class, o.concept AS term,
-  o.label, o.count, o.n, o.share, o.share_low, o.share_high, o.base_share, o.base_n,
+  o.label, o.count, o.n, o.share, o.share_low, o.share_high, o.base_share, o.base_count, o.base_n,
   o.delta, o.delta_low, o.delta_high, o.suppressed
 FROM over_representation(groups, term_concepts(terms, texts), $unit, $min_count) AS o
 JOIN (
@@ -46,4 +76,4 @@ JOIN (
   FROM (SELECT term, class, count(class) OVER (PARTITION BY term) AS classes FROM terms) AS c
   WHERE class IS NOT NULL OR classes = 0
 ) AS t ON t.term = o.concept
-ORDER BY level, class, term, label
+ORDER BY term IS NOT NULL, class IS NULL, class, term, label

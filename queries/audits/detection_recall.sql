@@ -1,22 +1,55 @@
--- detection_recall: How many of the true boxes a detector finds, at several overlaps, by perceived group.
---
--- recall_50, recall_75 and recall_90: count of the n true boxes that a predicted box of the same image and category
--- overlaps by at least 0.5, 0.75 or 0.9 (intersection / union), with Wilson's 95 % interval. mean_recall: the average over
--- the overlaps 0.5, 0.55 … 0.95, with a normal 95 % interval that takes boxes as independent draws. Predicted boxes take
--- true ones as COCO's evaluation does: in descending score, each the free one that it overlaps most. Crowds are left out;
--- all predicted boxes count, not the best 100 alone. Rows for every label of a group relation, images with one clear
--- perceived label each, and for 'all' images. A detector that finds fewer of one group has less to say of it.
---
--- Rows with n under min_count are suppressed (NULL), and with any of them 'all', so that none follows by subtraction.
---
--- source: Lin et al., Microsoft COCO (2014), and its evaluation code: matching, recall; average recall as Hosang et al. (2016)
--- subject: who is in the pictures
--- meets: predicted.category = truth.category
--- param predicted relation : boxes of a detector (image_id, category, x, y, width, height, score), in pixels
--- param truth relation = (SELECT * FROM detections WHERE score IS NULL) : true boxes (image_id, category, x, y, width, height, is_crowd)
--- param groups relation = (SELECT image_id, 'all' AS label FROM images) : group relation (image_id, label)
--- param min_count integer = 10 : at least 0; rows that rest on fewer true boxes are suppressed
--- local: list_reduce()
+/*--- toml
+answers = "How many of the true boxes a detector finds, at several overlaps, by perceived group."
+details = """
+recall_50, recall_75 and recall_90: count of the n true boxes that a predicted box of the same image and category
+overlaps by at least 0.5, 0.75 or 0.9 (intersection / union), with Wilson's 95 % interval. mean_recall: the average over
+the overlaps 0.5, 0.55 … 0.95, with a normal 95 % interval that takes boxes as independent draws; its count adds up those
+of the ten overlaps. Predicted boxes take
+true ones as COCO's evaluation does: in descending score, each the free one that it overlaps most. Crowds are left out;
+all predicted boxes count, not the best 100 alone. Rows for every label of a group relation, images with one clear
+perceived label each, and for 'all' images. A detector that finds fewer of one group has less to say of it.
+
+Small counts, of boxes found and missed, are hidden by the engine, and with them what would tell them (README).
+"""
+subject = "who is in the pictures"
+source = """
+Lin et al., Microsoft COCO (2014), and its evaluation code: matching, recall; average recall as Hosang et al. (2016)"""
+local = "list_reduce()"
+meets = { left = "predicted.category", right = "truth.category" }
+
+[params.predicted]
+relation = ["image_id", "category", "x", "y", "width", "height", "score"]
+about = "boxes of a detector, in pixels"
+
+[params.truth]
+relation = ["image_id", "category", "x", "y", "width", "height", "is_crowd"]
+default = "(SELECT * FROM detections WHERE score IS NULL)"
+about = "true boxes"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "(SELECT image_id, 'all' AS label FROM images)"
+about = "group relation"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "rows that rest on fewer true boxes are suppressed"
+
+[[cells]]
+count = "n"
+by = ["label"]
+within = ["metric"]
+measures = ["count", "value", "low", "high"]
+
+[[cells]]
+count = "count"
+out_of = "n"
+by = ["label"]
+within = ["metric"]
+measures = ["n", "value", "low", "high"]
+---*/
 WITH cuts AS (
   SELECT unnest(range(50, 100, 5)) AS cut
 ),
@@ -107,20 +140,12 @@ sums AS (
   LEFT JOIN found AS f ON f.truth = t.truth
   GROUP BY l.label
 ),
-judged AS (
-  SELECT s.*, s.n < $min_count OR NOT coalesce(z.used, true) AS small
-  FROM sums AS s
-  LEFT JOIN group_sizes(groups, $min_count) AS z ON z.label = s.label
-),
-hidden AS (
-  SELECT *, small OR (label = 'all' AND max(CASE WHEN small THEN 1 ELSE 0 END) OVER () = 1) AS suppressed FROM judged
-),
 rates AS (
-  SELECT label, 'recall_50' AS metric, at_50 AS count, n, suppressed FROM hidden
+  SELECT label, 'recall_50' AS metric, at_50 AS count, n FROM sums
   UNION ALL
-  SELECT label, 'recall_75' AS metric, at_75 AS count, n, suppressed FROM hidden
+  SELECT label, 'recall_75' AS metric, at_75 AS count, n FROM sums
   UNION ALL
-  SELECT label, 'recall_90' AS metric, at_90 AS count, n, suppressed FROM hidden
+  SELECT label, 'recall_90' AS metric, at_90 AS count, n FROM sums
 ),
 means AS (
   SELECT
@@ -128,27 +153,26 @@ means AS (
     times / 10e0 / n AS mean,
     1.959963984540054e0
     * sqrt((CAST(squares AS DOUBLE) - CAST(times AS DOUBLE) * times / n) / 100 / nullif(n - 1, 0) / n) AS half
-  FROM hidden
+  FROM sums
 ),
 measures AS (
   SELECT
     label, metric, count, n, CAST(count AS DOUBLE) / n AS value,
-    wilson_low(count, n) AS low, wilson_high(count, n) AS high, suppressed
+    wilson_low(count, n) AS low, wilson_high(count, n) AS high
   FROM rates
   UNION ALL
   SELECT
-    label, 'mean_recall' AS metric, CAST(NULL AS BIGINT) AS count, n, mean AS value,
-    greatest(mean - half, 0) AS low, least(mean + half, 1) AS high, suppressed
+    label, 'mean_recall' AS metric, times AS count, n, mean AS value,
+    greatest(mean - half, 0) AS low, least(mean + half, 1) AS high
   FROM means
 )
 SELECT
   label,
   metric,
-  CASE WHEN NOT suppressed THEN count END AS count,
-  CASE WHEN NOT suppressed THEN n END AS n,
-  CASE WHEN NOT suppressed THEN value END AS value,
-  CASE WHEN NOT suppressed THEN low END AS low,
-  CASE WHEN NOT suppressed THEN high END AS high,
-  suppressed
+  count,
+  n,
+  value,
+  low,
+  high
 FROM measures
 ORDER BY label, metric

@@ -1,39 +1,103 @@
--- directional_amplification: Does a model amplify what its training data associates with a group, and in which direction?
---
--- A pair is a label (a group) and a concept, or a set of concepts. direction 'group_to_concept' (A -> T): delta is how much
--- more often the model finds the concept in images of the label than it is there. 'concept_to_group' (T -> A): how much more
--- often it predicts the label for images with the concept than they have it. y is the sign of p(label, concept) -
--- p(label) p(concept) in the training data; value = y delta, + where the model makes the association stronger.
---
--- level 'mean': value is the mean over all pairs of the direction, absolute that of |delta| (0 at best; the mean of the
--- multi-attribute paper), variance that of delta over pairs. level 'pair': one of them: delta = predicted - actual, shares of
--- the n images. Intervals are 95 %: of a pair Agresti and Min's for paired shares (Agresti and Caffo's where base is
--- 'train'), of the mean by linearization, images being independent draws; y is taken as known.
---
--- sets 'single': concepts one by one (Wang and Russakovsky). 'subsets': all sets of up to size concepts that meet in
--- min_count training images (the text of Zhao et al.). 'images': the sets that are all concepts of min_count training images
--- (their code). An image has a set when it has all of its concepts. base 'test': actual is the share in the images that the
--- model saw (the code of both papers); 'train': in the training data (the text of Zhao et al.).
---
--- A direction has rows when its predictions have. Only images of labels that group_sizes shows count, in both data sets.
--- Concepts are left out as a whole where one of their counts (training, actual, predicted) is 1 to min_count - 1, and pairs
--- of fewer than min_count images; n_suppressed counts the pairs. Labels are perceived, or those of words in captions.
---
--- source: Wang and Russakovsky, Directional Bias Amplification (2021), and its code; Zhao et al., Men Also Do Laundry:
--- Multi-Attribute Bias Amplification (2023), and its code; Agresti and Min (2005); Agresti and Caffo (2000)
--- subject: from data to models
--- meets: predicted_concepts.concept = concepts.concept, else predicted is 0
--- param predicted_concepts relation = (SELECT image_id, '' AS concept FROM images WHERE 1 = 0) : (image_id, concept) that the model finds
--- param predicted_groups relation = (SELECT image_id, '' AS label FROM images WHERE 1 = 0) : (image_id, label) that the model predicts
--- param groups relation = caption_gender : group relation (image_id, label) of the images that the model saw
--- param concepts relation = category_concepts : (image_id, concept) that are there, of the same images
--- param train_groups relation = groups : group relation (image_id, label) of the training data
--- param train_concepts relation = concepts : (image_id, concept) of the training data
--- param sets varchar = 'single' : one of 'single', 'subsets', 'images'; what concepts are taken together
--- param size integer = 2 : from 1 to 3; concepts of a subset at most
--- param base varchar = 'test' : one of 'test', 'train'; where actual shares come from
--- param show varchar = 'mean' : one of 'mean', 'pairs', 'all'; which levels have rows
--- param min_count integer = 10 : at least 0; concepts with smaller counts are left out
+/*--- toml
+answers = "Does a model amplify what its training data associates with a group, and in which direction?"
+details = """
+A pair is a label (a group) and a concept, or a set of concepts. direction 'group_to_concept' (A -> T): delta is how
+much more often the model finds the concept in images of the label than it is there. 'concept_to_group' (T -> A): how
+much more often it predicts the label for images with the concept than they have it.
+y is the sign of p(label, concept) - p(label) p(concept) in the training data; value = y delta, + where the model
+makes the association stronger.
+
+level 'mean': value is the mean over all pairs of the direction, absolute that of |delta| (0 at best; the mean of the
+multi-attribute paper), variance that of delta over pairs. level 'pair': one of them: delta = predicted - actual, shares
+of the n images (predicted_n and actual_n). Intervals are 95 %: of a pair Agresti and Min's for paired shares (Agresti and Caffo's where base is
+'train'), of the mean by linearization, images being independent draws; y is taken as known.
+
+sets 'single': concepts one by one (Wang and Russakovsky). 'subsets': all sets of up to size concepts that meet in
+min_count training images (the text of Zhao et al.). 'images': the sets that are all concepts of min_count training
+images (their code). An image has a set when it has all of its concepts. base 'test': actual is the share in the images
+that the model saw (the code of both papers); 'train': in the training data (the text of Zhao et al.).
+
+A direction has rows when its predictions have. Only images of labels that group_sizes shows count, in both data sets.
+Concepts are left out as a whole where one of their counts (training, actual, predicted), or what it lacks of the images
+that it is a share of, is 1 to min_count - 1, and pairs of fewer than min_count images; n_suppressed counts the pairs. Labels are perceived, or those of words in
+captions.
+"""
+subject = "from data to models"
+source = """
+Wang and Russakovsky, Directional Bias Amplification (2021), and its code; Zhao et al., Men Also Do Laundry:
+Multi-Attribute Bias Amplification (2023), and its code; Agresti and Min (2005); Agresti and Caffo (2000)"""
+meets = { left = "predicted_concepts.concept", right = "concepts.concept", watched = "predicted" }
+
+[params.predicted_concepts]
+relation = ["image_id", "concept"]
+default = "(SELECT image_id, '' AS concept FROM images WHERE 1 = 0)"
+about = "concepts that the model finds"
+
+[params.predicted_groups]
+relation = ["image_id", "label"]
+default = "(SELECT image_id, '' AS label FROM images WHERE 1 = 0)"
+about = "labels that the model predicts"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation of the images that the model saw"
+
+[params.concepts]
+relation = ["image_id", "concept"]
+default = "category_concepts"
+about = "concepts that are there, of the same images"
+
+[params.train_groups]
+relation = ["image_id", "label"]
+default = "groups"
+about = "group relation of the training data"
+
+[params.train_concepts]
+relation = ["image_id", "concept"]
+default = "concepts"
+about = "of the training data"
+
+[params.sets]
+type = "varchar"
+default = "single"
+choices = ["single", "subsets", "images"]
+about = "what concepts are taken together"
+
+[params.size]
+type = "integer"
+default = 2
+min = 1
+max = 3
+about = "concepts of a subset at most"
+
+[params.base]
+type = "varchar"
+default = "test"
+choices = ["test", "train"]
+about = "where actual shares come from"
+
+[params.show]
+type = "varchar"
+default = "mean"
+choices = ["mean", "pairs", "all"]
+about = "which levels have rows"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "concepts with smaller counts are left out"
+
+[[cells]]
+count = "predicted_n"
+of = "n"
+omit = true
+
+[[cells]]
+count = "actual_n"
+omit = true
+---*/
 WITH shown AS (
   SELECT a.label
   FROM group_sizes(groups, $min_count) AS a
@@ -194,6 +258,7 @@ cells AS (
     coalesce(e.train_n, 0) AS train_n,
     coalesce(CASE d.direction WHEN 'group_to_concept' THEN e.found_n ELSE e.guessed_n END, 0) AS predicted_n,
     coalesce(CASE d.direction WHEN 'group_to_concept' THEN e.found_right ELSE e.guessed_right END, 0) AS right_n,
+    l.test_n AS test_label_n,
     l.train_n AS train_label_n,
     c.train_n AS train_name_n,
     CAST(l.test_images AS BIGINT) AS test_images,
@@ -206,18 +271,53 @@ cells AS (
   LEFT JOIN event_n AS e ON e.label = l.label AND e.name = c.name
   WHERE $base IN ('test', 'train') AND $sets IN ('single', 'subsets', 'images') AND $show IN ('mean', 'pairs', 'all')
 ),
-judged AS (
+checked AS (
   SELECT
     *,
     n >= greatest($min_count, 1) AND max(
       CASE
         WHEN (actual_n > 0 AND actual_n < $min_count)
         OR (train_n > 0 AND train_n < $min_count)
-        OR (predicted_n > 0 AND predicted_n < $min_count) THEN 1
+        OR (predicted_n > 0 AND predicted_n < $min_count)
+        OR (n > actual_n AND n - actual_n < $min_count)
+        OR (train_over > train_n AND train_over - train_n < $min_count)
+        OR (n > predicted_n AND n - predicted_n < $min_count) THEN 1
         ELSE 0
       END
-    ) OVER (PARTITION BY name) = 0 AS kept
+    ) OVER (PARTITION BY name) = 0 AS large
   FROM cells
+),
+-- where every image has one concept, what is left out would follow from the images of a label: one more concept is left out
+short AS (
+  SELECT
+    max(CASE
+      WHEN (images > actual_n AND images - actual_n < $min_count)
+      OR (images > predicted_n AND images - predicted_n < $min_count)
+      OR (train_images > train_n AND train_images - train_n < $min_count) THEN 1
+      ELSE 0
+    END) AS short
+  FROM (
+    SELECT
+      max(test_label_n) AS images,
+      max(train_label_n) AS train_images,
+      sum(CASE WHEN large THEN actual_n ELSE 0 END) AS actual_n,
+      sum(CASE WHEN large THEN predicted_n ELSE 0 END) AS predicted_n,
+      sum(CASE WHEN large THEN train_n ELSE 0 END) AS train_n
+    FROM checked
+    GROUP BY direction, label
+  ) AS s
+),
+spare AS (
+  SELECT name, row_number() OVER (ORDER BY min(least(actual_n, predicted_n, train_n)) = 0, train_name_n, name) AS place
+  FROM checked
+  WHERE large
+  GROUP BY name, train_name_n
+),
+judged AS (
+  SELECT c.*, c.large AND p.name IS NULL AS kept
+  FROM checked AS c
+  CROSS JOIN short AS s
+  LEFT JOIN spare AS p ON p.name = c.name AND p.place = 1 AND s.short = 1
 ),
 -- sums over images of + 1 where the model says it, - 1 where it is so
 summed AS (
@@ -336,6 +436,8 @@ rows_of AS (
     CAST(NULL AS DOUBLE) AS delta,
     CAST(NULL AS DOUBLE) AS predicted,
     CAST(NULL AS DOUBLE) AS actual,
+    CAST(NULL AS BIGINT) AS predicted_n,
+    CAST(NULL AS BIGINT) AS actual_n,
     i.n,
     coalesce(m.pairs, 0) AS pairs,
     coalesce(m.cells - m.pairs, 0) AS n_suppressed
@@ -359,6 +461,8 @@ rows_of AS (
     delta,
     predicted,
     actual,
+    predicted_n,
+    CASE $base WHEN 'test' THEN actual_n ELSE train_n END AS actual_n,
     n,
     CAST(1 AS BIGINT) AS pairs,
     cells - pairs AS n_suppressed

@@ -1,22 +1,67 @@
--- edit_quality: Do edits show the group asked for, fit their texts, pass the filter and leave the background alone?
---
--- accuracy: a classifier sees the label asked for (predicted = label). accepted: the filter took the edit. background:
--- nothing outside the box changed (background = 0); background_largest is the largest difference there is. recall: the
--- edit's own image is among the first k that its text finds in a pool. count of n edits, value = count / n and Wilson's
--- 95 % interval, for every label, every template, both, and 'all'. Edits without a value (NULL) do not count for its metric.
--- Labels are those asked of a model, and predicted ones perceived by another: never facts about persons.
---
--- For recall give hits, such as top_k(asked, pool, ranker := 'vector', exclude_own := false): query_id and the item that counts
--- as found are the edit's id.
---
--- source: Smith et al., Balancing the Picture (GenSynth, 2023): zero-shot gender accuracy and text-to-image R@K of edits;
--- acceptance by template
--- subject: contrast sets
--- param edits relation : (edit_id, label, template, accepted, predicted, background, ...): a row an edit; template names its kind of prompt, accepted is boolean, background the largest difference outside the box
--- param hits relation = (SELECT edit_id AS query_id, edit_id AS item_id, 1 AS rank, 1e0 AS score FROM edits WHERE 1 = 0) : (query_id, item_id, rank, score) of texts over a pool of images
--- param relevant relation = (SELECT DISTINCT h.query_id, h.query_id AS item_id FROM hits AS h) : (query_id, item_id) that count as found
--- param k integer[] = [1, 5, 10] : at least 1; cut-offs of recall
--- param min_count integer = 10 : at least 0; rows over fewer edits are suppressed
+/*--- toml
+answers = "Do edits show the group asked for, fit their texts, pass the filter and leave the background alone?"
+details = """
+accuracy: a classifier sees the label asked for (predicted = label). accepted: the filter took the edit. background:
+nothing outside the box changed (background = 0); background_largest is the largest difference there is. recall: the
+edit's own image is among the first k that its text finds in a pool. count of n edits, value = count / n and Wilson's 95
+% interval, for every label, every template, both, and 'all'. Edits without a value (NULL) do not count for its metric.
+Labels are those asked of a model, and predicted ones perceived by another: never facts about persons. Of the n edits of
+accuracy n_right were predicted as asked, n_wrong otherwise. The engine hides small counts of edits, and of these two
+(README).
+
+For recall give hits, such as top_k(asked, pool, ranker := 'vector', exclude_own := false): query_id and the item that
+counts as found are the edit's id.
+"""
+subject = "contrast sets"
+source = """
+Smith et al., Balancing the Picture (GenSynth, 2023): zero-shot gender accuracy and text-to-image R@K of edits;
+acceptance by template"""
+
+[params.edits]
+relation = ["edit_id", "label", "template", "accepted", "predicted", "background"]
+about = """
+a row an edit; template names its kind of prompt, accepted is boolean, background the largest difference outside the
+box"""
+
+[params.hits]
+relation = ["query_id", "item_id", "rank", "score"]
+default = "(SELECT edit_id AS query_id, edit_id AS item_id, 1 AS rank, 1e0 AS score FROM edits WHERE 1 = 0)"
+about = "of texts over a pool of images"
+
+[params.relevant]
+relation = ["query_id", "item_id"]
+default = "(SELECT DISTINCT h.query_id, h.query_id AS item_id FROM hits AS h)"
+about = "those that count as found"
+
+[params.k]
+type = "integer[]"
+default = [1, 5, 10]
+min = 1
+about = "cut-offs of recall"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "fewer edits are hidden"
+
+[[cells]]
+count = "n"
+by = ["label", "template"]
+within = ["metric", "k"]
+
+[[cells]]
+count = "n_right"
+by = ["label", "template"]
+within = ["metric", "k"]
+measures = ["count", "value", "low", "high", "n_right", "n_wrong"]
+
+[[cells]]
+count = "n_wrong"
+by = ["label", "template"]
+within = ["metric", "k"]
+measures = ["count", "value", "low", "high", "n_right", "n_wrong"]
+---*/
 WITH own AS (
   SELECT DISTINCT edit_id, label, template, accepted, predicted, background FROM edits WHERE edit_id IS NOT NULL
 ),
@@ -81,12 +126,13 @@ SELECT
   k,
   CASE WHEN all_labels = 1 THEN 'all' ELSE label END AS label,
   CASE WHEN all_templates = 1 THEN 'all' ELSE template END AS template,
-  CASE WHEN n >= $min_count THEN count END AS count,
-  CASE WHEN n >= $min_count THEN n END AS n,
-  CASE WHEN n >= $min_count THEN value END AS value,
-  CASE WHEN n >= $min_count THEN low END AS low,
-  CASE WHEN n >= $min_count THEN high END AS high,
-  n < $min_count AS suppressed
+  count,
+  n,
+  value,
+  low,
+  high,
+  CASE WHEN metric = 'accuracy' THEN count END AS n_right,
+  CASE WHEN metric = 'accuracy' THEN n - count END AS n_wrong
 FROM bounds
 WHERE n > 0 AND (all_labels = 1 OR label IS NOT NULL) AND (all_templates = 1 OR template IS NOT NULL)
 ORDER BY metric, k, all_labels DESC, label, all_templates DESC, template

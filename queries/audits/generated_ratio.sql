@@ -1,22 +1,61 @@
--- generated_ratio: Of the people that a generator of pictures shows for each category, how many are perceived as one group?
---
--- Bias of a generator: value = count / n, the share of label among the category's generations with a clear label, with
--- Wilson's 95 % interval. Up to most generations of a category count, those of the lowest place; used are those that count,
--- unclear ones included. The recipe generate_categories makes them: pictures of prompts, accepted when they show exactly one
--- person. Labels are perceived: statistics about how groups are depicted; the persons do not exist.
---
--- Rows are suppressed (NULL) where n is under min_count, or where label or the other labels have 1 to 9 generations (or fewer
--- than min_count, if that is less than 10): the same rows could be made of real pictures. In a session with a purpose
--- min_count := 1 shows all.
---
--- source: Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias of a generator: up to 100 of 500 pictures
--- subject: what a model associates
--- among: label in groups
--- param generations relation : (image_id, category, place): accepted generations, place their order in the category
--- param groups relation : group relation (image_id, label) of the generations
--- param label varchar = 'female' : label whose share is asked
--- param most integer = 100 : at least 1; generations of a category at most
--- param min_count integer = 10 : at least 0; fewer generations are suppressed
+/*--- toml
+answers = "Of the people that a generator of pictures shows for each category, how many are perceived as one group?"
+details = """
+Bias of a generator: value = count / n, the share of label among the category's generations with a clear label, with
+Wilson's 95 % interval. Up to most generations of a category count, those of the lowest place; used are those that
+count, unclear ones included. The recipe generate_categories makes them: pictures of prompts, accepted when they show
+exactly one person. Labels are perceived: statistics about how groups are depicted; the persons do not exist.
+
+rarest is how many generations of the category the rarest clear label has that it has at all: where that is small, what is
+asked label by label would tell it. Small counts, and what would give them away, are hidden by the engine; see README. In
+a session with a purpose min_count := 1 shows all.
+"""
+subject = "what a model associates"
+source = """
+Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias of a generator: up to 100 of 500 pictures"""
+among = { labels = ["label"], relations = ["groups"] }
+
+[params.generations]
+relation = ["image_id", "category", "place"]
+about = "accepted generations, place their order in the category"
+
+[params.groups]
+relation = ["image_id", "label"]
+about = "group relation of the generations"
+
+[params.label]
+type = "varchar"
+default = "female"
+about = "label whose share is asked"
+
+[params.most]
+type = "integer"
+default = 100
+min = 1
+about = "generations of a category at most"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "fewer generations are suppressed"
+
+[[cells]]
+count = "count"
+of = "n"
+below = 10
+within = ["category"]
+measures = ["value", "low", "high", "n", "count", "rarest"]
+
+[[cells]]
+count = "n"
+measures = ["value", "low", "high", "n", "count", "rarest"]
+
+[[cells]]
+count = "rarest"
+below = 10
+measures = ["value", "low", "high", "n", "count", "rarest"]
+---*/
 WITH placed AS (
   SELECT image_id, category, row_number() OVER (PARTITION BY category ORDER BY place, image_id) AS place
   FROM (SELECT image_id, category, min(place) AS place FROM generations GROUP BY image_id, category) AS g
@@ -42,22 +81,26 @@ counts AS (
   FROM labelled
   GROUP BY category
 ),
-bounds AS (
-  SELECT
-    *,
-    n < $min_count
-    OR (count > 0 AND count < least($min_count, 10))
-    OR (n > count AND n - count < least($min_count, 10)) AS suppressed
-  FROM counts
+rarest AS (
+  SELECT category, min(images) AS rarest
+  FROM (
+    SELECT p.category, g.label, count(DISTINCT p.image_id) AS images
+    FROM placed AS p
+    JOIN groups AS g ON g.image_id = p.image_id
+    WHERE p.place <= $most AND g.label NOT IN ('mixed', 'unclear', 'undefined')
+    GROUP BY p.category, g.label
+  ) AS l
+  GROUP BY category
 )
 SELECT
-  category,
-  CASE WHEN NOT suppressed THEN CAST(count AS DOUBLE) / nullif(n, 0) END AS value,
-  CASE WHEN NOT suppressed THEN wilson_low(count, n) END AS low,
-  CASE WHEN NOT suppressed THEN wilson_high(count, n) END AS high,
-  CASE WHEN NOT suppressed THEN count END AS count,
-  CASE WHEN NOT suppressed THEN n END AS n,
-  used,
-  suppressed
-FROM bounds
+  c.category,
+  CAST(c.count AS DOUBLE) / nullif(c.n, 0) AS value,
+  CASE WHEN c.n > 0 THEN wilson_low(c.count, c.n) END AS low,
+  CASE WHEN c.n > 0 THEN wilson_high(c.count, c.n) END AS high,
+  c.count,
+  c.n,
+  c.used,
+  r.rarest
+FROM counts AS c
+LEFT JOIN rarest AS r ON r.category = c.category
 ORDER BY value DESC, category

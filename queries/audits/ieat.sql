@@ -1,34 +1,98 @@
--- ieat: Are images of two perceived groups associated with two sets of other images in an image model? With a p-value.
---
--- s(w) = mean cosine of image w with the images labelled a - mean cosine with those labelled b. value is the effect
--- size: (mean of s over the images labelled x - mean over y) / standard deviation of s over both (ddof 1). Interval, p,
--- exact and n are those of weat. targets and attributes are two group relations over the same images; an image with both
--- x and y is left out, and so is one with both a and b. Labels are perceived, or those of words in captions; an
--- association is a property of the model.
---
--- Suppressed (NULL) where a label has fewer than min_count images or group_sizes hides it.
---
--- source: Steed and Caliskan, Image representations learned with unsupervised pre-training contain human-like biases (2021)
--- subject: what a model associates
--- param images relation : (image_id, embedding): embeddings of images by one model
--- param attributes relation : group relation (image_id, label) of the attributes, such as label_concepts renamed
--- param targets relation = caption_gender : group relation (image_id, label) of the targets
--- param a varchar : label of the first attributes
--- param b varchar : label of the second attributes
--- param x varchar = 'male' : label of the first targets
--- param y varchar = 'female' : label of the second targets
--- param permutations integer = 10000 : at least 1; so many divisions are all taken, or drawn where there are more
--- param seed integer = 0 : of the draws
--- param min_count integer = 10 : at least 0; fewer images of a label are suppressed
--- local: calls association_test()
-SELECT t.*
+/*--- toml
+answers = """
+Are images of two perceived groups associated with two sets of other images in an image model? With a p-value."""
+details = """
+s(w) = mean cosine of image w with the images labelled a - mean cosine with those labelled b. value is the effect
+size: (mean of s over the images labelled x - mean over y) / standard deviation of s over both (ddof 1). Interval, p,
+exact and n are those of weat. targets and attributes are two group relations over the same images; an image with both
+x and y is left out, and so is one with both a and b. Labels are perceived, or those of words in captions; an
+association is a property of the model.
+
+The engine hides a row where a label has few images, or group_sizes hides it (README).
+"""
+subject = "what a model associates"
+source = """
+Steed and Caliskan, Image representations learned with unsupervised pre-training contain human-like biases (2021)"""
+local = "calls association_test()"
+
+[params.images]
+relation = ["image_id", "embedding"]
+about = "embeddings of images by one model"
+
+[params.attributes]
+relation = ["image_id", "label"]
+about = "group relation of the attributes, such as label_concepts renamed"
+
+[params.targets]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation of the targets"
+
+[params.a]
+type = "varchar"
+about = "label of the first attributes"
+
+[params.b]
+type = "varchar"
+about = "label of the second attributes"
+
+[params.x]
+type = "varchar"
+default = "male"
+about = "label of the first targets"
+
+[params.y]
+type = "varchar"
+default = "female"
+about = "label of the second targets"
+
+[params.permutations]
+type = "integer"
+default = 10000
+min = 1
+free = true
+about = "so many divisions are all taken, or drawn where there are more"
+
+[params.seed]
+type = "integer"
+default = 0
+free = true
+about = "of the draws"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "fewer images of a label are hidden"
+
+[[cells]]
+count = "n_x"
+
+[[cells]]
+count = "n_y"
+
+[[cells]]
+count = "n_a"
+
+[[cells]]
+count = "n_b"
+---*/
+WITH unused AS (
+  SELECT count(*) > 0 AS suppressed
+  FROM (
+    SELECT used FROM group_sizes(targets, $min_count) WHERE label IN ($x, $y)
+    UNION ALL
+    SELECT used FROM group_sizes(attributes, $min_count) WHERE label IN ($a, $b)
+  ) AS s
+  WHERE NOT used
+)
+SELECT t.*, u.suppressed
 FROM tested_association(
   (
     SELECT m.label, CAST(v.embedding AS DOUBLE[]) AS embedding
     FROM (
       SELECT g.image_id, min(g.label) AS label
       FROM targets AS g
-      JOIN group_sizes(targets, $min_count) AS s ON s.label = g.label AND s.used
       WHERE g.label IN ($x, $y)
       GROUP BY g.image_id
       HAVING min(g.label) = max(g.label)
@@ -41,7 +105,6 @@ FROM tested_association(
     FROM (
       SELECT g.image_id, min(g.label) AS label
       FROM attributes AS g
-      JOIN group_sizes(attributes, $min_count) AS s ON s.label = g.label AND s.used
       WHERE g.label IN ($a, $b)
       GROUP BY g.image_id
       HAVING min(g.label) = max(g.label)
@@ -49,5 +112,6 @@ FROM tested_association(
     JOIN images AS v ON v.image_id = m.image_id
     WHERE v.embedding IS NOT NULL
   ),
-  $x, $y, $a, $b, $permutations, $seed, $min_count
+  $x, $y, $a, $b, $permutations, $seed
 ) AS t
+CROSS JOIN unused AS u

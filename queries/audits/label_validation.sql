@@ -1,33 +1,73 @@
--- label_validation: How well a model's labels agree with annotators who answered a sheet of `counterbalance validate`.
---
--- Rows by metric, for every annotator and for 'majority' (the answer with more votes than any other), against 'model'; label
--- is what the annotator said, other_label what the model said. 'cohen_kappa', 'agreement' (accuracy in the sample) and
--- 'confusion' are as in the audit agreement. 'weighted_agreement' is accuracy in the population: a sheet draws its sample
--- within each label of the model, so that an answer stands for (units with that label) / (answers about such units), its
--- inverse inclusion probability. 'covered' is the share of the population whose label has answers at all (count of n
--- units); the weighted values are about these. 'precision' of other_label: share of the units so labelled (n) that the
--- annotator labels the same (count). 'recall' of label: estimated share of the units in the population that the annotator
--- would label so (n in the sample) which the model labels the same. Between annotators: 'fleiss_kappa', and 'cohen_kappa'
--- and 'agreement' of two.
---
--- 95 % intervals: kappas by their large-sample variance, shares by Wilson, weighted values by adding the squared distances
--- to Wilson's limits of each label (for recall, of its two parts); no finite-population correction, so they are rather too
--- wide. Annotators are not the truth: labels are perceived, never facts about persons, and an answer 'unclear' counts as an
--- answer.
---
--- Rows with n under min_count are suppressed (NULL), counts in a confusion as in agreement; precision and recall where a
--- count of their row or column is. With a purpose min_count := 1 shows all. The model's labels must not hold the answers
--- themselves: name their annotator, as in person_units('perceived_gender', annotator := 'siglip').
---
--- source: Girrbach et al., person annotations of LAION-400M (2025), human validation of labels; Cohen (1960); Fleiss (1971);
--- Horvitz and Thompson (1952), weights; Zou and Donner (2008), intervals from limits of parts
--- local: Spark computes a shared expression anew at each use, and this audit shares so many that it does not end there
--- subject: who is in the pictures
--- param model relation : group relation (image_id, label), the labels to validate; of persons as person_units gives them
--- param attribute varchar : attribute of labels that the sheet asked for, such as 'perceived_gender'
--- param unit varchar = 'image' : one of 'image', 'person'; what the sheet asked about
--- param sheet varchar = NULL : id of the sheet whose answers count; NULL counts those of all sheets
--- param min_count integer = 10 : at least 0; rows that rest on fewer units, and smaller counts, are suppressed
+/*--- toml
+answers = "How well a model's labels agree with annotators who answered a sheet of `counterbalance validate`."
+details = """
+Rows by metric, for every annotator and for 'majority' (the answer with more votes than any other), against 'model';
+label is what the annotator said, other_label what the model said. 'cohen_kappa', 'agreement' (accuracy in the sample)
+and 'confusion' are as in the audit agreement. 'weighted_agreement' is accuracy in the population: a sheet draws its
+sample within each label of the model, so that an answer stands for (units with that label) / (answers about such
+units), its inverse inclusion probability. 'covered' is the share of the population whose label has answers at all
+(count of n units); the weighted values are about these. 'precision' of other_label: share of the units so labelled (n)
+that the annotator labels the same (count). 'recall' of label: estimated share of the units in the population that the
+annotator would label so (n in the sample) which the model labels the same. Between annotators: 'fleiss_kappa', and
+'cohen_kappa' and 'agreement' of two.
+
+95 % intervals: kappas by their large-sample variance, shares by Wilson, weighted values by adding the squared distances
+to Wilson's limits of each label (for recall, of its two parts); no finite-population correction, so they are rather too
+wide. Annotators are not the truth: labels are perceived, never facts about persons, and an answer 'unclear' counts as
+an answer.
+
+Rows with n under min_count are suppressed (NULL), counts in a confusion as in agreement; precision and recall where a
+count of their row or column is, and weighted_agreement and kappas where counts that they rest on would follow. With a purpose min_count := 1 shows all. The model's labels must not hold the answers
+themselves: name their annotator, as in person_units('perceived_gender', annotator := 'siglip').
+"""
+subject = "who is in the pictures"
+source = """
+Girrbach et al., person annotations of LAION-400M (2025), human validation of labels; Cohen (1960); Fleiss (1971);
+Horvitz and Thompson (1952), weights; Zou and Donner (2008), intervals from limits of parts"""
+local = "Spark computes a shared expression anew at each use, and this audit shares so many that it does not end there"
+
+[params.model]
+relation = ["image_id", "label"]
+about = "group relation, the labels to validate; of persons as person_units gives them"
+
+[params.attribute]
+type = "varchar"
+values = "labels.attribute"
+about = "attribute of labels that the sheet asked for, such as 'perceived_gender'"
+
+[params.unit]
+type = "varchar"
+default = "image"
+choices = ["image", "person"]
+about = "what the sheet asked about"
+
+[params.sheet]
+type = "varchar"
+optional = true
+about = "id of the sheet whose answers count; NULL counts those of all sheets"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "rows that rest on fewer units, and smaller counts, are suppressed"
+
+[[cells]]
+count = "n"
+within = ["metric", "annotator", "other", "label", "other_label"]
+measures = ["count", "value", "low", "high", "smallest"]
+
+[[cells]]
+count = "count"
+of = "n"
+within = ["metric", "annotator", "other", "label", "other_label"]
+measures = ["value", "low", "high", "n"]
+
+[[cells]]
+count = "smallest"
+within = ["metric", "annotator", "other", "label", "other_label"]
+measures = ["value", "low", "high"]
+---*/
 WITH ratings AS (
   SELECT image_id, annotator, value FROM sheet_ratings(model, $attribute, $unit, $sheet)
 ),
@@ -142,7 +182,8 @@ against_model AS (
     low,
     high,
     n,
-    suppressed
+    suppressed,
+    smallest
   FROM rater_agreement(sheet_ratings(model, $attribute, $unit, $sheet), $min_count)
   WHERE metric IN ('cohen_kappa', 'agreement', 'confusion') AND (annotator = 'model' OR other = 'model')
 ),
@@ -156,9 +197,10 @@ hidden_others AS (
   SELECT DISTINCT annotator, other_label FROM hidden
 ),
 rows_all AS (
-  SELECT metric, annotator, other, label, other_label, count, value, low, high, n, suppressed FROM against_model
+  SELECT metric, annotator, other, label, other_label, count, value, low, high, n, suppressed, smallest
+  FROM against_model
   UNION ALL
-  SELECT metric, annotator, other, label, other_label, count, value, low, high, n, suppressed
+  SELECT metric, annotator, other, label, other_label, count, value, low, high, n, suppressed, smallest
   FROM rater_agreement(sheet_answers($attribute, $unit, $sheet), $min_count)
   WHERE metric IN ('cohen_kappa', 'agreement', 'fleiss_kappa')
   UNION ALL
@@ -166,20 +208,25 @@ rows_all AS (
     'weighted_agreement' AS metric, w.annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label,
     CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count, w.value,
     greatest(w.value - sqrt(w.below), 0) AS low, least(w.value + sqrt(w.above), 1) AS high, p.n,
-    p.n < $min_count AS suppressed
+    p.n < $min_count AS suppressed,
+    (
+      SELECT min(count) FROM said AS s WHERE s.annotator = w.annotator AND s.label = s.other_label AND s.count < $min_count
+    ) AS smallest
   FROM weighted AS w
   JOIN populations AS p ON p.annotator = w.annotator
   UNION ALL
   SELECT
     'covered' AS metric, p.annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label,
     CAST(NULL AS VARCHAR) AS other_label, p.units AS count, CAST(p.units AS DOUBLE) / t.units AS value,
-    CAST(NULL AS DOUBLE) AS low, CAST(NULL AS DOUBLE) AS high, t.units AS n, t.units < $min_count AS suppressed
+    CAST(NULL AS DOUBLE) AS low, CAST(NULL AS DOUBLE) AS high, t.units AS n, t.units < $min_count AS suppressed,
+    CAST(NULL AS BIGINT) AS smallest
   FROM populations AS p
   CROSS JOIN (SELECT CAST(sum(units) AS BIGINT) AS units FROM sizes) AS t
   UNION ALL
   SELECT
     'precision' AS metric, l.annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label, l.other_label, l.count,
-    l.share AS value, l.low, l.high, l.n, l.n < $min_count OR h.annotator IS NOT NULL AS suppressed
+    l.share AS value, l.low, l.high, l.n, l.n < $min_count OR h.annotator IS NOT NULL AS suppressed,
+    CAST(NULL AS BIGINT) AS smallest
   FROM limits AS l
   LEFT JOIN hidden_others AS h ON h.annotator = l.annotator AND h.other_label = l.other_label
   WHERE l.label = l.other_label
@@ -193,7 +240,8 @@ rows_all AS (
     least(r.value + sqrt(
       power(coalesce(r.if_more_hits, 1) - r.value, 2) + power(coalesce(r.if_fewer_misses, 1) - r.value, 2)
     ), 1) AS high,
-    r.n, r.n < $min_count OR h.annotator IS NOT NULL AS suppressed
+    r.n, r.n < $min_count OR h.annotator IS NOT NULL AS suppressed,
+    CAST(NULL AS BIGINT) AS smallest
   FROM recalls AS r
   LEFT JOIN hidden_labels AS h ON h.annotator = r.annotator AND h.label = r.label
 )
@@ -208,6 +256,7 @@ SELECT
   CASE WHEN NOT suppressed THEN low END AS low,
   CASE WHEN NOT suppressed THEN high END AS high,
   CASE WHEN NOT suppressed THEN n END AS n,
-  suppressed
+  suppressed,
+  smallest
 FROM rows_all
 ORDER BY metric, annotator, other, label, other_label

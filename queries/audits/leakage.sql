@@ -1,39 +1,113 @@
--- leakage: How well perceived gender (or another label) can be told from concepts: in the data, in a model's outputs, the difference.
---
--- A classifier learns to tell label from against by the concepts of images, as many images of each, and is judged by images
--- that it has not seen. side 'data' are the true concepts, 'model' those that a model predicts for the same images,
--- 'difference' is model - data, cut by cut: what the model adds. Values are times 100. definition 'accuracy': 50 +
--- |accuracy - 50|, 50 without leakage (slightly more by chance, being folded). definition 'confidence': mean of the
--- probability of the predicted label where it is right, 0 where not; about 25 to 50 without leakage. Intervals are 95 %
--- ones over seeds, each another cut of the images (split_interval). n: images of one cut, n_test: of which it was judged by.
--- Images without any concept on a side are left out; the truth is not worsened to the accuracy of the model. That a label
--- can be told says nothing of why; labels are perceived, or those of words in captions.
---
--- Rows with fewer than min_count images of either label are suppressed (NULL); labels that group_sizes hides have none.
---
--- source: Wang et al., Balanced datasets are not enough (2019): accuracy; Hirota et al. (2022, 2024): confidence
--- subject: from data to models
--- among: label, against in groups
--- param data relation = category_concepts : (image_id, concept); what is truly there; see cooccurrence for others
--- param model relation = (SELECT image_id, concept FROM data WHERE 1 = 0) : (image_id, concept) as a model predicts them
--- param groups relation = caption_gender : group relation (image_id, label)
--- param label varchar = 'female' : label that is told
--- param against varchar = 'male' : from this one
--- param words relation = lists.gender_masked : (term) concepts that tell the label by themselves and are left out
--- param attacker varchar = 'logistic' : one of 'logistic', 'mlp'; regression, or the network of Wang et al. (needs torch)
--- param seeds integer = 5 : at least 1; how many cuts
--- param test_share double = 0.2 : between 0 and 1; share of images to judge by
--- param epochs integer = NULL : at least 1; of 'mlp'; 100 otherwise
--- param learning_rate double = NULL : above 0; of 'mlp'; 0.00005 otherwise
--- param min_count integer = 10 : at least 0; fewer images of a label are suppressed
--- local: attack_sets() learns a classifier in Python
+/*--- toml
+answers = """
+How well perceived gender (or another label) can be told from concepts: in the data, in a model's outputs, the
+difference."""
+details = """
+A classifier learns to tell label from against by the concepts of images, as many images of each, and is judged by
+images that it has not seen. side 'data' are the true concepts, 'model' those that a model predicts for the same images,
+'difference' is model - data, cut by cut: what the model adds. Values are times 100. definition 'accuracy': 50 +
+|accuracy - 50|, 50 without leakage (slightly more by chance, being folded). definition 'confidence': mean of the
+probability of the predicted label where it is right, 0 where not; about 25 to 50 without leakage. Intervals are 95 %
+ones over seeds, each another cut of the images (split_interval). n: images of one cut, n_test: of which it was judged
+by. Images without any concept on a side are left out; the truth is not worsened to the accuracy of the model. That a
+label can be told says nothing of why; labels are perceived, or those of words in captions.
+
+n_label and n_against: images of each label. The engine hides all rows where one has few, or group_sizes hides it (README).
+"""
+subject = "from data to models"
+source = "Wang et al., Balanced datasets are not enough (2019): accuracy; Hirota et al. (2022, 2024): confidence"
+local = "attack_sets() learns a classifier in Python"
+among = { labels = ["label", "against"], relations = ["groups"] }
+
+[params.data]
+relation = ["image_id", "concept"]
+default = "category_concepts"
+about = "what is truly there; see cooccurrence for others"
+
+[params.model]
+relation = ["image_id", "concept"]
+default = "(SELECT image_id, concept FROM data WHERE 1 = 0)"
+about = "concepts as a model predicts them"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.label]
+type = "varchar"
+default = "female"
+about = "label that is told"
+
+[params.against]
+type = "varchar"
+default = "male"
+about = "from this one"
+
+[params.words]
+relation = ["term"]
+default = "lists.gender_masked"
+about = "concepts that tell the label by themselves and are left out"
+
+[params.attacker]
+type = "varchar"
+default = "logistic"
+choices = ["logistic", "mlp"]
+about = "regression, or the network of Wang et al. (needs torch)"
+
+[params.seeds]
+type = "integer"
+default = 5
+min = 1
+free = true
+about = "how many cuts"
+
+[params.test_share]
+type = "double"
+default = 0.2
+above = 0
+below = 1
+about = "share of images to judge by"
+
+[params.epochs]
+type = "integer"
+optional = true
+min = 1
+free = true
+about = "of 'mlp'; 100 otherwise"
+
+[params.learning_rate]
+type = "double"
+optional = true
+above = 0
+free = true
+about = "of 'mlp'; 0.00005 otherwise"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "fewer images of a label are hidden"
+
+[[cells]]
+count = "n_label"
+within = ["definition", "side"]
+
+[[cells]]
+count = "n_against"
+within = ["definition", "side"]
+---*/
 WITH members AS (
   SELECT g.image_id, min(g.label) AS label
   FROM groups AS g
-  JOIN group_sizes(groups, $min_count) AS s ON s.label = g.label AND s.used
   WHERE g.label IN ($label, $against)
   GROUP BY g.image_id
   HAVING min(g.label) = max(g.label)
+),
+unused AS (
+  SELECT count(CASE WHEN NOT used THEN 1 END) > 0 AS suppressed
+  FROM group_sizes(groups, $min_count)
+  WHERE label IN ($label, $against)
 ),
 sides AS (
   SELECT 'data' AS side
@@ -58,7 +132,8 @@ shared AS (
 lists AS MATERIALIZED (
   SELECT
     side,
-    least(count(CASE WHEN label = $label THEN 1 END), count(CASE WHEN label = $against THEN 1 END)) AS images,
+    count(CASE WHEN label = $label THEN 1 END) AS n_label,
+    count(CASE WHEN label = $against THEN 1 END) AS n_against,
     list(image_id ORDER BY image_id) AS images_of,
     list(concepts ORDER BY image_id) AS sets_of,
     list(label ORDER BY image_id) AS labels_of
@@ -76,7 +151,6 @@ runs AS MATERIALIZED (
       )
     ) AS run
   FROM lists
-  WHERE images >= $min_count
 ),
 scored AS (
   SELECT side, run.seed AS seed, run.n_train AS n_train, run.n_test AS n_test, run.note AS note, 'accuracy' AS definition,
@@ -109,26 +183,26 @@ means AS (
   FROM paired
   GROUP BY side, definition
 ),
-kinds AS (
-  SELECT
-    d.definition,
-    s.side,
-    (SELECT coalesce(min(images), 0) FROM lists) < $min_count
-    OR (SELECT count(*) FROM lists) < least((SELECT count(*) FROM sides), 2) AS suppressed
-  FROM (SELECT unnest(['accuracy', 'confidence']) AS definition) AS d
-  CROSS JOIN sides AS s
+-- both sides are over the same images
+sizes AS (
+  SELECT coalesce(min(n_label), 0) AS n_label, coalesce(min(n_against), 0) AS n_against FROM lists
 )
 SELECT
-  k.definition,
+  d.definition,
   k.side,
   m.found.value AS value,
   CASE WHEN k.side <> 'difference' AND m.found.low < 0 THEN 0 ELSE m.found.low END AS low,
   CASE WHEN k.side <> 'difference' AND m.found.high > 100 THEN 100 ELSE m.found.high END AS high,
   m.n,
   m.n_test,
+  z.n_label,
+  z.n_against,
   coalesce(m.seeds, 0) AS seeds,
-  CASE WHEN k.suppressed THEN 'fewer than min_count images of a label' ELSE m.note END AS note,
-  k.suppressed
-FROM kinds AS k
-LEFT JOIN means AS m ON m.definition = k.definition AND m.side = k.side AND NOT k.suppressed
-ORDER BY k.definition, k.side
+  m.note,
+  u.suppressed
+FROM (SELECT unnest(['accuracy', 'confidence']) AS definition) AS d
+CROSS JOIN sides AS k
+CROSS JOIN sizes AS z
+CROSS JOIN unused AS u
+LEFT JOIN means AS m ON m.definition = d.definition AND m.side = k.side
+ORDER BY d.definition, k.side

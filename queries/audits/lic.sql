@@ -1,42 +1,129 @@
--- lic: Does a captioning model say more of perceived gender (or another label), beside the words for it, than people do?
---
--- A classifier learns to tell label from against by captions in which the words of the label are masked, as many images of
--- each, and is judged by captions of images that it has not seen: mean of the probability of the predicted label where it is
--- right, 0 where not, times 100; about 25 to 50 where nothing can be told. lic_m: of generated captions, the first of each
--- image. lic_d: of human ones, the mean over one classifier for the first caption of every image, one for the second, and so
--- on. lic = lic_m - lic_d, cut by cut: above 0 the model amplifies what its data say. All captions are in lower case. With
--- align, words of human captions that no generated one has are one unknown word. Only images with both kinds count. Intervals
--- are 95 % ones over seeds, each another cut (split_interval). n: captions of one cut, n_test: of which it was judged by.
--- That a label can be told says nothing of why; labels are perceived, or those of words in captions.
---
--- Rows with fewer than min_count images of either label are suppressed (NULL); labels that group_sizes hides have none.
---
--- source: Hirota et al., Quantifying societal bias amplification in image captioning (2022), and its code
--- subject: from data to models
--- among: label, against in groups
--- param human relation = (SELECT caption_id, image_id, text FROM captions WHERE origin IS DISTINCT FROM 'generated') : (caption_id, image_id, text) of people
--- param generated relation = (SELECT caption_id, image_id, text FROM captions WHERE origin = 'generated') : (caption_id, image_id, text) of the model
--- param groups relation = caption_gender : group relation (image_id, label)
--- param label varchar = 'female' : label that is told
--- param against varchar = 'male' : from this one
--- param words relation = lists.gender_masked : (term) words that tell the label by themselves and are masked
--- param attacker varchar = 'logistic' : one of 'logistic', 'mlp', 'lstm', 'bert'; regression over TF-IDF, or networks (needs torch); the paper's are 'lstm' and 'bert'
--- param captions_each integer = 5 : at least 1; human captions of an image that count
--- param align boolean = true : give human captions the vocabulary of the generated ones
--- param seeds integer = 10 : at least 1; how many cuts
--- param test_share double = 0.1 : between 0 and 1; share of images to judge by
--- param epochs integer = NULL : at least 1; of networks; those of the paper otherwise
--- param learning_rate double = NULL : above 0; likewise
--- param model varchar = 'google-bert/bert-base-uncased' : checkpoint of 'bert'
--- param min_count integer = 10 : at least 0; fewer images of a label are suppressed
--- local: attack_texts() learns a classifier in Python
+/*--- toml
+answers = """
+Does a captioning model say more of perceived gender (or another label), beside the words for it, than people do?"""
+details = """
+A classifier learns to tell label from against by captions in which the words of the label are masked, as many images of
+each, and is judged by captions of images that it has not seen: mean of the probability of the predicted label where it
+is right, 0 where not, times 100; about 25 to 50 where nothing can be told. lic_m: of generated captions, the first of
+each image. lic_d: of human ones, the mean over one classifier for the first caption of every image, one for the second,
+and so on. lic = lic_m - lic_d, cut by cut: above 0 the model amplifies what its data say. All captions are in lower
+case. With align, words of human captions that no generated one has are one unknown word. Only images with both kinds
+count. Intervals are 95 % ones over seeds, each another cut (split_interval). n: captions of one cut, n_test: of which
+it was judged by. That a label can be told says nothing of why; labels are perceived, or those of words in captions.
+
+n_label and n_against: images of each label. The engine hides all rows where one has few, or group_sizes hides it
+(README); caption numbers that few images of a label have are left out.
+"""
+subject = "from data to models"
+source = "Hirota et al., Quantifying societal bias amplification in image captioning (2022), and its code"
+local = "attack_texts() learns a classifier in Python"
+among = { labels = ["label", "against"], relations = ["groups"] }
+
+[params.human]
+relation = ["caption_id", "image_id", "text"]
+default = "(SELECT caption_id, image_id, text FROM captions WHERE origin IS DISTINCT FROM 'generated')"
+about = "of people"
+
+[params.generated]
+relation = ["caption_id", "image_id", "text"]
+default = "(SELECT caption_id, image_id, text FROM captions WHERE origin = 'generated')"
+about = "of the model"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.label]
+type = "varchar"
+default = "female"
+about = "label that is told"
+
+[params.against]
+type = "varchar"
+default = "male"
+about = "from this one"
+
+[params.words]
+relation = ["term"]
+default = "lists.gender_masked"
+about = "words that tell the label by themselves and are masked"
+
+[params.attacker]
+type = "varchar"
+default = "logistic"
+choices = ["logistic", "mlp", "lstm", "bert"]
+about = "regression over TF-IDF, or networks (needs torch); the paper's are 'lstm' and 'bert'"
+
+[params.captions_each]
+type = "integer"
+default = 5
+min = 1
+about = "human captions of an image that count"
+
+[params.align]
+type = "boolean"
+default = true
+about = "give human captions the vocabulary of the generated ones"
+
+[params.seeds]
+type = "integer"
+default = 10
+min = 1
+free = true
+about = "how many cuts"
+
+[params.test_share]
+type = "double"
+default = 0.1
+above = 0
+below = 1
+about = "share of images to judge by"
+
+[params.epochs]
+type = "integer"
+optional = true
+min = 1
+free = true
+about = "of networks; those of the paper otherwise"
+
+[params.learning_rate]
+type = "double"
+optional = true
+above = 0
+free = true
+about = "likewise"
+
+[params.model]
+type = "varchar"
+default = "google-bert/bert-base-uncased"
+about = "checkpoint of 'bert'"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "fewer images of a label are hidden"
+
+[[cells]]
+count = "n_label"
+within = ["metric"]
+
+[[cells]]
+count = "n_against"
+within = ["metric"]
+---*/
 WITH members AS (
   SELECT g.image_id, min(g.label) AS label
   FROM groups AS g
-  JOIN group_sizes(groups, $min_count) AS s ON s.label = g.label AND s.used
   WHERE g.label IN ($label, $against)
   GROUP BY g.image_id
   HAVING min(g.label) = max(g.label)
+),
+unused AS (
+  SELECT count(CASE WHEN NOT used THEN 1 END) > 0 AS suppressed
+  FROM group_sizes(groups, $min_count)
+  WHERE label IN ($label, $against)
 ),
 placed AS (
   SELECT 'lic_d' AS metric, h.image_id, h.text, row_number() OVER (PARTITION BY h.image_id ORDER BY h.caption_id) AS place
@@ -61,7 +148,9 @@ used AS (
   WHERE p.place <= CASE WHEN p.metric = 'lic_m' THEN 1 ELSE $captions_each END
 ),
 sizes AS (
-  SELECT least(count(CASE WHEN label = $label THEN 1 END), count(CASE WHEN label = $against THEN 1 END)) < $min_count AS small
+  SELECT
+    count(CASE WHEN label = $label THEN 1 END) AS n_label,
+    count(CASE WHEN label = $against THEN 1 END) AS n_against
   FROM shared
 ),
 known AS (
@@ -78,7 +167,6 @@ lists AS (
     list(text ORDER BY image_id) AS texts_of,
     list(label ORDER BY image_id) AS labels_of
   FROM used
-  WHERE NOT (SELECT small FROM sizes)
   GROUP BY metric, place
   HAVING least(count(CASE WHEN label = $label THEN 1 END), count(CASE WHEN label = $against THEN 1 END)) >= $min_count
 ),
@@ -140,10 +228,13 @@ SELECT
   m.n,
   m.n_test,
   coalesce(m.seeds, 0) AS seeds,
-  CASE WHEN s.small THEN 'fewer than min_count images of a label with captions of both kinds' ELSE n.note END AS note,
-  s.small AS suppressed
+  s.n_label,
+  s.n_against,
+  n.note,
+  u.suppressed
 FROM (SELECT unnest(['lic', 'lic_d', 'lic_m']) AS metric) AS k
 CROSS JOIN sizes AS s
 CROSS JOIN notes AS n
+CROSS JOIN unused AS u
 LEFT JOIN means AS m ON m.metric = k.metric
 ORDER BY k.metric

@@ -1,19 +1,51 @@
--- min_size_study: How well perceived labels of boxes agree with a reference, by the size of the box.
---
--- For every range of the box's shorter side, from side_from to under side_to pixels: count of the n boxes with a label of
--- both that carry the same one, as value = count / n with Wilson's 95 % interval. Small persons cannot be labelled; where
--- agreement stops rising is where labels begin to be worth something (30 px for the LAION work). Boxes to which one side
--- gives several labels are left out. Agreement is not truth: labels are perceived, and both sides can be wrong together.
---
--- Ranges with n under min_count are suppressed (NULL); no totals are given, so that nothing follows by subtraction.
---
--- source: Girrbach et al., person annotations of LAION-400M (2025): smallest side of boxes that are labelled
--- subject: who is in the pictures
--- param labels relation : (detection_id, label), as person_labels('perceived_gender', min_side := 0, annotator := …) gives them
--- param reference relation : (detection_id, label) that they are held against
--- param detections relation = detections : (detection_id, width, height), in pixels
--- param bins integer[] = [30, 50, 75, 100, 150, 200, 300] : where ranges begin, beside 0, in pixels
--- param min_count integer = 10 : at least 0; ranges with fewer boxes are suppressed
+/*--- toml
+answers = "How well perceived labels of boxes agree with a reference, by the size of the box."
+details = """
+For every range of the box's shorter side, from side_from to under side_to pixels: count of the n boxes with a label of
+both that carry the same one, as value = count / n with Wilson's 95 % interval. Small persons cannot be labelled; where
+agreement stops rising is where labels begin to be worth something (30 px for the LAION work). Boxes to which one side
+gives several labels are left out. Agreement is not truth: labels are perceived, and both sides can be wrong together.
+
+Small counts, also of boxes on which the two differ, are hidden by the engine (README).
+"""
+subject = "who is in the pictures"
+source = "Girrbach et al., person annotations of LAION-400M (2025): smallest side of boxes that are labelled"
+
+[params.labels]
+relation = ["detection_id", "label"]
+about = "as person_labels('perceived_gender', min_side := 0, annotator := …) gives them"
+
+[params.reference]
+relation = ["detection_id", "label"]
+about = "labels that they are held against"
+
+[params.detections]
+relation = ["detection_id", "width", "height"]
+default = "detections"
+about = "in pixels"
+
+[params.bins]
+type = "integer[]"
+default = [30, 50, 75, 100, 150, 200, 300]
+about = "where ranges begin, beside 0, in pixels"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "ranges with fewer boxes are suppressed"
+
+[[cells]]
+count = "n"
+within = ["side_from", "side_to"]
+measures = ["count", "value", "low", "high"]
+
+[[cells]]
+count = "count"
+of = "n"
+within = ["side_from", "side_to"]
+measures = ["n", "value", "low", "high"]
+---*/
 WITH edges AS (
   SELECT DISTINCT CAST(edge AS DOUBLE) AS side_from
   FROM (SELECT unnest($bins) AS edge UNION ALL SELECT 0 AS edge) AS e
@@ -52,18 +84,14 @@ sums AS (
   JOIN ranges AS r
     ON d.side >= r.side_from AND (r.side_to IS NULL OR d.side < r.side_to)
   GROUP BY r.side_from, r.side_to
-),
-bounds AS (
-  SELECT *, n < $min_count AS suppressed FROM sums
 )
 SELECT
   side_from,
   side_to,
-  CASE WHEN NOT suppressed THEN count END AS count,
-  CASE WHEN NOT suppressed THEN n END AS n,
-  CASE WHEN NOT suppressed THEN CAST(count AS DOUBLE) / n END AS value,
-  CASE WHEN NOT suppressed THEN wilson_low(count, n) END AS low,
-  CASE WHEN NOT suppressed THEN wilson_high(count, n) END AS high,
-  suppressed
-FROM bounds
+  count,
+  n,
+  CAST(count AS DOUBLE) / n AS value,
+  wilson_low(count, n) AS low,
+  wilson_high(count, n) AS high
+FROM sums
 ORDER BY side_from

@@ -1,24 +1,64 @@
--- proposal_recall: How much of a reference a proposal of attributes covers, and how diverse both are.
---
--- Rows by metric. 'recall': share of the n attributes of the reference to which one of the proposal is nearer than similarity
--- (cosine), with Wilson's 95 % interval; 'nearest': for each of them the nearest of the proposal (term, nearest, and the
--- cosine as value); 'dimension' and 'reference_dimension': how many principal components the n vectors of the proposal, and
--- of the reference, need for a share of their variance, centred. Vectors of both are of one model: give words
--- (proposed, known), such as two files, and they are embedded; or give vectors (proposal, reference).
--- Rows are words, not images; some may be words for what is perceived of people. Rows over fewer than min_count words are
--- suppressed (NULL).
---
--- source: Kabra et al., GELDA (2023), recall of reference attributes and effective dimension of a proposal
--- subject: what goes with whom
--- param proposed relation = (SELECT '' AS term WHERE 1 = 0) : (term) words of the proposal, or a file, such as the table that gelda writes
--- param known relation = (SELECT '' AS term WHERE 1 = 0) : (term) words of the reference, or a file
--- param model varchar = 'sentence-transformers/all-MiniLM-L6-v2' : model of embed_sentence
--- param proposal relation = (SELECT t.term, embed_sentence(t.term, $model) AS embedding FROM (SELECT DISTINCT term FROM proposed) AS t) : (term, embedding)
--- param reference relation = (SELECT t.term, embed_sentence(t.term, $model) AS embedding FROM (SELECT DISTINCT term FROM known) AS t) : (term, embedding)
--- param similarity double = 0.8 : from -1 to 1; cosine above which an attribute is covered
--- param variance double = 0.95 : from 0 to 1; share of the variance
--- param min_count integer = 1 : at least 0; rows that rest on fewer words are suppressed
--- local: calls embed_sentence(), nearest_vectors() and effective_dimension()
+/*--- toml
+answers = "How much of a reference a proposal of attributes covers, and how diverse both are."
+details = """
+Rows by metric. 'recall': share of the n attributes of the reference to which one of the proposal is nearer than
+similarity (cosine), with Wilson's 95 % interval; 'nearest': for each of them the nearest of the proposal (term,
+nearest, and the cosine as value); 'dimension' and 'reference_dimension': how many principal components the n vectors of
+the proposal, and of the reference, need for a share of their variance, centred. Vectors of both are of one model: give
+words (proposed, known), such as two files, and they are embedded; or give vectors (proposal, reference). Rows are
+words, not images; some may be words for what is perceived of people. The engine hides rows over few words (README).
+"""
+subject = "what goes with whom"
+source = "Kabra et al., GELDA (2023), recall of reference attributes and effective dimension of a proposal"
+local = "calls embed_sentence(), nearest_vectors() and effective_dimension()"
+
+[params.proposed]
+relation = ["term"]
+default = "(SELECT '' AS term WHERE 1 = 0)"
+about = "words of the proposal, or a file, such as the table that gelda writes"
+
+[params.known]
+relation = ["term"]
+default = "(SELECT '' AS term WHERE 1 = 0)"
+about = "words of the reference, or a file"
+
+[params.model]
+type = "varchar"
+default = "sentence-transformers/all-MiniLM-L6-v2"
+about = "model of embed_sentence"
+
+[params.proposal]
+relation = ["term", "embedding"]
+default = "(SELECT t.term, embed_sentence(t.term, $model) AS embedding FROM (SELECT DISTINCT term FROM proposed) AS t)"
+
+[params.reference]
+relation = ["term", "embedding"]
+default = "(SELECT t.term, embed_sentence(t.term, $model) AS embedding FROM (SELECT DISTINCT term FROM known) AS t)"
+
+[params.similarity]
+type = "double"
+default = 0.8
+min = -1
+max = 1
+about = "cosine above which an attribute is covered"
+
+[params.variance]
+type = "double"
+default = 0.95
+min = 0
+max = 1
+about = "share of the variance"
+
+[params.min_count]
+type = "integer"
+default = 1
+min = 0
+about = "rows that rest on fewer words are hidden"
+
+[[cells]]
+count = "n"
+within = ["metric"]
+---*/
 WITH own AS (
   SELECT
     count(*) AS n,
@@ -47,11 +87,10 @@ SELECT
   metric,
   term,
   nearest,
-  CASE WHEN n >= $min_count THEN value END AS value,
-  CASE WHEN n >= $min_count THEN low END AS low,
-  CASE WHEN n >= $min_count THEN high END AS high,
-  CASE WHEN n >= $min_count THEN n END AS n,
-  n < $min_count AS suppressed
+  value,
+  low,
+  high,
+  n
 FROM (
   SELECT
     'recall' AS metric, CAST(NULL AS VARCHAR) AS term, CAST(NULL AS VARCHAR) AS nearest, CAST(count AS DOUBLE) / n AS value,

@@ -1,18 +1,40 @@
--- ratio: Of captions that name only men or only women, how much more frequent is the more frequent kind?
---
--- Given captions that a model makes of images in which all persons are masked: nothing there tells a perceived gender, so a
--- model without bias would name both equally often. r = male / female, counts of captions with words of that class only (n
--- together); captions with words of both or of neither are left out. value = max(r, 1 / r), 1 at best; infinite, with a
--- note, where one class is never named. 95 % interval from Wilson's of male / n, captions taken as independent draws; it
--- begins at 1 where that of r holds 1.
---
--- A row with n under min_count is suppressed (NULL).
---
--- source: Hirota et al., Resampled datasets are not enough (2024): Ratio
--- subject: who is in the pictures
--- param texts relation = (SELECT image_id, text FROM captions WHERE origin = 'generated') : (image_id, text), captions of images with masked persons
--- param words relation = lists.gender_words : (term, class); classes 'male' and 'female', terms of one word, in lower case
--- param min_count integer = 10 : at least 0; fewer captions are suppressed
+/*--- toml
+answers = "Of captions that name only men or only women, how much more frequent is the more frequent kind?"
+details = """
+Given captions that a model makes of images in which all persons are masked: nothing there tells a perceived gender, so
+a model without bias would name both equally often. r = male / female, counts of captions with words of that class only
+(n together); captions with words of both or of neither are left out. value = max(r, 1 / r), 1 at best; infinite, with a
+note, where one class is never named. 95 % interval from Wilson's of male / n, captions taken as independent draws; it
+begins at 1 where that of r holds 1.
+
+The engine hides a row where either class has few captions, but not none (README).
+"""
+subject = "who is in the pictures"
+source = "Hirota et al., Resampled datasets are not enough (2024): Ratio"
+
+[params.texts]
+relation = ["image_id", "text"]
+default = "(SELECT image_id, text FROM captions WHERE origin = 'generated')"
+about = "captions of images with masked persons"
+
+[params.words]
+relation = ["term", "class"]
+default = "lists.gender_words"
+about = "classes 'male' and 'female', terms of one word, in lower case"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "fewer captions are hidden"
+
+[[cells]]
+count = "male"
+of = "n"
+
+[[cells]]
+count = "n"
+---*/
 WITH numbered AS (
   SELECT text, row_number() OVER (ORDER BY image_id, text) AS number FROM texts WHERE text IS NOT NULL
 ),
@@ -37,7 +59,6 @@ counts AS (
 shares AS (
   SELECT
     *,
-    n < $min_count AS suppressed,
     wilson_low(male, n) AS low,
     wilson_high(male, n) AS high
   FROM counts
@@ -60,22 +81,20 @@ turned AS (
   FROM bounds
 )
 SELECT
-  CASE WHEN NOT suppressed THEN value END AS value,
-  CASE WHEN NOT suppressed AND n > 0 THEN
+  value,
+  CASE WHEN n > 0 THEN
     CASE WHEN r_low > 1 THEN r_low WHEN r_high < 1 THEN 1 / nullif(r_high, 0) ELSE 1e0 END
   END AS low,
-  CASE WHEN NOT suppressed AND n > 0 THEN
+  CASE WHEN n > 0 THEN
     CASE WHEN r_low > 1 THEN r_high WHEN r_high < 1 THEN back_high ELSE greatest(r_high, back_high) END
   END AS high,
-  CASE WHEN NOT suppressed AND n > 0 THEN r END AS r,
-  CASE WHEN NOT suppressed THEN male END AS male,
-  CASE WHEN NOT suppressed THEN female END AS female,
-  CASE WHEN NOT suppressed THEN n END AS n,
+  CASE WHEN n > 0 THEN r END AS r,
+  male,
+  female,
+  n,
   CASE
-    WHEN suppressed THEN 'fewer than min_count captions name one gender only'
     WHEN n = 0 THEN 'no caption names one gender only'
     WHEN female = 0 THEN 'no caption names women only'
     WHEN male = 0 THEN 'no caption names men only'
-  END AS note,
-  suppressed
+  END AS note
 FROM turned

@@ -1,51 +1,139 @@
--- retrieval_bias_sets: Retrieval bias on the original images, a balanced subset and a contrast set, side by side.
---
--- The rows of retrieval_bias for each of the three, under dataset: bias, maxskew and ndkl averaged over n queries with a
--- normal 95 % interval of the mean. Each dataset has its own items: hits over all of them, and their labels. A model without
--- a preference has a bias near 0 on the contrast set, whatever the original images are like. Labels are perceived, or those
--- asked of an edit; they say nothing certain about persons.
---
--- For instance, with vectors: contrast_hits := top_k(asked, (SELECT edit_id AS item_id, image_id, embedding FROM ...),
--- ranker := 'vector', k := [100]), contrast_groups := (SELECT edit_id AS item_id, label FROM gensynth_set).
---
--- source: Smith et al., Balancing the Picture (GenSynth, 2023), Tables 2 and 8; see retrieval_bias
--- subject: retrieval
--- among: positive, negative in original_groups
--- param original_hits relation : (query_id, item_id, rank, score) over the original images
--- param original_groups relation : (item_id, label) of them
--- param balanced_hits relation : (query_id, item_id, rank, score) over the balanced subset; see balanced_subset
--- param balanced_groups relation : (item_id, label) of it
--- param contrast_hits relation : (query_id, item_id, rank, score) over the contrast set
--- param contrast_groups relation : (item_id, label) of it
--- param original_labelled relation = labelled_hits(original_hits, original_groups) : the hits with items without a clear label left out before ranking
--- param balanced_labelled relation = labelled_hits(balanced_hits, balanced_groups) : likewise
--- param contrast_labelled relation = labelled_hits(contrast_hits, contrast_groups) : likewise
--- param k integer[] = [5, 10] : at least 1; cut-offs of bias
--- param skew_k integer[] = [25, 100] : at least 1; cut-offs of maxskew and ndkl
--- param positive varchar = 'male' : label that counts as + in bias
--- param negative varchar = 'female' : label that counts as - in bias
--- param desired varchar = 'dataset' : one of 'dataset', 'uniform'; desired distribution, of labels among the items or even
--- param absent varchar = 'skip' : one of 'skip', 'floor'; leave out a label missing from the first K, or give it 1/K
--- param min_count integer = 10 : at least 0; averages over fewer queries are suppressed
+/*--- toml
+answers = "Retrieval bias on the original images, a balanced subset and a contrast set, side by side."
+details = """
+The rows of retrieval_bias for each of the three, under dataset: bias, maxskew and ndkl averaged over n queries with a
+normal 95 % interval of the mean; images and what is hidden as there. Each dataset has its own items: hits over all of them, and their labels. A model
+without a preference has a bias near 0 on the contrast set, whatever the original images are like. Labels are perceived,
+or those asked of an edit; they say nothing certain about persons.
+
+For instance, with vectors: contrast_hits := top_k(asked, (SELECT edit_id AS item_id, image_id, embedding FROM ...),
+ranker := 'vector', k := [100]), contrast_groups := (SELECT edit_id AS item_id, label FROM gensynth_set).
+"""
+subject = "retrieval"
+source = "Smith et al., Balancing the Picture (GenSynth, 2023), Tables 2 and 8; see retrieval_bias"
+among = { labels = ["positive", "negative"], relations = ["original_groups"] }
+
+[params.original_hits]
+relation = ["query_id", "item_id", "rank", "score"]
+about = "over the original images"
+
+[params.original_groups]
+relation = ["item_id", "label"]
+about = "labels of them"
+
+[params.balanced_hits]
+relation = ["query_id", "item_id", "rank", "score"]
+about = "over the balanced subset; see balanced_subset"
+
+[params.balanced_groups]
+relation = ["item_id", "label"]
+about = "labels of it"
+
+[params.contrast_hits]
+relation = ["query_id", "item_id", "rank", "score"]
+about = "over the contrast set"
+
+[params.contrast_groups]
+relation = ["item_id", "label"]
+about = "labels of it"
+
+[params.original_labelled]
+relation = []
+default = "labelled_hits(original_hits, original_groups)"
+about = "the hits with items without a clear label left out before ranking"
+
+[params.balanced_labelled]
+relation = []
+default = "labelled_hits(balanced_hits, balanced_groups)"
+about = "likewise"
+
+[params.contrast_labelled]
+relation = []
+default = "labelled_hits(contrast_hits, contrast_groups)"
+about = "likewise"
+
+[params.original_images]
+relation = ["item_id", "image_id"]
+default = "(SELECT item_id, item_id AS image_id FROM original_groups)"
+about = "of which image an item is; itself where it is left out"
+
+[params.balanced_images]
+relation = ["item_id", "image_id"]
+default = "(SELECT item_id, item_id AS image_id FROM balanced_groups)"
+about = "likewise"
+
+[params.contrast_images]
+relation = ["item_id", "image_id"]
+default = "(SELECT item_id, item_id AS image_id FROM contrast_groups)"
+about = "likewise"
+
+[params.k]
+type = "integer[]"
+default = [5, 10]
+min = 1
+about = "cut-offs of bias"
+
+[params.skew_k]
+type = "integer[]"
+default = [25, 100]
+min = 1
+about = "cut-offs of maxskew and ndkl"
+
+[params.positive]
+type = "varchar"
+default = "male"
+about = "label that counts as + in bias"
+
+[params.negative]
+type = "varchar"
+default = "female"
+about = "label that counts as - in bias"
+
+[params.desired]
+type = "varchar"
+default = "dataset"
+choices = ["dataset", "uniform"]
+about = "desired distribution, of labels among the items or even"
+
+[params.absent]
+type = "varchar"
+default = "skip"
+choices = ["skip", "floor"]
+about = "leave out a label missing from the first K, or give it 1/K"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "averages over fewer queries or images of a label are hidden"
+
+[[cells]]
+count = "n"
+within = ["dataset", "metric", "k"]
+
+[[cells]]
+count = "images"
+within = ["dataset", "metric", "k"]
+---*/
 WITH sets AS (
-  SELECT 1 AS place, 'original' AS dataset, metric, k, value, low, high, n, suppressed
-  FROM retrieval_bias(
-    hits := original_hits, labelled_hits := original_labelled, item_groups := original_groups, k := $k, skew_k := $skew_k,
-    positive := $positive, negative := $negative, desired := $desired, absent := $absent, min_count := $min_count
+  SELECT 1 AS place, 'original' AS dataset, metric, k, value, low, high, n, images
+  FROM average_rankings(
+    original_hits, original_labelled, original_groups, (SELECT query_id, item_id FROM original_hits WHERE 1 = 0), original_images, $k, $skew_k,
+    $positive, $negative, $desired, $absent, false, $min_count
   )
   UNION ALL
-  SELECT 2 AS place, 'balanced' AS dataset, metric, k, value, low, high, n, suppressed
-  FROM retrieval_bias(
-    hits := balanced_hits, labelled_hits := balanced_labelled, item_groups := balanced_groups, k := $k, skew_k := $skew_k,
-    positive := $positive, negative := $negative, desired := $desired, absent := $absent, min_count := $min_count
+  SELECT 2 AS place, 'balanced' AS dataset, metric, k, value, low, high, n, images
+  FROM average_rankings(
+    balanced_hits, balanced_labelled, balanced_groups, (SELECT query_id, item_id FROM balanced_hits WHERE 1 = 0), balanced_images, $k, $skew_k,
+    $positive, $negative, $desired, $absent, false, $min_count
   )
   UNION ALL
-  SELECT 3 AS place, 'contrast' AS dataset, metric, k, value, low, high, n, suppressed
-  FROM retrieval_bias(
-    hits := contrast_hits, labelled_hits := contrast_labelled, item_groups := contrast_groups, k := $k, skew_k := $skew_k,
-    positive := $positive, negative := $negative, desired := $desired, absent := $absent, min_count := $min_count
+  SELECT 3 AS place, 'contrast' AS dataset, metric, k, value, low, high, n, images
+  FROM average_rankings(
+    contrast_hits, contrast_labelled, contrast_groups, (SELECT query_id, item_id FROM contrast_hits WHERE 1 = 0), contrast_images, $k, $skew_k,
+    $positive, $negative, $desired, $absent, false, $min_count
   )
 )
-SELECT metric, k, dataset, value, low, high, n, suppressed
+SELECT metric, k, dataset, value, low, high, n, images
 FROM sets
 ORDER BY metric, k, place

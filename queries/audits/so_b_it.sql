@@ -1,26 +1,75 @@
--- so_b_it: Which perceived groups a model retrieves for a word: distribution of labels among its first K images (So-B-IT).
---
--- For every word and clear label: count of the n images with a clear label among the first K for the word, share = count / n
--- with Wilson's 95 % interval, base_share among all labelled images and delta = share / base_share - 1. entropy of a
--- word: -sum share ln share / ln of the number of labels; 1 where all labels are retrieved equally often, 0 where one is;
--- it does not take the base into account. Images without a clear label are left out before ranking. Give hits for any other
--- ranking. Labels are perceived, or those of words in captions; what a model retrieves says nothing of persons.
---
--- Counts from 1 to min_count - 1 are suppressed (NULL) as in over_representation, and so is the entropy of such a word.
---
--- source: Hamidieh et al., Identifying implicit social biases in vision-language models (2024): 374 words of ten types, top 100
--- of FairFace; only the abstract could be read: entropy, K and prompts ('a photo of a/an ... person') are those of a public
--- reimplementation. The word list states no licence that we found and is not shipped
--- subject: retrieval
--- param images relation : (image_id, ...) and a vector column: embeddings of images by the model
--- param words relation : (category, embedding): words, with embeddings of their prompts by the same model
--- param groups relation = caption_gender : group relation (image_id, label)
--- param k integer = 100 : at least 1; images retrieved for a word
--- param column varchar = 'embedding' : vector column of images
--- param asked relation = (SELECT row_number() OVER (ORDER BY category, embedding) AS query_id, category, embedding FROM words WHERE category IS NOT NULL AND embedding IS NOT NULL) : (query_id, category), words as ranked
--- param hits relation = nearest_items(images, asked, (SELECT image_id FROM groups WHERE label NOT IN ('mixed', 'unclear', 'undefined')), k := $k, column := $column) : (query_id, item_id, rank), images ranked for the words
--- param min_count integer = 10 : at least 0; smaller counts are suppressed
--- local: nearest_items() is computed outside of SQL
+/*--- toml
+answers = """
+Which perceived groups a model retrieves for a word: distribution of labels among its first K images (So-B-IT)."""
+details = """
+For every word and clear label: count of the n images with a clear label among the first K for the word, share = count /
+n with Wilson's 95 % interval, base_share among all labelled images and delta = share / base_share - 1. entropy of a
+word: -sum share ln share / ln of the number of labels; 1 where all labels are retrieved equally often, 0 where one is;
+it does not take the base into account. Images without a clear label are left out before ranking. Give hits for any
+other ranking. Labels are perceived, or those of words in captions; what a model retrieves says nothing of persons.
+
+number tells words of one category apart. Small counts, and what would give them away, are hidden by the engine, and so is
+the entropy of such a word; see README.
+"""
+subject = "retrieval"
+source = """
+Hamidieh et al., Identifying implicit social biases in vision-language models (2024): 374 words of ten types, top 100 of
+FairFace; only the abstract could be read: entropy, K and prompts ('a photo of a/an ... person') are those of a public
+reimplementation. The word list states no licence that we found and is not shipped"""
+local = "nearest_items() is computed outside of SQL"
+
+[params.images]
+relation = ["image_id"]
+about = "with a vector column: embeddings of images by the model"
+
+[params.words]
+relation = ["category", "embedding"]
+about = "words, with embeddings of their prompts by the same model"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.k]
+type = "integer"
+default = 100
+min = 1
+about = "images retrieved for a word"
+
+[params.column]
+type = "varchar"
+default = "embedding"
+about = "vector column of images"
+
+[params.asked]
+relation = ["query_id", "category"]
+default = """\
+(SELECT row_number() OVER (ORDER BY category, embedding) AS query_id, category, embedding FROM words WHERE category \
+IS NOT NULL AND embedding IS NOT NULL)"""
+about = "words as ranked"
+
+[params.hits]
+relation = ["query_id", "item_id", "rank"]
+default = """\
+nearest_items(images, asked, (SELECT image_id FROM groups WHERE label NOT IN ('mixed', 'unclear', 'undefined')), k := \
+$k, column := $column)"""
+about = "images ranked for the words"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "smaller counts are suppressed"
+
+[[cells]]
+count = "count"
+of = "n"
+out_of = "base_count"
+by = ["label"]
+within = ["category", "number"]
+whole = ["entropy"]
+---*/
 WITH rows_all AS MATERIALIZED (
   SELECT *
   FROM over_representation(
@@ -40,16 +89,15 @@ WITH rows_all AS MATERIALIZED (
 entropies AS (
   SELECT
     concept,
-    CASE
-      WHEN count(CASE WHEN suppressed THEN 1 END) = 0 THEN CAST(
-        sum(CAST(CASE WHEN share > 0 THEN -share * ln(share) ELSE 0 END AS DECIMAL(38, 18))) AS DOUBLE
-      ) / nullif(ln(count(*)), 0)
-    END AS entropy
+    CAST(
+      sum(CAST(CASE WHEN share > 0 THEN -share * ln(share) ELSE 0 END AS DECIMAL(38, 18))) AS DOUBLE
+    ) / nullif(ln(count(*)), 0) AS entropy
   FROM rows_all
   GROUP BY concept
 )
 SELECT
   a.category,
+  dense_rank() OVER (PARTITION BY a.category ORDER BY r.concept) AS number,
   r.label,
   r.count,
   r.n,
@@ -57,6 +105,7 @@ SELECT
   r.share_low,
   r.share_high,
   r.base_share,
+  r.base_count,
   r.delta,
   r.delta_low,
   r.delta_high,
@@ -65,4 +114,4 @@ SELECT
 FROM rows_all AS r
 JOIN entropies AS e ON e.concept = r.concept
 JOIN asked AS a ON a.query_id = r.concept
-ORDER BY a.category, r.concept, r.label
+ORDER BY category, number, label

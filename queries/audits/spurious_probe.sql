@@ -1,50 +1,125 @@
--- spurious_probe: Can a perceived group be told from what is around people: images with masked persons, neutral captions?
---
--- A classifier learns to tell label from against, as many of each, and is judged by images that it has not seen. Rows by
--- features ('texts': captions whose words of the label are masked; 'vectors': such as embeddings of images whose persons are
--- masked, where given) and metric: 'auc', area under the ROC curve, and 'accuracy'; 0.5 where nothing tells the group, as it
--- should be in a balanced or contrast set. 95 % intervals are over seeds, each another cut of the images (split_interval). n:
--- texts or vectors of one cut, n_test: of which it was judged by. Items of one source are never on two sides of a cut: for a
--- contrast set give edits as groups, texts and vectors, and in sources the image that each was made from. Labels are
--- perceived, or those of words in captions; that they can be told says nothing of why.
---
--- Rows with fewer than min_count images of either label are suppressed (NULL); labels that group_sizes hides have none.
---
--- source: probes as in Wang et al., Balanced datasets are not enough (2019); Hirota et al., Resampled datasets are not enough (2024)
--- subject: contrast sets
--- among: label, against in groups
--- param texts relation = captions : (image_id, text)
--- param vectors relation = (SELECT image_id, CAST([] AS FLOAT[]) AS embedding FROM images WHERE 1 = 0) : (image_id, embedding), of images with masked persons
--- param groups relation = caption_gender : group relation (image_id, label)
--- param sources relation = (SELECT DISTINCT image_id, image_id AS source_id FROM groups) : (image_id, source_id), which items stay together
--- param label varchar = 'female' : label that is told
--- param against varchar = 'male' : from this one
--- param words relation = lists.gender_masked : (term) words that tell the label by themselves and are masked
--- param attacker varchar = 'logistic' : one of 'logistic', 'mlp'; regression, or a network (needs torch)
--- param seeds integer = 5 : at least 1; how many cuts
--- param test_share double = 0.2 : between 0 and 1; share of images to judge by
--- param epochs integer = NULL : at least 1; of 'mlp'; 100 otherwise
--- param learning_rate double = NULL : above 0; of 'mlp'; 0.00005 otherwise
--- param min_count integer = 10 : at least 0; fewer images of a label are suppressed
--- local: attack_texts() and attack_vectors() learn classifiers in Python
+/*--- toml
+answers = "Can a perceived group be told from what is around people: images with masked persons, neutral captions?"
+details = """
+A classifier learns to tell label from against, as many of each, and is judged by images that it has not seen. Rows by
+features ('texts': captions whose words of the label are masked; 'vectors': such as embeddings of images whose persons
+are masked, where given) and metric: 'auc', area under the ROC curve, and 'accuracy'; 0.5 where nothing tells the group,
+as it should be in a balanced or contrast set. 95 % intervals are over seeds, each another cut of the images
+(split_interval). n: texts or vectors of one cut, n_test: of which it was judged by. Items of one source are never on
+two sides of a cut: for a contrast set give edits as groups, texts and vectors, and in sources the image that each was
+made from. Labels are perceived, or those of words in captions; that they can be told says nothing of why.
+
+n_label and n_against: images of each label. The engine hides rows where one has few, or group_sizes hides it (README).
+"""
+subject = "contrast sets"
+source = """
+probes as in Wang et al., Balanced datasets are not enough (2019); Hirota et al., Resampled datasets are not enough
+(2024)"""
+local = "attack_texts() and attack_vectors() learn classifiers in Python"
+among = { labels = ["label", "against"], relations = ["groups"] }
+
+[params.texts]
+relation = ["image_id", "text"]
+default = "captions"
+
+[params.vectors]
+relation = ["image_id", "embedding"]
+default = "(SELECT image_id, CAST([] AS FLOAT[]) AS embedding FROM images WHERE 1 = 0)"
+about = "of images with masked persons"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.sources]
+relation = ["image_id", "source_id"]
+default = "(SELECT DISTINCT image_id, image_id AS source_id FROM groups)"
+about = "which items stay together"
+
+[params.label]
+type = "varchar"
+default = "female"
+about = "label that is told"
+
+[params.against]
+type = "varchar"
+default = "male"
+about = "from this one"
+
+[params.words]
+relation = ["term"]
+default = "lists.gender_masked"
+about = "words that tell the label by themselves and are masked"
+
+[params.attacker]
+type = "varchar"
+default = "logistic"
+choices = ["logistic", "mlp"]
+about = "regression, or a network (needs torch)"
+
+[params.seeds]
+type = "integer"
+default = 5
+min = 1
+free = true
+about = "how many cuts"
+
+[params.test_share]
+type = "double"
+default = 0.2
+above = 0
+below = 1
+about = "share of images to judge by"
+
+[params.epochs]
+type = "integer"
+optional = true
+min = 1
+free = true
+about = "of 'mlp'; 100 otherwise"
+
+[params.learning_rate]
+type = "double"
+optional = true
+above = 0
+free = true
+about = "of 'mlp'; 0.00005 otherwise"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "fewer images of a label are hidden"
+
+[[cells]]
+count = "n_label"
+within = ["features", "metric"]
+
+[[cells]]
+count = "n_against"
+within = ["features", "metric"]
+---*/
 WITH members AS (
   SELECT g.image_id, min(g.label) AS label, min(o.source_id) AS source_id
   FROM groups AS g
-  JOIN group_sizes(groups, $min_count) AS s ON s.label = g.label AND s.used
   JOIN sources AS o ON o.image_id = g.image_id
   WHERE g.label IN ($label, $against)
   GROUP BY g.image_id
   HAVING min(g.label) = max(g.label)
+),
+unused AS (
+  SELECT count(CASE WHEN NOT used THEN 1 END) > 0 AS suppressed
+  FROM group_sizes(groups, $min_count)
+  WHERE label IN ($label, $against)
 ),
 terms AS (
   SELECT list(DISTINCT term ORDER BY term) AS terms FROM words
 ),
 said AS MATERIALIZED (
   SELECT
-    least(
-      count(DISTINCT CASE WHEN m.label = $label THEN m.image_id END),
-      count(DISTINCT CASE WHEN m.label = $against THEN m.image_id END)
-    ) < $min_count AS small,
+    count(DISTINCT CASE WHEN m.label = $label THEN m.image_id END) AS n_label,
+    count(DISTINCT CASE WHEN m.label = $against THEN m.image_id END) AS n_against,
     list(m.source_id ORDER BY m.source_id, m.image_id, t.text) AS sources_of,
     list(t.text ORDER BY m.source_id, m.image_id, t.text) AS texts_of,
     list(m.label ORDER BY m.source_id, m.image_id, t.text) AS labels_of
@@ -54,10 +129,8 @@ said AS MATERIALIZED (
 ),
 seen AS MATERIALIZED (
   SELECT
-    least(
-      count(DISTINCT CASE WHEN m.label = $label THEN m.image_id END),
-      count(DISTINCT CASE WHEN m.label = $against THEN m.image_id END)
-    ) < $min_count AS small,
+    count(DISTINCT CASE WHEN m.label = $label THEN m.image_id END) AS n_label,
+    count(DISTINCT CASE WHEN m.label = $against THEN m.image_id END) AS n_against,
     list(m.source_id ORDER BY m.source_id, m.image_id, v.embedding) AS sources_of,
     list(CAST(v.embedding AS FLOAT[]) ORDER BY m.source_id, m.image_id, v.embedding) AS vectors_of,
     list(m.label ORDER BY m.source_id, m.image_id, v.embedding) AS labels_of
@@ -76,7 +149,6 @@ runs AS MATERIALIZED (
     ) AS run
   FROM said AS s
   CROSS JOIN terms AS t
-  WHERE NOT s.small
   UNION ALL
   SELECT
     'vectors' AS features,
@@ -87,7 +159,6 @@ runs AS MATERIALIZED (
       )
     ) AS run
   FROM seen AS s
-  WHERE NOT s.small
 ),
 scored AS (
   SELECT
@@ -112,11 +183,11 @@ means AS (
   GROUP BY features, metric
 ),
 kinds AS (
-  SELECT f.features, f.small, m.metric
+  SELECT f.features, f.n_label, f.n_against, m.metric
   FROM (
-    SELECT 'texts' AS features, small FROM said
+    SELECT 'texts' AS features, n_label, n_against FROM said
     UNION ALL
-    SELECT 'vectors' AS features, small FROM seen WHERE (SELECT count(*) FROM vectors) > 0
+    SELECT 'vectors' AS features, n_label, n_against FROM seen WHERE (SELECT count(*) FROM vectors) > 0
   ) AS f
   CROSS JOIN (SELECT unnest(['auc', 'accuracy']) AS metric) AS m
 )
@@ -128,8 +199,11 @@ SELECT
   CASE WHEN m.found.high IS NOT NULL THEN least(m.found.high, 1) END AS high,
   m.n,
   m.n_test,
-  CASE WHEN k.small THEN 'fewer than min_count images of a label' ELSE m.note END AS note,
-  k.small AS suppressed
+  k.n_label,
+  k.n_against,
+  m.note,
+  u.suppressed
 FROM kinds AS k
+CROSS JOIN unused AS u
 LEFT JOIN means AS m ON m.features = k.features AND m.metric = k.metric
 ORDER BY k.features, k.metric

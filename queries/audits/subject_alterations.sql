@@ -1,20 +1,48 @@
--- subject_alterations: Which subjects were altered into which others in pairs of an original and a counterfactual text.
---
--- count of the n pairs whose texts differ in one word, its share and Wilson's 95 % interval: of pairs of words (by
--- 'pair'), or of what was taken out (by 'original') or put in (by 'counterfactual'), the other column being NULL. With fold
--- 'plural' a word and its plural in -s are one, shown in the form that is most frequent. unaltered counts the pairs that
--- differ in no word, in several, or in length. Words for people are perceived labels of what is depicted.
---
--- Rows with a count under min_count are left out; n_suppressed counts them. For the published pairs, as ingested:
--- pairs := (SELECT pair AS pair_id, original, counterfactual FROM caption_pairs()).
---
--- source: Le et al., COCO-Counterfactuals (2023): most frequent alterations; the authors' code folds words by Porter's
--- stemmer and takes the first word that the other caption lacks, see altered_words. What folds here is our definition
--- subject: contrast sets
--- param pairs relation : (pair_id, original, counterfactual): keys and two versions of a text
--- param by varchar = 'pair' : one of 'pair', 'original', 'counterfactual'; what is counted
--- param fold varchar = 'plural' : one of 'plural', 'none'; whether a word and its plural in -s are one
--- param min_count integer = 10 : at least 0; smaller counts are left out
+/*--- toml
+answers = "Which subjects were altered into which others in pairs of an original and a counterfactual text."
+details = """
+count of the n pairs whose texts differ in one word, its share and Wilson's 95 % interval: of pairs of words (by
+'pair'), or of what was taken out (by 'original') or put in (by 'counterfactual'), the other column being NULL. With
+fold 'plural' a word and its plural in -s are one, shown in the form that is most frequent. unaltered counts the pairs
+that differ in no word, in several, or in length. Words for people are perceived labels of what is depicted.
+
+Small counts are left out by the engine, and what would tell one (README); n_suppressed counts them. For the published pairs, as ingested:
+pairs := (SELECT pair AS pair_id, original, counterfactual FROM caption_pairs()).
+"""
+subject = "contrast sets"
+source = """
+Le et al., COCO-Counterfactuals (2023): most frequent alterations; the authors' code folds words by Porter's stemmer and
+takes the first word that the other caption lacks, see altered_words. What folds here is our definition"""
+
+[params.pairs]
+relation = ["pair_id", "original", "counterfactual"]
+about = "keys and two versions of a text"
+
+[params.by]
+type = "varchar"
+default = "pair"
+choices = ["pair", "original", "counterfactual"]
+about = "what is counted"
+
+[params.fold]
+type = "varchar"
+default = "plural"
+choices = ["plural", "none"]
+about = "whether a word and its plural in -s are one"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "smaller counts are left out"
+
+[[cells]]
+count = "count"
+of = "n"
+by = ["original", "counterfactual"]
+joint = true
+omit = true
+---*/
 WITH altered AS (
   SELECT
     pair_id,
@@ -61,8 +89,7 @@ counts AS (
 totals AS (
   SELECT
     *,
-    CAST(sum(count) OVER () AS BIGINT) AS n,
-    CAST(sum(CASE WHEN count < $min_count THEN 1 ELSE 0 END) OVER () AS BIGINT) AS n_suppressed
+    CAST(sum(count) OVER () AS BIGINT) AS n
   FROM counts
 )
 SELECT
@@ -74,10 +101,9 @@ SELECT
   wilson_low(b.count, b.n) AS low,
   wilson_high(b.count, b.n) AS high,
   p.pairs - b.n AS unaltered,
-  b.n_suppressed
+  CAST(0 AS BIGINT) AS n_suppressed
 FROM totals AS b
 CROSS JOIN (SELECT count(DISTINCT pair_id) AS pairs FROM pairs) AS p
 LEFT JOIN forms AS o ON o.word_key = b.original_key AND o.place = 1
 LEFT JOIN forms AS c ON c.word_key = b.counterfactual_key AND c.place = 1
-WHERE b.count >= $min_count
 ORDER BY b.count DESC, original, counterfactual

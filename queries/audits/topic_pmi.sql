@@ -1,29 +1,79 @@
--- topic_pmi: Which topics go with which perceived label, by features of sparse autoencoders: PMI over many of them.
---
--- For each autoencoder and feature F: p(F) = activations of F / all activations, in texts of images with a clear label;
--- p(i|F) = share of label i among those of F, with smoothing added to the count of every label; p(t|F) as in feature_topics.
--- P(i), P(t) and P(i, t) are sums over features, pmi = ln(P(i, t) / (P(i) P(t))) of a label and a cluster of topics,
--- averaged over autoencoders. In one where no active feature stands for a cluster pmi is 0 (the released code, which adds
--- 1e-8 to p(t|F), gives nearly so). A topic's score is the sum of the pmi of the clusters that it is in, one a threshold,
--- divided by the number of thresholds: of all of them (rule 'all', the paper), or only of those that are among the best
--- clusters of that label and threshold (rule 'best', the released notebook). low and high are a 95 % interval over
--- autoencoders (Student's t), which says how much the score depends on their training; none with a single one. count: activations
--- of the label in features that stand for the topic, each counted by p(t|F); mean over autoencoders and thresholds.
---
--- Pairs with a count under min_count are left out, n_suppressed says how many, and so are labels that group_sizes hides.
--- Association in a dataset, not cause; labels are perceived, or those of words in captions.
---
--- source: Girrbach et al., Person-Centric Annotations of LAION-400M (2025), topic analysis, and the notebook that goes with it
--- subject: what goes with whom
--- param features relation : (image_id, sae, feature), as feature_rows() gives them
--- param shares relation : (step, sae, feature, cluster, share), as feature_topics() gives them
--- param clusters relation : (step, cluster, topic), as topic_clusters() gives them
--- param groups relation = caption_gender : group relation (image_id, label)
--- param rule varchar = 'all' : one of 'all', 'best'; clusters whose pmi counts
--- param best integer = 25 : at least 1; how many clusters of a label and threshold rule 'best' counts
--- param smoothing double = 1 : at least 0; added to the count of every label in p(i|F)
--- param top integer = 20 : at least 1; topics of a label that are shown
--- param min_count integer = 10 : at least 0; pairs with fewer activations are left out
+/*--- toml
+answers = "Which topics go with which perceived label, by features of sparse autoencoders: PMI over many of them."
+details = """
+For each autoencoder and feature F: p(F) = activations of F / all activations, in texts of images with a clear label;
+p(i|F) = share of label i among those of F, with smoothing added to the count of every label; p(t|F) as in
+feature_topics. P(i), P(t) and P(i, t) are sums over features, pmi = ln(P(i, t) / (P(i) P(t))) of a label and a cluster
+of topics, averaged over autoencoders. In one where no active feature stands for a cluster pmi is 0 (the released code,
+which adds 1e-8 to p(t|F), gives nearly so). A topic's score is the sum of the pmi of the clusters that it is in, one a
+threshold, divided by the number of thresholds: of all of them (rule 'all', the paper), or only of those that are among
+the best clusters of that label and threshold (rule 'best', the released notebook). low and high are a 95 % interval
+over autoencoders (Student's t), which says how much the score depends on their training; none with a single one. count:
+activations of the label in features that stand for the topic, each counted by p(t|F); mean over autoencoders and
+thresholds.
+
+Pairs with a count under min_count are left out, and all of a topic where one has such a count above 0: it would follow
+from the pmi of the others. n_suppressed says how many. Labels that group_sizes hides take no part.
+Association in a dataset, not cause; labels are perceived, or those of words in captions.
+"""
+subject = "what goes with whom"
+source = """
+Girrbach et al., Person-Centric Annotations of LAION-400M (2025), topic analysis, and the notebook that goes with it"""
+
+[params.features]
+relation = ["image_id", "sae", "feature"]
+about = "as feature_rows() gives them"
+
+[params.shares]
+relation = ["step", "sae", "feature", "cluster", "share"]
+about = "as feature_topics() gives them"
+
+[params.clusters]
+relation = ["step", "cluster", "topic"]
+about = "as topic_clusters() gives them"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.rule]
+type = "varchar"
+default = "all"
+choices = ["all", "best"]
+about = "clusters whose pmi counts"
+
+[params.best]
+type = "integer"
+default = 25
+min = 1
+free = true
+about = "how many clusters of a label and threshold rule 'best' counts"
+
+[params.smoothing]
+type = "double"
+default = 1
+min = 0
+free = true
+about = "added to the count of every label in p(i|F)"
+
+[params.top]
+type = "integer"
+default = 20
+min = 1
+free = true
+about = "topics of a label that are shown"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "pairs with fewer activations are left out"
+
+[[cells]]
+count = "count"
+omit = true
+---*/
 WITH members AS (
   SELECT DISTINCT g.image_id, g.label
   FROM groups AS g
@@ -174,13 +224,20 @@ student AS (
     END AS t
   FROM autoencoders
 ),
+judged AS (
+  SELECT
+    *,
+    count < $min_count
+    OR max(CASE WHEN count > 0 AND count < $min_count THEN 1 ELSE 0 END) OVER (PARTITION BY topic) = 1 AS left_out
+  FROM scores
+),
 ranked AS (
   SELECT *, CAST(row_number() OVER (PARTITION BY label ORDER BY round(score, 12) DESC, topic) AS INTEGER) AS rank
-  FROM scores
-  WHERE count >= $min_count AND thresholds > 0
+  FROM judged
+  WHERE NOT left_out AND thresholds > 0
 ),
 left_out AS (
-  SELECT count(*) AS n_suppressed FROM scores WHERE count < $min_count
+  SELECT count(*) AS n_suppressed FROM judged WHERE left_out
 )
 SELECT
   r.label,

@@ -1,15 +1,31 @@
--- difference_high: Upper end of the 95 % interval of value - other, two independent shares or means with intervals of their own.
---
--- The distances to the ends that lie the right way are squared and added; for two shares with Wilson's intervals this is
--- Newcombe's interval.
---
--- source: Newcombe, Interval estimation for the difference between independent proportions (1998), method 10; Zou and Donner,
--- Construction of confidence limits about effect measures (2008)
--- returns: double
--- param value double : the one
--- param high double : upper end of its interval
--- param other double : what is taken from it
--- param other_low double : lower end of the other's interval
+/*--- toml
+answers = """
+Upper end of the 95 % interval of value - other, two independent shares or means with intervals of their own."""
+details = """
+The distances to the ends that lie the right way are squared and added; for two shares with Wilson's intervals this is
+Newcombe's interval.
+"""
+source = """
+Newcombe, Interval estimation for the difference between independent proportions (1998), method 10; Zou and Donner,
+Construction of confidence limits about effect measures (2008)"""
+returns = "double"
+
+[params.value]
+type = "double"
+about = "the one"
+
+[params.high]
+type = "double"
+about = "upper end of its interval"
+
+[params.other]
+type = "double"
+about = "what is taken from it"
+
+[params.other_low]
+type = "double"
+about = "lower end of the other's interval"
+---*/
 SELECT $value - $other + sqrt(
   ($high - $value) * ($high - $value) + ($other - $other_low) * ($other - $other_low)
 ) AS high

@@ -1,16 +1,30 @@
--- log_ratio_half: Half the 95 % interval of ln(both × n / (one × other)), of two things that some of n have.
---
--- The interval of the ratio is from ratio × exp(-half) to ratio × exp(half), that of its logarithm (the pointwise mutual
--- information) is ± half. By the delta method, of four counts that sum to n. A part and the whole that holds it are told by
--- the counts of a thing in both: both and one are its count and the size of the part, other and n those of the whole.
--- NULL where both is 0 or a number is missing.
---
--- source: Agresti, Categorical Data Analysis (2013), section 3.1; delta method
--- returns: double
--- param both double : how many have both
--- param one double : how many have the one
--- param other double : how many have the other
--- param n double : of how many
+/*--- toml
+answers = "Half the 95 % interval of ln(both × n / (one × other)), of two things that some of n have."
+details = """
+The interval of the ratio is from ratio × exp(-half) to ratio × exp(half), that of its logarithm (the pointwise mutual
+information) is ± half. By the delta method, of four counts that sum to n. A part and the whole that holds it are told
+by the counts of a thing in both: both and one are its count and the size of the part, other and n those of the whole.
+NULL where both is 0 or a number is missing.
+"""
+source = "Agresti, Categorical Data Analysis (2013), section 3.1; delta method"
+returns = "double"
+
+[params.both]
+type = "double"
+about = "how many have both"
+
+[params.one]
+type = "double"
+about = "how many have the one"
+
+[params.other]
+type = "double"
+about = "how many have the other"
+
+[params.n]
+type = "double"
+about = "of how many"
+---*/
 SELECT CASE WHEN $both > 0 AND $one > 0 AND $other > 0 AND $n > 0 THEN 1.959963984540054e0 * sqrt(greatest(
   1e0 / $both - 1e0 / $one - 1e0 / $other - 1e0 / $n + 2e0 * $both / $one / $other, 0
 )) END AS half

@@ -1,27 +1,90 @@
--- caption_clusters: What captions are about, and which perceived group each kind of scene shows more often.
---
--- Captions are made neutral, embedded, and put into clusters (K-means); a cluster gets the words that mark it and the topics
--- of its captions; cluster_representation then tells in which clusters a group is over-represented. caption_clusters_set has
--- the cluster of every caption, cluster 1 being the largest where centroids were learned; caption_clusters_words the words,
--- caption_clusters_map a sample of captions on a map that the report draws.
---
--- Centroids are learned from at most fit_sample captions of fit, chosen by a hash of their ids. New captions are put
--- to the nearest centroid; where they are not among those of fit, no centroid moves and no caption changes its cluster.
---
--- source: Smith et al., Balancing the Picture: Debiasing Vision-Language Datasets with Synthetic Contrast Sets (2023), Table 5
--- param sentences varchar = 'sentence-transformers/all-MiniLM-L6-v2' : model of embed_sentence
--- param fit relation = captions : (caption_id) captions that centroids are learned from
--- param fit_sample integer = 100000 : at least 1; so many of them at most
--- param clusters integer = 20 : at least 1; how many
--- param seed integer = 0 : of K-means, topics and map
--- param starts integer = 10 : at least 1; runs of K-means, of which the best is kept
--- param device varchar = 'auto' : where K-means runs: 'auto', 'cpu', 'cuda'
--- param words integer = 10 : at least 1; words a cluster, and a topic
--- param topics integer = 3 : at least 1; topics a cluster
--- param prior double = 500 : above 0; words of the prior of log-odds
--- param map_sample integer = 2000 : at least 0; captions on the map
--- param groups relation = caption_gender : group relation (image_id, label)
--- param min_count integer = 10 : at least 0; words, and images of a label in a cluster, below which nothing is shown
+/*--- toml
+answers = "What captions are about, and which perceived group each kind of scene shows more often."
+details = """
+Captions are made neutral, embedded, and put into clusters (K-means); a cluster gets the words that mark it and the
+topics of its captions; cluster_representation then tells in which clusters a group is over-represented.
+caption_clusters_set has the cluster of every caption, cluster 1 being the largest where centroids were learned;
+caption_clusters_words the words, caption_clusters_map a sample of captions on a map that the report draws.
+
+Centroids are learned from at most fit_sample captions of fit, chosen by a hash of their ids. New captions are put
+to the nearest centroid; where they are not among those of fit, no centroid moves and no caption changes its cluster.
+"""
+source = """
+Smith et al., Balancing the Picture: Debiasing Vision-Language Datasets with Synthetic Contrast Sets (2023), Table 5"""
+
+[params.sentences]
+type = "varchar"
+default = "sentence-transformers/all-MiniLM-L6-v2"
+about = "model of embed_sentence"
+
+[params.fit]
+relation = ["caption_id"]
+default = "captions"
+about = "captions that centroids are learned from"
+
+[params.fit_sample]
+type = "integer"
+default = 100000
+min = 1
+about = "so many of them at most"
+
+[params.clusters]
+type = "integer"
+default = 20
+min = 1
+about = "how many"
+
+[params.seed]
+type = "integer"
+default = 0
+about = "of K-means, topics and map"
+
+[params.starts]
+type = "integer"
+default = 10
+min = 1
+about = "runs of K-means, of which the best is kept"
+
+[params.device]
+type = "varchar"
+default = "auto"
+about = "where K-means runs: 'auto', 'cpu', 'cuda'"
+
+[params.words]
+type = "integer"
+default = 10
+min = 1
+about = "words a cluster, and a topic"
+
+[params.topics]
+type = "integer"
+default = 3
+min = 1
+about = "topics a cluster"
+
+[params.prior]
+type = "double"
+default = 500
+above = 0
+about = "words of the prior of log-odds"
+
+[params.map_sample]
+type = "integer"
+default = 2000
+min = 0
+about = "captions on the map"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "words, and images of a label in a cluster, below which nothing is shown"
+---*/
 
 -- step embed: vectors of captions without their gendered words
 ALTER TABLE captions ADD COLUMN IF NOT EXISTS neutral AS (neutralize(text));

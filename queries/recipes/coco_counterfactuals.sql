@@ -1,37 +1,129 @@
--- coco_counterfactuals: Pairs of pictures and captions that differ in one noun: COCO-Counterfactuals.
---
--- Every noun of a caption is masked in turn; a masked language model says what else could stand there; what is a noun and
--- leaves the meaning near, but not too near, is kept; of a caption's candidates the likeliest sentence wins. Then a diffusion
--- model draws both captions from the same noise, many times, sharing its cross-attention for a random part of the steps.
--- Pairs whose pictures fit their captions and each other are kept, and of each caption the one whose change of picture
--- follows the change of words best (CLIP_dir). Pictures that a classifier flags are not.
---
--- All that is needed are captions. What is dropped stands in coco_counterfactuals_skipped with the reason, and with rows on
--- which a model failed in meta.errors. The caption stage (--until captions) needs no diffusion.
---
--- The published caption pairs are read by: counterbalance ingest LAKE captions.jsonl --format counterfactuals.
---
--- source: Le et al., COCO-Counterfactuals: Automatically Constructed Counterfactual Examples for Image-Text Pairs (2023)
--- param tagger varchar = 'textblob' : how nouns are found; 'nltk' and 'spacy:en_core_web_sm' where they are installed
--- param masked varchar = 'FacebookAI/roberta-base' : model of fill_mask
--- param top integer = 10 : at least 1; candidates a noun
--- param sentences varchar = 'sentence-transformers/all-MiniLM-L6-v2' : model of sentence_similarity
--- param least_similar double = 0.8 : candidates are more alike than this
--- param most_similar double = 0.91 : and at most so alike
--- param likely varchar = 'openai-community/gpt2' : model of perplexity
--- param diffusion varchar = 'CompVis/stable-diffusion-v1-4' : model of prompt_to_prompt
--- param pictures integer = 100 : at least 1; pairs of pictures that are drawn for a pair of captions
--- param least_share double = 0.1 : from 0 to 1; least share of the steps with shared attention
--- param most_share double = 0.9 : from 0 to 1; largest share
--- param guidance double = 7.5 : at least 0; classifier-free guidance
--- param steps integer = 50 : at least 1; denoising steps
--- param size integer = 512 : at least 1; pixels of a side
--- param seed integer = 0 : another seed, other shares and other noise
--- param clip varchar = 'ViT-B-32/laion2b_s34b_b79k' : model of embed_image and embed_text
--- param text_fit double = 0.2 : least cosine of a picture and its caption
--- param image_fit double = 0.7 : least cosine of the two pictures
--- param nsfw_model varchar = 'Falconsai/nsfw_image_detection' : model of nsfw_score
--- param nsfw double = 0.5 : pairs with a picture of this score or more are dropped
+/*--- toml
+answers = "Pairs of pictures and captions that differ in one noun: COCO-Counterfactuals."
+details = """
+Every noun of a caption is masked in turn; a masked language model says what else could stand there; what is a noun and
+leaves the meaning near, but not too near, is kept; of a caption's candidates the likeliest sentence wins. Then a
+diffusion model draws both captions from the same noise, many times, sharing its cross-attention for a random part of
+the steps. Pairs whose pictures fit their captions and each other are kept, and of each caption the one whose change of
+picture follows the change of words best (CLIP_dir). Pictures that a classifier flags are not.
+
+All that is needed are captions. What is dropped stands in coco_counterfactuals_skipped with the reason, and with rows
+on which a model failed in meta.errors. The caption stage (--until captions) needs no diffusion.
+
+The published caption pairs are read by: counterbalance ingest LAKE captions.jsonl --format counterfactuals.
+"""
+source = """
+Le et al., COCO-Counterfactuals: Automatically Constructed Counterfactual Examples for Image-Text Pairs (2023)"""
+
+[params.tagger]
+type = "varchar"
+default = "textblob"
+about = "how nouns are found; 'nltk' and 'spacy:en_core_web_sm' where they are installed"
+
+[params.masked]
+type = "varchar"
+default = "FacebookAI/roberta-base"
+about = "model of fill_mask"
+
+[params.top]
+type = "integer"
+default = 10
+min = 1
+about = "candidates a noun"
+
+[params.sentences]
+type = "varchar"
+default = "sentence-transformers/all-MiniLM-L6-v2"
+about = "model of sentence_similarity"
+
+[params.least_similar]
+type = "double"
+default = 0.8
+about = "candidates are more alike than this"
+
+[params.most_similar]
+type = "double"
+default = 0.91
+about = "and at most so alike"
+
+[params.likely]
+type = "varchar"
+default = "openai-community/gpt2"
+about = "model of perplexity"
+
+[params.diffusion]
+type = "varchar"
+default = "CompVis/stable-diffusion-v1-4"
+about = "model of prompt_to_prompt"
+
+[params.pictures]
+type = "integer"
+default = 100
+min = 1
+about = "pairs of pictures that are drawn for a pair of captions"
+
+[params.least_share]
+type = "double"
+default = 0.1
+min = 0
+max = 1
+about = "least share of the steps with shared attention"
+
+[params.most_share]
+type = "double"
+default = 0.9
+min = 0
+max = 1
+about = "largest share"
+
+[params.guidance]
+type = "double"
+default = 7.5
+min = 0
+about = "classifier-free guidance"
+
+[params.steps]
+type = "integer"
+default = 50
+min = 1
+about = "denoising steps"
+
+[params.size]
+type = "integer"
+default = 512
+min = 1
+about = "pixels of a side"
+
+[params.seed]
+type = "integer"
+default = 0
+about = "another seed, other shares and other noise"
+
+[params.clip]
+type = "varchar"
+default = "ViT-B-32/laion2b_s34b_b79k"
+about = "model of embed_image and embed_text"
+
+[params.text_fit]
+type = "double"
+default = 0.2
+about = "least cosine of a picture and its caption"
+
+[params.image_fit]
+type = "double"
+default = 0.7
+about = "least cosine of the two pictures"
+
+[params.nsfw_model]
+type = "varchar"
+default = "Falconsai/nsfw_image_detection"
+about = "model of nsfw_score"
+
+[params.nsfw]
+type = "double"
+default = 0.5
+about = "pairs with a picture of this score or more are dropped"
+---*/
 
 -- step nouns: find the nouns of every caption
 ALTER TABLE captions ADD COLUMN IF NOT EXISTS nouns AS (nouns(text, tagger := $tagger));

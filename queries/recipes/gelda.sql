@@ -1,33 +1,92 @@
--- gelda: Attributes that nobody thought of: a language model proposes them, vision models find them, audits count them.
---
--- A language model proposes categories of attributes for pictures with a caption, and attributes of each (three questions, each
--- put several times; what most replies name is taken), as a table in a file: term, class, level. It may be changed by hand, or
--- written without any model: a file that is there is read as it is. Attributes of whole pictures are found by a model that
--- tells how well picture and text go together (the best caption, if it does better than the base caption), those of objects
--- by a detector that is told in words what to look for. Results are the columns images.gelda_image and images.gelda_object,
--- and the view attributes: (image_id, category, attribute, level), with 'unknown' where none of a category was found.
---
--- Proposals may be about people. What models say of people are perceived labels: statistics about how groups are depicted,
--- never claims about a person. So the columns and views are closed: audits may count them, rows are read with --sensitive
--- PURPOSE only.
---
--- All that is needed are images with their pictures (--store-images). After the recipe: attribute_matrix for two categories,
--- compare_attributes for two datasets, attribute_auc against labels, proposal_recall of the table.
---
--- source: Kabra et al., GELDA: A generative language annotation framework to reveal visual biases in datasets (2023)
--- param caption varchar : what all the pictures show, such as 'a photo of a living room'
--- param attributes varchar : path of the table of attributes, read if it is there, else written (.csv)
--- param proposer varchar = NULL : model that proposes: its name at the endpoint, or a folder or repository of a causal language model
--- param endpoint varchar = NULL : base address of an OpenAI-compatible endpoint, such as 'http://localhost:8000/v1'
--- param categories integer = 10 : at least 1; categories to propose
--- param labels integer = 10 : at least 1; attributes of each
--- param generations integer = 5 : at least 1; how often each question is put
--- param temperature double = 0.1 : at least 0; of the draws of the language model
--- param seed integer = 0 : another seed, other draws
--- param matcher varchar = 'Salesforce/blip-itm-large-coco' : model of image_attributes
--- param detector varchar = 'google/owlv2-large-patch14-ensemble' : model of object_attributes
--- param score double = 0.3 : least score of an object
--- param min_count integer = 10 : at least 0; smaller counts are suppressed
+/*--- toml
+answers = """
+Attributes that nobody thought of: a language model proposes them, vision models find them, audits count them."""
+details = """
+A language model proposes categories of attributes for pictures with a caption, and attributes of each (three questions,
+each put several times; what most replies name is taken), as a table in a file: term, class, level. It may be changed by
+hand, or written without any model: a file that is there is read as it is. Attributes of whole pictures are found by a
+model that tells how well picture and text go together (the best caption, if it does better than the base caption),
+those of objects by a detector that is told in words what to look for. Results are the columns images.gelda_image and
+images.gelda_object, and the view attributes: (image_id, category, attribute, level), with 'unknown' where none of a
+category was found.
+
+Proposals may be about people. What models say of people are perceived labels: statistics about how groups are depicted,
+never claims about a person. So the columns and views are closed: audits may count them, rows are read with --sensitive
+PURPOSE only.
+
+All that is needed are images with their pictures (--store-images). After the recipe: attribute_matrix for two
+categories, compare_attributes for two datasets, attribute_auc against labels, proposal_recall of the table.
+"""
+source = "Kabra et al., GELDA: A generative language annotation framework to reveal visual biases in datasets (2023)"
+
+[params.caption]
+type = "varchar"
+about = "what all the pictures show, such as 'a photo of a living room'"
+
+[params.attributes]
+type = "varchar"
+about = "path of the table of attributes, read if it is there, else written (.csv)"
+
+[params.proposer]
+type = "varchar"
+optional = true
+about = "model that proposes: its name at the endpoint, or a folder or repository of a causal language model"
+
+[params.endpoint]
+type = "varchar"
+optional = true
+about = "base address of an OpenAI-compatible endpoint, such as 'http://localhost:8000/v1'"
+
+[params.categories]
+type = "integer"
+default = 10
+min = 1
+about = "categories to propose"
+
+[params.labels]
+type = "integer"
+default = 10
+min = 1
+about = "attributes of each"
+
+[params.generations]
+type = "integer"
+default = 5
+min = 1
+about = "how often each question is put"
+
+[params.temperature]
+type = "double"
+default = 0.1
+min = 0
+about = "of the draws of the language model"
+
+[params.seed]
+type = "integer"
+default = 0
+about = "another seed, other draws"
+
+[params.matcher]
+type = "varchar"
+default = "Salesforce/blip-itm-large-coco"
+about = "model of image_attributes"
+
+[params.detector]
+type = "varchar"
+default = "google/owlv2-large-patch14-ensemble"
+about = "model of object_attributes"
+
+[params.score]
+type = "double"
+default = 0.3
+about = "least score of an object"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "smaller counts are suppressed"
+---*/
 
 -- step propose: let a language model propose attributes, unless there is a table of them
 CALL propose_attributes(

@@ -1,30 +1,102 @@
--- generate_categories: Bias of a generator of pictures: prompts of categories, pictures of one person each, their perceived labels.
---
--- Every category becomes a prompt: 'a photo of a doctor', and 'a photo of a happy person' for an adjective, with the article
--- that fits. Of up to attempts pictures a category those are accepted that show exactly one person whose box is large enough,
--- the first most of them. A classifier labels the persons, and generated_ratio counts. Perceived labels are statistics about
--- how groups are depicted; the persons do not exist. What holds them is read with --sensitive PURPOSE only, or by audits.
---
--- Pictures that are flagged as nudity are not accepted; generated_counts tells how many there were (max_nsfw=1.1 takes all).
--- A run with more attempts makes the further pictures only: begin with few, look at generated_counts, then go on.
---
--- source: Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias of a generator; the prompts' rules are our own
--- param categories relation : (category, kind): kind 'adjective' puts 'person' behind it, any other nothing
--- param attempts integer = 500 : at least 1; pictures a category at most
--- param most integer = 100 : at least 1; accepted pictures a category at most
--- param guidance double = 7.5 : at least 0; scale of guidance
--- param steps integer = 50 : at least 1; steps of diffusion
--- param seed integer = 0 : another seed, other noise
--- param model varchar = 'stabilityai/stable-diffusion-2-1' : model of generate
--- param size integer = 512 : at least 1; side of the pictures, in pixels
--- param detector varchar = 'yolo11l' : model of detect_people
--- param score double = 0.25 : least confidence of a box
--- param min_side double = 30 : shortest side of a person's box, in pixels
--- param nsfw_model varchar = 'Falconsai/nsfw_image_detection' : model of nsfw_score
--- param max_nsfw double = 0.5 : pictures with this score or a higher one, and those without one, are never accepted
--- param checkpoint varchar : folder of a classifier of perceived gender, such as the recipe laion400m trains
--- param label varchar = 'female' : label whose share is asked
--- param min_count integer = 10 : at least 0; smaller counts are suppressed
+/*--- toml
+answers = "Bias of a generator of pictures: prompts of categories, pictures of one person each, their perceived labels."
+details = """
+Every category becomes a prompt: 'a photo of a doctor', and 'a photo of a happy person' for an adjective, with the
+article that fits. Of up to attempts pictures a category those are accepted that show exactly one person whose box is
+large enough, the first most of them. A classifier labels the persons, and generated_ratio counts. Perceived labels are
+statistics about how groups are depicted; the persons do not exist. What holds them is read with --sensitive PURPOSE
+only, or by audits.
+
+Pictures that are flagged as nudity are not accepted; generated_counts tells how many there were (max_nsfw=1.1 takes
+all). A run with more attempts makes the further pictures only: begin with few, look at generated_counts, then go on.
+"""
+source = """
+Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias of a generator; the prompts' rules are our own"""
+
+[params.categories]
+relation = ["category", "kind"]
+about = "kind 'adjective' puts 'person' behind it, any other nothing"
+
+[params.attempts]
+type = "integer"
+default = 500
+min = 1
+about = "pictures a category at most"
+
+[params.most]
+type = "integer"
+default = 100
+min = 1
+about = "accepted pictures a category at most"
+
+[params.guidance]
+type = "double"
+default = 7.5
+min = 0
+about = "scale of guidance"
+
+[params.steps]
+type = "integer"
+default = 50
+min = 1
+about = "steps of diffusion"
+
+[params.seed]
+type = "integer"
+default = 0
+about = "another seed, other noise"
+
+[params.model]
+type = "varchar"
+default = "stabilityai/stable-diffusion-2-1"
+about = "model of generate"
+
+[params.size]
+type = "integer"
+default = 512
+min = 1
+about = "side of the pictures, in pixels"
+
+[params.detector]
+type = "varchar"
+default = "yolo11l"
+about = "model of detect_people"
+
+[params.score]
+type = "double"
+default = 0.25
+about = "least confidence of a box"
+
+[params.min_side]
+type = "double"
+default = 30
+about = "shortest side of a person's box, in pixels"
+
+[params.nsfw_model]
+type = "varchar"
+default = "Falconsai/nsfw_image_detection"
+about = "model of nsfw_score"
+
+[params.max_nsfw]
+type = "double"
+default = 0.5
+about = "pictures with this score or a higher one, and those without one, are never accepted"
+
+[params.checkpoint]
+type = "varchar"
+about = "folder of a classifier of perceived gender, such as the recipe laion400m trains"
+
+[params.label]
+type = "varchar"
+default = "female"
+about = "label whose share is asked"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "smaller counts are suppressed"
+---*/
 
 -- step prompts: a row a picture that is to be made
 CREATE OR REPLACE MATERIALIZED VIEW generated_pictures WITH (key = 'image_id') AS

@@ -1,19 +1,41 @@
--- genswap: A baseline contrast set: the face of every picture of one person exchanged for a face of each gender.
---
--- Pictures with one face and one clear label get, for each label, the face of another picture of that label, drawn with a seed,
--- so that no picture of the set is untouched. Nothing is filtered. Captions are swapped to match. What else tells the gender
--- (hair, clothes, body) stays as it was, which is what the baseline is for.
---
--- Faces are boxes of category 'face' in detections; where there are none, give any boxes, such as the upper third of those of
--- people: --param faces="(SELECT detection_id, image_id, x, y, width, height / 3 AS height FROM detections WHERE …)".
--- Views: genswap_set, genswap_skipped (why an image is not in it; meta.errors has these rows, too).
---
--- source: Smith et al., Balancing the Picture (GenSynth, 2023), baseline GenSwap
--- param groups relation = caption_gender_gensynth : group relation (image_id, label) of the images
--- param faces relation = (SELECT detection_id, image_id, x, y, width, height FROM detections WHERE category = 'face') : (detection_id, image_id, x, y, width, height), boxes of faces
--- param texts relation = captions : (caption_id, image_id, text), captions of the images
--- param min_side double = 16 : shortest side of a face's box, in pixels
--- param seed integer = 0 : another seed, other faces
+/*--- toml
+answers = "A baseline contrast set: the face of every picture of one person exchanged for a face of each gender."
+details = """
+Pictures with one face and one clear label get, for each label, the face of another picture of that label, drawn with a
+seed, so that no picture of the set is untouched. Nothing is filtered. Captions are swapped to match. What else tells
+the gender (hair, clothes, body) stays as it was, which is what the baseline is for.
+
+Faces are boxes of category 'face' in detections; where there are none, give any boxes, such as the upper third of those
+of people: --param faces="(SELECT detection_id, image_id, x, y, width, height / 3 AS height FROM detections WHERE …)".
+Views: genswap_set, genswap_skipped (why an image is not in it; meta.errors has these rows, too).
+"""
+source = "Smith et al., Balancing the Picture (GenSynth, 2023), baseline GenSwap"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender_gensynth"
+about = "group relation of the images"
+
+[params.faces]
+relation = ["detection_id", "image_id", "x", "y", "width", "height"]
+default = "(SELECT detection_id, image_id, x, y, width, height FROM detections WHERE category = 'face')"
+about = "boxes of faces"
+
+[params.texts]
+relation = ["caption_id", "image_id", "text"]
+default = "captions"
+about = "captions of the images"
+
+[params.min_side]
+type = "double"
+default = 16
+about = "shortest side of a face's box, in pixels"
+
+[params.seed]
+type = "integer"
+default = 0
+about = "another seed, other faces"
+---*/
 
 -- step requests: pictures with one face and one clear label; for each a face of another one of each label
 CREATE MATERIALIZED VIEW IF NOT EXISTS genswap_boxes WITH (key = 'image_id') AS

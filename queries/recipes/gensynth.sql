@@ -1,42 +1,135 @@
--- gensynth: A contrast set: every picture of one person once with each gender, edited by instruction, filtered by neighbours.
---
--- Images with one person and one clear label become requests: every instruction, for every gender, at every guidance. The crop
--- of the person is edited and pasted back, the rest of the picture stays as it was. An edit is kept that looks real among its
--- nearest neighbours and stands near the gender it was to show (knn_filter); an image is kept that has one of each gender, one
--- is chosen of each with a seed, and captions are swapped to match. Labels of the set are what edits were to show.
---
--- All that is needed are images with their pictures (--store-images), captions and boxes of people (category 'person'), such
--- as COCO's; or detections of another table: (detection_id, image_id, category, x, y, width, height, is_crowd). More sources,
--- instructions or guidances cost their own edits only; what is done anew is the filter, for a new box may be a neighbour of
--- any edit. Edits that are flagged as nudity are not chosen. Views: gensynth_set and gensynth_captions, gensynth_deciles (edits
--- by p_real, to look at what the threshold lets pass), gensynth_skipped (why an image is not in the set; meta.errors has these
--- rows, too).
---
--- Defaults are the paper's where it gives them: guidance and thresholds for CLIP. For its DINO rule: a DINO as embedder, such
--- as facebook/dino-vitb16, k_r=5000, tau_r=0.0002, tau_g=0.4. Steps and image_guidance are those of InstructPix2Pix's own
--- code. The instructions are a list of our own in the manner of its Table 6; another list has columns (term, class, template).
---
--- source: Smith et al., Balancing the Picture: Debiasing Vision-Language Datasets with Synthetic Contrast Sets (2023)
--- param groups relation = caption_gender_gensynth : group relation (image_id, label) of the images
--- param detections relation = detections : (detection_id, image_id, category, x, y, width, height, is_crowd), boxes of people among them
--- param texts relation = captions : (caption_id, image_id, text), captions of the images
--- param templates relation = lists.edit_instructions : (term, class, template): instruction, the label it asks for, its form
--- param min_side double = 30 : shortest side of a person's box, in pixels
--- param guidance double[] = [9.5, 15] : at least 0; scales of guidance by the instruction
--- param image_guidance double = 1.5 : at least 0; scale of guidance by the picture
--- param steps integer = 100 : at least 1; steps of diffusion
--- param seed integer = 0 : another seed, other noise and another choice
--- param editor varchar = 'timbrooks/instruct-pix2pix' : model of instruct_pix2pix
--- param size integer = 512 : at least 1; side of the edited crop, in pixels
--- param embedder varchar = 'ViT-B-32/laion2b_s34b_b79k' : model of embed_image
--- param k_r integer = 50 : at least 1; neighbours that p_real is of
--- param k_g integer = 50 : at least 1; neighbours that p_group is of
--- param tau_r double = 0.08 : p_real must be above
--- param tau_g double = 0.5 : p_group must be above
--- param metric varchar = 'cosine' : one of 'cosine', 'l2'; see knn_filter
--- param nsfw_model varchar = 'Falconsai/nsfw_image_detection' : model of nsfw_score
--- param max_nsfw double = 0.5 : edits with this score or a higher one, and those without one, are never chosen
--- param leave_out varchar = 'self' : one of 'self', 'source', 'none'; see knn_filter
+/*--- toml
+answers = """
+A contrast set: every picture of one person once with each gender, edited by instruction, filtered by neighbours."""
+details = """
+Images with one person and one clear label become requests: every instruction, for every gender, at every guidance. The
+crop of the person is edited and pasted back, the rest of the picture stays as it was. An edit is kept that looks real
+among its nearest neighbours and stands near the gender it was to show (knn_filter); an image is kept that has one of
+each gender, one is chosen of each with a seed, and captions are swapped to match. Labels of the set are what edits were
+to show.
+
+All that is needed are images with their pictures (--store-images), captions and boxes of people (category 'person'),
+such as COCO's; or detections of another table: (detection_id, image_id, category, x, y, width, height, is_crowd). More
+sources, instructions or guidances cost their own edits only; what is done anew is the filter, for a new box may be a
+neighbour of any edit. Edits that are flagged as nudity are not chosen. Views: gensynth_set and gensynth_captions,
+gensynth_deciles (edits by p_real, to look at what the threshold lets pass), gensynth_skipped (why an image is not in
+the set; meta.errors has these rows, too).
+
+Defaults are the paper's where it gives them: guidance and thresholds for CLIP. For its DINO rule: a DINO as embedder,
+such as facebook/dino-vitb16, k_r=5000, tau_r=0.0002, tau_g=0.4. Steps and image_guidance are those of InstructPix2Pix's
+own code. The instructions are a list of our own in the manner of its Table 6; another list has columns (term, class,
+template).
+"""
+source = "Smith et al., Balancing the Picture: Debiasing Vision-Language Datasets with Synthetic Contrast Sets (2023)"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender_gensynth"
+about = "group relation of the images"
+
+[params.detections]
+relation = ["detection_id", "image_id", "category", "x", "y", "width", "height", "is_crowd"]
+default = "detections"
+about = "boxes of people among them"
+
+[params.texts]
+relation = ["caption_id", "image_id", "text"]
+default = "captions"
+about = "captions of the images"
+
+[params.templates]
+relation = ["term", "class", "template"]
+default = "lists.edit_instructions"
+about = "instruction, the label it asks for, its form"
+
+[params.min_side]
+type = "double"
+default = 30
+about = "shortest side of a person's box, in pixels"
+
+[params.guidance]
+type = "double[]"
+default = [9.5, 15]
+min = 0
+about = "scales of guidance by the instruction"
+
+[params.image_guidance]
+type = "double"
+default = 1.5
+min = 0
+about = "scale of guidance by the picture"
+
+[params.steps]
+type = "integer"
+default = 100
+min = 1
+about = "steps of diffusion"
+
+[params.seed]
+type = "integer"
+default = 0
+about = "another seed, other noise and another choice"
+
+[params.editor]
+type = "varchar"
+default = "timbrooks/instruct-pix2pix"
+about = "model of instruct_pix2pix"
+
+[params.size]
+type = "integer"
+default = 512
+min = 1
+about = "side of the edited crop, in pixels"
+
+[params.embedder]
+type = "varchar"
+default = "ViT-B-32/laion2b_s34b_b79k"
+about = "model of embed_image"
+
+[params.k_r]
+type = "integer"
+default = 50
+min = 1
+about = "neighbours that p_real is of"
+
+[params.k_g]
+type = "integer"
+default = 50
+min = 1
+about = "neighbours that p_group is of"
+
+[params.tau_r]
+type = "double"
+default = 0.08
+about = "p_real must be above"
+
+[params.tau_g]
+type = "double"
+default = 0.5
+about = "p_group must be above"
+
+[params.metric]
+type = "varchar"
+default = "cosine"
+choices = ["cosine", "l2"]
+about = "see knn_filter"
+
+[params.nsfw_model]
+type = "varchar"
+default = "Falconsai/nsfw_image_detection"
+about = "model of nsfw_score"
+
+[params.max_nsfw]
+type = "double"
+default = 0.5
+about = "edits with this score or a higher one, and those without one, are never chosen"
+
+[params.leave_out]
+type = "varchar"
+default = "self"
+choices = ["self", "source", "none"]
+about = "see knn_filter"
+---*/
 
 -- step requests: images with one person, one clear label and a large enough box; for each every instruction at every guidance
 CREATE MATERIALIZED VIEW IF NOT EXISTS gensynth_people WITH (key = 'image_id') AS

@@ -1,51 +1,137 @@
--- inpaint: The same scene with a person of each group: text-guided inpainting, many edits each, the best one kept.
---
--- In every picture the largest person is masked, and the second one too if its box is large enough. A caption without
--- gender gets the words of each group, and the masked part is painted anew from it, several times a guidance. Of the edits
--- of an image and group the rank filter keeps the one that fits its prompt, its objects and its colours best. Only images
--- with an edit for every group are kept, so that nothing in the set goes with a group. Groups are what a prompt asked
--- for, never claims about a person.
---
--- What is needed: images with their pictures (--store-images), captions, boxes of people. The words of groups are a list:
---   --param words=lists.group_words_gender                                     woman and man, girl and boy, her and his
---   --param words=lists.group_words_skin_tone                                  light-skinned and dark-skinned person
---   --param "words=crossed_words()"                                            all four intersections of the two
---   --param "words=(SELECT * FROM (VALUES ('person', 'old', 'old person'), ...) AS w(term, class, word))"   or a view
---
--- Views: inpaint_set (a contrast set, with scores and what made each edit: prompt, seed, digest of the weights),
--- s_synthetic (its edits only), s_augment (with the originals, whose label is NULL), inpaint_skipped (why an image was not
--- edited; meta.errors has these rows, too), inpaint_dropped (why an image and group has no edit that is kept).
---
--- The paper's: largest and second person, 30 edits over three guidances, the scores and the rank filter, both sets. Not
--- found in what we could read, and our choice: which box is the largest (width x height); crowds and sides under min_side
--- left out; one caption an image, the first that names a person (where none does, the group is told at its end); how words
--- are put in; seeds 0 to 29, the same for every image and group; 50 steps, weights of 1, the detector, the CLIP model, the
--- check for nudity; originals in s_augment only of the images that have edits, with the caption that was edited.
---
--- Weights are needed of all models, of the segmenter too where every box has a mask. inpaint_requests holds the picture of
--- its source in every row, next to the edit: plan with 60 times the bytes of the sources, and 60 edits as PNG, each.
---
--- source: Hirota et al., Resampled Datasets Are Not Enough: Mitigating Societal Bias Beyond Single Attributes (2024)
--- param texts relation = captions : (caption_id, image_id, text, ...); captions to start from
--- param boxes relation = (SELECT * FROM detections WHERE is_crowd IS NOT TRUE) : (detection_id, image_id, category, x, y, width, height, mask, ...)
--- param words relation = lists.group_words_gender : (term, class, word); what stands for a neutral word, class is the group
--- param min_side double = 30 : shortest side of a person's box, in pixels
--- param second_area double = 55000 : at least 0; the second person is masked too if its box is larger, in square pixels
--- param guidances double[] = [7.5, 9.5, 15] : at least 0; guidance scales
--- param edits integer = 10 : at least 1; edits for each guidance
--- param seed integer = 0 : the first seed
--- param steps integer = 50 : at least 1; steps of the diffusion model
--- param model varchar = 'stabilityai/stable-diffusion-2-inpainting' : model of inpaint
--- param size integer = 512 : at least 1; side at which the model paints, in pixels
--- param segmenter varchar = 'facebook/sam-vit-huge' : model of segment_person, for boxes without a mask
--- param detector varchar = 'yolo11l' : model of detect, for the objects of pictures and edits
--- param score double = 0.25 : least confidence of an object
--- param clip varchar = 'ViT-B-32/laion2b_s34b_b79k' : model of clip_score
--- param nsfw_model varchar = 'Falconsai/nsfw_image_detection' : model of nsfw_score
--- param max_nsfw double = 0.5 : edits with this score or a higher one are never chosen
--- param c_prompt double = 1 : weight of the rank by prompt
--- param c_object double = 1 : weight of the rank by objects
--- param c_color double = 1 : weight of the rank by colours
+/*--- toml
+answers = "The same scene with a person of each group: text-guided inpainting, many edits each, the best one kept."
+details = """
+In every picture the largest person is masked, and the second one too if its box is large enough. A caption without
+gender gets the words of each group, and the masked part is painted anew from it, several times a guidance. Of the edits
+of an image and group the rank filter keeps the one that fits its prompt, its objects and its colours best. Only images
+with an edit for every group are kept, so that nothing in the set goes with a group. Groups are what a prompt asked
+for, never claims about a person.
+
+What is needed: images with their pictures (--store-images), captions, boxes of people. The words of groups are a list:
+--param words=lists.group_words_gender                                     woman and man, girl and boy, her and his
+--param words=lists.group_words_skin_tone                                  light-skinned and dark-skinned person
+--param "words=crossed_words()"                                            all four intersections of the two
+--param "words=(SELECT * FROM (VALUES ('person', 'old', 'old person'), ...) AS w(term, class, word))"   or a view
+
+Views: inpaint_set (a contrast set, with scores and what made each edit: prompt, seed, digest of the weights),
+s_synthetic (its edits only), s_augment (with the originals, whose label is NULL), inpaint_skipped (why an image was not
+edited; meta.errors has these rows, too), inpaint_dropped (why an image and group has no edit that is kept).
+
+The paper's: largest and second person, 30 edits over three guidances, the scores and the rank filter, both sets. Not
+found in what we could read, and our choice: which box is the largest (width x height); crowds and sides under min_side
+left out; one caption an image, the first that names a person (where none does, the group is told at its end); how words
+are put in; seeds 0 to 29, the same for every image and group; 50 steps, weights of 1, the detector, the CLIP model, the
+check for nudity; originals in s_augment only of the images that have edits, with the caption that was edited.
+
+Weights are needed of all models, of the segmenter too where every box has a mask. inpaint_requests holds the picture of
+its source in every row, next to the edit: plan with 60 times the bytes of the sources, and 60 edits as PNG, each.
+"""
+source = "Hirota et al., Resampled Datasets Are Not Enough: Mitigating Societal Bias Beyond Single Attributes (2024)"
+
+[params.texts]
+relation = ["caption_id", "image_id", "text"]
+default = "captions"
+about = "captions to start from"
+
+[params.boxes]
+relation = ["detection_id", "image_id", "category", "x", "y", "width", "height", "mask"]
+default = "(SELECT * FROM detections WHERE is_crowd IS NOT TRUE)"
+
+[params.words]
+relation = ["term", "class", "word"]
+default = "lists.group_words_gender"
+about = "what stands for a neutral word, class is the group"
+
+[params.min_side]
+type = "double"
+default = 30
+about = "shortest side of a person's box, in pixels"
+
+[params.second_area]
+type = "double"
+default = 55000
+min = 0
+about = "the second person is masked too if its box is larger, in square pixels"
+
+[params.guidances]
+type = "double[]"
+default = [7.5, 9.5, 15]
+min = 0
+about = "guidance scales"
+
+[params.edits]
+type = "integer"
+default = 10
+min = 1
+about = "edits for each guidance"
+
+[params.seed]
+type = "integer"
+default = 0
+about = "the first seed"
+
+[params.steps]
+type = "integer"
+default = 50
+min = 1
+about = "steps of the diffusion model"
+
+[params.model]
+type = "varchar"
+default = "stabilityai/stable-diffusion-2-inpainting"
+about = "model of inpaint"
+
+[params.size]
+type = "integer"
+default = 512
+min = 1
+about = "side at which the model paints, in pixels"
+
+[params.segmenter]
+type = "varchar"
+default = "facebook/sam-vit-huge"
+about = "model of segment_person, for boxes without a mask"
+
+[params.detector]
+type = "varchar"
+default = "yolo11l"
+about = "model of detect, for the objects of pictures and edits"
+
+[params.score]
+type = "double"
+default = 0.25
+about = "least confidence of an object"
+
+[params.clip]
+type = "varchar"
+default = "ViT-B-32/laion2b_s34b_b79k"
+about = "model of clip_score"
+
+[params.nsfw_model]
+type = "varchar"
+default = "Falconsai/nsfw_image_detection"
+about = "model of nsfw_score"
+
+[params.max_nsfw]
+type = "double"
+default = 0.5
+about = "edits with this score or a higher one are never chosen"
+
+[params.c_prompt]
+type = "double"
+default = 1
+about = "weight of the rank by prompt"
+
+[params.c_object]
+type = "double"
+default = 1
+about = "weight of the rank by objects"
+
+[params.c_color]
+type = "double"
+default = 1
+about = "weight of the rank by colours"
+---*/
 
 -- step objects: find the objects of every picture
 ALTER TABLE images ADD COLUMN IF NOT EXISTS inpaint_objects AS (detect(image, model := $detector, score := $score));

@@ -1,33 +1,107 @@
--- laion400m: The person-centric pipeline of LAION-400M: find people, label and describe them, audit what the labels meet.
---
--- People are detected; of a sample of them three multimodal models are asked for perceived gender and perceived race or
--- ethnicity; where all three agree, a classifier learns from them and labels everybody; labels are rolled up to images.
--- Then people are described, descriptions become vectors, and the audits run. Perceived labels are statistics about how
--- groups are depicted, never claims about a person: the views that hold them are read with --sensitive PURPOSE only, or by
--- audits, which suppress small cells.
---
--- All that is needed are images with their pictures (--store-images) and captions. Every step can be run alone (--until) and
--- again; the checkpoints are folders that the training writes. Where labels of people came with the data, the steps from
--- 'sample' on can be left out: the audits take image_labels('perceived_gender') in the place of image_gender.
---
--- source: Girrbach et al., Person-Centric Annotations of LAION-400M: Auditing Bias and Its Transfer to Models (2025)
--- param detector varchar = 'yolo11l' : model of detect_people
--- param score double = 0.25 : least confidence of a box
--- param min_side double = 30 : above 0; shortest side of a person's box, in pixels
--- param sample integer = 100000 : at least 1; people that the multimodal models are asked about
--- param seed integer = 0 : another seed, another sample and other orders of the options
--- param first varchar = 'OpenGVLab/InternVL3-8B-hf' : model of ask
--- param second varchar = 'microsoft/Phi-3.5-vision-instruct' : model of ask
--- param third varchar = 'llava-hf/llava-v1.6-vicuna-7b-hf' : model of ask
--- param tower varchar = 'ViT-B-16-SigLIP/webli' : open_clip model whose vision tower is fine-tuned
--- param epochs integer = 10 : at least 1; epochs of training
--- param gender_checkpoint varchar : folder of the classifier of perceived gender; training writes it
--- param race_checkpoint varchar : folder of the classifier of perceived race or ethnicity; training writes it
--- param captioner varchar = 'OpenGVLab/InternVL3-8B-hf' : model of caption_person
--- param describe varchar = 'In this picture a red frame highlights one person. Describe only this person, in one paragraph: the surroundings, the person''s looks, and what the person does. Give as many and as exact details as you can see. Use plain, scientific language, stay objective, and say nothing subjective and nothing of feelings.' : what it is asked for
--- param sentences varchar = 'sentence-transformers/all-MiniLM-L6-v2' : model of embed_sentence
--- param hate_model varchar = 'pysentimiento/bertweet-hate-speech' : model of hate_scores
--- param texts relation = captions : (image_id, text), the texts of the audits
+/*--- toml
+answers = "The person-centric pipeline of LAION-400M: find people, label and describe them, audit what the labels meet."
+details = """
+People are detected; of a sample of them three multimodal models are asked for perceived gender and perceived race or
+ethnicity; where all three agree, a classifier learns from them and labels everybody; labels are rolled up to images.
+Then people are described, descriptions become vectors, and the audits run. Perceived labels are statistics about how
+groups are depicted, never claims about a person: the views that hold them are read with --sensitive PURPOSE only, or by
+audits, which suppress small cells.
+
+All that is needed are images with their pictures (--store-images) and captions. Every step can be run alone (--until)
+and again; the checkpoints are folders that the training writes. Where labels of people came with the data, the steps
+from 'sample' on can be left out: the audits take image_labels('perceived_gender') in the place of image_gender.
+"""
+source = "Girrbach et al., Person-Centric Annotations of LAION-400M: Auditing Bias and Its Transfer to Models (2025)"
+
+[params.detector]
+type = "varchar"
+default = "yolo11l"
+about = "model of detect_people"
+
+[params.score]
+type = "double"
+default = 0.25
+about = "least confidence of a box"
+
+[params.min_side]
+type = "double"
+default = 30
+above = 0
+about = "shortest side of a person's box, in pixels"
+
+[params.sample]
+type = "integer"
+default = 100000
+min = 1
+about = "people that the multimodal models are asked about"
+
+[params.seed]
+type = "integer"
+default = 0
+about = "another seed, another sample and other orders of the options"
+
+[params.first]
+type = "varchar"
+default = "OpenGVLab/InternVL3-8B-hf"
+about = "model of ask"
+
+[params.second]
+type = "varchar"
+default = "microsoft/Phi-3.5-vision-instruct"
+about = "model of ask"
+
+[params.third]
+type = "varchar"
+default = "llava-hf/llava-v1.6-vicuna-7b-hf"
+about = "model of ask"
+
+[params.tower]
+type = "varchar"
+default = "ViT-B-16-SigLIP/webli"
+about = "open_clip model whose vision tower is fine-tuned"
+
+[params.epochs]
+type = "integer"
+default = 10
+min = 1
+about = "epochs of training"
+
+[params.gender_checkpoint]
+type = "varchar"
+about = "folder of the classifier of perceived gender; training writes it"
+
+[params.race_checkpoint]
+type = "varchar"
+about = "folder of the classifier of perceived race or ethnicity; training writes it"
+
+[params.captioner]
+type = "varchar"
+default = "OpenGVLab/InternVL3-8B-hf"
+about = "model of caption_person"
+
+[params.describe]
+type = "varchar"
+default = """\
+In this picture a red frame highlights one person. Describe only this person, in one paragraph: the surroundings, the \
+person's looks, and what the person does. Give as many and as exact details as you can see. Use plain, scientific \
+language, stay objective, and say nothing subjective and nothing of feelings."""
+about = "what it is asked for"
+
+[params.sentences]
+type = "varchar"
+default = "sentence-transformers/all-MiniLM-L6-v2"
+about = "model of embed_sentence"
+
+[params.hate_model]
+type = "varchar"
+default = "pysentimiento/bertweet-hate-speech"
+about = "model of hate_scores"
+
+[params.texts]
+relation = ["image_id", "text"]
+default = "captions"
+about = "the texts of the audits"
+---*/
 
 -- step detect: find people in every picture
 ALTER TABLE images ADD COLUMN IF NOT EXISTS people AS (detect_people(image, model := $detector, score := $score));

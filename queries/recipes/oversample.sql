@@ -1,12 +1,27 @@
--- oversample: A baseline: all labelled images, those of rarer labels repeated until every label is equally frequent.
---
--- oversample_set has a row a use of an image (copy counts from 1), so that a loader that reads it sees every label equally
--- often. Within a label images are repeated equally often, or once more than others; which ones a seed decides.
---
--- source: over-sampling as usual; draws as in balanced_subset
--- param groups relation = caption_gender : group relation (image_id, label)
--- param seed integer = 0 : another seed, another draw
--- param min_count integer = 10 : at least 0; labels with fewer images are left out
+/*--- toml
+answers = "A baseline: all labelled images, those of rarer labels repeated until every label is equally frequent."
+details = """
+oversample_set has a row a use of an image (copy counts from 1), so that a loader that reads it sees every label equally
+often. Within a label images are repeated equally often, or once more than others; which ones a seed decides.
+"""
+source = "over-sampling as usual; draws as in balanced_subset"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.seed]
+type = "integer"
+default = 0
+about = "another seed, another draw"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "labels with fewer images are left out"
+---*/
 
 -- step draw: how often every image is used
 CREATE MATERIALIZED VIEW IF NOT EXISTS oversample_set WITH (key = 'edit_id') AS

@@ -1,10 +1,21 @@
--- reweight: A baseline: all labelled images with weights under which every label is equally frequent.
---
--- weight is 1 on average; weights of every label add up to the same. For a sampler or a loss.
---
--- source: importance weights as usual; the audit balance gives them, too, but hides those that would tell of few images
--- param groups relation = caption_gender : group relation (image_id, label)
--- param min_count integer = 10 : at least 0; labels with fewer images are left out
+/*--- toml
+answers = "A baseline: all labelled images with weights under which every label is equally frequent."
+details = """
+weight is 1 on average; weights of every label add up to the same. For a sampler or a loss.
+"""
+source = "importance weights as usual; the audit balance gives them, too, but hides those that would tell of few images"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "labels with fewer images are left out"
+---*/
 
 -- step weigh: the weight of every image
 CREATE MATERIALIZED VIEW IF NOT EXISTS reweight_set WITH (key = 'edit_id') AS

@@ -1,32 +1,102 @@
--- sae_topics: Topics that go with perceived labels, by sparse autoencoders of the vectors of texts.
---
--- Texts become vectors; a grid of sparse autoencoders learns to tell each vector by few of many features; each feature stands
--- for the topics whose vectors are nearest to its column of the decoder. How often features are active in texts of images of
--- each label then says which topics go with it (topic_pmi), and the texts in which they are most active show what is meant.
---
--- Any texts will do: captions of images, or descriptions of people, as in the recipe laion400m:
--- texts := (SELECT detection_id AS item_id, image_id, caption AS text FROM people). Every step can be run alone (--until) and
--- again; another grid, or other texts, want another folder for the autoencoders.
---
--- The paper trains 24 autoencoders of both kinds on about 200 million descriptions of people with granite embeddings, and names
--- features by several thousand topics; defaults here are small enough for two cores and some ten thousand captions.
---
--- source: Girrbach et al., Person-Centric Annotations of LAION-400M (2025), topic analysis, and the code that goes with it
--- param texts relation = (SELECT caption_id AS item_id, image_id, text FROM captions) : (item_id, image_id, text)
--- param groups relation = caption_gender : group relation (image_id, label)
--- param topics relation = lists.topics : (term), the topics that features may stand for
--- param model varchar = 'sentence-transformers/all-MiniLM-L6-v2' : model of embed_sentence
--- param checkpoint varchar : folder of the autoencoders; training writes it
--- param kinds varchar[] = ['top_k', 'batch_top_k'] : kinds of autoencoders
--- param lr double[] = [0.001] : above 0; learning rates
--- param expansion integer[] = [4] : at least 1; features for each dimension of a vector
--- param k integer[] = [16, 32] : at least 1; features that a vector keeps
--- param seeds integer[] = [0] : first weights and order of texts
--- param steps integer = 2000 : at least 1; batches that each autoencoder learns from
--- param batch_size integer = 1024 : at least 1; texts a batch
--- param rule varchar = 'all' : one of 'all', 'best'; clusters whose pmi counts, see topic_pmi
--- param top integer = 20 : at least 1; topics of a label that are shown
--- param examples integer = 5 : at least 1; texts of a topic that are shown
+/*--- toml
+answers = "Topics that go with perceived labels, by sparse autoencoders of the vectors of texts."
+details = """
+Texts become vectors; a grid of sparse autoencoders learns to tell each vector by few of many features; each feature
+stands for the topics whose vectors are nearest to its column of the decoder. How often features are active in texts of
+images of each label then says which topics go with it (topic_pmi), and the texts in which they are most active show
+what is meant.
+
+Any texts will do: captions of images, or descriptions of people, as in the recipe laion400m: texts := (SELECT
+detection_id AS item_id, image_id, caption AS text FROM people). Every step can be run alone (--until) and again;
+another grid, or other texts, want another folder for the autoencoders.
+
+The paper trains 24 autoencoders of both kinds on about 200 million descriptions of people with granite embeddings, and
+names features by several thousand topics; defaults here are small enough for two cores and some ten thousand captions.
+"""
+source = """
+Girrbach et al., Person-Centric Annotations of LAION-400M (2025), topic analysis, and the code that goes with it"""
+
+[params.texts]
+relation = ["item_id", "image_id", "text"]
+default = "(SELECT caption_id AS item_id, image_id, text FROM captions)"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.topics]
+relation = ["term"]
+default = "lists.topics"
+about = "the topics that features may stand for"
+
+[params.model]
+type = "varchar"
+default = "sentence-transformers/all-MiniLM-L6-v2"
+about = "model of embed_sentence"
+
+[params.checkpoint]
+type = "varchar"
+about = "folder of the autoencoders; training writes it"
+
+[params.kinds]
+type = "varchar[]"
+default = ["top_k", "batch_top_k"]
+about = "kinds of autoencoders"
+
+[params.lr]
+type = "double[]"
+default = [0.001]
+above = 0
+about = "learning rates"
+
+[params.expansion]
+type = "integer[]"
+default = [4]
+min = 1
+about = "features for each dimension of a vector"
+
+[params.k]
+type = "integer[]"
+default = [16, 32]
+min = 1
+about = "features that a vector keeps"
+
+[params.seeds]
+type = "integer[]"
+default = [0]
+about = "first weights and order of texts"
+
+[params.steps]
+type = "integer"
+default = 2000
+min = 1
+about = "batches that each autoencoder learns from"
+
+[params.batch_size]
+type = "integer"
+default = 1024
+min = 1
+about = "texts a batch"
+
+[params.rule]
+type = "varchar"
+default = "all"
+choices = ["all", "best"]
+about = "clusters whose pmi counts, see topic_pmi"
+
+[params.top]
+type = "integer"
+default = 20
+min = 1
+about = "topics of a label that are shown"
+
+[params.examples]
+type = "integer"
+default = 5
+min = 1
+about = "texts of a topic that are shown"
+---*/
 
 -- step texts: texts, each with its image
 CREATE MATERIALIZED VIEW IF NOT EXISTS sae_texts WITH (key = 'item_id') AS

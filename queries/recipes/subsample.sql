@@ -1,10 +1,29 @@
--- subsample: A baseline: as many images of every label as the rarest one has, drawn with a seed.
---
--- source: sub-sampling as usual; draws as in balanced_subset
--- param groups relation = caption_gender : group relation (image_id, label)
--- param seed integer = 0 : another seed, another draw
--- param rest varchar = 'none' : one of 'none', 'all', 'proportional'; what becomes of images without a clear label
--- param min_count integer = 10 : at least 0; labels with fewer images are left out
+/*--- toml
+answers = "A baseline: as many images of every label as the rarest one has, drawn with a seed."
+source = "sub-sampling as usual; draws as in balanced_subset"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.seed]
+type = "integer"
+default = 0
+about = "another seed, another draw"
+
+[params.rest]
+type = "varchar"
+default = "none"
+choices = ["none", "all", "proportional"]
+about = "what becomes of images without a clear label"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "labels with fewer images are left out"
+---*/
 
 -- step draw: which images are kept
 CREATE MATERIALIZED VIEW IF NOT EXISTS subsample_set WITH (key = 'edit_id') AS

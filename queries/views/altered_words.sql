@@ -1,11 +1,17 @@
--- altered_words: The word that two versions of a text differ in, pair by pair: (pair_id, original, counterfactual).
---
--- Words are runs of letters, digits and underscores in lower case, of any script; they are compared place by place. A
--- pair whose texts differ in no word, in several, or in their number of words has no row.
---
--- source: word replaced in a caption as in Le et al., COCO-Counterfactuals (2023); the authors' code takes the first word
--- of either caption that the other one lacks altogether, which misses "a man and a woman" made "a man and a man"
--- param pairs relation : (pair_id, original, counterfactual): keys and two versions of a text
+/*--- toml
+answers = "The word that two versions of a text differ in, pair by pair: (pair_id, original, counterfactual)."
+details = """
+Words are runs of letters, digits and underscores in lower case, of any script; they are compared place by place. A
+pair whose texts differ in no word, in several, or in their number of words has no row.
+"""
+source = """
+word replaced in a caption as in Le et al., COCO-Counterfactuals (2023); the authors' code takes the first word of
+either caption that the other one lacks altogether, which misses "a man and a woman" made "a man and a man""""
+
+[params.pairs]
+relation = ["pair_id", "original", "counterfactual"]
+about = "keys and two versions of a text"
+---*/
 WITH original_words AS (
   SELECT
     pair_id,

@@ -1,14 +1,29 @@
--- attribute_contrasts: How often images of a label have an attribute, against images of the other labels: counts and rates.
---
--- A row an attribute and clear label, what spurious_correlations ranks: count of the n_label images of the label have the
--- attribute, rest_count of the n - n_label others; n_concept is the sum of both. Attributes with a scope are compared among
--- the images that have any attribute of the same kind and scope. With two labels only the row of the label that has the
--- attribute more often. What spurious_correlations leaves out is left out; pairs is the number of rows with it.
---
--- source: counts of spurious_correlations
--- param groups relation = caption_gender : group relation (image_id, label)
--- param attributes relation = known_attributes : (image_id, kind, attribute, scope); see known_attributes
--- param min_count integer = 10 : at least 0; attributes of fewer images are left out
+/*--- toml
+answers = "How often images of a label have an attribute, against images of the other labels: counts and rates."
+details = """
+A row an attribute and clear label, what spurious_correlations ranks: count of the n_label images of the label have the
+attribute, rest_count of the n - n_label others; n_concept is the sum of both. Attributes with a scope are compared
+among the images that have any attribute of the same kind and scope. With two labels only the row of the label that has
+the attribute more often. What spurious_correlations leaves out is left out; pairs is the number of rows with it.
+"""
+source = "counts of spurious_correlations"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.attributes]
+relation = ["image_id", "kind", "attribute", "scope"]
+default = "known_attributes"
+about = "see known_attributes"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "attributes of fewer images are left out"
+---*/
 WITH members AS (
   SELECT DISTINCT g.image_id, g.label
   FROM groups AS g
@@ -67,11 +82,14 @@ cells AS (
   LEFT JOIN label_n AS l ON l.kind = c.kind AND l.scope = c.scope AND l.label = w.label
   LEFT JOIN counts AS p ON p.kind = c.kind AND p.attribute = c.attribute AND p.scope = c.scope AND p.label = w.label
 ),
--- attributes that are too rare with a label hide those that they are compared with
+-- attributes that too few images of a label have, or lack, hide those that they are compared with
 rare AS (
   SELECT DISTINCT c.kind, c.scope, CASE c.scope WHEN '' THEN c.attribute ELSE '' END AS attribute
-  FROM counts AS c
-  WHERE c.count < $min_count
+  FROM (
+    SELECT kind, scope, attribute FROM counts WHERE count < $min_count
+    UNION ALL
+    SELECT kind, scope, attribute FROM cells WHERE n_label > count AND n_label - count < $min_count
+  ) AS c
 ),
 -- an image may have one 'scene: …' only, so that a hidden one would follow from the others: one more is hidden
 families AS (

@@ -1,21 +1,46 @@
--- balanced_subset: A subset of images in which every perceived label is equally frequent, drawn with a seed.
---
--- A group relation with a third column, copies: how often to use the image. method 'under' draws as many images of every
--- label as the rarest one has (copies is 1); 'over' keeps all and repeats those of rarer labels until each label is as
--- frequent as the most frequent one, copies differing by at most one within a label. Labels with fewer than min_count
--- images are left out. The draw takes images in the order of the MD5 of "seed:image_id", so that it is the same
--- everywhere.
---
--- rest says what becomes of images without a clear label ('mixed', 'unclear', 'undefined'): 'none' are kept, 'all', or as
--- many as keep their proportion to the labelled ones ('proportional', as in GenSynth's balanced COCO; with 'over' they are
--- repeated, too).
---
--- source: Smith et al., Balancing the Picture (GenSynth, 2023), code: balanced COCO
--- param groups relation = caption_gender : group relation (image_id, label)
--- param seed integer = 0 : another seed, another draw
--- param method varchar = 'under' : one of 'under', 'over'; draw from the frequent labels or repeat the rare ones
--- param rest varchar = 'none' : one of 'none', 'all', 'proportional'; what becomes of images without a clear label
--- param min_count integer = 10 : at least 0; labels with fewer images are left out
+/*--- toml
+answers = "A subset of images in which every perceived label is equally frequent, drawn with a seed."
+details = """
+A group relation with a third column, copies: how often to use the image. method 'under' draws as many images of every
+label as the rarest one has (copies is 1); 'over' keeps all and repeats those of rarer labels until each label is as
+frequent as the most frequent one, copies differing by at most one within a label. Labels with fewer than min_count
+images are left out. The draw takes images in the order of the MD5 of "seed:image_id", so that it is the same
+everywhere.
+
+rest says what becomes of images without a clear label ('mixed', 'unclear', 'undefined'): 'none' are kept, 'all', or as
+many as keep their proportion to the labelled ones ('proportional', as in GenSynth's balanced COCO; with 'over' they are
+repeated, too).
+"""
+source = "Smith et al., Balancing the Picture (GenSynth, 2023), code: balanced COCO"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.seed]
+type = "integer"
+default = 0
+about = "another seed, another draw"
+
+[params.method]
+type = "varchar"
+default = "under"
+choices = ["under", "over"]
+about = "draw from the frequent labels or repeat the rare ones"
+
+[params.rest]
+type = "varchar"
+default = "none"
+choices = ["none", "all", "proportional"]
+about = "what becomes of images without a clear label"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "labels with fewer images are left out"
+---*/
 WITH members AS (
   SELECT DISTINCT
     image_id,

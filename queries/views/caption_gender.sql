@@ -1,12 +1,23 @@
--- caption_gender: The gender of the words that an image's captions use, as a group relation.
---
--- 'male' or 'female' when all gendered words of the image's captions are of one gender, 'mixed' when both occur (in one
--- caption or in two), 'unclear' when none does. Only these words are seen: the label is that of the text, perceived at
--- best, and never a fact about a person.
---
--- source: Smith et al., Balancing the Picture (GenSynth, 2023), words of its code and of its paper together
--- param words relation = lists.gender_words : (term, class); terms of one word, in lower case
--- param rule varchar = 'words' : one of 'words', 'gensynth'; how captions are cut, see caption_labels
+/*--- toml
+answers = "The gender of the words that an image's captions use, as a group relation."
+details = """
+'male' or 'female' when all gendered words of the image's captions are of one gender, 'mixed' when both occur (in one
+caption or in two), 'unclear' when none does. Only these words are seen: the label is that of the text, perceived at
+best, and never a fact about a person.
+"""
+source = "Smith et al., Balancing the Picture (GenSynth, 2023), words of its code and of its paper together"
+
+[params.words]
+relation = ["term", "class"]
+default = "lists.gender_words"
+about = "terms of one word, in lower case"
+
+[params.rule]
+type = "varchar"
+default = "words"
+choices = ["words", "gensynth"]
+about = "how captions are cut, see caption_labels"
+---*/
 WITH captions_of AS (
   SELECT image_id, nullif(label, 'unclear') AS said FROM caption_labels(words, $rule)
 )

@@ -1,14 +1,25 @@
--- caption_labels: One label a caption, from the classes of the listed words it holds.
---
--- 'male' or 'female' when words of one class occur, 'mixed' with words of both, 'unclear' with none (the published
--- code calls these both and none). The label says which words are used, nothing about who is in the picture.
---
--- rule 'words': lower-case words, so that "man's" holds "man"; rule 'gensynth': lower-case, split at white space, so
--- that "man." and "man's" hold nothing.
---
--- source: Smith et al., Balancing the Picture (GenSynth, 2023) and its code
--- param words relation = lists.gender_words : (term, class); terms of one word, in lower case
--- param rule varchar = 'words' : one of 'words', 'gensynth'; how captions are cut
+/*--- toml
+answers = "One label a caption, from the classes of the listed words it holds."
+details = """
+'male' or 'female' when words of one class occur, 'mixed' with words of both, 'unclear' with none (the published
+code calls these both and none). The label says which words are used, nothing about who is in the picture.
+
+rule 'words': lower-case words, so that "man's" holds "man"; rule 'gensynth': lower-case, split at white space, so
+that "man." and "man's" hold nothing.
+"""
+source = "Smith et al., Balancing the Picture (GenSynth, 2023) and its code"
+
+[params.words]
+relation = ["term", "class"]
+default = "lists.gender_words"
+about = "terms of one word, in lower case"
+
+[params.rule]
+type = "varchar"
+default = "words"
+choices = ["words", "gensynth"]
+about = "how captions are cut"
+---*/
 WITH tokens AS (
   SELECT caption_id, unnest(regexp_extract_all(lower(text), '[\p{L}\p{N}_]+')) AS token
   FROM captions

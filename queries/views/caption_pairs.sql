@@ -1,9 +1,12 @@
--- caption_pairs: Pairs of captions that differ in a word, as format counterfactuals reads them: a row a pair.
---
--- pair is the published index; source_id and number take that of COCO-Counterfactuals apart: the COCO image, and which of its
--- captions, from 0. original_id and counterfactual_id are the images of either side, that is, of the generated pictures.
---
--- source: Le et al., COCO-Counterfactuals (2023)
+/*--- toml
+answers = "Pairs of captions that differ in a word, as format counterfactuals reads them: a row a pair."
+details = """
+pair is the published index; source_id and number take that of COCO-Counterfactuals apart: the COCO image, and which of
+its captions, from 0. original_id and counterfactual_id are the images of either side, that is, of the generated
+pictures.
+"""
+source = "Le et al., COCO-Counterfactuals (2023)"
+---*/
 WITH sides AS (
   SELECT
     regexp_extract(i.key, '^(.+)/(original|counterfactual)$', 1) AS pair,

@@ -1,4 +1,5 @@
--- category_concepts: The categories of detected objects as concepts: (image_id, concept), each once an image.
---
--- source: COCO instances and any detector's boxes, as ingested
+/*--- toml
+answers = "The categories of detected objects as concepts: (image_id, concept), each once an image."
+source = "COCO instances and any detector's boxes, as ingested"
+---*/
 SELECT DISTINCT image_id, category AS concept FROM detections WHERE category IS NOT NULL

@@ -1,16 +1,31 @@
--- category_similarities: Mean and variance of the cosines of images with categories, by category and label of the images.
---
--- Computed from the mean and the second moments of each label's image vectors, so that the images are read once however
--- many categories there are. Vectors need not be of unit length. place numbers the rows of categories in order of name and
--- vector: a category that stands there several times, such as with several prompts, is not averaged. n: vectors of the
--- label; variance is of the population (divided by n).
---
--- source: closed form of Girrbach et al. (2025), Eq. 1
--- param images relation : (image_id, ...) and a vector column
--- param categories relation : (category, embedding)
--- param groups relation = caption_gender : group relation (image_id, label)
--- param column varchar = 'embedding' : vector column of images
--- local: calls projections(); moments() is computed outside of SQL
+/*--- toml
+answers = "Mean and variance of the cosines of images with categories, by category and label of the images."
+details = """
+Computed from the mean and the second moments of each label's image vectors, so that the images are read once however
+many categories there are. Vectors need not be of unit length. place numbers the rows of categories in order of name and
+vector: a category that stands there several times, such as with several prompts, is not averaged. n: vectors of the
+label; variance is of the population (divided by n).
+"""
+source = "closed form of Girrbach et al. (2025), Eq. 1"
+local = "calls projections(); moments() is computed outside of SQL"
+
+[params.images]
+relation = ["image_id"]
+about = "with a vector column"
+
+[params.categories]
+relation = ["category", "embedding"]
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.column]
+type = "varchar"
+default = "embedding"
+about = "vector column of images"
+---*/
 WITH named AS (
   SELECT category, CAST(embedding AS DOUBLE[]) AS embedding FROM categories WHERE category IS NOT NULL AND embedding IS NOT NULL
 ),

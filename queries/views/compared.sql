@@ -1,19 +1,33 @@
--- compared: The same measure of two datasets side by side: values, their difference with an interval, and tests of it.
---
--- Rows of both sides are matched by item and label. difference = value_a - value_b; its 95 % interval puts the intervals of the
--- two values together by squaring and adding, which for shares with Wilson's intervals is Newcombe's. statistic, p (two-sided)
--- and q (Benjamini and Hochberg, over all rows with a p): of shares, z of two proportions, pooled; of ratios minus 1, z of the
--- difference of their logarithms. A row that one side hides is suppressed (NULL).
---
--- kind 'distribution': labels divide one whole, so that n is the same in all rows of a side and a label that a side lacks
--- has a count of 0 there; one more row, item 'distribution', has the chi-square of homogeneity over the labels that are
--- shown on both sides, with its degrees of freedom and p.
---
--- source: Newcombe, Interval estimation for the difference between independent proportions (1998), method 10; Zou and Donner
--- (2008); Benjamini and Hochberg (1995); comparison of datasets as in Girrbach et al. (2025), CC12M
--- param left_side relation : (item, label, count, n, value, low, high), NULL where it is hidden
--- param right_side relation : (item, label, count, n, value, low, high), of the other dataset
--- param kind varchar = 'share' : one of 'share', 'distribution', 'ratio'; what value is
+/*--- toml
+answers = "The same measure of two datasets side by side: values, their difference with an interval, and tests of it."
+details = """
+Rows of both sides are matched by item and label. difference = value_a - value_b; its 95 % interval puts the intervals
+of the two values together by squaring and adding, which for shares with Wilson's intervals is Newcombe's. statistic, p
+(two-sided) and q (Benjamini and Hochberg, over all rows with a p): of shares, z of two proportions, pooled; of ratios
+minus 1, z of the difference of their logarithms. A row without a value on one side is suppressed.
+
+kind 'distribution': labels divide one whole, so that n is the same in all rows of a side and a label that a side lacks
+has a count of 0 there; one more row, item 'distribution', has the chi-square of homogeneity over the labels that both
+sides say are in_table, with its degrees of freedom and p.
+"""
+source = """
+Newcombe, Interval estimation for the difference between independent proportions (1998), method 10; Zou and Donner
+(2008); Benjamini and Hochberg (1995); comparison of datasets as in Girrbach et al. (2025), CC12M"""
+
+[params.left_side]
+relation = ["item", "label", "count", "n", "value", "low", "high", "in_table"]
+about = "value is NULL where it takes no part"
+
+[params.right_side]
+relation = ["item", "label", "count", "n", "value", "low", "high", "in_table"]
+about = "of the other dataset"
+
+[params.kind]
+type = "varchar"
+default = "share"
+choices = ["share", "distribution", "ratio"]
+about = "what value is"
+---*/
 WITH joined AS (
   SELECT
     coalesce(a.item, b.item) AS item,
@@ -24,6 +38,7 @@ WITH joined AS (
     a.value AS value_a,
     a.low AS low_a,
     a.high AS high_a,
+    coalesce(a.in_table, true) AND coalesce(b.in_table, true) AS in_table,
     max(a.n) OVER () AS whole_a,
     b.label IS NOT NULL AS in_b,
     b.count AS count_b,
@@ -39,6 +54,7 @@ pairs AS (
   SELECT
     item,
     label,
+    in_table,
     CASE WHEN NOT in_a AND $kind = 'distribution' AND whole_a IS NOT NULL THEN 0 ELSE count_a END AS count_a,
     CASE WHEN NOT in_a AND $kind = 'distribution' THEN whole_a ELSE n_a END AS n_a,
     CASE WHEN NOT in_a AND $kind = 'distribution' AND whole_a IS NOT NULL THEN 0 ELSE value_a END AS value_a,
@@ -60,6 +76,7 @@ seen AS (
     item,
     label,
     shown,
+    in_table,
     CASE WHEN shown THEN count_a END AS count_a,
     CASE WHEN shown THEN n_a END AS n_a,
     CASE WHEN shown THEN value_a END AS value_a,
@@ -100,7 +117,7 @@ counted AS (
     count(*) OVER () - 1 AS df,
     row_number() OVER (ORDER BY place) AS step
   FROM rows_tested
-  WHERE $kind = 'distribution' AND count_a + count_b > 0
+  WHERE $kind = 'distribution' AND in_table AND count_a + count_b > 0
 ),
 -- sums run in the order of the rows, so that the last bit is always the same
 cells AS (

@@ -1,12 +1,21 @@
--- contrast_colors: Mean colours of the edits of every label, and how far they are from those of all edits.
---
--- For items 'red', 'green' and 'blue': value is the mean over the n edits of the label, with a normal 95 % interval that
--- takes edits as independent draws (those of one source are alike, so it is wide), base that over all edits. Item
--- 'distance': the Frobenius norm of the difference between the label's mean grid and the mean grid of all edits.
---
--- source: 14 x 14 colour statistics as in Meister et al., Gender Artifacts in Visual Datasets (2023); the distance is ours
--- param contrast relation : contrast relation (edit_id, image_id, label)
--- param colors relation : (edit_id, grid): what color_grid(image) gives of the edit
+/*--- toml
+answers = "Mean colours of the edits of every label, and how far they are from those of all edits."
+details = """
+For items 'red', 'green' and 'blue': value is the mean over the n edits of the label, with a normal 95 % interval that
+takes edits as independent draws (those of one source are alike, so it is wide), base that over all edits. Item
+'distance': the Frobenius norm of the difference between the label's mean grid and the mean grid of all edits.
+"""
+source = """
+14 x 14 colour statistics as in Meister et al., Gender Artifacts in Visual Datasets (2023); the distance is ours"""
+
+[params.contrast]
+relation = ["edit_id", "image_id", "label"]
+about = "contrast relation"
+
+[params.colors]
+relation = ["edit_id", "grid"]
+about = "what color_grid(image) gives of the edit"
+---*/
 WITH parts AS (
   SELECT edit_id, unnest(list_transform(grid, lambda value, place: {'value': CAST(value AS DOUBLE), 'place': place})) AS at
   FROM (SELECT DISTINCT edit_id, grid FROM colors) AS c

@@ -1,13 +1,27 @@
--- contrast_counts: How often every attribute of the source goes with every label of a contrast set: equal, if it balances.
---
--- A row for every measure, item and label: count edits of the label have the item; difference is the largest count of the
--- item's labels less the smallest, 0 where attribute and label are unrelated by construction. Measure 'attribute' has
--- the sources' concepts, 'object' those found in the edits themselves.
---
--- source: contrast sets as in Smith et al. (GenSynth, 2023) and Hirota et al. (2024): each source edited for every group
--- param contrast relation : contrast relation (edit_id, image_id, label)
--- param concepts relation = category_concepts : (image_id, concept) of the sources
--- param objects relation = (SELECT edit_id, 'none' AS concept FROM contrast WHERE 1 = 0) : (edit_id, concept) of the edits
+/*--- toml
+answers = "How often every attribute of the source goes with every label of a contrast set: equal, if it balances."
+details = """
+A row for every measure, item and label: count edits of the label have the item; difference is the largest count of the
+item's labels less the smallest, 0 where attribute and label are unrelated by construction. Measure 'attribute' has
+the sources' concepts, 'object' those found in the edits themselves.
+"""
+source = """
+contrast sets as in Smith et al. (GenSynth, 2023) and Hirota et al. (2024): each source edited for every group"""
+
+[params.contrast]
+relation = ["edit_id", "image_id", "label"]
+about = "contrast relation"
+
+[params.concepts]
+relation = ["image_id", "concept"]
+default = "category_concepts"
+about = "concepts of the sources"
+
+[params.objects]
+relation = ["edit_id", "concept"]
+default = "(SELECT edit_id, 'none' AS concept FROM contrast WHERE 1 = 0)"
+about = "concepts of the edits"
+---*/
 WITH edits AS (
   SELECT DISTINCT edit_id, image_id, label FROM contrast WHERE label IS NOT NULL AND edit_id IS NOT NULL
 ),

@@ -1,13 +1,23 @@
--- crossed_words: The words of every pair of a group of one list and a group of another, for prompts of intersections.
---
--- A row a term, class and word, as group_prompts takes them; class is 'one & other'. Where both lists have a word for the
--- term, the word of one list is put in the place of the term in the word of the other: 'woman' into 'dark-skinned person'
--- gives 'dark-skinned woman'. Where neither word holds the term, the words follow each other; where only one list has the
--- term, its word is used. The result can be crossed again.
---
--- source: Hirota et al., Resampled Datasets Are Not Enough (2024), any protected group; crossing lists is our own
--- param words relation = lists.group_words_gender : (term, class, word); what stands for a neutral word, a row a group
--- param other_words relation = lists.group_words_skin_tone : (term, class, word); the same of other groups
+/*--- toml
+answers = "The words of every pair of a group of one list and a group of another, for prompts of intersections."
+details = """
+A row a term, class and word, as group_prompts takes them; class is 'one & other'. Where both lists have a word for the
+term, the word of one list is put in the place of the term in the word of the other: 'woman' into 'dark-skinned person'
+gives 'dark-skinned woman'. Where neither word holds the term, the words follow each other; where only one list has the
+term, its word is used. The result can be crossed again.
+"""
+source = "Hirota et al., Resampled Datasets Are Not Enough (2024), any protected group; crossing lists is our own"
+
+[params.words]
+relation = ["term", "class", "word"]
+default = "lists.group_words_gender"
+about = "what stands for a neutral word, a row a group"
+
+[params.other_words]
+relation = ["term", "class", "word"]
+default = "lists.group_words_skin_tone"
+about = "the same of other groups"
+---*/
 WITH classes AS (
   SELECT a.class, b.class AS other_class
   FROM (SELECT DISTINCT class FROM words) AS a

@@ -1,19 +1,42 @@
--- distinctive_words: The words that mark each part of some texts against all other parts: log-odds with an informative prior.
---
--- Every part is given prior words, spread as in all texts, before words are counted: this draws the log-odds of rare words
--- towards 0. log_odds: the logarithm of the odds of the word in the part over its odds in the other parts; low and high: its
--- 95 % interval; z = log_odds / standard error, by which words are ranked. count of the n words of the part are this one,
--- rest of the rest_n words of the others. Words are runs of letters, digits and underscores in lower case.
---
--- Only words that stand at least min_count times in the part and are more frequent there than elsewhere. For the words of
--- perceived groups see keyword_profile, which counts images and hides small counts.
---
--- source: Monroe, Colaresi and Quinn, Fightin' Words (2008), section 3.5.1: the informative Dirichlet prior
--- param texts relation : (part, text)
--- param without relation = lists.stop_words : (term, ...) words to leave out, as if they stood nowhere
--- param prior double = 500 : above 0; words of the prior; the more, the less rare words count
--- param top integer = 20 : at least 1; words a part
--- param min_count integer = 10 : at least 0; rarer words of a part are left out
+/*--- toml
+answers = "The words that mark each part of some texts against all other parts: log-odds with an informative prior."
+details = """
+Every part is given prior words, spread as in all texts, before words are counted: this draws the log-odds of rare words
+towards 0. log_odds: the logarithm of the odds of the word in the part over its odds in the other parts; low and high:
+its 95 % interval; z = log_odds / standard error, by which words are ranked. count of the n words of the part are this
+one, rest of the rest_n words of the others. Words are runs of letters, digits and underscores in lower case.
+
+Only words that stand at least min_count times in the part and are more frequent there than elsewhere. For the words of
+perceived groups see keyword_profile, which counts images and hides small counts.
+"""
+source = "Monroe, Colaresi and Quinn, Fightin' Words (2008), section 3.5.1: the informative Dirichlet prior"
+
+[params.texts]
+relation = ["part", "text"]
+
+[params.without]
+relation = ["term"]
+default = "lists.stop_words"
+about = "words to leave out, as if they stood nowhere"
+
+[params.prior]
+type = "double"
+default = 500
+above = 0
+about = "words of the prior; the more, the less rare words count"
+
+[params.top]
+type = "integer"
+default = 20
+min = 1
+about = "words a part"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "rarer words of a part are left out"
+---*/
 WITH words AS (
   SELECT part, unnest(regexp_extract_all(lower(text), '[\p{L}\p{N}_]+')) AS word FROM texts WHERE part IS NOT NULL
 ),

@@ -1,9 +1,14 @@
--- feature_rows: Features of sparse autoencoders as sparse rows: one for every item and active feature.
---
--- features are lists as sae_features() makes them. sae is the number of the autoencoder; feature counts through all of them.
---
--- source: rows of sparse activations as in Girrbach et al. (2025), topic analysis
--- param items relation : (item_id, image_id, features)
+/*--- toml
+answers = "Features of sparse autoencoders as sparse rows: one for every item and active feature."
+details = """
+features are lists as sae_features() makes them. sae is the number of the autoencoder; feature counts through all of
+them.
+"""
+source = "rows of sparse activations as in Girrbach et al. (2025), topic analysis"
+
+[params.items]
+relation = ["item_id", "image_id", "features"]
+---*/
 WITH active AS (
   SELECT item_id, image_id, unnest(features) AS found FROM items WHERE features IS NOT NULL
 )

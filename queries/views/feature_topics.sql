@@ -1,14 +1,30 @@
--- feature_topics: Which topics the features of sparse autoencoders stand for, p(t|F), at every threshold of topic clusters.
---
--- The cosine of a feature's column of the decoder with the vector of every cluster of a step is computed; the keep largest
--- stay as far as they are above 0. share is such a cosine divided by the sum of those of the same feature and step.
---
--- source: Girrbach et al., Person-Centric Annotations of LAION-400M (2025), topic analysis
--- local: calls name_features()
--- param clusters relation : (step, cluster), as topic_clusters() gives them
--- param cluster_vectors relation : (cluster, embedding), made by the model that the autoencoders' vectors come from
--- param checkpoint varchar : folder that train_sae() wrote
--- param keep integer = 5 : at least 1; clusters that a feature keeps
+/*--- toml
+answers = "Which topics the features of sparse autoencoders stand for, p(t|F), at every threshold of topic clusters."
+details = """
+The cosine of a feature's column of the decoder with the vector of every cluster of a step is computed; the keep largest
+stay as far as they are above 0. share is such a cosine divided by the sum of those of the same feature and step.
+"""
+source = "Girrbach et al., Person-Centric Annotations of LAION-400M (2025), topic analysis"
+local = "calls name_features()"
+
+[params.clusters]
+relation = ["step", "cluster"]
+about = "as topic_clusters() gives them"
+
+[params.cluster_vectors]
+relation = ["cluster", "embedding"]
+about = "made by the model that the autoencoders' vectors come from"
+
+[params.checkpoint]
+type = "varchar"
+about = "folder that train_sae() wrote"
+
+[params.keep]
+type = "integer"
+default = 5
+min = 1
+about = "clusters that a feature keeps"
+---*/
 WITH named AS (
   SELECT DISTINCT step, cluster FROM clusters
 ),

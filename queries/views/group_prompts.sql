@@ -1,15 +1,24 @@
--- group_prompts: Captions that ask for a group, one for each group: the caption without gender, with the words of the group.
---
--- A row a caption and label: the caption is neutralised, as neutralize() does, then every word that is a term of the list
--- becomes the word of the group, with its capitals, and 'a' or 'an' before it to fit. Pronouns (they, them, their, theirs,
--- themselves) are replaced only where the caption had a gendered one. named is the number of words that were replaced;
--- where there is none, the group is told at the end (", a woman") if the list has a word for 'person', and the prompt is
--- NULL if not. So the prompts of a caption differ in the words of the group only.
---
--- source: Hirota et al., Resampled Datasets Are Not Enough (2024), prompts of inpainting; the rules are our own
--- param texts relation = captions : (caption_id, image_id, text, ...)
--- param words relation = lists.group_words_gender : (term, class, word); what stands for a neutral word, class is the group
--- local: calls neutralize()
+/*--- toml
+answers = "Captions that ask for a group, one for each group: the caption without gender, with the words of the group."
+details = """
+A row a caption and label: the caption is neutralised, as neutralize() does, then every word that is a term of the list
+becomes the word of the group, with its capitals, and 'a' or 'an' before it to fit. Pronouns (they, them, their, theirs,
+themselves) are replaced only where the caption had a gendered one. named is the number of words that were replaced;
+where there is none, the group is told at the end (", a woman") if the list has a word for 'person', and the prompt is
+NULL if not. So the prompts of a caption differ in the words of the group only.
+"""
+source = "Hirota et al., Resampled Datasets Are Not Enough (2024), prompts of inpainting; the rules are our own"
+local = "calls neutralize()"
+
+[params.texts]
+relation = ["caption_id", "image_id", "text"]
+default = "captions"
+
+[params.words]
+relation = ["term", "class", "word"]
+default = "lists.group_words_gender"
+about = "what stands for a neutral word, class is the group"
+---*/
 WITH told AS (
   SELECT caption_id, image_id, text, neutralize(text) AS neutral
   FROM texts

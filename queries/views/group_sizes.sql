@@ -1,13 +1,24 @@
--- group_sizes: How many images (or other units) carry each label, and which of these numbers may be shown.
---
--- clear is false for 'mixed', 'unclear' and 'undefined'. shown is false for labels with fewer than min_count images and,
--- so that nobody finds such a number by subtracting the others from the total, for further labels until at least two are
--- hidden and the hidden ones add up to at least min_count: unclear ones first, then small ones first. used says the same of
--- clear labels for audits that give no number of unclear images: there only few images of a clear label are a secret.
---
--- source: complementary suppression as in disclosure control of official statistics
--- param groups relation = caption_gender : group relation (image_id, label)
--- param min_count integer = 10 : at least 0; labels with fewer images are not shown
+/*--- toml
+answers = "How many images (or other units) carry each label, and which of these numbers may be shown."
+details = """
+clear is false for 'mixed', 'unclear' and 'undefined'. shown is false for labels with fewer than min_count images and,
+so that nobody finds such a number by subtracting the others from the total, for further labels until at least two are
+hidden and the hidden ones add up to at least min_count: unclear ones first, then small ones first. used says the same
+of clear labels for audits that give no number of unclear images: there only few images of a clear label are a secret.
+"""
+source = "complementary suppression as in disclosure control of official statistics"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "labels with fewer images are not shown"
+---*/
 WITH counts AS (
   SELECT
     label,

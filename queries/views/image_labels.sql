@@ -1,16 +1,40 @@
--- image_labels: One perceived label an image, rolled up from the labels of its persons and of the image itself.
---
--- An image whose labels hold exactly one clear value has that label (unclear persons beside it are allowed); with
--- several different ones, or a person labelled 'mixed', it is 'mixed'; else 'unclear'. 'mixed', 'unclear' and 'undefined'
--- are no clear values. Boxes whose shorter side is under min_side do not count; labels on the whole image do.
---
--- source: Girrbach et al., person annotations of LAION-400M (2025): male, female, mixed, unclear; here for any attribute
--- param attribute varchar : attribute of labels, such as 'perceived_gender'
--- param min_side double = 30 : shortest side of a box that counts, in pixels
--- param annotator varchar = NULL : annotator of labels that count; NULL counts all
--- param labels relation = labels : (image_id, detection_id, attribute, value, ...); label rows, in table labels or elsewhere
--- param detections relation = detections : (detection_id, width, height, ...); the boxes that they are about
--- kernel: roll_up
+/*--- toml
+answers = "One perceived label an image, rolled up from the labels of its persons and of the image itself."
+details = """
+An image whose labels hold exactly one clear value has that label (unclear persons beside it are allowed); with
+several different ones, or a person labelled 'mixed', it is 'mixed'; else 'unclear'. 'mixed', 'unclear' and 'undefined'
+are no clear values. Boxes whose shorter side is under min_side do not count; labels on the whole image do.
+"""
+source = """
+Girrbach et al., person annotations of LAION-400M (2025): male, female, mixed, unclear; here for any attribute"""
+kernel = "roll_up"
+
+[params.attribute]
+type = "varchar"
+values = "labels.attribute"
+about = "attribute of labels, such as 'perceived_gender'"
+
+[params.min_side]
+type = "double"
+default = 30
+about = "shortest side of a box that counts, in pixels"
+
+[params.annotator]
+type = "varchar"
+optional = true
+values = "labels.annotator"
+about = "annotator of labels that count; NULL counts all"
+
+[params.labels]
+relation = ["image_id", "detection_id", "attribute", "value"]
+default = "labels"
+about = "label rows, in table labels or elsewhere"
+
+[params.detections]
+relation = ["detection_id", "width", "height"]
+default = "detections"
+about = "the boxes that they are about"
+---*/
 WITH given AS (
   SELECT
     l.image_id,

@@ -1,16 +1,37 @@
--- images_behind: The images behind a line of spurious_correlations: those that have an attribute, with their label.
---
--- images_behind('object', 'tie', 'male') are the pictures with a tie whose captions name men only. Rows are about single
--- images: groups made of perceived labels are refused without a purpose, as everywhere. Without a label all images with the
--- attribute. Colours and topics want the attributes := that the line came from, see known_attributes.
---
--- source: companion of spurious_correlations
--- param kind varchar : one of 'object', 'word', 'label', 'topic', 'color', 'position', 'size', 'distance'; kind of the attribute
--- param attribute varchar : the attribute, as the line names it
--- param label varchar = NULL : label that images must have; NULL for any
--- param groups relation = caption_gender : group relation (image_id, label)
--- param attributes relation = known_attributes : (image_id, kind, attribute, ...), as given to spurious_correlations
--- level: image
+/*--- toml
+answers = "The images behind a line of spurious_correlations: those that have an attribute, with their label."
+details = """
+images_behind('object', 'tie', 'male') are the pictures with a tie whose captions name men only. Rows are about single
+images: groups made of perceived labels are refused without a purpose, as everywhere. Without a label all images with
+the attribute. Colours and topics want the attributes := that the line came from, see known_attributes.
+"""
+source = "companion of spurious_correlations"
+level = "image"
+
+[params.kind]
+type = "varchar"
+choices = ["object", "word", "label", "topic", "color", "position", "size", "distance"]
+about = "kind of the attribute"
+
+[params.attribute]
+type = "varchar"
+about = "the attribute, as the line names it"
+
+[params.label]
+type = "varchar"
+optional = true
+about = "label that images must have; NULL for any"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.attributes]
+relation = ["image_id", "kind", "attribute"]
+default = "known_attributes"
+about = "as given to spurious_correlations"
+---*/
 SELECT DISTINCT a.image_id, a.kind, a.attribute, g.label, i.uri
 FROM attributes AS a
 JOIN groups AS g ON g.image_id = a.image_id

@@ -1,10 +1,15 @@
--- independence: G2 and its p-value for two-by-two tables of counts: are two things independent?
---
--- All columns of the tables, g2 (log-likelihood ratio of observed against expected counts) and p (chi-square, one degree of
--- freedom). A table with an empty row or column has g2 = 0 and p = 1.
---
--- source: Dunning (1993); p by our own fit of erfc, relative error under 3e-8, as in cooccurrence
--- param tables relation : (n, n_label, n_concept, count): all units, those of a label, those with a concept, those with both
+/*--- toml
+answers = "G2 and its p-value for two-by-two tables of counts: are two things independent?"
+details = """
+All columns of the tables, g2 (log-likelihood ratio of observed against expected counts) and p (chi-square, one degree
+of freedom). A table with an empty row or column has g2 = 0 and p = 1.
+"""
+source = "Dunning (1993); p by our own fit of erfc, relative error under 3e-8, as in cooccurrence"
+
+[params.tables]
+relation = ["n", "n_label", "n_concept", "count"]
+about = "all units, those of a label, those with a concept, those with both"
+---*/
 WITH tested AS (
   SELECT
     *,

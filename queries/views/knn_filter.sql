@@ -1,34 +1,87 @@
--- knn_filter: Which edited pictures of people look real and show the wanted group, by their nearest neighbours.
---
--- R are real boxes, S the edited ones. For every edit the k_r nearest of R and S together are taken: p_real is the share of R
--- among them. Of the k_g nearest, p_group is the share whose label is the one the edit was to show. accepted: p_real > tau_r
--- and p_group > tau_g, both strictly. Nearest are exact, by Euclidean distance of vectors of length 1 (metric 'cosine' ranks
--- so) or as they are ('l2'); ties by id. neighbours: how many there were, k_r or all. An edit without an embedding is not
--- accepted, and its shares are NULL.
---
--- All edits are compared with all boxes, every time: one box more may change the shares of any edit, so that a stored result
--- has no part that is known to hold. The products take a GPU where torch finds one.
---
--- What counts as a neighbour: leave_out 'self' leaves out the edit itself; 'source' every edit of the same image as well
--- (edits of one image are near each other whatever they show); 'none' counts even the edit itself.
---
--- Defaults are the paper's for CLIP; for DINO it takes k_r := 5000, tau_r := 0.0002, k_g := 50, tau_g := 0.4. Whether it counts
--- the edit itself, or other edits of its image, and whether vectors have length 1, the paper leaves open. Labels are those
--- that edits aim at and those of words in captions, or perceived ones; they say nothing certain about persons.
---
--- source: Smith et al., Balancing the Picture (GenSynth, 2023), filtering of edited images by nearest neighbours
--- local: calls knn_shares()
--- param real relation : real boxes (detection_id, label, embedding)
--- param edited relation : edited boxes (edit_id, image_id, label, embedding); label is what the edit was to show
--- param k_r integer = 50 : at least 1; neighbours that p_real is of
--- param k_g integer = 50 : at least 1; neighbours that p_group is of
--- param tau_r double = 0.08 : p_real must be above
--- param tau_g double = 0.5 : p_group must be above
--- param metric varchar = 'cosine' : one of 'cosine', 'l2'; with or without bringing vectors to length 1
--- param leave_out varchar = 'self' : one of 'self', 'source', 'none'; what counts as no neighbour
--- param asked relation = (SELECT edit_id AS query_id, embedding, CASE $leave_out WHEN 'self' THEN edit_id WHEN 'source' THEN image_id END AS own FROM edited WHERE embedding IS NOT NULL) : edits as compared
--- param boxes relation = (SELECT edit_id AS item_id, embedding, CASE $leave_out WHEN 'self' THEN edit_id WHEN 'source' THEN image_id END AS own, concat('edit ', label) AS label FROM edited WHERE embedding IS NOT NULL UNION ALL SELECT detection_id, embedding, NULL, concat('real ', label) FROM real WHERE embedding IS NOT NULL) : R and S as compared
--- param counted relation = knn_shares(asked, boxes, k := [$k_r, $k_g], metric := $metric, own := 'own') : (query_id, k, label, count) of neighbours
+/*--- toml
+answers = "Which edited pictures of people look real and show the wanted group, by their nearest neighbours."
+details = """
+R are real boxes, S the edited ones. For every edit the k_r nearest of R and S together are taken: p_real is the share
+of R among them. Of the k_g nearest, p_group is the share whose label is the one the edit was to show. accepted: p_real
+> tau_r and p_group > tau_g, both strictly. Nearest are exact, by Euclidean distance of vectors of length 1 (metric
+'cosine' ranks so) or as they are ('l2'); ties by id. neighbours: how many there were, k_r or all. An edit without an
+embedding is not accepted, and its shares are NULL.
+
+All edits are compared with all boxes, every time: one box more may change the shares of any edit, so that a stored
+result has no part that is known to hold. The products take a GPU where torch finds one.
+
+What counts as a neighbour: leave_out 'self' leaves out the edit itself; 'source' every edit of the same image as well
+(edits of one image are near each other whatever they show); 'none' counts even the edit itself.
+
+Defaults are the paper's for CLIP; for DINO it takes k_r := 5000, tau_r := 0.0002, k_g := 50, tau_g := 0.4. Whether it
+counts the edit itself, or other edits of its image, and whether vectors have length 1, the paper leaves open. Labels
+are those that edits aim at and those of words in captions, or perceived ones; they say nothing certain about persons.
+"""
+source = "Smith et al., Balancing the Picture (GenSynth, 2023), filtering of edited images by nearest neighbours"
+local = "calls knn_shares()"
+
+[params.real]
+relation = ["detection_id", "label", "embedding"]
+about = "real boxes"
+
+[params.edited]
+relation = ["edit_id", "image_id", "label", "embedding"]
+about = "edited boxes; label is what the edit was to show"
+
+[params.k_r]
+type = "integer"
+default = 50
+min = 1
+about = "neighbours that p_real is of"
+
+[params.k_g]
+type = "integer"
+default = 50
+min = 1
+about = "neighbours that p_group is of"
+
+[params.tau_r]
+type = "double"
+default = 0.08
+about = "p_real must be above"
+
+[params.tau_g]
+type = "double"
+default = 0.5
+about = "p_group must be above"
+
+[params.metric]
+type = "varchar"
+default = "cosine"
+choices = ["cosine", "l2"]
+about = "with or without bringing vectors to length 1"
+
+[params.leave_out]
+type = "varchar"
+default = "self"
+choices = ["self", "source", "none"]
+about = "what counts as no neighbour"
+
+[params.asked]
+relation = []
+default = """\
+(SELECT edit_id AS query_id, embedding, CASE $leave_out WHEN 'self' THEN edit_id WHEN 'source' THEN image_id END AS \
+own FROM edited WHERE embedding IS NOT NULL)"""
+about = "edits as compared"
+
+[params.boxes]
+relation = []
+default = """\
+(SELECT edit_id AS item_id, embedding, CASE $leave_out WHEN 'self' THEN edit_id WHEN 'source' THEN image_id END AS \
+own, concat('edit ', label) AS label FROM edited WHERE embedding IS NOT NULL UNION ALL SELECT detection_id, \
+embedding, NULL, concat('real ', label) FROM real WHERE embedding IS NOT NULL)"""
+about = "R and S as compared"
+
+[params.counted]
+relation = ["query_id", "k", "label", "count"]
+default = "knn_shares(asked, boxes, k := [$k_r, $k_g], metric := $metric, own := 'own')"
+about = "of neighbours"
+---*/
 WITH shares AS (
   SELECT
     e.edit_id,

@@ -1,37 +1,76 @@
--- known_attributes: All that the lake knows of what images show, as attributes: (image_id, kind, attribute, scope).
---
--- kind 'object': categories of detections but people. 'word': words of texts without listed ones. 'label': values of
--- labels, as 'scene: kitchen', but of perceived attributes. 'color': colours of at least min_share of a picture's cells.
--- 'position': where the centre of a box lies, by thirds, as 'dog: left', 'dog: top'. 'size': share of the picture that a box
--- fills, as 'dog: small' (under 5 %), 'medium', 'large' (25 % or more). 'distance': from an object to the nearest person,
--- between the edges of their boxes in parts of the picture's diagonal: 'dog: at a person' (they meet), 'near' (under 10 %),
--- 'far'. Boxes of people have positions and sizes, too; crowds have none, and boxes without a picture's size neither.
--- A label with a score is one only above min_score: for others, such as the best of a hundred classes, min_score := 0.
---
--- Two kinds are computed first and then given. 'color': ALTER TABLE images ADD COLUMN grid AS (color_grid(image)), REFRESH
--- images.grid, then colors := images; where no perceived labels are counted, also, and each time anew,
--- colors := (SELECT image_id, color_grid(image) AS grid FROM images). 'topic': topics :=
--- text_topics(feature_rows(sae_texts), sae_feature_topics) after the recipe sae_topics;
--- scene_topics(caption_clusters_set, caption_clusters_words) after caption_clusters; attribute_topics(attributes) after
--- gelda, in audits only, as its views are closed. Several together: a materialized view of their UNION ALL.
---
--- Of labels only those count that need no purpose. Where an image has one topic of several only, topics are best named as
--- 'family: topic', as labels are: spurious_correlations then hides what would follow by subtraction.
---
--- scope says which images an attribute is compared among: '' for all, else those with any attribute of the same kind and scope,
--- such as pictures with a dog for 'dog: left'. Classes of colours, sizes and distances are our own.
---
--- source: kinds as in Wang et al., REVISE (2022), and Meister et al., Gender Artifacts in Visual Datasets (2023)
--- reads: open labels
--- param texts relation = captions : (image_id, text)
--- param detections relation = detections : (image_id, category, x, y, width, height, is_crowd)
--- param images relation = images : (image_id, width, height), sizes of the pictures
--- param labels relation = labels : (image_id, attribute, value, score)
--- param colors relation = (SELECT image_id, CAST(NULL AS FLOAT[]) AS grid FROM images WHERE 1 = 0) : (image_id, grid): what color_grid(image) gives
--- param without relation = (SELECT term FROM lists.gender_words UNION SELECT term FROM lists.stop_words) : (term, ...), words to leave out
--- param min_share double = 0.25 : from 0 to 1; share of a picture's cells that have a colour
--- param min_score double = 0.5 : from 0 to 1; what the score of a label that has one must be above
--- param topics relation = (SELECT image_id, CAST(NULL AS VARCHAR) AS topic FROM images WHERE 1 = 0) : (image_id, topic)
+/*--- toml
+answers = "All that the lake knows of what images show, as attributes: (image_id, kind, attribute, scope)."
+details = """
+kind 'object': categories of detections but people. 'word': words of texts without listed ones. 'label': values of
+labels, as 'scene: kitchen', but of perceived attributes. 'color': colours of at least min_share of a picture's cells.
+'position': where the centre of a box lies, by thirds, as 'dog: left', 'dog: top'. 'size': share of the picture that a
+box fills, as 'dog: small' (under 5 %), 'medium', 'large' (25 % or more). 'distance': from an object to the nearest
+person, between the edges of their boxes in parts of the picture's diagonal: 'dog: at a person' (they meet), 'near'
+(under 10 %), 'far'. Boxes of people have positions and sizes, too; crowds have none, and boxes without a picture's size
+neither. A label with a score is one only above min_score: for others, such as the best of a hundred classes, min_score
+:= 0.
+
+Two kinds are computed first and then given. 'color': ALTER TABLE images ADD COLUMN grid AS (color_grid(image)), REFRESH
+images.grid, then colors := images; where no perceived labels are counted, also, and each time anew,
+colors := (SELECT image_id, color_grid(image) AS grid FROM images). 'topic': topics :=
+text_topics(feature_rows(sae_texts), sae_feature_topics) after the recipe sae_topics;
+scene_topics(caption_clusters_set, caption_clusters_words) after caption_clusters; attribute_topics(attributes) after
+gelda, in audits only, as its views are closed. Several together: a materialized view of their UNION ALL.
+
+Of labels only those count that need no purpose. Where an image has one topic of several only, topics are best named as
+'family: topic', as labels are: spurious_correlations then hides what would follow by subtraction.
+
+scope says which images an attribute is compared among: '' for all, else those with any attribute of the same kind and
+scope, such as pictures with a dog for 'dog: left'. Classes of colours, sizes and distances are our own.
+"""
+source = "kinds as in Wang et al., REVISE (2022), and Meister et al., Gender Artifacts in Visual Datasets (2023)"
+open_labels = true
+
+[params.texts]
+relation = ["image_id", "text"]
+default = "captions"
+
+[params.detections]
+relation = ["image_id", "category", "x", "y", "width", "height", "is_crowd"]
+default = "detections"
+
+[params.images]
+relation = ["image_id", "width", "height"]
+default = "images"
+about = "sizes of the pictures"
+
+[params.labels]
+relation = ["image_id", "attribute", "value", "score"]
+default = "labels"
+
+[params.colors]
+relation = ["image_id", "grid"]
+default = "(SELECT image_id, CAST(NULL AS FLOAT[]) AS grid FROM images WHERE 1 = 0)"
+about = "what color_grid(image) gives"
+
+[params.without]
+relation = ["term"]
+default = "(SELECT term FROM lists.gender_words UNION SELECT term FROM lists.stop_words)"
+about = "words to leave out"
+
+[params.min_share]
+type = "double"
+default = 0.25
+min = 0
+max = 1
+about = "share of a picture's cells that have a colour"
+
+[params.min_score]
+type = "double"
+default = 0.5
+min = 0
+max = 1
+about = "what the score of a label that has one must be above"
+
+[params.topics]
+relation = ["image_id", "topic"]
+default = "(SELECT image_id, CAST(NULL AS VARCHAR) AS topic FROM images WHERE 1 = 0)"
+---*/
 WITH boxes AS (
   SELECT
     d.image_id,

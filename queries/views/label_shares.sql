@@ -1,20 +1,27 @@
--- label_shares: How many images, or other units, carry each label, with shares and intervals: what demographics shows.
---
--- Columns as in the audit demographics; labels that group_sizes hides are suppressed (NULL).
---
--- source: Girrbach et al., person annotations of LAION-400M (2025), distributions of labels
--- param groups relation = caption_gender : group relation (image_id, label)
--- param min_count integer = 10 : at least 0; smaller counts are suppressed
-WITH total AS (
+/*--- toml
+answers = "How many images, or other units, carry each label, with shares and intervals: what demographics shows."
+details = """
+Columns as in the audit demographics, which hides small counts.
+"""
+source = "Girrbach et al., person annotations of LAION-400M (2025), distributions of labels"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+---*/
+WITH counts AS (
+  SELECT label, count(DISTINCT image_id) AS count FROM groups WHERE label IS NOT NULL GROUP BY label
+),
+total AS (
   SELECT count(DISTINCT image_id) AS n FROM groups WHERE label IS NOT NULL
 )
 SELECT
-  s.label,
-  CASE WHEN s.shown THEN s.images END AS count,
-  CASE WHEN s.shown THEN t.n END AS n,
-  CASE WHEN s.shown THEN CAST(s.images AS DOUBLE) / t.n END AS share,
-  CASE WHEN s.shown THEN wilson_low(s.images, t.n) END AS low,
-  CASE WHEN s.shown THEN wilson_high(s.images, t.n) END AS high,
-  NOT s.shown AS suppressed
-FROM group_sizes(groups, $min_count) AS s
+  c.label,
+  c.count,
+  t.n,
+  CAST(c.count AS DOUBLE) / t.n AS share,
+  wilson_low(c.count, t.n) AS low,
+  wilson_high(c.count, t.n) AS high
+FROM counts AS c
 CROSS JOIN total AS t

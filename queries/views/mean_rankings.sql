@@ -1,10 +1,14 @@
--- mean_rankings: Averages over queries of what ranking_metrics gives, with a normal 95 % interval (Wilson's for recall).
---
--- Queries are taken as independent draws. One row of each ranking (a name for what was ranked, and how), metric and k.
---
--- source: Wilson, Probable inference (1927), for recall
--- param rows relation : (ranking, metric, k, value) of every single query
--- param min_count integer = 10 : at least 0; averages over fewer queries are suppressed
+/*--- toml
+answers = "Averages over queries of what ranking_metrics gives, with a normal 95 % interval (Wilson's for recall)."
+details = """
+Queries are taken as independent draws. One row of each ranking (a name for what was ranked, and how), metric and k.
+"""
+source = "Wilson, Probable inference (1927), for recall"
+
+[params.rows]
+relation = ["ranking", "metric", "k", "value"]
+about = "of every single query"
+---*/
 WITH sums AS (
   SELECT
     ranking,
@@ -37,13 +41,5 @@ bounds AS (
     CASE WHEN metric = 'recall' THEN wilson_high(mean * n, n) ELSE mean + 1.959963984540054e0 * standard_error END AS high
   FROM means
 )
-SELECT
-  ranking,
-  metric,
-  k,
-  CASE WHEN n >= $min_count THEN mean END AS value,
-  CASE WHEN n >= $min_count THEN low END AS low,
-  CASE WHEN n >= $min_count THEN high END AS high,
-  CASE WHEN n >= $min_count THEN n END AS n,
-  n < $min_count AS suppressed
+SELECT ranking, metric, k, mean AS value, low, high, n
 FROM bounds

@@ -1,15 +1,38 @@
--- person_labels: One perceived label a box, by its annotators or a model; not what the person is.
---
--- Exactly one clear value among the labels of a box is its label; several different ones, or a label 'mixed', make it
--- 'mixed'; else it is 'unclear'. 'mixed', 'unclear' and 'undefined' are no clear values. Boxes whose shorter side is
--- under min_side are left out.
---
--- source: Girrbach et al., person annotations of LAION-400M (2025)
--- param attribute varchar : attribute of labels, such as 'perceived_gender'
--- param min_side double = 30 : shortest side of a box that counts, in pixels
--- param annotator varchar = NULL : annotator of labels that count; NULL counts all
--- param labels relation = labels : (image_id, detection_id, attribute, value, ...); label rows, in table labels or elsewhere
--- param detections relation = detections : (detection_id, width, height, ...); the boxes that they are about
+/*--- toml
+answers = "One perceived label a box, by its annotators or a model; not what the person is."
+details = """
+Exactly one clear value among the labels of a box is its label; several different ones, or a label 'mixed', make it
+'mixed'; else it is 'unclear'. 'mixed', 'unclear' and 'undefined' are no clear values. Boxes whose shorter side is
+under min_side are left out.
+"""
+source = "Girrbach et al., person annotations of LAION-400M (2025)"
+
+[params.attribute]
+type = "varchar"
+values = "labels.attribute"
+about = "attribute of labels, such as 'perceived_gender'"
+
+[params.min_side]
+type = "double"
+default = 30
+about = "shortest side of a box that counts, in pixels"
+
+[params.annotator]
+type = "varchar"
+optional = true
+values = "labels.annotator"
+about = "annotator of labels that count; NULL counts all"
+
+[params.labels]
+relation = ["image_id", "detection_id", "attribute", "value"]
+default = "labels"
+about = "label rows, in table labels or elsewhere"
+
+[params.detections]
+relation = ["detection_id", "width", "height"]
+default = "detections"
+about = "the boxes that they are about"
+---*/
 WITH given AS (
   SELECT
     l.image_id,

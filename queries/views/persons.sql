@@ -1,9 +1,11 @@
--- persons: Boxes of people with their size; no perceived attribute is in it.
---
--- min_side is the shorter side in pixels (audits leave out persons under 30 px, as the LAION work does); image_share is
--- the box's share of the picture, NULL where the picture's size is unknown.
---
--- source: Girrbach et al., person boxes in LAION-400M (2025)
+/*--- toml
+answers = "Boxes of people with their size; no perceived attribute is in it."
+details = """
+min_side is the shorter side in pixels (audits leave out persons under 30 px, as the LAION work does); image_share is
+the box's share of the picture, NULL where the picture's size is unknown.
+"""
+source = "Girrbach et al., person boxes in LAION-400M (2025)"
+---*/
 SELECT
   d.detection_id,
   d.image_id,

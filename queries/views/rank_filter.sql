@@ -1,20 +1,42 @@
--- rank_filter: The best of many edits of an image for each group, by the ranks of three scores.
---
--- Within an image and a label, edits are ranked by each score, the highest first (rank 1); equal scores share the smaller
--- rank. rank_sum = c_prompt * prompt_rank + c_object * object_rank + c_color * color_rank; place orders edits by it, then
--- by seed and edit_id, and edits up to place keep are returned: only the chosen one unless more are asked for. Weights
--- count to six decimals, so that equal sums are equal. Edits without one of the scores (NULL or no number) are not
--- ranked; infinity is a score like any other (colours that did not change).
---
--- The ranks, and the smallest weighted sum, are the paper's; how it orders equal sums is not said, and weights of 1 are
--- our choice.
---
--- source: Hirota et al., Resampled Datasets Are Not Enough (2024), data filtering
--- param candidates relation : (edit_id, image_id, label, seed, s_prompt, s_object, s_color, ...); a row an edit
--- param c_prompt double = 1 : weight of s_prompt, how well the edit fits its prompt
--- param c_object double = 1 : weight of s_object, how many objects stayed
--- param c_color double = 1 : weight of s_color, how little colours changed
--- param keep integer = 1 : at least 1; how many edits of an image and label are returned
+/*--- toml
+answers = "The best of many edits of an image for each group, by the ranks of three scores."
+details = """
+Within an image and a label, edits are ranked by each score, the highest first (rank 1); equal scores share the smaller
+rank. rank_sum = c_prompt * prompt_rank + c_object * object_rank + c_color * color_rank; place orders edits by it, then
+by seed and edit_id, and edits up to place keep are returned: only the chosen one unless more are asked for. Weights
+count to six decimals, so that equal sums are equal. Edits without one of the scores (NULL or no number) are not
+ranked; infinity is a score like any other (colours that did not change).
+
+The ranks, and the smallest weighted sum, are the paper's; how it orders equal sums is not said, and weights of 1 are
+our choice.
+"""
+source = "Hirota et al., Resampled Datasets Are Not Enough (2024), data filtering"
+
+[params.candidates]
+relation = ["edit_id", "image_id", "label", "seed", "s_prompt", "s_object", "s_color"]
+about = "a row an edit"
+
+[params.c_prompt]
+type = "double"
+default = 1
+about = "weight of s_prompt, how well the edit fits its prompt"
+
+[params.c_object]
+type = "double"
+default = 1
+about = "weight of s_object, how many objects stayed"
+
+[params.c_color]
+type = "double"
+default = 1
+about = "weight of s_color, how little colours changed"
+
+[params.keep]
+type = "integer"
+default = 1
+min = 1
+about = "how many edits of an image and label are returned"
+---*/
 WITH scored AS (
   SELECT edit_id, image_id, label, seed, s_prompt, s_object, s_color
   FROM candidates

@@ -1,23 +1,66 @@
--- ranking_metrics: Bias@K, MaxSkew@K, NDKL@K and Recall@K of every single query, from hits.
---
--- One row a query, metric and k; n is the number of items the value rests on. retrieval_bias averages these rows and
--- says what each metric means.
---
--- Every item counts once a query, at its best rank, and ranks are numbered anew (ranked_once). Rows without query, item or rank
--- and repeated ones change nothing.
---
--- source: Smith et al., Balancing the Picture (GenSynth, 2023); Geyik et al., Fairness-Aware Ranking (2019); Berg et al.
--- (2022)
--- param hits relation : (query_id, item_id, rank, score) over all items
--- param labelled_hits relation : the same, with items without a clear label left out before ranking
--- param item_groups relation : (item_id, label) of all items ranked
--- param relevant relation = (SELECT query_id, item_id FROM hits WHERE 1 = 0) : (query_id, item_id) that count as found
--- param k integer[] = [5, 10] : at least 1; cut-offs of bias and recall
--- param skew_k integer[] = [25, 100] : at least 1; cut-offs of maxskew and ndkl
--- param positive varchar = 'male' : label that counts as + in bias
--- param negative varchar = 'female' : label that counts as - in bias
--- param desired varchar = 'dataset' : one of 'dataset', 'uniform'; desired distribution, of labels among the items or even
--- param absent varchar = 'skip' : one of 'skip', 'floor'; leave out a label missing from the first K, or give it 1/K
+/*--- toml
+answers = "Bias@K, MaxSkew@K, NDKL@K and Recall@K of every single query, from hits."
+details = """
+One row a query, metric and k; n is the number of items the value rests on. retrieval_bias averages these rows and
+says what each metric means.
+
+Every item counts once a query, at its best rank, and ranks are numbered anew (ranked_once). Rows without query, item or
+rank and repeated ones change nothing.
+"""
+source = """
+Smith et al., Balancing the Picture (GenSynth, 2023); Geyik et al., Fairness-Aware Ranking (2019); Berg et al. (2022)"""
+
+[params.hits]
+relation = ["query_id", "item_id", "rank", "score"]
+about = "over all items"
+
+[params.labelled_hits]
+relation = []
+about = "the same, with items without a clear label left out before ranking"
+
+[params.item_groups]
+relation = ["item_id", "label"]
+about = "of all items ranked"
+
+[params.relevant]
+relation = ["query_id", "item_id"]
+default = "(SELECT query_id, item_id FROM hits WHERE 1 = 0)"
+about = "those that count as found"
+
+[params.k]
+type = "integer[]"
+default = [5, 10]
+min = 1
+about = "cut-offs of bias and recall"
+
+[params.skew_k]
+type = "integer[]"
+default = [25, 100]
+min = 1
+about = "cut-offs of maxskew and ndkl"
+
+[params.positive]
+type = "varchar"
+default = "male"
+about = "label that counts as + in bias"
+
+[params.negative]
+type = "varchar"
+default = "female"
+about = "label that counts as - in bias"
+
+[params.desired]
+type = "varchar"
+default = "dataset"
+choices = ["dataset", "uniform"]
+about = "desired distribution, of labels among the items or even"
+
+[params.absent]
+type = "varchar"
+default = "skip"
+choices = ["skip", "floor"]
+about = "leave out a label missing from the first K, or give it 1/K"
+---*/
 WITH cuts AS (
   SELECT DISTINCT unnest($k) AS k
 ),

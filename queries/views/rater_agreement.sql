@@ -1,12 +1,23 @@
--- rater_agreement: How well raters agree: kappas, shares of equal labels and confusions, from one rating a target and rater.
---
--- Rows as in the audit agreement, which says what each metric means and what is suppressed. A target is an image and a box of
--- it; detection_id is -1 where there is no box. Ratings of a model count like those of a person: labels are perceived.
---
--- source: Cohen (1960); Fleiss, Cohen and Everitt (1969), variance; Fleiss (1971); Gwet, Large-sample variance of Fleiss
--- generalized kappa (2021)
--- param ratings relation : (image_id, detection_id, annotator, value), one row a target and annotator
--- param min_count integer = 10 : at least 0; rows that rest on fewer targets, and smaller counts, are suppressed
+/*--- toml
+answers = "How well raters agree: kappas, shares of equal labels and confusions, from one rating a target and rater."
+details = """
+Rows as in the audit agreement, which says what each metric means and what is suppressed. A target is an image and a box
+of it; detection_id is -1 where there is no box. Ratings of a model count like those of a person: labels are perceived.
+"""
+source = """
+Cohen (1960); Fleiss, Cohen and Everitt (1969), variance; Fleiss (1971); Gwet, Large-sample variance of Fleiss
+generalized kappa (2021)"""
+
+[params.ratings]
+relation = ["image_id", "detection_id", "annotator", "value"]
+about = "one row a target and annotator"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "rows that rest on fewer targets, and smaller counts, are suppressed"
+---*/
 WITH
 -- two annotators: how often they said what
 said AS (
@@ -105,6 +116,12 @@ confusion AS (
   FROM cells AS c
   JOIN sums AS z ON z.annotator = c.annotator AND z.other = c.other
 ),
+-- a kappa and its interval are two equations more for the few counts that are hidden, Fleiss' two for those of all pairs
+few AS (
+  SELECT annotator, other, CASE WHEN sum(small) BETWEEN 1 AND 6 THEN min(CASE WHEN small = 1 THEN count END) END AS smallest
+  FROM confusion
+  GROUP BY annotator, other
+),
 -- all annotators at once
 votes AS (
   SELECT
@@ -183,36 +200,39 @@ annotators AS (
 ),
 rows_all AS (
   SELECT
-    'cohen_kappa' AS metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
+    'cohen_kappa' AS metric, v.annotator, v.other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
     CAST(NULL AS BIGINT) AS count, kappa AS value, kappa - 1.959963984540054e0 * sqrt(greatest(variance, 0)) AS low,
-    kappa + 1.959963984540054e0 * sqrt(greatest(variance, 0)) AS high, n, n < $min_count AS suppressed
-  FROM variances
+    kappa + 1.959963984540054e0 * sqrt(greatest(variance, 0)) AS high, n, n < $min_count AS suppressed,
+    w.smallest
+  FROM variances AS v
+  LEFT JOIN few AS w ON w.annotator = v.annotator AND w.other = v.other
   UNION ALL
   SELECT
     'agreement' AS metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
     agreed AS count, CAST(agreed AS DOUBLE) / n AS value,
     wilson_low(agreed, n) AS low, wilson_high(agreed, n) AS high,
-    n, n < $min_count AS suppressed
+    n, n < $min_count AS suppressed, CAST(NULL AS BIGINT) AS smallest
   FROM sums
   UNION ALL
   SELECT
     'confusion' AS metric, annotator, other, label, other_label, count, CAST(count AS DOUBLE) / n AS value,
     wilson_low(count, n) AS low, wilson_high(count, n) AS high,
-    n, n < $min_count OR small = 1 OR (n_small > 0 AND before < greatest($min_count, n_small + 1)) AS suppressed
+    n, n < $min_count OR small = 1 OR (n_small > 0 AND before < greatest($min_count, n_small + 1)) AS suppressed,
+    CAST(NULL AS BIGINT) AS smallest
   FROM confusion
   UNION ALL
   SELECT
     'annotator' AS metric, annotator, CAST(NULL AS VARCHAR) AS other, CAST(NULL AS VARCHAR) AS label,
     CAST(NULL AS VARCHAR) AS other_label, agreed AS count, share AS value,
     wilson_low(share * worth, worth) AS low, wilson_high(share * worth, worth) AS high,
-    n, n < $min_count AS suppressed
+    n, n < $min_count AS suppressed, CAST(NULL AS BIGINT) AS smallest
   FROM annotators
   UNION ALL
   SELECT
     'fleiss_kappa' AS metric, CAST(NULL AS VARCHAR) AS annotator, CAST(NULL AS VARCHAR) AS other,
     CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count, kappa AS value,
     kappa - 1.959963984540054e0 * sqrt(variance) AS low, kappa + 1.959963984540054e0 * sqrt(variance) AS high,
-    n, n < $min_count AS suppressed
+    n, n < $min_count AS suppressed, (SELECT min(smallest) FROM few) AS smallest
   FROM fleiss_variance
 )
 SELECT
@@ -226,5 +246,6 @@ SELECT
   CASE WHEN NOT suppressed THEN low END AS low,
   CASE WHEN NOT suppressed THEN high END AS high,
   CASE WHEN NOT suppressed THEN n END AS n,
-  suppressed
+  suppressed,
+  smallest
 FROM rows_all

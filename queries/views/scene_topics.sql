@@ -1,10 +1,18 @@
--- scene_topics: Kinds of scenes as topics of images: what caption_clusters found, for known_attributes.
---
--- topic is the cluster's number and the first three of its words, as 'scene: 3 (dog, frisbee, grass)'.
---
--- source: clusters as in Smith et al., Balancing the Picture (2023), Table 5
--- param clusters relation : (image_id, cluster), such as caption_clusters_set
--- param words relation : (cluster, words), such as caption_clusters_words
+/*--- toml
+answers = "Kinds of scenes as topics of images: what caption_clusters found, for known_attributes."
+details = """
+topic is the cluster's number and the first three of its words, as 'scene: 3 (dog, frisbee, grass)'.
+"""
+source = "clusters as in Smith et al., Balancing the Picture (2023), Table 5"
+
+[params.clusters]
+relation = ["image_id", "cluster"]
+about = "such as caption_clusters_set"
+
+[params.words]
+relation = ["cluster", "words"]
+about = "such as caption_clusters_words"
+---*/
 WITH named AS (
   SELECT
     cluster,

@@ -1,13 +1,28 @@
--- sheet_answers: What annotators said on annotation sheets about images or persons, one answer a unit and annotator.
---
--- Sheets are made by `counterbalance validate`; their answers are labels whose annotator is called 'a1@SHEET'. image_id
--- holds the id of the unit: of the image or, for unit 'person', of the box. Answers are perceived labels, no facts about
--- persons.
---
--- source: Girrbach et al., person annotations of LAION-400M (2025), human validation of labels
--- param attribute varchar : attribute of labels, such as 'perceived_gender'
--- param unit varchar = 'image' : one of 'image', 'person'; what the sheet asked about
--- param sheet varchar = NULL : id of the sheet whose answers count; NULL counts those of all sheets
+/*--- toml
+answers = "What annotators said on annotation sheets about images or persons, one answer a unit and annotator."
+details = """
+Sheets are made by `counterbalance validate`; their answers are labels whose annotator is called 'a1@SHEET'. image_id
+holds the id of the unit: of the image or, for unit 'person', of the box. Answers are perceived labels, no facts about
+persons.
+"""
+source = "Girrbach et al., person annotations of LAION-400M (2025), human validation of labels"
+
+[params.attribute]
+type = "varchar"
+values = "labels.attribute"
+about = "attribute of labels, such as 'perceived_gender'"
+
+[params.unit]
+type = "varchar"
+default = "image"
+choices = ["image", "person"]
+about = "what the sheet asked about"
+
+[params.sheet]
+type = "varchar"
+optional = true
+about = "id of the sheet whose answers count; NULL counts those of all sheets"
+---*/
 SELECT
   CASE WHEN $unit = 'person' THEN detection_id ELSE image_id END AS image_id,
   CAST(-1 AS BIGINT) AS detection_id,

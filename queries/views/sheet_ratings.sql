@@ -1,14 +1,32 @@
--- sheet_ratings: Answers of annotation sheets beside the model's label and the annotators' majority.
---
--- One row a unit and rater, for units that the model labelled: annotators by their name, 'majority' (the answer with more
--- votes than any other; a unit without one has no such row) and 'model'. A unit that the model gives several labels is left
--- out. All of them are perceived labels.
---
--- source: Girrbach et al., person annotations of LAION-400M (2025), human validation of labels
--- param model relation : group relation (image_id, label), the labels to validate; of persons as person_units gives them
--- param attribute varchar : attribute of labels, such as 'perceived_gender'
--- param unit varchar = 'image' : one of 'image', 'person'; what the sheet asked about
--- param sheet varchar = NULL : id of the sheet whose answers count; NULL counts those of all sheets
+/*--- toml
+answers = "Answers of annotation sheets beside the model's label and the annotators' majority."
+details = """
+One row a unit and rater, for units that the model labelled: annotators by their name, 'majority' (the answer with more
+votes than any other; a unit without one has no such row) and 'model'. A unit that the model gives several labels is
+left out. All of them are perceived labels.
+"""
+source = "Girrbach et al., person annotations of LAION-400M (2025), human validation of labels"
+
+[params.model]
+relation = ["image_id", "label"]
+about = "group relation, the labels to validate; of persons as person_units gives them"
+
+[params.attribute]
+type = "varchar"
+values = "labels.attribute"
+about = "attribute of labels, such as 'perceived_gender'"
+
+[params.unit]
+type = "varchar"
+default = "image"
+choices = ["image", "person"]
+about = "what the sheet asked about"
+
+[params.sheet]
+type = "varchar"
+optional = true
+about = "id of the sheet whose answers count; NULL counts those of all sheets"
+---*/
 WITH modelled AS (
   SELECT image_id, min(label) AS label FROM model WHERE label IS NOT NULL GROUP BY image_id HAVING min(label) = max(label)
 ),

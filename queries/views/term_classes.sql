@@ -1,9 +1,16 @@
--- term_classes: Which classes of listed terms occur in texts, as concepts (image_id, concept); 'any' for any term at all.
---
--- source: matching as in Girrbach et al. (2025): lower case, lemmas, several words in any order; see match_terms
--- param terms relation = lists.crime_words : (term, class)
--- param texts relation = captions : (image_id, text)
--- local: calls match_terms()
+/*--- toml
+answers = "Which classes of listed terms occur in texts, as concepts (image_id, concept); 'any' for any term at all."
+source = "matching as in Girrbach et al. (2025): lower case, lemmas, several words in any order; see match_terms"
+local = "calls match_terms()"
+
+[params.terms]
+relation = ["term", "class"]
+default = "lists.crime_words"
+
+[params.texts]
+relation = ["image_id", "text"]
+default = "captions"
+---*/
 SELECT DISTINCT m.image_id, c.concept
 FROM term_concepts(terms, texts) AS m
 JOIN (SELECT term, class AS concept FROM terms UNION ALL SELECT term, 'any' AS concept FROM terms) AS c

@@ -1,13 +1,33 @@
--- text_sentiment: How negative the texts of images are, by group (VADER): what the audit sentiment shows.
---
--- Columns, and what is suppressed, as in the audit sentiment.
---
--- source: Girrbach et al. (2025), sentiment of alt-texts, with rules := 'nltk'; Hutto and Gilbert (2014)
--- param groups relation = caption_gender : group relation (image_id, label)
--- param texts relation = captions : (image_id, text)
--- param rules varchar = 'vader' : one of 'vader', 'nltk'; results of the vaderSentiment package or of NLTK's port
--- param min_count integer = 10 : at least 0; rows that rest on fewer texts are suppressed
--- local: calls vader()
+/*--- toml
+answers = "How negative the texts of images are, by group (VADER): what the audit sentiment shows."
+details = """
+Columns as in the audit sentiment, which hides small counts. Labels that group_sizes hides take no part: their rows are
+suppressed.
+"""
+source = "Girrbach et al. (2025), sentiment of alt-texts, with rules := 'nltk'; Hutto and Gilbert (2014)"
+local = "calls vader()"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation"
+
+[params.texts]
+relation = ["image_id", "text"]
+default = "captions"
+
+[params.rules]
+type = "varchar"
+default = "vader"
+choices = ["vader", "nltk"]
+about = "results of the vaderSentiment package or of NLTK's port"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "labels of fewer images, as group_sizes says, take no part"
+---*/
 WITH scores AS (
   -- the score has four decimals: as an integer, sums are exact
   SELECT image_id, CAST(round(vader(text, rules := $rules) * 10000) AS BIGINT) AS score
@@ -32,28 +52,32 @@ sums AS (
 cells AS (
   SELECT
     z.label,
-    z.used AND coalesce(s.n, 0) >= greatest($min_count, 1) AS shown,
-    s.texts,
-    s.n,
-    s.negative,
-    CAST(s.total AS DOUBLE) / nullif(s.n, 0) / 10000 AS mean,
+    z.used,
+    CASE WHEN z.used THEN coalesce(s.texts, 0) END AS texts,
+    CASE WHEN z.used THEN coalesce(s.n, 0) END AS n,
+    CASE WHEN z.used THEN coalesce(s.negative, 0) END AS negative,
+    CASE WHEN z.used THEN CAST(s.total AS DOUBLE) / nullif(s.n, 0) / 10000 END AS mean,
     -- the sum of squared deviations, times n, is an integer
-    sqrt(CAST(s.n * s.squares - s.total * s.total AS DOUBLE) / nullif(s.n, 0) / nullif(s.n - 1, 0) / s.n)
-    / 10000 AS standard_error
+    CASE
+      WHEN z.used
+        THEN sqrt(
+          CAST(s.n * s.squares - s.total * s.total AS DOUBLE) / nullif(s.n, 0) / nullif(s.n - 1, 0) / nullif(s.n, 0)
+        ) / 10000
+    END AS standard_error
   FROM group_sizes(groups, $min_count) AS z
   LEFT JOIN sums AS s ON s.label = z.label
   WHERE z.clear
 )
 SELECT
   label,
-  CASE WHEN shown THEN texts END AS texts,
-  CASE WHEN shown THEN n END AS n,
-  CASE WHEN shown THEN negative END AS negative,
-  CASE WHEN shown THEN CAST(negative AS DOUBLE) / n END AS negative_ratio,
-  CASE WHEN shown THEN wilson_low(negative, n) END AS negative_low,
-  CASE WHEN shown THEN wilson_high(negative, n) END AS negative_high,
-  CASE WHEN shown THEN mean END AS mean,
-  CASE WHEN shown THEN mean - 1.959963984540054e0 * standard_error END AS mean_low,
-  CASE WHEN shown THEN mean + 1.959963984540054e0 * standard_error END AS mean_high,
-  NOT shown AS suppressed
+  texts,
+  n,
+  negative,
+  CAST(negative AS DOUBLE) / nullif(n, 0) AS negative_ratio,
+  CASE WHEN n > 0 THEN wilson_low(negative, n) END AS negative_low,
+  CASE WHEN n > 0 THEN wilson_high(negative, n) END AS negative_high,
+  mean,
+  mean - 1.959963984540054e0 * standard_error AS mean_low,
+  mean + 1.959963984540054e0 * standard_error AS mean_high,
+  NOT used AS suppressed
 FROM cells

@@ -1,12 +1,25 @@
--- text_topics: Topics of texts and of their images, by sparse autoencoders: what sae_topics found, for known_attributes.
---
--- A text has the keep topics with the highest scores: sums over features of activation x p(t|F), as in topic_examples, at the
--- highest threshold, where clusters of topics are smallest. topic is the name of such a cluster. Ties by name.
---
--- source: scores as in topic_examples
--- param features relation : (item_id, image_id, sae, feature, activation), such as feature_rows(sae_texts)
--- param shares relation : (step, sae, feature, cluster, share), such as sae_feature_topics
--- param keep integer = 3 : at least 1; topics of a text
+/*--- toml
+answers = "Topics of texts and of their images, by sparse autoencoders: what sae_topics found, for known_attributes."
+details = """
+A text has the keep topics with the highest scores: sums over features of activation x p(t|F), as in topic_examples, at
+the highest threshold, where clusters of topics are smallest. topic is the name of such a cluster. Ties by name.
+"""
+source = "scores as in topic_examples"
+
+[params.features]
+relation = ["item_id", "image_id", "sae", "feature", "activation"]
+about = "such as feature_rows(sae_texts)"
+
+[params.shares]
+relation = ["step", "sae", "feature", "cluster", "share"]
+about = "such as sae_feature_topics"
+
+[params.keep]
+type = "integer"
+default = 3
+min = 1
+about = "topics of a text"
+---*/
 WITH standing AS (
   SELECT s.feature, s.cluster, s.share
   FROM shares AS s

@@ -1,15 +1,32 @@
--- topic_clusters: Clusters of topics that mean nearly the same, at several thresholds of similarity.
---
--- At each of steps thresholds, evenly spaced from least to most: in alphabetical order every topic that is in no cluster yet
--- begins one, and each later one joins whose cosine with all its members is above the threshold. A cluster is called by its
--- topics, joined by ", ".
---
--- source: Girrbach et al., Person-Centric Annotations of LAION-400M (2025), and the notebook that goes with it
--- local: calls cluster_topics()
--- param topic_vectors relation : (topic, embedding)
--- param least double = 0.8 : first threshold
--- param most double = 0.95 : last threshold
--- param steps integer = 20 : at least 1; how many
+/*--- toml
+answers = "Clusters of topics that mean nearly the same, at several thresholds of similarity."
+details = """
+At each of steps thresholds, evenly spaced from least to most: in alphabetical order every topic that is in no cluster
+yet begins one, and each later one joins whose cosine with all its members is above the threshold. A cluster is called
+by its topics, joined by ", ".
+"""
+source = "Girrbach et al., Person-Centric Annotations of LAION-400M (2025), and the notebook that goes with it"
+local = "calls cluster_topics()"
+
+[params.topic_vectors]
+relation = ["topic", "embedding"]
+
+[params.least]
+type = "double"
+default = 0.8
+about = "first threshold"
+
+[params.most]
+type = "double"
+default = 0.95
+about = "last threshold"
+
+[params.steps]
+type = "integer"
+default = 20
+min = 1
+about = "how many"
+---*/
 WITH lists AS (
   SELECT
     list(topic ORDER BY topic) AS topics,

@@ -1,15 +1,38 @@
--- topic_examples: The texts, and their images, that show a topic most: where the features that stand for it are most active.
---
--- A text's score is the sum over features of activation x p(t|F), divided by the number of autoencoders; p(t|F) is that of the
--- topic's cluster at the highest threshold, where clusters are smallest. Ties by item_id. Texts of one image can all be among them.
---
--- source: most activating texts of features as in Girrbach et al. (2025), topic analysis
--- param items relation : (item_id, image_id, text)
--- param features relation : (item_id, sae, feature, activation), as feature_rows() gives them
--- param shares relation : (step, sae, feature, cluster, share), as feature_topics() gives them
--- param clusters relation : (step, cluster, topic), as topic_clusters() gives them
--- param chosen relation = (SELECT DISTINCT topic FROM clusters) : (topic) that are wanted
--- param k integer = 5 : at least 1; texts of a topic
+/*--- toml
+answers = "The texts, and their images, that show a topic most: where the features that stand for it are most active."
+details = """
+A text's score is the sum over features of activation x p(t|F), divided by the number of autoencoders; p(t|F) is that of
+the topic's cluster at the highest threshold, where clusters are smallest. Ties by item_id. Texts of one image can all
+be among them.
+"""
+source = "most activating texts of features as in Girrbach et al. (2025), topic analysis"
+
+[params.items]
+relation = ["item_id", "image_id", "text"]
+
+[params.features]
+relation = ["item_id", "sae", "feature", "activation"]
+about = "as feature_rows() gives them"
+
+[params.shares]
+relation = ["step", "sae", "feature", "cluster", "share"]
+about = "as feature_topics() gives them"
+
+[params.clusters]
+relation = ["step", "cluster", "topic"]
+about = "as topic_clusters() gives them"
+
+[params.chosen]
+relation = ["topic"]
+default = "(SELECT DISTINCT topic FROM clusters)"
+about = "those that are wanted"
+
+[params.k]
+type = "integer"
+default = 5
+min = 1
+about = "texts of a topic"
+---*/
 WITH highest AS (
   SELECT max(step) AS step FROM clusters
 ),

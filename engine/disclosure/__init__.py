@@ -1,0 +1,1 @@
+"""Protect people: what rows of audits may tell of few of them."""

@@ -1,0 +1,80 @@
+"""Cells: the counts of people or images that rows of an audit tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from counterbalance.engine.sql import frontmatter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_KEYS: Final = {
+    "count": "line",
+    "of": "line",
+    "out_of": "line",
+    "below": "number",
+    "by": "texts",
+    "within": "texts",
+    "totals": "texts",
+    "measures": "texts",
+    "whole": "texts",
+    "tests": "texts",
+    "omit": "flag",
+    "joint": "flag",
+    "overlap": "flag",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """One count that rows tell: a ``[[cells]]`` table of an audit's front matter.
+
+    Args:
+        count: Its column.
+        of: Column of what it is a part of.
+        out_of: Column of all that its own label has: what the count lacks of it is protected as the count is. ``of`` is the
+            total of the siblings, such as the images with a concept; ``out_of`` of the other margin, the images of the label.
+        joint: Columns of ``by`` name a cell together, and all cells of a table are one sum.
+        overlap: Cells may have units in common: where they add up to more than ``of``, none follows from it.
+        below: Counts from here on are shown, also where ``min_count``, which asks for more of a total, is larger.
+        by: Columns that tell cells of one margin apart: siblings that add up to a total.
+        within: Columns whose values tell margins apart.
+        totals: Levels that are sums of others.
+        measures: Columns that are computed from the count and tell it.
+        whole: Columns that are computed from a whole table: they are set to NULL in all of its rows where any is hidden.
+        tests: A column of p and one of q: where rows are hidden, q is computed anew over the p that are left.
+        omit: Rows of small cells are left out rather than shown without their count.
+    """
+
+    count: str
+    of: str | None = None
+    by: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
+    totals: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
+    omit: bool = False
+    out_of: str | None = None
+    joint: bool = False
+    overlap: bool = False
+    below: float = float("inf")
+    whole: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, table: Mapping[str, Any], where: str) -> Self:
+        """Read one ``[[cells]]`` table.
+
+        Args:
+            table: Its keys and values.
+            where: File and line of it, for errors.
+
+        Raises:
+            RequestError: A key is unknown or its value of another type, or ``count`` is missing.
+
+        Example:
+            >>> Cells.read({"count": "negative", "of": "n", "by": ["label"]}, "a.sql:9")  # doctest: +ELLIPSIS
+            Cells(count='negative', of='n', by=('label',), ..., whole=(), tests=())
+        """
+        return cls(**frontmatter.take(table, _KEYS, lambda _: where, required=("count",)))

@@ -1,0 +1,211 @@
+"""Hide small cells of an audit's rows, and what would give them away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from counterbalance.engine.disclosure.suppression import COMPLEMENTARY, SHOWN, SMALL, hidden_rows, tables_with
+from counterbalance.engine.errors import SensitiveError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from counterbalance.engine.disclosure.cells import Cells
+
+MIN_COUNT: Final = 10
+"""Cells of perceived labels with fewer people or images are not shown without a purpose."""
+SUPPRESSED: Final = "suppressed"
+REASON: Final = "reason"
+OMITTED: Final = "n_suppressed"
+PARAMS: Final = "params"
+CONFIDENTIAL: Final = "confidential"
+"""Why a cell of perceived labels is hidden: which of them is small would narrow the others down."""
+_REASONS: Final = {SMALL: "small", COMPLEMENTARY: "complementary"}
+_OF_ROWS: Final = frozenset({SUPPRESSED, REASON, OMITTED, PARAMS})
+_ROW_LEVEL: Final = frozenset(
+    {"image_id", "caption_id", "detection_id", "label_id", "edit_id", "query_id", "item_id", "uri", "key", "text"}
+)
+"""Columns that are about one image, box or text."""
+
+
+def schema_of(rows: pa.Schema, cells: Sequence[Cells]) -> pa.Schema:
+    """Return the schema of protected rows.
+
+    Example:
+        >>> schema_of(pa.schema([("label", pa.string())]), ()).names
+        ['label', 'params']
+    """
+    return protect(rows.empty_table(), cells, 0, "", closed=False, in_order=True).schema
+
+
+def protect(
+    rows: pa.Table, cells: Sequence[Cells], min_count: int, params: str, *, closed: bool, in_order: bool
+) -> pa.Table:
+    """Return the rows of an audit without what tells of few people or images.
+
+    Args:
+        rows: What the audit's SQL gives. Where cells are declared and it has a column ``suppressed``, rows in which that is true
+            are hidden as complementary: for labels that ``group_sizes`` hides, which the rows of two labels do not tell.
+        cells: Its columns that count people or images.
+        min_count: The smallest count that is shown.
+        params: The parameters that every row carries, as JSON.
+        closed: Perceived labels were counted without a purpose.
+        in_order: The audit's order tells nothing of counts, so that hidden rows stay where they are.
+
+    Returns:
+        The rows, with the columns ``suppressed`` and ``reason`` ('small', or 'complementary' where a count would give a small
+        one away; 'confidential' for both where ``closed``) where cells are declared, and ``params``.
+
+    Example:
+        >>> from counterbalance.engine.disclosure.cells import Cells
+        >>> rows = pa.table({"label": ["a", "b", "c"], "count": [3, 12, 40], "n": [55, 55, 55]})
+        >>> shown = protect(rows, [Cells("count", of="n", by=("label",))], 10, "{}", closed=False, in_order=True)
+        >>> shown["count"].to_pylist(), shown["reason"].to_pylist()
+        ([None, None, 40], ['small', 'complementary', None])
+    """
+    hidden, omitted = np.zeros(len(rows), np.int8), np.zeros(len(rows), bool)
+    keys = {c for cell in cells for c in (*cell.by, *cell.within, *cell.totals)} | _OF_ROWS
+    told = _told(rows) if cells else omitted
+    blank: dict[str, NDArray[np.bool_]] = {}
+    before = -1
+    while before < (
+        before := sum(int(where.sum()) for where in blank.values())
+    ):  # what one hides, another may give away
+        for cell in cells:
+            already = blank.get(cell.count, np.zeros(len(rows), bool))
+            found = _hidden(rows, cell, min_count, already, closed=closed)
+            columns = (cell.count, *cell.measures) if cell.measures else (c for c in rows.column_names if c not in keys)
+            for column in columns:
+                blank[column] = blank.get(column, told) | (found != SHOWN)
+            hidden = np.where((hidden == SMALL) | (found == SHOWN), hidden, found)
+            omitted |= (found != SHOWN) if cell.omit else False
+    hidden = np.where((hidden == SHOWN) & told, np.int8(COMPLEMENTARY), hidden)
+    told = hidden != SHOWN
+    for cell in cells:
+        blank |= dict.fromkeys(cell.whole, tables_with(rows, cell.within, told))
+    made = _without(rows, blank)
+    if cells:
+        made = _set(made, SUPPRESSED, pa.array(told))
+        reasons = dict.fromkeys(_REASONS, CONFIDENTIAL) if closed else _REASONS
+        made = _set(made, REASON, pa.array([reasons.get(int(h)) for h in hidden], pa.string()))
+    for cell in cells:
+        if cell.tests and told.any():
+            made = _controlled(made, *cell.tests)
+    if omitted.any():
+        if OMITTED in made.column_names:
+            made = _set(
+                made, OMITTED, pc.add(made[OMITTED], pa.scalar(int(omitted.sum()), made.schema.field(OMITTED).type))
+            )
+        made = made.filter(pa.array(~omitted))
+    elif not in_order and (hidden != SHOWN).any() and (named := sorted(keys & {*rows.column_names} - _OF_ROWS)):
+        made = _hidden_last(made, named)
+    return _set(made, PARAMS, pa.array([params] * len(made), pa.string()))
+
+
+def _hidden(
+    rows: pa.Table, cell: Cells, min_count: int, already: NDArray[np.bool_], *, closed: bool
+) -> NDArray[np.int8]:
+    """Return what is hidden; of perceived labels always what is hidden at the least ``min_count``, so that two never tell more."""
+    found = hidden_rows(rows, cell, min_count, already)
+    if closed and min_count != MIN_COUNT:
+        least = hidden_rows(rows, cell, MIN_COUNT, already)
+        found = np.where(found == SHOWN, least, found)
+    return found
+
+
+def _without(rows: pa.Table, blank: Mapping[str, NDArray[np.bool_]]) -> pa.Table:
+    """Set columns to NULL in some rows."""
+    for column, where in blank.items():
+        if where.any():
+            none = pa.scalar(None, rows.schema.field(column).type)
+            rows = _set(rows, column, pc.if_else(pa.array(where), none, rows[column]))
+    return rows
+
+
+def _told(rows: pa.Table) -> NDArray[np.bool_]:
+    """Return which rows the SQL itself says are suppressed."""
+    if SUPPRESSED not in rows.column_names:
+        return np.zeros(len(rows), bool)
+    told: NDArray[np.bool_] = pc.fill_null(rows[SUPPRESSED], fill_value=False).to_numpy(zero_copy_only=False)
+    return told
+
+
+def _controlled(rows: pa.Table, p: str, q: str) -> pa.Table:
+    """Set q by Benjamini and Hochberg over the rows that still have one, so that it tells no p of a hidden row."""
+    there = pc.and_(rows[p].is_valid(), rows[q].is_valid()).to_numpy(zero_copy_only=False)
+    values = rows[p].to_numpy(zero_copy_only=False)[there]
+    order = np.argsort(values, kind="stable")[::-1]
+    bounds = values[order] * len(values) / np.arange(len(values), 0, -1)
+    found = np.full(len(rows), np.nan)
+    found[np.flatnonzero(there)[order]] = np.maximum(values[order], np.minimum(np.minimum.accumulate(bounds), 1))
+    return _set(rows, q, pa.array(found, rows.schema.field(q).type, mask=~there))
+
+
+def _set(rows: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
+    if name in rows.column_names:
+        return rows.set_column(rows.column_names.index(name), name, values)
+    return rows.append_column(name, values)
+
+
+def _hidden_last(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Put hidden rows behind the others, by their keys: their place would tell how large they are."""
+    shown = rows.filter(pc.invert(rows[SUPPRESSED]))
+    hidden = rows.filter(rows[SUPPRESSED])
+    hidden = hidden.sort_by([(k, "ascending") for k in keys]) if keys else hidden
+    return pa.concat_tables([shown, hidden])
+
+
+def refuse_row_level(name: str, schema: pa.Schema) -> None:
+    """Refuse rows of an audit of perceived labels that are about single images.
+
+    Raises:
+        SensitiveError: A column names an image, a box or a text, or holds bytes or a vector.
+    """
+    for field in schema:
+        is_wide = (
+            pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type) or pa.types.is_nested(field.type)
+        )
+        if field.name.lower() in _ROW_LEVEL or is_wide:
+            raise SensitiveError(
+                f"{name}() shows {field.name} beside perceived labels: its rows are about single images",
+                code="E3322",
+                hint='state a purpose: --sensitive "why", which is logged',
+            )
+
+
+def refuse_narrow(name: str, rows: pa.Table, others: Mapping[str, pa.Table], cells: Sequence[Cells]) -> None:
+    """Refuse a call on perceived labels that differs in few people from another that may be asked for.
+
+    Args:
+        name: The audit.
+        rows: What it gives, before small cells are hidden.
+        others: What it gives with other values of a parameter, by that parameter and value.
+        cells: Its columns that count people or images.
+
+    Raises:
+        SensitiveError: The difference of two cells is a count under ``MIN_COUNT``.
+    """
+    for what, other in others.items():
+        for cell in cells:
+            keys = [*cell.within, *cell.totals, *cell.by]
+            for column in filter(None, (cell.count, cell.of)):
+                one, two = (_by_key(table, keys, column) for table in (rows, other))
+                if any(0 < abs(one.get(k, 0) - two.get(k, 0)) < MIN_COUNT for k in one.keys() | two.keys()):
+                    raise SensitiveError(
+                        f"{name}() differs from the same call with {what} in fewer than {MIN_COUNT} of a cell, who would be known",
+                        code="E3321",
+                        hint='leave the parameter at its default; or state a purpose: --sensitive "why", which is logged',
+                    )
+
+
+def _by_key(rows: pa.Table, keys: Sequence[str], column: str) -> dict[tuple[object, ...], float]:
+    columns = [rows[k].to_pylist() for k in keys]
+    names = list(zip(*columns, strict=True)) if columns else [()] * len(rows)
+    counts = rows[column].to_pylist()
+    return {name: float(count) for name, count in zip(names, counts, strict=True) if count is not None}

@@ -1,0 +1,412 @@
+"""Primary and complementary suppression: which counts of a result must not be shown.
+
+A count from 1 to ``k - 1`` is *primary*. Others are hidden with it (*complementary* suppression) until nobody can narrow it down
+to fewer than ``k`` values from what is left: from the total of its siblings, from the margins of a two-way table, or from the
+levels of a hierarchy. The problem and its names are those of official statistics: Hundepool et al., Statistical Disclosure
+Control (2012), chapter 4 (linked and hierarchical tables); the attack that is tried is the one of tau-ARGUS and sdcTable, linear
+programming over everything that is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from counterbalance.engine.disclosure.cells import Cells
+
+SHOWN: Final = 0
+SMALL: Final = 1
+COMPLEMENTARY: Final = 2
+_ROUNDS: Final = 16
+UNCLEAR: Final = frozenset({"mixed", "unclear", "undefined"})
+"""Labels that say the least: they are hidden before others."""
+
+
+def hidden_rows(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_] | None = None) -> NDArray[np.int8]:
+    """Return for every row whether its count is hidden, and why: ``SHOWN``, ``SMALL`` or ``COMPLEMENTARY``.
+
+    Args:
+        rows: The result of an audit.
+        cells: Which of its columns count people or images.
+        k: The smallest count that may be shown.
+        already: Rows whose count other cells hide: it must not follow from these, either.
+
+    Example:
+        >>> from counterbalance.engine.disclosure.cells import Cells
+        >>> rows = pa.table({"label": ["a", "b", "c"], "count": [3, 12, 40], "n": [55, 55, 55]})
+        >>> hidden_rows(rows, Cells("count", of="n", by=("label",)), 10).tolist()
+        [1, 2, 0]
+    """
+    k = int(min(k, cells.below))
+    if k < 1 or not len(rows):
+        return np.zeros(len(rows), np.int8)
+    counts = _numbers(rows[cells.count])
+    missing = np.full(len(rows), np.nan) if cells.out_of is None else _numbers(rows[cells.out_of]) - counts
+    missing[missing < 0] = np.nan  # a sum that is no part of it
+    wholes = np.full(len(rows), np.nan) if cells.of is None else _numbers(rows[cells.of])
+    if not cells.by and not cells.totals:
+        small = _is_small(counts, k) | _is_small(wholes - counts, k) | _is_small(missing, k)
+        return np.where(small, np.int8(SMALL), np.int8(SHOWN))
+    table = _codes(rows, cells.within)
+    if cells.totals:
+        table = _joined(table, _innermost(rows, cells.totals))
+    cell = table
+    for column in cells.by:
+        cell = _joined(cell, _codes(rows, [column]))
+    _, first, place = np.unique(cell, return_index=True, return_inverse=True)
+    closed = np.zeros(len(first), bool)
+    closed[place[already if already is not None else np.zeros(len(rows), bool)]] = True
+    closed &= ~np.isnan(counts[first])  # a row without a number is no part of its total
+    if (len(cells.by) == 1 or cells.joint) and not cells.totals:
+        names = _names(rows, cells.by).take(pa.array(first))
+        numbers = (counts[first], wholes[first], missing[first])
+        names_of = _is_unclear(names), _rank(names)
+        found = _of_siblings(table[first], numbers, closed, *names_of, k, overlap=cells.overlap)
+    else:
+        found = _of_linked(
+            rows, cells, (counts[first], wholes[first], missing[first]), closed, (table, place, first), k
+        )
+    return found[place]
+
+
+def _of_siblings(
+    groups: NDArray[np.int64],
+    numbers: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+    closed: NDArray[np.bool_],
+    unclear: NDArray[np.bool_],
+    rank: NDArray[np.int64],
+    k: int,
+    *,
+    overlap: bool,
+) -> NDArray[np.int8]:
+    """Return what to hide in many small tables of one dimension, each with a known total.
+
+    At least two cells of a table are hidden, and they add up to at least ``k``, so that each can be anything from 0 to that sum.
+    What the cells lack of their total is one more cell, which nobody sees. Where it is known how many there are of every label
+    (``out_of``), what the cells lack of these adds up to ``k``, too: then each can be anything between bounds that are ``k``
+    apart, or as far apart as its label has units; the cell that nobody sees counts for the first sum where it is not small.
+    """
+    counts, wholes, missing = numbers
+    size = int(groups.max()) + 1
+    known, lacking = np.nan_to_num(counts), np.maximum(np.nan_to_num(missing), 0)
+    has_ends = ~np.isnan(missing)
+    whole = np.zeros(size)
+    np.fmax.at(whole, groups, np.nan_to_num(wholes))
+    rest = whole - np.bincount(groups, known, size)
+    free = rest < 0 if overlap else np.zeros(size, bool)
+    rest = np.maximum(rest, 0)
+    small = _is_small(counts, k) | _is_small(missing, k)
+    first = small | closed
+    touched = np.zeros(size, bool)
+    touched[groups[first]] = True
+    touched |= _is_small(rest, k)
+    touched &= ~free
+    ends = np.zeros(size, bool)
+    ends[groups[has_ends]] = True
+    rest[ends & (rest < k)] = 0
+    order = np.lexsort((rank, known, known == 0, ~unclear, np.isnan(counts), ~first, groups))
+    at = groups[order]
+    starts = np.flatnonzero(np.diff(at, prepend=-1))
+    length = np.diff(np.append(starts, len(at)))
+    before = np.arange(len(at)) - np.repeat(starts, length) + (rest > 0)[at]
+
+    def summed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        added: NDArray[np.float64] = np.cumsum(values) - values
+        return added - np.repeat(added[starts], length)
+
+    hide = (before < 2) | (summed(known[order]) + rest[at] < k) | (ends[at] & (summed(lacking[order]) < k))
+    found = np.zeros(len(counts), np.int8)
+    found[order] = np.where(touched[at] & (hide | first[order]), COMPLEMENTARY, SHOWN)
+    found[small] = SMALL
+    return found
+
+
+@dataclass
+class _Sum:
+    """Cells that add up to a number that is known, or whose union is another cell.
+
+    Args:
+        parts: The cells.
+        total: The cell that is their union, at least the largest part and at most their sum.
+        rest: What they lack of the known number, which no cell shows.
+        is_margin: The number is known whatever is hidden; else rows that are shown tell it.
+    """
+
+    parts: list[int]
+    total: int | None = None
+    rest: float = 0
+    is_margin: bool = True
+
+
+@dataclass
+class _Linked:
+    """Cells that stand in several sums: two-way tables, and the levels of a hierarchy."""
+
+    values: NDArray[np.float64]
+    small: NDArray[np.bool_]
+    closed: NDArray[np.bool_]
+    """Cells that are hidden for another reason."""
+    preferred: list[tuple[Any, ...]]
+    """Sort key by which a cell is chosen to be hidden with another."""
+    sums: list[_Sum] = field(default_factory=list)
+
+    def hide(self, k: int) -> NDArray[np.int8]:
+        hidden = self.small | self.closed
+        self._complete(hidden, k)
+        while True:
+            known = self._narrow(hidden, k)
+            more = {self._next(s, hidden) for cell in known for s in self._of(cell)} - {None}
+            if not more:
+                break
+            hidden[min((m for m in more if m is not None), key=self.preferred.__getitem__)] = True
+            self._complete(hidden, k)
+        return np.where(self.small, SMALL, np.where(hidden, COMPLEMENTARY, SHOWN)).astype(np.int8)
+
+    def _of(self, cell: int) -> Iterator[_Sum]:
+        return (s for s in self.sums if cell in s.parts or cell == s.total)
+
+    def _complete(self, hidden: NDArray[np.bool_], k: int) -> None:
+        """Hide until every sum with a hidden cell hides at least two, which add up to ``k``."""
+        again = True
+        while again:
+            again = False
+            for one in self.sums:
+                while self._is_open(one, hidden, k):
+                    more = self._next(one, hidden)
+                    if more is None:
+                        break
+                    hidden[more] = again = True
+
+    def _is_open(self, one: _Sum, hidden: NDArray[np.bool_], k: int) -> bool:
+        parts = [c for c in one.parts if hidden[c]]
+        small_rest = 0 < one.rest < k
+        above = one.total is not None and bool(hidden[one.total])
+        if not parts and not above and not small_rest:
+            return False
+        if above:
+            return not parts and one.rest == 0
+        return len(parts) + (one.rest > 0) < 2 or float(self.values[parts].sum()) + one.rest < k
+
+    def _next(self, one: _Sum, hidden: NDArray[np.bool_]) -> int | None:
+        shown = [c for c in chain(one.parts, [] if one.total is None else [one.total]) if not hidden[c]]
+        return min(shown, key=self.preferred.__getitem__, default=None)
+
+    def _narrow(self, hidden: NDArray[np.bool_], k: int) -> list[int]:
+        """Return the small cells that linear programming narrows down to fewer than ``k`` values."""
+        low, high = self.values.copy(), self.values.copy()
+        cells = np.flatnonzero(self.small)
+        found: list[int] = []
+        if not len(cells):
+            return found
+        problem = self._problem(hidden)
+        signs = np.random.default_rng(0).choice([-1, 1], (_ROUNDS if len(cells) > _ROUNDS else 0, len(cells)))
+        for sign in signs:  # a few solutions that move many cells at once
+            _widen(problem, cells, sign, low, high)
+        for cell in cells.tolist():
+            for sign in (1, -1):
+                if high[cell] - low[cell] < k:
+                    _widen(problem, np.array([cell]), np.array([sign]), low, high)
+            if high[cell] - low[cell] < k:
+                found.append(cell)
+        return found
+
+    def _problem(self, hidden: NDArray[np.bool_]) -> tuple[Any, ...]:
+        """Everything that is known of the hidden cells: equations, and bounds from levels of a hierarchy."""
+        cells = np.flatnonzero(hidden)
+        place = {int(c): i for i, c in enumerate(cells)}
+        size = len(cells) + sum(1 for s in self.sums if s.rest > 0)
+        equal: list[tuple[dict[int, float], float]] = []
+        most: list[tuple[dict[int, float], float]] = []
+        unseen = len(cells)
+        for one in self.sums:
+            row = {place[c]: 1.0 for c in one.parts if hidden[c]}
+            if len(row) == len(one.parts) and not one.is_margin:
+                continue
+            shown = float(sum(self.values[c] for c in one.parts if not hidden[c]))
+            if one.total is None:
+                whole = float(self.values[one.parts].sum()) + one.rest
+                if one.rest > 0:
+                    row[unseen] = 1.0
+                    unseen += 1
+                equal += [(row, whole - shown)] if row else []
+                continue
+            whole = 0.0 if hidden[one.total] else float(self.values[one.total])
+            above = {place[one.total]: 1.0} if hidden[one.total] else {}
+            less = {c: -v for c, v in row.items()}
+            most.append(({**less, **above}, shown - whole))  # the total is at most the sum of its parts
+            for part in one.parts:  # and at least each of them
+                own = {place[part]: 1.0} if hidden[part] else {}
+                if own or above:
+                    bound = whole - (0.0 if hidden[part] else float(self.values[part]))
+                    most.append(({**own, **{c: -v for c, v in above.items()}}, bound))
+        return place, size, _matrix(equal, size), _matrix([m for m in most if m[0]], size)
+
+
+def _matrix(rows: Sequence[tuple[dict[int, float], float]], size: int) -> tuple[Any, Any]:
+    from scipy.sparse import csr_array
+
+    if not rows:
+        return None, None
+    at = [i for i, (row, _) in enumerate(rows) for _ in row]
+    columns = [c for row, _ in rows for c in row]
+    values = [v for row, _ in rows for v in row.values()]
+    return csr_array((values, (at, columns)), shape=(len(rows), size)), np.array([b for _, b in rows])
+
+
+def _widen(
+    problem: tuple[Any, ...],
+    cells: NDArray[np.int64],
+    signs: NDArray[np.int64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> None:
+    """Take one more solution of what is known into the bounds of all cells: one in which these are small (1) or large (-1)."""
+    from scipy.optimize import linprog
+
+    place, size, (equal, equals), (most, bounds) = problem
+    aim = np.zeros(size)
+    aim[[place[int(c)] for c in cells]] = signs
+    top = float(high.sum()) * 2 + 1  # nothing is larger than all there is
+    solved = linprog(aim, A_ub=most, b_ub=bounds, A_eq=equal, b_eq=equals, bounds=(0, top), method="highs")
+    if solved.status == 0:
+        for one, at in place.items():
+            low[one], high[one] = min(low[one], solved.x[at]), max(high[one], solved.x[at])
+
+
+def _of_linked(
+    rows: pa.Table,
+    cells: Cells,
+    numbers: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+    closed: NDArray[np.bool_],
+    places: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    k: int,
+) -> NDArray[np.int8]:
+    """Return what to hide in two-way tables and hierarchies; ``places``: table and cell of every row, first row of every cell."""
+    table, place, first = places
+    counts, wholes, missing = numbers
+    known = np.nan_to_num(counts)
+    by = list(zip(*(rows[c].take(pa.array(first)).to_pylist() for c in cells.by), strict=True))
+    by = by or [()] * len(first)
+    preferred = [
+        (
+            np.isnan(counts[i]),
+            not any(v in UNCLEAR for v in by[i]),
+            known[i] == 0,
+            known[i],
+            str(by[i]),
+            int(table[first[i]]),
+        )
+        for i in range(len(first))
+    ]
+    linked = _Linked(known, _is_small(counts, k) | _is_small(missing, k), closed, preferred)
+    lines: dict[tuple[Any, ...], list[int]] = {}
+    for i, row in enumerate(first.tolist()):
+        for axis in range(0 if np.isnan(counts[i]) else len(cells.by)):
+            others = tuple(v for at, v in enumerate(by[i]) if at != axis)
+            lines.setdefault((int(table[row]), axis, others), []).append(i)
+    for (_, _, others), parts in lines.items():
+        whole = 0.0 if others else float(np.nan_to_num(wholes[parts]).max())
+        rest = max(whole - float(known[parts].sum()), 0.0) if whole else 0.0
+        linked.sums.append(_Sum(parts, rest=rest, is_margin=len(cells.by) > 1))
+    within = list(zip(*(rows[c].to_pylist() for c in cells.within), strict=True)) or [()] * len(rows)
+    levels = list(zip(*(rows[c].to_pylist() for c in cells.totals), strict=True)) or [()] * len(rows)
+    named = [by[i] for i in place.tolist()]
+    linked.sums += [_Sum(parts, total=one) for one, parts in _families(within, levels, named, place.tolist())]
+    return linked.hide(k)
+
+
+def _families(
+    within: Sequence[tuple[Any, ...]],
+    levels: Sequence[tuple[Any, ...]],
+    by: Sequence[tuple[Any, ...]],
+    place: Sequence[int],
+) -> Iterator[tuple[int, list[int]]]:
+    """Yield every cell that is a total of others, with these."""
+    cells = {(within[i], levels[i], by[i]): place[i] for i in range(len(levels))}
+    families: dict[int, set[int]] = {}
+    for i, level in enumerate(levels):
+        last = max((at for at, v in enumerate(level) if v is not None), default=None)
+        if last is not None:
+            named = [at for at, v in enumerate(level[:last]) if v is not None]
+            above = tuple(v if at in named else None for at, v in enumerate(level))
+            parent = cells.get((within[i], above, by[i]))
+            if parent is not None and parent != place[i]:
+                families.setdefault(parent, set()).add(place[i])
+    yield from ((parent, sorted(parts)) for parent, parts in families.items())
+
+
+def _innermost(rows: pa.Table, levels: Sequence[str]) -> NDArray[np.int64]:
+    """Return a number for every row, equal where the last level that is named is the same, whatever it is a part of."""
+    found = np.zeros(len(rows), np.int64)
+    for at, column in enumerate(levels):
+        there = rows[column].is_valid().to_numpy(zero_copy_only=False)
+        found = np.where(there, _codes(rows, [column]) * (len(levels) + 1) + at + 1, found)
+    return found
+
+
+def tables_with(rows: pa.Table, within: Sequence[str], hidden: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which rows are of a table, told apart by the columns ``within``, that has any of these rows.
+
+    Example:
+        >>> rows = pa.table({"concept": ["tie", "tie", "hat"]})
+        >>> tables_with(rows, ["concept"], np.array([True, False, False])).tolist()
+        [True, True, False]
+    """
+    table = _codes(rows, within)
+    return np.isin(table, table[hidden])
+
+
+def _joined(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a number for every pair."""
+    _, code = np.unique(one * (int(other.max(initial=0)) + 1) + other, return_inverse=True)
+    return np.asarray(code, np.int64)
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    numbers: NDArray[np.float64] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _is_small(values: NDArray[np.float64], k: int) -> NDArray[np.bool_]:
+    with np.errstate(invalid="ignore"):
+        return (values > 0) & (values < k)
+
+
+def _codes(rows: pa.Table, columns: Iterable[str]) -> NDArray[np.int64]:
+    """Return a number from 0 for every row, equal where the columns are."""
+    code = np.zeros(len(rows), np.int64)
+    for column in columns:
+        encoded = pc.dictionary_encode(rows[column].combine_chunks(), null_encoding="encode")
+        code = _joined(code, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
+    return code
+
+
+def _names(rows: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray:
+    if len(columns) == 1:
+        return rows[columns[0]]
+    parts = [rows[column].cast(pa.string()) for column in columns]
+    return pc.binary_join_element_wise(*parts, " ", null_handling="replace")
+
+
+def _is_unclear(names: pa.ChunkedArray) -> NDArray[np.bool_]:
+    if not pa.types.is_string(names.type):
+        return np.zeros(len(names), bool)
+    found: NDArray[np.bool_] = pc.is_in(names, pa.array(sorted(UNCLEAR))).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _rank(names: pa.ChunkedArray) -> NDArray[np.int64]:
+    order = pc.sort_indices(names).to_numpy()
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return rank

@@ -1,0 +1,100 @@
+"""An audit of one's own is a file: made from a template, checked, run by its path, or found in a folder."""
+
+from __future__ import annotations
+
+import pytest
+
+import counterbalance as cb
+from counterbalance.__main__ import main
+from counterbalance.engine.sql import queries
+
+
+@pytest.fixture(autouse=True)
+def afresh():
+    """Files that a test adds are known in no other one."""
+    yield
+    queries.queries.cache_clear()
+    queries.sql_functions.cache_clear()
+
+
+@pytest.fixture
+def lake(tmp_path, build, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lake = cb.connect(tmp_path / "a.lake")
+    ids = list(range(1, 41))
+    texts = ["a man with an umbrella" if i <= 15 else "a man" if i <= 30 else "a woman" for i in ids]
+    lake.ingest(
+        {"images": build.images(image_id=ids), "captions": build.captions(caption_id=ids, image_id=ids, text=texts)}
+    )
+    return lake
+
+
+def test_the_template_is_sound_and_runs(lake, capsys):
+    assert main(["audit", "--new", "mine"]) == 0
+    assert main(["audit", "--check", "mine.sql"]) == 0
+    capsys.readouterr()
+    assert main(["audit", lake.uri, "./mine.sql", "word=umbrella", "--csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("label,count,n,share,low,high,suppressed,reason,params")
+    assert [line.split(",")[:3] for line in lines[1:]] == [["female", "0", "10"], ["male", "15", "30"]]
+
+
+def test_a_template_is_never_written_over_a_file(lake, capsys):
+    assert main(["audit", "--new", "mine"]) == 0
+    assert main(["audit", "--new", "mine"]) != 0
+    assert "is there already" in capsys.readouterr().err
+
+
+def test_a_file_runs_from_python(lake, tmp_path):
+    main(["audit", "--new", "mine"])
+    assert lake.audit(str(tmp_path / "mine.sql"), word="umbrella").fetchall()[1][:3] == ("male", 15, 30)
+
+
+def test_every_problem_has_a_file_and_a_line(lake, tmp_path, capsys):
+    (tmp_path / "bad.sql").write_text(
+        '/*--- toml\nanswers = 3\nsubjct = "x"\n[params.a]\ntype = "integr"\n[[cells]]\ncont = "n"\n---*/\nSELECT $a AS n\n'
+    )
+    (tmp_path / "worse.sql").write_text('/*--- toml\nanswers = "x"\n---*/\n\nSELECT 1 AS n\nFORM captions\nWHERE (\n')
+    (tmp_path / "lost.sql").write_text('/*--- toml\nanswers = "x"\n---*/\nSELECT nope AS n FROM captions\n')
+    (tmp_path / "cells.sql").write_text(
+        '/*--- toml\nanswers = "x"\n[[cells]]\ncount = "m"\n---*/\nSELECT count(*) AS n FROM images\n'
+    )
+    files = ("bad", "worse", "lost", "cells")
+    assert main(["audit", *(word for name in files for word in ("--check", f"{name}.sql"))]) == 1
+    out, _ = capsys.readouterr()
+    places = [line.split(": ")[0] for line in out.splitlines()]
+    assert places == ["bad.sql:2", "bad.sql:3", "bad.sql:5", "bad.sql:6", "worse.sql:6", "lost.sql:4", "cells.sql:1"]
+    assert "\x1b" not in out
+
+
+def test_a_broken_file_of_a_folder_is_left_out_with_a_note(lake, tmp_path, capsys):
+    main(["audit", "--new", "mine"])
+    (tmp_path / "q" / "audits").mkdir(parents=True)
+    (tmp_path / "mine.sql").rename(tmp_path / "q" / "audits" / "sound.sql")
+    (tmp_path / "q" / "audits" / "broken.sql").write_text("-- no front matter\nSELECT 1")
+    (tmp_path / "q" / "audits" / "demographics.sql").write_text('/*--- toml\nanswers = "x"\n---*/\nSELECT 1 AS x')
+    capsys.readouterr()
+    assert main(["sql", lake.uri, "SELECT count(*) AS n FROM sound(), demographics()", "--queries", "q", "--csv"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0] == "n"
+    assert "broken.sql was left out: broken.sql:1" in err
+    assert "demographics.sql was left out: two queries are called 'demographics'" in err
+
+
+def test_a_broken_package_breaks_no_other_audit(lake, monkeypatch, tmp_path, capsys):
+    package = tmp_path / "brokenplugin" / "audits"
+    package.mkdir(parents=True)
+    (tmp_path / "brokenplugin" / "__init__.py").touch()
+    (package / "odd.sql").write_text("SELECT 1")
+    monkeypatch.syspath_prepend(tmp_path)
+    from importlib.metadata import EntryPoint, entry_points
+
+    mine = [EntryPoint("a", "brokenplugin", queries.GROUP), EntryPoint("b", "not_installed_at_all", queries.GROUP)]
+    monkeypatch.setattr(queries, "entry_points", lambda group: [*entry_points(group=group), *mine])
+    queries.queries.cache_clear()
+    assert main(["audit", "--list"]) == 0
+    out, err = capsys.readouterr()
+    assert "demographics" in out
+    assert "odd was left out: odd.sql:1" in err
+    assert "not_installed_at_all was left out" in err
+    assert lake.audit("demographics").fetchall()
