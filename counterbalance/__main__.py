@@ -2,7 +2,7 @@
 
 A command is a module of ``counterbalance.cli`` that is imported when it is called, so that ``--help`` and completion
 stay fast. Exit codes: 0 done, 1 failed, 2 usage, 3 ``status --check`` found something stale or a recipe needs a parameter
-to go on, 75 somebody else is writing, 130 interrupted.
+to go on, 4 ``verify`` found damage, 75 somebody else is writing, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
-from counterbalance.engine.errors import did_you_mean
+from counterbalance.engine.errors import did_you_mean, is_panic
 from counterbalance.shell import errors
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ COMMANDS: Final = {
     "errors": ("rejects", "List what was refused or failed, and why."),
     "history": ("history", "List what was done to a lake."),
     "schedule": ("schedule", "List when what a lake holds is due to be refreshed."),
+    "verify": ("verify", "Find files of a lake that are damaged or lost."),
+    "delete": ("delete", "Take images out of a lake, for good."),
     "gc": ("gc", "Give back old versions, leftovers and deleted rows."),
     "tag": ("tag", "Name the present state of a lake, for --at."),
     "validate": ("validate", "Write a sheet on which people check a model's labels."),
@@ -161,7 +163,9 @@ def _run(words: list[str]) -> int:
         return errors.INTERRUPTED
     except BrokenPipeError:
         raise
-    except Exception as error:  # noqa: BLE001 - the last stop: every error is shown as one line
+    except BaseException as error:  # the last stop: every error is shown as one line
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
         return errors.show(error)
     return result if isinstance(result, int) else 0
 

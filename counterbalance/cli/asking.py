@@ -30,8 +30,8 @@ def ask(
     Raises:
         CounterbalanceError: Whatever the engine says.
     """
+    from counterbalance.engine.memory import cap
     from counterbalance.shell import present
-    from counterbalance.shell.memory import cap
     from counterbalance.shell.supervise import Stopwatch, supervise
 
     with limits.open(lake) as session:

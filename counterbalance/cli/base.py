@@ -12,6 +12,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
+class OutputPath(click.Path):
+    """A path of this machine that is written to; ``file://`` is taken off, and other protocols are refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path as ``click.Path`` does."""
+        from counterbalance.engine.store.location import local_path
+
+        return super().convert(local_path(value), param, ctx)
+
+
 class Command(click.Command):
     """A command with examples.
 

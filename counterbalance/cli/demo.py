@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from counterbalance.cli.base import declare
+from counterbalance.cli.base import OutputPath, declare
 
 EXAMPLES = (
     "counterbalance demo",
@@ -16,7 +16,7 @@ EXAMPLES = (
 
 
 @declare("demo", examples=EXAMPLES, short_help="Sample, ingest, audit and report, in one go.")
-@click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=Path("counterbalance-demo"))
+@click.argument("directory", type=OutputPath(file_okay=False, path_type=Path), default=Path("counterbalance-demo"))
 def command(directory: Path) -> int:
     """Draw a sample, ingest it, run every audit and write a report, in DIRECTORY.
 

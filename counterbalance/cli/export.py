@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from counterbalance.cli.base import declare
+from counterbalance.cli.base import OutputPath, declare
 from counterbalance.cli.options import connect, download_option, load, progress_option, udfs_option
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ EXAMPLES = (
 @declare("export", examples=EXAMPLES, short_help="Write rows with their pictures as files for training.")
 @click.argument("lake", type=click.Path())
 @click.argument("what", metavar="QUERY|TABLE")
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=OutputPath(path_type=Path))
 @click.option("--to", required=True, metavar="TARGET", help="webdataset, coco, imagefolder, parquet or hf.")
 @click.option("--shard-size", metavar="N|SIZE", help="Rows or bytes of a shard, e.g. 10000 or 500MB.  [default: 500MB]")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier export in DIR.")

@@ -9,7 +9,7 @@ import click
 
 from counterbalance.cli import values
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import connect, progress_option
+from counterbalance.cli.options import connect, durable_option, progress_option
 from counterbalance.shell import errors
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class _Format(click.types.StringParamType):
 @click.option("--annotator", metavar="NAME", help="Who made the labels, where the source does not say.")
 @click.option("--origin", metavar="NAME", help="Origin of captions or boxes: human, alt_text, generated, a detector.")
 @click.option("--strict", is_flag=True, help="Exit with 1 when an item was refused.")
+@durable_option
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 @progress_option
 def command(
@@ -74,6 +75,7 @@ def command(
     as_json: bool,
     progress: str,
     dry_run: bool,
+    durable: bool,
     **options: Any,
 ) -> int:
     """Read SOURCE into LAKE.
@@ -86,7 +88,7 @@ def command(
     renamed = values.pairs(mapping, "A=B")
     try:
         with reporter(progress) as report:
-            done = connect(lake).ingest(
+            done = connect(lake, durable=durable).ingest(
                 source, format=format_, mapping=renamed, dry_run=dry_run, strict=False, progress=report, **options
             )
     except KeyboardInterrupt:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from counterbalance.cli import values
-from counterbalance.shell import memory
+from counterbalance.cli.base import OutputPath
+from counterbalance.engine import memory
 from counterbalance.shell.output import FORMATS, OutputOptions, format_of, no_format
 from counterbalance.shell.progress import MODES
 
@@ -35,7 +36,7 @@ def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "-o",
         "--output",
         "path",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=OutputPath(dir_okay=False, path_type=Path),
         help="Write to FILE; the format from its suffix.",
     )
     @functools.wraps(function)
@@ -68,6 +69,8 @@ class SessionOptions:
         max_rows: Rows of a result.
         sensitive: Purpose for reading sensitive columns.
         udfs: Files of the user's own functions.
+        queries: Folders of the user's own audits, views and functions in SQL.
+        durable: What statements write is on the disk when they end.
     """
 
     attach: Mapping[str, str] = field(default_factory=dict)
@@ -78,12 +81,17 @@ class SessionOptions:
     max_rows: int | None = None
     sensitive: str | None = None
     udfs: tuple[str, ...] = ()
+    queries: tuple[str, ...] = ()
+    durable: bool = False
 
     def open(self, lake: str) -> Session:
         """Open a session on a lake; use it in a ``with``."""
         load(self.udfs)
+        if self.queries:
+            load_queries(self.queries)
+            tell_broken()
         settings = {"at": self.at, "sensitive": self.sensitive, "memory": self.memory, "threads": self.threads}
-        return connect(lake).session(attach=dict(self.attach), **settings)
+        return connect(lake, durable=self.durable).session(attach=dict(self.attach), isolated=False, **settings)
 
 
 def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -115,10 +123,17 @@ def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "--sensitive", metavar="PURPOSE", help="Read sensitive columns too; PURPOSE goes into the access log."
     )
     @udfs_option
+    @click.option(
+        "--queries",
+        multiple=True,
+        type=click.Path(),
+        metavar="FOLDER",
+        help="Folder of your own audits, views, functions.",
+    )
     @download_option
     @functools.wraps(function)
     def wrapper(*args: Any, attach: tuple[str, ...], **kwargs: Any) -> Any:
-        named = {n: kwargs.pop(n) for n in ("at", "memory", "threads", "max_rows", "sensitive", "udfs")}
+        named = {n: kwargs.pop(n) for n in ("at", "memory", "threads", "max_rows", "sensitive", "udfs", "queries")}
         limits = SessionOptions(values.pairs(attach, "NAME=LAKE"), timeout=kwargs.pop("timeout") or None, **named)
         return function(*args, limits=limits, **kwargs)
 
@@ -207,8 +222,33 @@ def load(files: Iterable[str]) -> None:
         load_file(file)
 
 
-def connect(lake: str) -> Lake:
+def load_queries(folders: Iterable[str]) -> None:
+    """Add the audits, views and functions of these folders."""
+    from counterbalance.engine.sql import queries
+
+    for folder in folders:
+        queries.load(folder)
+
+
+def tell_broken() -> None:
+    """Say which query files and packages were left out, and why."""
+    from counterbalance.engine.sql import queries
+    from counterbalance.shell import errors
+
+    for name, error in queries.broken().items():
+        errors.note(f"{name} was left out: {error.message}")
+
+
+def durable_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: ``--durable``, of commands that write to a lake."""
+    option = click.option(
+        "--durable", is_flag=True, help="End only when what was written is on the disk, safe from a loss of power."
+    )
+    return option(function)
+
+
+def connect(lake: str, *, durable: bool = False) -> Lake:
     """The lake of that name."""
     import counterbalance
 
-    return counterbalance.connect(lake)
+    return counterbalance.connect(lake, durable=durable)

@@ -10,8 +10,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from counterbalance.cli import values
-from counterbalance.cli.base import declare
-from counterbalance.cli.options import computing_options, connect, progress_option
+from counterbalance.cli.base import OutputPath, declare
+from counterbalance.cli.options import computing_options, connect, durable_option, progress_option
 from counterbalance.cli.refresh import KEPT
 from counterbalance.shell import errors
 from counterbalance.shell.output import FORMATS
@@ -56,9 +56,10 @@ def _names(_context: click.Context, _argument: click.Parameter, incomplete: str)
 @click.option("--until", metavar="STEP", help="Stop after this step.")
 @click.option("--sensitive", metavar="PURPOSE", help="Read perceived labels; PURPOSE goes into the access log.")
 @computing_options
+@durable_option
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=OutputPath(file_okay=False, path_type=Path),
     metavar="DIR",
     help="Write results to DIR, a file a step.",
 )
@@ -79,6 +80,7 @@ def command(
     until: str | None,
     sensitive: str | None,
     udfs: tuple[str, ...],
+    durable: bool,
     out: Path | None,
     format_: str | None,
     as_json: bool,
@@ -104,7 +106,7 @@ def command(
     shown = _Shown(out, format_, quiet=as_json)
     try:
         with ends_in_time(KEPT), reporter(progress) as report:
-            done = connect(lake).recipe(
+            done = connect(lake, durable=durable).recipe(
                 name,
                 given,
                 dry_run=dry_run,

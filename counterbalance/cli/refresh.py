@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import computing_options, connect, progress_option
+from counterbalance.cli.options import computing_options, connect, durable_option, progress_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,10 +33,19 @@ KEPT = "what was computed is kept; the same command goes on with it"
 @click.option("--full", is_flag=True, help="Compute everything again.")
 @click.option("--due", is_flag=True, help="Only what its schedule says; safe to call at any rate.")
 @computing_options
+@durable_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @progress_option
 def command(
-    lake: str, targets: tuple[str, ...], *, dry_run: bool, as_json: bool, progress: str, due: bool, **options: Any
+    lake: str,
+    targets: tuple[str, ...],
+    *,
+    dry_run: bool,
+    as_json: bool,
+    progress: str,
+    due: bool,
+    durable: bool,
+    **options: Any,
 ) -> int:
     """Bring TARGETs, and what they read, up to date; everything without any.
 
@@ -49,7 +58,8 @@ def command(
 
     try:
         with ends_in_time(KEPT), reporter(progress) as report:
-            done = connect(lake).refresh(*targets, dry_run=dry_run, progress=report, due=due, **options)
+            asked = connect(lake, durable=durable)
+            done = asked.refresh(*targets, dry_run=dry_run, progress=report, due=due, **options)
     except KeyboardInterrupt:
         sys.stderr.write(f"{KEPT}\n")
         raise

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from counterbalance.cli.base import declare
+from counterbalance.cli.base import OutputPath, declare
 from counterbalance.cli.options import connect
 
 EXAMPLES = (
@@ -19,7 +19,7 @@ EXAMPLES = (
 @declare("report", examples=EXAMPLES, short_help="Write a report of a lake as one HTML page.")
 @click.argument("lake", type=click.Path())
 @click.option(
-    "-o", "--output", "path", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The page to write."
+    "-o", "--output", "path", type=OutputPath(dir_okay=False, path_type=Path), required=True, help="The page to write."
 )
 @click.option("--blur", is_flag=True, help="Blur faces in images.")
 @click.option(

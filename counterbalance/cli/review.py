@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from counterbalance.cli.base import declare
+from counterbalance.cli.base import OutputPath, declare
 from counterbalance.cli.options import connect
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ EXAMPLES = (
 @declare("review", examples=EXAMPLES, short_help="Write a sheet on which people review edits beside their sources.")
 @click.argument("lake", type=click.Path())
 @click.argument("view")
-@click.option("-o", "--output", "path", type=click.Path(dir_okay=False, path_type=Path), help="The page to write.")
+@click.option("-o", "--output", "path", type=OutputPath(dir_okay=False, path_type=Path), help="The page to write.")
 @click.option("--answers", metavar="FILES", help="Instead of writing a page, ingest the answers that were saved.")
 @click.option("-n", "count", type=click.IntRange(min=1), default=100, show_default=True, help="Sources on the sheet.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another seed, another sample.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from counterbalance.cli.base import declare
+from counterbalance.cli.base import OutputPath, declare
 from counterbalance.cli.options import progress_option
 
 EXAMPLES = (
@@ -16,7 +16,7 @@ EXAMPLES = (
 
 
 @declare("sample", examples=EXAMPLES, short_help="Draw a small data set with known biases.")
-@click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("directory", type=OutputPath(file_okay=False, path_type=Path))
 @click.option("--images", type=click.IntRange(min=1), default=500, show_default=True, metavar="N", help="How many.")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="The same seed draws the same set.")
 @progress_option

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import click
 
 from counterbalance.cli import values
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import output_options, session_options
+from counterbalance.cli.options import durable_option, output_options, session_options
 from counterbalance.shell.parameters import value_of
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ EXAMPLES = (
 @click.option("--expand", "show", flag_value="expand", help="Print the plain SQL that would run; run nothing.")
 @click.option("--explain", "show", flag_value="explain", help="Print DuckDB's plan; run nothing.")
 @session_options
+@durable_option
 @output_options
 def command(
     lake: str,
@@ -49,6 +51,7 @@ def command(
     params: tuple[str, ...],
     show: str | None,
     limits: SessionOptions,
+    durable: bool,
     output: OutputOptions,
 ) -> int:
     """Ask LAKE in SQL (DuckDB's dialect).
@@ -58,6 +61,7 @@ def command(
     INDEX, DROP … and REFRESH declare and compute what is kept. Audits are tables that take parameters:
     FROM crime_words(min_count := 5).
     """
+    limits = replace(limits, durable=durable)
     if sum(given is not None for given in (query, told, file)) > 1:
         raise click.UsageError("give a QUERY, -c TEXT or -f FILE: one of them")
     query = told if query is None else query
@@ -116,8 +120,8 @@ def _show(lake: str, text: str, bound: dict[str, Any], show: str, limits: Sessio
 
 
 def _script(lake: str, text: str, bound: dict[str, Any], limits: SessionOptions, output: OutputOptions) -> int:
+    from counterbalance.engine.memory import cap
     from counterbalance.shell.interpreter import Interpreter
-    from counterbalance.shell.memory import cap
 
     with limits.open(lake) as session:
         if limits.memory is not None:
@@ -128,8 +132,8 @@ def _script(lake: str, text: str, bound: dict[str, Any], limits: SessionOptions,
 
 
 def _shell(lake: str, bound: dict[str, Any], limits: SessionOptions, output: OutputOptions) -> int:
+    from counterbalance.engine.memory import cap
     from counterbalance.shell.interpreter import Interpreter
-    from counterbalance.shell.memory import cap
     from counterbalance.shell.repl import Repl
 
     with limits.open(lake) as session:

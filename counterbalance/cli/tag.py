@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import connect
+from counterbalance.cli.options import connect, durable_option
 
 EXAMPLES = (
     "counterbalance tag coco.lake paper-v1",
@@ -16,12 +16,13 @@ EXAMPLES = (
 @declare("tag", examples=EXAMPLES, short_help="Name the present state of a lake, for --at.")
 @click.argument("lake", type=click.Path())
 @click.argument("name")
+@durable_option
 @click.option("--json", "as_json", is_flag=True, help="Print the versions as JSON.")
-def command(lake: str, name: str, as_json: bool) -> int:
+def command(lake: str, name: str, *, durable: bool, as_json: bool) -> int:
     """Name the present versions of all tables of LAKE, so that --at NAME reads them for ever."""
     import json
 
-    versions = dict(connect(lake).tag(name).versions)
+    versions = dict(connect(lake, durable=durable).tag(name).versions)
     if as_json:
         click.echo(json.dumps({"name": name, "versions": versions}))
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from counterbalance.cli.base import declare
+from counterbalance.cli.base import OutputPath, declare
 from counterbalance.cli.options import connect
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ EXAMPLES = (
 @click.option("--blur", is_flag=True, help="Blur heads in persons' boxes, and whole pictures without boxes.")
 @click.option("--sensitive", metavar="PURPOSE", help="Why people are shown; it stands on the sheet and is logged.")
 @click.option(
-    "-o", "--output", "path", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The page to write."
+    "-o", "--output", "path", type=OutputPath(dir_okay=False, path_type=Path), required=True, help="The page to write."
 )
 def command(lake: str, path: Path, **asked: Any) -> int:
     """Draw a sample within each label of RELATION and write one HTML sheet for annotators.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from counterbalance.engine import memory
 from counterbalance.engine.errors import RequestError
-from counterbalance.shell import memory
 
 
 @dataclass(frozen=True, slots=True)

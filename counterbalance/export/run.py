@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ import pyarrow as pa
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.exporting import Exported
 from counterbalance.engine.sql import statements
+from counterbalance.engine.store.location import local_path
 from counterbalance.engine.write.ingest import Progress
 from counterbalance.engine.write.journal import require_lake
 from counterbalance.export import datasheet, origins, rows
@@ -91,7 +91,7 @@ def export(
         target: How.
         lake: The lake; it is only read.
         what: A query, or the name of a table or view.
-        folder: Made where it is not there; refused where it is not empty.
+        folder: A path or ``file://`` URI; made where it is not there; refused where it is not empty.
         shard_size: Rows (``10000``) or bytes (``500MB``) of a shard.
         overwrite: Replace an earlier export.
         sensitive: Purpose for which sensitive columns are read; it stands in the datasheet and is logged.
@@ -102,18 +102,15 @@ def export(
         progress: Called after every batch.
 
     Raises:
-        RequestError: The folder, the rows or their keys do not fit; see the codes E3670 to E3678.
+        RequestError: The folder, the rows or their keys do not fit; see the codes E3670 to E3678, and E3681.
         SensitiveError: A relation needs a purpose.
     """
     began = time.monotonic()
-    if "://" in str(folder):
-        raise RequestError(
-            f"{folder} is no folder of this machine", code="E3678", hint="export to a folder, then copy it there"
-        )
+    place = local_path(folder)
     require_lake(lake.location)
     wanted = target.limit if shard_size is None else limit(shard_size)
     asked = {"key": key, "image": image, "text": text}
-    with lake.session(at=at, sensitive=sensitive, memory=MEMORY, with_bytes=True) as session:
+    with lake.session(at=at, sensitive=sensitive, memory=MEMORY, with_bytes=True, isolated=False) as session:
         results = [_asked(session, s) for s in target.statements(what)]
         origin = origins.trace(lake.location, session, [s for s, _ in results])
         given = [
@@ -121,7 +118,7 @@ def export(
             for n, (_, r) in enumerate(results)
         ]
         target.check(given, wanted)
-        with Folder(Path(folder), overwrite=overwrite) as out:
+        with Folder(place, overwrite=overwrite) as out:
             output = Output(out, wanted)
             counted = _Counted(target.name, progress)
             writer = target(output)

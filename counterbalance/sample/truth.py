@@ -273,7 +273,7 @@ def _others(counts: Counts) -> list[Quantity]:
                 "agreement",
                 "value",
                 {"metric": "cohen_kappa"},
-                {"attribute": attribute},
+                {"attribute": attribute, "min_count": 1},
             )
             for attribute, kappa in world.KAPPA.items()
         ),
