@@ -242,16 +242,14 @@ GROUPS = "image_labels('perceived_gender')"
 
 
 @pytest.mark.parametrize("audit", ["association", "similarity_bias"])
-@pytest.mark.parametrize(
-    ("label", "against", "reason"), [("rare", "male", "small"), ("female", "male", "complementary")]
-)
-def test_a_label_of_three_images_does_not_follow(secret, audit, label, against, reason):
+@pytest.mark.parametrize("label", ["rare", "female"])
+def test_a_label_of_three_images_does_not_follow(secret, audit, label):
     """Nor does it from the number of all images less those of the two other labels."""
-    call = f"{audit}(vectors, prompts, {GROUPS}, label := '{label}', against := '{against}')"
+    call = f"{audit}(vectors, prompts, {GROUPS}, label := '{label}', against := 'male')"
     rows = secret.sql(f"FROM {call}").to_arrow().to_pylist()
     assert len(rows) == 5
     for row in rows:
-        assert (row.pop("suppressed"), row.pop("reason")) == (True, reason)
+        assert (row.pop("suppressed"), row.pop("reason")) == (True, "confidential")
         assert {k: v for k, v in row.items() if v is not None}.keys() == {"category", "params"}
 
 
@@ -263,7 +261,7 @@ def test_a_label_of_three_images_does_not_follow_from_the_others(secret, call):
     assert shown < {"female", "male"}
     for row in rows:
         if row["label"] not in shown:
-            assert row["reason"] == ("small" if row["label"] == "rare" else "complementary")
+            assert row["reason"] == "confidential"
             assert not {k for k, v in row.items() if v is not None} - {
                 "category", "label", "suppressed", "reason", "params"
             }  # fmt: skip

@@ -60,6 +60,6 @@ def test_its_cells_are_hidden_by_the_engine(lake, own):
     rows = lake.sql("SELECT value, count, n, suppressed, reason FROM mine() ORDER BY value").fetchall()
     assert rows == [
         ("a", 19, 40, False, None),
-        ("b", None, None, True, "complementary"),
-        ("rare-secret", None, None, True, "small"),
+        ("b", None, None, True, "confidential"),
+        ("rare-secret", None, None, True, "confidential"),
     ]
