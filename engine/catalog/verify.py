@@ -228,15 +228,8 @@ class _Table:
             dataset = tables.open_table(self._location, self._name, version)
         except StorageError:
             return "its manifest is damaged"
-        for fragment in [] if dataset is None else dataset.get_fragments():
-            deleted = fragment.deletion_file()
-            parts = [(f"data/{f.path}", f.file_size_bytes) for f in fragment.data_files()]
-            for path, size in [*parts, *([(deleted, None)] if deleted else [])]:
-                file = self._location.table_path(self._name) / path
-                held = file.stat().st_size if file.is_file() else 0
-                if not held or (size and size != held):
-                    return f"{path} is not complete"
-        return ""
+        cut = "" if dataset is None else digests.cut_file(self._location, self._name, dataset)
+        return f"{cut} is not complete" if cut else ""
 
     @cached_property
     def _newest(self) -> int:
@@ -248,7 +241,7 @@ class _Table:
 
     def _tagged(self) -> set[int]:
         try:
-            dataset = tables.open_table(self._location, self._name, self._newest)
+            dataset = tables.open_table(self._location, self._name, self._newest, checked=False)
             return set() if dataset is None else cleaning.tagged(dataset)
         except (OSError, ValueError):
             return set()

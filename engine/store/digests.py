@@ -7,7 +7,7 @@ any time, once. In object stores the digest is the store's own (its ETag), which
 
 ``record`` is called before the journal says that something is there. For a durable lake (``Location.durable``) it also
 has the same files, and the folders that name them, written through to the disk. ``check`` holds every table that is
-opened against what was recorded: its manifest, and that no newer version was lost. Reading all files is ``verify``'s
+opened against what was recorded: its manifest, sizes of its data, and that no newer version was lost. Reading all files is ``verify``'s
 (``catalog/verify.py``).
 """
 
@@ -30,6 +30,8 @@ from counterbalance.engine.store.location import CLOSED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
+
+    import lance
 
     from counterbalance.engine.store.location import Location
 
@@ -401,21 +403,25 @@ def _remove(location: Location, name: str) -> None:
 # -- checking ------------------------------------------------------------------------------------------------------------
 
 
-def check(location: Location, name: str, version: int | None, known: Ledger | None, *, newest: bool) -> None:
-    """Hold a table that was opened against what was recorded of it before.
+def check(
+    location: Location, name: str, dataset: lance.LanceDataset | None, known: Ledger | None, *, newest: bool
+) -> None:
+    """Compare a table that was opened with what was recorded of it before.
 
     Args:
         location: The lake.
         name: The table.
-        version: The version that was opened; ``None`` when there is no table.
+        dataset: The version that was opened; ``None`` when there is no table.
         known: What ``remembered`` told *before* it was opened.
         newest: The newest version was asked for.
 
     Raises:
-        StorageError: A newer version was recorded, or another manifest of this one (``E6018``).
+        StorageError: A newer version was recorded, or another manifest of this one, or a data file is gone or has another
+            size (``E6018``).
     """
     if known is None or not known.manifests:
         return
+    version = None if dataset is None else int(dataset.version)
     if version is None or (newest and version < known.newest):
         known = remembered(location, name, again=True)  # it may have been dropped, and made anew
         if known is None or not known.manifests or (version is not None and version >= known.newest):
@@ -426,11 +432,36 @@ def check(location: Location, name: str, version: int | None, known: Ledger | No
             code="E6018",
             hint=HINT,
         )
-    if location.is_local and version in known.manifests:
-        _check_manifest(location, name, known, version)
+    if dataset is not None and location.is_local and version in known.manifests:
+        _check_manifest(location, name, dataset, known)
 
 
-def _check_manifest(location: Location, name: str, known: Ledger, version: int) -> None:
+def cut_file(location: Location, name: str, dataset: lance.LanceDataset) -> str:
+    """Return the first data or deletion file of a version that is gone or has not the size that its manifest tells.
+
+    Args:
+        location: A lake on a disk.
+        name: The table.
+        dataset: The version.
+
+    Returns:
+        Its path in the table; empty when every file is as large as it should be.
+    """
+    for fragment in dataset.get_fragments():
+        deleted = fragment.deletion_file()
+        parts = [(f"data/{f.path}", f.file_size_bytes) for f in fragment.data_files()]
+        for path, size in [*parts, *([(deleted, None)] if deleted else [])]:
+            try:
+                held = location.table_path(name).joinpath(path).stat().st_size
+            except FileNotFoundError:
+                held = 0
+            if not held or (size and size != held):
+                return path
+    return ""
+
+
+def _check_manifest(location: Location, name: str, dataset: lance.LanceDataset, known: Ledger) -> None:
+    version = int(dataset.version)
     path = known.manifests[version]
     try:
         about = location.table_path(name).joinpath(path).stat()
@@ -444,6 +475,13 @@ def _check_manifest(location: Location, name: str, known: Ledger, version: int) 
     if not expected.fits(found):
         raise StorageError(
             f"table {name!r} of {location.uri} is damaged: {path} of version {version} is not what was written",
+            code="E6018",
+            hint=HINT,
+        )
+    cut = cut_file(location, name, dataset)
+    if cut and location.table_path(name).joinpath(path).exists():  # else a clean-up took the whole version meanwhile
+        raise StorageError(
+            f"table {name!r} of {location.uri} is damaged: {cut} of version {version} is gone or cut",
             code="E6018",
             hint=HINT,
         )

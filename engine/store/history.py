@@ -120,7 +120,7 @@ def users(location: Location, table: str, newest: int) -> dict[str, list[int]]:
     Raises:
         StorageError: A manifest cannot be read.
     """
-    dataset: Any = tables.open_table(location, table, newest)
+    dataset: Any = tables.open_table(location, table, newest, checked=False)
     found: dict[str, set[int]] = {}
     with tables.reading(location, table):
         for batch in dataset.tracked_files() if dataset is not None else ():

@@ -30,8 +30,16 @@ _UNENCODED: Final = " !$&'()+,-./:;=@_`"
 """What Lance leaves as it is in a path, beside letters and digits."""
 
 
-def open_table(location: Location, name: str, version: int | None = None) -> lance.LanceDataset | None:
-    """A private handle on a table at a version (the latest by default), or ``None`` when there is no such table.
+def open_table(
+    location: Location, name: str, version: int | None = None, *, checked: bool = True
+) -> lance.LanceDataset | None:
+    """Open a private handle on a table at a version (the latest by default), or ``None`` when there is no such table.
+
+    Args:
+        location: The lake.
+        name: The table.
+        version: Its version.
+        checked: Compare it with its digests; ``verify`` itself opens what is damaged, too.
 
     Raises:
         StorageError: It is there but cannot be read, has no such version any more, or is not what was written.
@@ -45,7 +53,7 @@ def open_table(location: Location, name: str, version: int | None = None) -> lan
     except ValueError as error:
         if "not found" in str(error).lower():
             if _was_enclosed(location, name):
-                return open_table(location, name, version)
+                return open_table(location, name, version, checked=checked)
             if version is None or not _exists(location, name):
                 digests.check(location, name, None, recorded, newest=True)
                 return None
@@ -67,7 +75,8 @@ def open_table(location: Location, name: str, version: int | None = None) -> lan
         if not isinstance(error, OSError) and not is_unreadable(error):
             raise
         raise _unreadable(location, name, error) from error
-    digests.check(location, name, int(dataset.version), recorded, newest=version is None)
+    if checked:
+        digests.check(location, name, dataset, recorded, newest=version is None)
     return dataset
 
 
