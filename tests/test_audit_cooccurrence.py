@@ -198,8 +198,8 @@ def test_no_small_count_follows_from_a_concepts_total(session, data):
         assert len(hidden) >= 2
 
 
-def test_pairs_that_never_meet_count_in_q_values(session):
-    """Four pairs are tested, of which cats with m have no image; concepts that stand there twice count once."""
+def test_q_values_are_those_of_pairs_that_meet(session):
+    """Four pairs are possible, of which cats with m have no image; concepts that stand there twice count once."""
     images = [("f", {"cat"})] * 20 + [("f", {"dog"})] * 15 + [("m", {"dog"})] * 30 + [("m", set())] * 9
     given = relations(images)
     given["concepts"] = pa.concat_tables([given["concepts"]] * 2)
@@ -208,8 +208,19 @@ def test_pairs_that_never_meet_count_in_q_values(session):
         ("f", "cat", 20, 20), ("f", "dog", 15, 45), ("m", "dog", 30, 45),
     ]  # fmt: skip
     cat, dog = (reference(images, "f", concept)["p"] for concept in ("cat", "dog"))  # of two labels the same for both
-    wanted = multipletests([cat, dog, dog, cat], method="fdr_bh")[1]
-    assert [r["q"] for r in rows] == pytest.approx(list(wanted[:3]), rel=1e-6)
+    wanted = multipletests([cat, dog, dog], method="fdr_bh")[1]
+    assert [r["q"] for r in rows] == pytest.approx(list(wanted), rel=1e-6)
+
+
+def test_q_values_tell_no_p_of_a_hidden_pair(session):
+    """Rings with f are few: they count as a test whose p is 1, whatever it is, and so do those that are hidden with them."""
+    counts = {"cat": (40, 25, 30), "dog": (30, 20, 50), "ring": (5, 40, 30)}
+    images = [(g, {c}) for c, of in counts.items() for g, n in zip("fmx", of, strict=True) for _ in range(n)]
+    rows = run(session, [*images, *((g, set()) for g in "fmx" for _ in range(40))], min_count=10)
+    assert {concept for _, concept in rows} == {"cat", "dog", "ring"}
+    assert ("f", "ring") not in rows
+    wanted = multipletests([*(r["p"] for r in rows.values()), *[1] * (9 - len(rows))], method="fdr_bh")[1]
+    assert [r["q"] for r in rows.values()] == pytest.approx(list(wanted[: len(rows)]), rel=1e-12)
 
 
 def test_images_without_a_concept_change_nothing(session):

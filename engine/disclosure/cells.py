@@ -44,7 +44,7 @@ class Cells:
         totals: Levels that are sums of others.
         measures: Columns that are computed from the count and tell it.
         whole: Columns that are computed from a whole table: they are set to NULL in all of its rows where any is hidden.
-        tests: A column of p and one of q: where rows are hidden, q is computed anew over the p that are left.
+        tests: A column of p and one of q: where rows are hidden, q is computed anew with 1 for the p of these.
         omit: Rows of small cells are left out rather than shown without their count.
     """
 

@@ -96,7 +96,7 @@ def protect(
         made = _set(made, REASON, pa.array([reasons.get(int(h)) for h in hidden], pa.string()))
     for cell in cells:
         if cell.tests and told.any():
-            made = _controlled(made, *cell.tests)
+            made = _controlled(made, *cell.tests, len(rows) - rows[cell.tests[0]].null_count)
     if omitted.any():
         if OMITTED in made.column_names:
             made = _set(
@@ -136,12 +136,12 @@ def _told(rows: pa.Table) -> NDArray[np.bool_]:
     return told
 
 
-def _controlled(rows: pa.Table, p: str, q: str) -> pa.Table:
-    """Set q by Benjamini and Hochberg over the rows that still have one, so that it tells no p of a hidden row."""
+def _controlled(rows: pa.Table, p: str, q: str, family: int) -> pa.Table:
+    """Set q by Benjamini and Hochberg as if every hidden p of the family were 1, so that it tells none of them."""
     there = pc.and_(rows[p].is_valid(), rows[q].is_valid()).to_numpy(zero_copy_only=False)
     values = rows[p].to_numpy(zero_copy_only=False)[there]
     order = np.argsort(values, kind="stable")[::-1]
-    bounds = values[order] * len(values) / np.arange(len(values), 0, -1)
+    bounds = values[order] * family / np.arange(len(values), 0, -1)
     found = np.full(len(rows), np.nan)
     found[np.flatnonzero(there)[order]] = np.maximum(values[order], np.minimum(np.minimum.accumulate(bounds), 1))
     return _set(rows, q, pa.array(found, rows.schema.field(q).type, mask=~there))

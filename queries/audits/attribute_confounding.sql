@@ -31,6 +31,7 @@ about = "pairs with fewer images are suppressed"
 count = "n"
 within = ["category", "other"]
 measures = ["cramers_v", "low", "high", "g2", "df", "p", "q", "smallest"]
+tests = ["p", "q"]
 
 [[cells]]
 count = "smallest"

@@ -5,8 +5,8 @@ pmi = ln(P(i, t) / (P(i) P(t))) for label i and concept t over n images; npmi = 
 1; of a pair that never meets they are -infinity and -1, without an interval. Beside them: count of the images that have
 both, those of the label and of the concept, the count expected by chance, a 95 % interval of pmi (delta method), G2 of
 the two-by-two table with its p-value (chi-square, one degree of freedom) and the q-value of Benjamini and Hochberg over
-all pairs of a shown label and a concept with at least min_count images, also those that are left out for their small
-count. Association in a dataset, not cause; labels are perceived, or those of words in captions.
+all pairs that meet, of a clear label and a concept with at least min_count images; pairs that are left out count with
+p = 1. Association in a dataset, not cause; labels are perceived, or those of words in captions.
 
 concepts: category_concepts (detections), word_concepts (words), term_concepts(lists.crime_words) (a list of terms),
 label_concepts('topic') (labels), or any (image_id, concept). For captions instead of images give relations whose
@@ -33,6 +33,7 @@ default = "category_concepts"
 type = "varchar"
 default = "all"
 choices = ["all", "labelled"]
+grid = ["all", "labelled"]
 about = "probabilities over all images of groups or clear labels only"
 
 [params.smoothing]
@@ -54,6 +55,7 @@ of = "n_concept"
 out_of = "n_label"
 by = ["label"]
 within = ["concept"]
+tests = ["p", "q"]
 omit = true
 
 [[cells]]
@@ -61,6 +63,13 @@ count = "count"
 of = "n_label"
 by = ["concept"]
 within = ["label"]
+overlap = true
+omit = true
+
+[[cells]]
+count = "n_label"
+of = "n"
+by = ["label"]
 overlap = true
 omit = true
 ---*/
@@ -134,6 +143,7 @@ judged AS (
       + t * (-0.0723798896755e0 + t * (-0.243590067818e0 + t * (0.360099153211e0 + t * (-1.26249163408e0
       + t * (2.43208863084e0 + t * (-2.2215605681e0 + t * (0.994780962681e0 - t * 0.178757287262e0))))))))))), 1) AS p
   FROM reduced
+  WHERE count > 0 OR $min_count = 0
 ),
 ranked AS (
   SELECT *, row_number() OVER (ORDER BY p, label, concept) AS p_rank, count(*) OVER () AS family FROM judged
@@ -157,7 +167,6 @@ measured AS (
     CASE WHEN both_s > 0 THEN -ln(both_s / n_s) END AS surprise,
     log_ratio_half(both_s, label_s, concept_s, n_s) AS half
   FROM controlled
-  WHERE count > 0 OR $min_count = 0
 ),
 pairs_found AS (
   SELECT count(*) AS pairs FROM pairs_n AS p JOIN sizes AS s ON s.label = p.label AND s.shown
