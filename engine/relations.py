@@ -82,6 +82,11 @@ class Relations:
         named = partial(_own_name, self.token)
         self.counts = Counts(self._stored, self.codes, self._parts, self.attached, self.sources, named)
 
+    @property
+    def is_past(self) -> bool:
+        """Whether the lake is read as it was at another moment."""
+        return self.main.snapshot.moment is not None
+
     def close(self) -> None:
         """Let models go."""
         self.functions.close()

@@ -64,8 +64,8 @@ def hidden_rows(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_]
     for column in cells.by:
         cell = _joined(cell, _codes(rows, [column]))
     _, first, place = np.unique(cell, return_index=True, return_inverse=True)
-    closed = np.zeros(len(first), bool)
-    closed[place[already if already is not None else np.zeros(len(rows), bool)]] = True
+    closed = np.ones(len(first), bool)  # unless some row of the cell shows it
+    closed[place if already is None else place[~already]] = False
     closed &= ~np.isnan(counts[first])  # a row without a number is no part of its total
     if (len(cells.by) == 1 or cells.joint) and not cells.totals:
         names = _names(rows, cells.by).take(pa.array(first))

@@ -38,6 +38,7 @@ from counterbalance.engine.sql.sensitive import (
     is_open,
     refuse_cuts,
     refuse_own_rows,
+    refuse_past,
     refuse_rows,
     refuse_small_cells,
     refuse_undeclared,
@@ -52,6 +53,22 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.sql.host import Host
     from counterbalance.engine.sql.meetings import Among, Meeting
+
+
+def _as_call(node: exp.Expr) -> exp.Expr:
+    """Return the call that a relation argument is, also where it is written as text."""
+    is_text = isinstance(node, exp.Literal) and node.is_string
+    target = arguments.as_relation(node, "the argument").this if is_text and "(" in node.this else node
+    return target.copy()
+
+
+def _widened(node: exp.Expr) -> exp.Expr:
+    """Return the relation that a call of a view takes rows of, in place of the call."""
+    view = queries.queries().get(call_name(node)) if isinstance(node, exp.Func) else None
+    whole = None if view is None else next((p.name for p in view.parameters if p.narrowed), None)
+    if view is None or whole is None or not isinstance(node, exp.Func):
+        return node
+    return arguments.bind(view.name, [p.name for p in view.parameters], arguments_of(node)).get(whole, node)
 
 
 def _is_own(query: queries.Query, name: str, given: Mapping[str, exp.Expr]) -> bool:
@@ -418,8 +435,17 @@ class Expander:
             self.asked += [self._asked(query.name, query.among, own, bound, floor)] if own else []
 
     def _alternatives(self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env) -> Mapping[str, exp.Query]:
-        """Return the same call with every other value of the grid, for a parameter that was given one beside its default."""
+        """Return calls that a caller might subtract from this one, by what is different in them.
+
+        They have another value of the grid, where a parameter was given one beside its default; or rows that a view leaves out.
+        """
         found: dict[str, exp.Query] = {}
+        calls = {p.name: _as_call(given[p.name]) for p in query.parameters if p.is_relation and p.name in given}
+        wider = {name: node.copy().transform(_widened) for name, node in calls.items()}
+        if wider != calls:
+            bound = self._bound(query, {**given, **wider}, replace(env, refers=True), None, trusted=True)
+            shown = ", ".join(f"{n} := {self._host.shown(written(v))}" for n, v in wider.items() if v != calls[n])
+            found[shown] = self._alone(query, self._expanded(query, bound))
         for cut in {c.parameter.name: c for c in self._cuts if c.is_moved}.values():
             for value in cut.others():
                 self._instead = {cut.parameter.name: value}
@@ -555,6 +581,8 @@ class Expander:
 
     def _protect(self, query: queries.Query, given: Mapping[str, exp.Expr], bound: Env, env: Env) -> None:
         """Refuse a call on perceived labels whose cells could tell of single persons."""
+        if self._host.is_past:
+            refuse_past(query)
         refuse_small_cells(bound.scalars.get("min_count"))
         own = {*self._ahead.user, *env.relations} if env.is_user else set()
         refuse_own_rows(query, given, lambda name: "__bound_" in name or name in own)

@@ -19,6 +19,11 @@ class Host(Protocol):
 
     sensitive: bool
 
+    @property
+    def is_past(self) -> bool:
+        """Whether the lake is read as it was at another moment."""
+        ...
+
     def table(self, schema: str | None, name: str, *, trusted: bool) -> str | None:
         """Registered name of a stored relation, or ``None``; ``trusted`` may read sensitive labels."""
 

@@ -26,7 +26,7 @@ class Plain:
 
     def __init__(self, session: Host) -> None:
         self._session = session
-        self.sensitive = True
+        self.sensitive, self.is_past = True, False
 
     def table(self, schema: str | None, name: str, *, trusted: bool) -> str | None:
         """The name as it was written, if there is such a relation."""

@@ -119,9 +119,10 @@ _PARAMETER_KEYS: Final = {
     "values": "line",
     "grid": "list",
     "free": "flag",
+    "narrowed": "flag",
     "about": "line",
 }
-_RELATION_KEYS: Final = frozenset({"relation", "default", "about"})
+_RELATION_KEYS: Final = frozenset({"relation", "default", "about", "narrowed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,7 @@ class QueryParameter:
         optional: It may be NULL.
         grid: The values that a session without a purpose may give where perceived labels are counted; ``None``: any.
         free: Its value cuts no population.
+        narrowed: The view leaves rows of this relation out, such as those of unclear labels.
     """
 
     name: str
@@ -160,6 +162,7 @@ class QueryParameter:
     optional: bool = False
     grid: tuple[Any, ...] | None = None
     free: bool = False
+    narrowed: bool = False
 
     @property
     def is_relation(self) -> bool:
@@ -421,7 +424,8 @@ def _relation(name: str, told: Mapping[str, Any], place: Callable[..., str]) -> 
     default = told.get("default")
     if not isinstance(default, str | None):
         raise _wrong(place("default"), f"'default' of a relation must be SQL text, not {default!r}")
-    return QueryParameter(name, "relation", default, told.get("about", ""), told["relation"])
+    narrowed = told.get("narrowed", False)
+    return QueryParameter(name, "relation", default, told.get("about", ""), told["relation"], narrowed=narrowed)
 
 
 def _check_bounds(parameter: QueryParameter, place: Callable[..., str]) -> None:

@@ -127,6 +127,15 @@ def refuse_undeclared(query: queries.Query) -> None:
         )
 
 
+def refuse_past(query: queries.Query) -> None:
+    """Refuse an audit of perceived labels as they were: two moments differ by the few images that came or went between."""
+    raise SensitiveError(
+        f"{query.name}() counts perceived labels of another moment: the difference of two moments tells of few images",
+        code="E3325",
+        hint=f"ask without --at; or {_PURPOSE}",
+    )
+
+
 def refuse_own_rows(query: queries.Query, given: Mapping[str, exp.Expr], is_own: Callable[[str], bool]) -> None:
     """Refuse rows of the caller's own choosing, which could cut the cells of an audit to tell of single persons.
 
@@ -187,10 +196,10 @@ class Cut:
 
     @property
     def is_moved(self) -> bool:
-        """Whether the value is a number, or several, other than the default, which can choose whom an audit counts."""
+        """Whether the value is another than the default, and can choose whom an audit counts: a number, or one with a grid."""
         kind = self.parameter.type.removesuffix("[]")
-        is_number = kind not in {"varchar", "boolean", "relation", "stream"}
-        if not is_number or self.parameter.free or self.parameter.name == "min_count":
+        chooses = kind not in {"varchar", "boolean", "relation", "stream"} or self.parameter.grid is not None
+        if not chooses or self.parameter.free or self.parameter.name == "min_count":
             return False
         return bool(self._given != self._default)
 

@@ -5,6 +5,7 @@ source = "Girrbach et al., Person-Centric Annotations of LAION-400M (2025): mixe
 [params.groups]
 relation = ["image_id", "label"]
 about = "group relation"
+narrowed = true
 ---*/
 SELECT image_id, min(label) AS label
 FROM groups
