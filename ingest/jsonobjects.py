@@ -18,7 +18,7 @@ class Repeated(str):
 
     @property
     def message(self) -> str:
-        """Why the value is not taken."""
+        """Tell why the value is not taken."""
         return f"the name {self[:100]!r} stands in one object twice"
 
 

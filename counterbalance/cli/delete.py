@@ -144,7 +144,7 @@ def _of_parquet(file: str, column: str | None) -> tuple[list[str], str | None]:
 
 
 def _chosen(columns: Sequence[str], file: str, column: str | None) -> str:
-    """The column that was named, the only one, or the only one whose name says what it holds."""
+    """Return the column that was named, the only one, or the only one whose name says what it holds."""
     if column is not None and column in columns:
         return column
     telling = [c for c in columns if c.lower() in _BY]

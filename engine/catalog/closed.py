@@ -76,7 +76,7 @@ class Closed:
         return sorted(f"{stored}.{name}" for name in hidden if named is None or name.lower() in named)
 
     def holds(self, definition: Definition) -> bool:
-        """Whether what a definition makes is closed: it says so, or is of a closed view, or an index on a closed column."""
+        """Tell whether what a definition makes is closed: it says so, or is of a closed view, or an index on a closed column."""
         of_column = definition.kind == "index" and definition.sql in self.hidden(definition.table)
         return definition.sensitive or definition.table in self.views or of_column
 
@@ -87,7 +87,7 @@ def load(
     then: dt.datetime | None = None,
     history: Sequence[Mapping[str, Any]] | None = None,
 ) -> Closed:
-    """What is closed at some versions.
+    """Return what is closed at some versions.
 
     Args:
         location: The lake.
@@ -108,7 +108,7 @@ def load(
 
 
 def inherit(location: Location, new: Definition, purpose: str | None) -> Definition:
-    """A new definition, closed if what had its name last was; a purpose opens it, for rows that are made from now on.
+    """Return a new definition, closed if what had its name last was; a purpose opens it, for rows that are made from now on.
 
     Once it was opened, that is said in all that have the name later: readers may be on older versions for as long as an
     ingest waits to be completed.
@@ -131,7 +131,7 @@ def log_opening(location: Location, new: Definition, purpose: str | None) -> Non
 
 
 def _last(rows: Iterable[Mapping[str, Any]]) -> dict[str, Definition]:
-    """The newest definition of every target; a dropped one is the one that was dropped."""
+    """Return the newest definition of every target; a dropped one is the one that was dropped."""
     bodies = {row["target"]: row["body"] for row in rows}
     return {target: definitions.Definition.from_json(body) for target, body in bodies.items()}
 
@@ -144,7 +144,7 @@ def _is_closed(location: Location, definition: Definition, versions: Mapping[str
 
 
 def _made_anew(location: Location, definition: Definition, version: int) -> bool:
-    """Whether a refresh that began after it was opened has made its rows or values, at this version or before it."""
+    """Tell whether a refresh that began after it was opened has made its rows or values, at this version or before it."""
     told = ("target", "started", "versions_out")
     where = "kind = 'refresh' AND state = 'finished' AND mode NOT IN ('failed', 'skipped')"
     for row in meta.read(location, "runs", columns=told, where=where).to_pylist():
@@ -156,7 +156,7 @@ def _made_anew(location: Location, definition: Definition, version: int) -> bool
 
 
 def _named(sql: str) -> set[str] | None:
-    """Names of columns that a query uses, in lower case; ``None`` for all."""
+    """Return names of columns that a query uses, in lower case; ``None`` for all."""
     try:
         tree = sqlglot.parse_one(sql, dialect=DIALECT)
     except SqlglotError:
@@ -175,7 +175,7 @@ def _named(sql: str) -> set[str] | None:
 
 
 def lying_open(location: Location) -> list[str]:
-    """Tables with something closed in them that others can read: of a lake that an earlier release has made."""
+    """Return tables with something closed in them that others can read: of a lake that an earlier release has made."""
     return enclosing.lies_open(location, {d.table for d in _ever(definitions.history(location))})
 
 
@@ -210,7 +210,7 @@ def enclose(location: Location) -> None:
 
 
 def _ever(rows: Sequence[Mapping[str, Any]]) -> Collection[Definition]:
-    """Everything that was closed at any time, as it was declared last."""
+    """Return everything that was closed at any time, as it was declared last."""
     found = (definitions.Definition.from_json(row["body"]) for row in rows)
     return {d.target: d for d in found if d.sensitive}.values()
 
@@ -235,7 +235,7 @@ def _untell(location: Location, targets: Collection[str]) -> None:
 
 
 def _write_anew(location: Location, name: str, rows: pa.Table) -> None:
-    """Rows in the place of all that a system table holds, in every version of it."""
+    """Write rows in the place of all that a system table holds, in every version of it."""
     stored = meta.stored(name)
     tables.overwrite(location, stored, rows.cast(meta.SCHEMAS[name]).to_reader())
     dataset: Any = tables.open_table(location, stored)

@@ -221,7 +221,7 @@ class _Linked:
         return found
 
     def _problem(self, hidden: NDArray[np.bool_]) -> tuple[Any, ...]:
-        """Everything that is known of the hidden cells: equations, and bounds from levels of a hierarchy."""
+        """Return everything that is known of the hidden cells: equations, and bounds from levels of a hierarchy."""
         cells = np.flatnonzero(hidden)
         place = {int(c): i for i, c in enumerate(cells)}
         size = len(cells) + sum(1 for s in self.sums if s.rest > 0)

@@ -100,12 +100,12 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """Tell whether it can be asked."""
         return self._process.poll() is None
 
     @property
     def fit(self) -> bool:
-        """Whether another query may have it: as a fresh one would be, but for models, which are worth keeping."""
+        """Tell whether another query may have it: as a fresh one would be, but for models, which are worth keeping."""
         grown = 0 if self._base is None else memory.resident(self._process.pid) - self._base
         return self.alive and self.around == _around() and (grown < _GROWN or bool(self.functions))
 
@@ -282,7 +282,7 @@ class Worker:
         return _Answer(told, pa.py_buffer(payload))
 
     def _fell(self, clock: Clock | None) -> NoReturn:
-        """The process has ended by itself: tell why, as far as that can be known."""
+        """Tell why the process ended by itself, as far as that can be known."""
         self.end()
         code = self._process.returncode
         how = how_it_ended(code)
@@ -344,7 +344,7 @@ def _stdin(process: Any) -> Any:
 
 
 def _around() -> tuple[object, ...]:
-    """What a worker takes from this process when it is started."""
+    """Return what a worker takes from this process when it is started."""
     return dict(os.environ), tuple(sys.path), tempfile.gettempdir()
 
 

@@ -99,7 +99,7 @@ class IsolatedSession(Session):
         return self._elsewhere("audit", name, values, tables, max_rows)
 
     def expand(self, text: str, **params: Any) -> str:
-        """The query as plain SQL over base tables, word lists and functions."""
+        """Return the query as plain SQL over base tables, word lists and functions."""
         if self._stays_here(text):
             return super().expand(text, **params)
         request = {"do": "expand", "text": text, "values": _encoded(params), **_functions()}
@@ -124,7 +124,7 @@ class IsolatedSession(Session):
         return Result(query.read, query.schema, query.sql, notes=query.notes, most_bytes=self._bytes)
 
     def _stays_here(self, text: str) -> str | None:
-        """Why a query can run in this process only, if so: it calls what no other process finds, or reads rows bound here.
+        """Tell why a query can run in this process only, if so: it calls what no other process finds, or reads rows bound here.
 
         Raises:
             RequestError: It does, and the session was asked for by ``isolated=True`` (E3064).
@@ -148,7 +148,7 @@ class IsolatedSession(Session):
 
     @contextmanager
     def _lent(self, opening: Mapping[str, Any]) -> Iterator[Worker]:
-        """A worker that has this session open at a snapshot; others have to take another one meanwhile."""
+        """Lend a worker that has this session open at a snapshot; others have to take another one meanwhile."""
         with self._borrowing:
             seat, worker = self._seat, self._seat.worker
             if worker is not None and worker.lent_to is seat and worker.alive and worker.state == opening["session"]:
@@ -171,7 +171,7 @@ class IsolatedSession(Session):
                 process.prepare()
 
     def _opening(self) -> dict[str, Any]:
-        """What a worker is told of this session, as it is now."""
+        """Return what a worker is told of this session, as it is now."""
         duckdb = None if self._bytes is None else f"{int(self._bytes * _SHARE)}B"
         lakes = {"": self._relations.main, **self._relations.attached}
         return {
@@ -218,7 +218,7 @@ class _Query:
         self.sql: str = self._sql
 
     def schema(self) -> pa.Schema:
-        """The columns, without running it."""
+        """Return the columns, without running it."""
         with self._at_work(self._planning) as worker:
             answer = worker.ask({"do": "schema", "id": self._id}, self._planning)
         return pa.ipc.read_schema(answer.payload)
@@ -251,7 +251,7 @@ class _Query:
 
     @contextmanager
     def _at_work(self, clock: Clock) -> Iterator[Worker]:
-        """A worker that has planned it."""
+        """Lend a worker that has planned it."""
         session = self._session
         self._check_open()
         with session._lent(self._opening) as worker:  # noqa: SLF001 - its own session
@@ -272,7 +272,7 @@ def _noted(result: Result, why: str) -> Result:
 
 
 def _can_be_imported(function: Function) -> bool:
-    """Whether a worker process finds a function: an installed one, one of a file, or one of a module; looked up once."""
+    """Tell whether a worker process finds a function: an installed one, one of a file, or one of a module; looked up once."""
     from counterbalance.engine.executors.local import can_be_imported
 
     if function.source is not None:
@@ -302,7 +302,7 @@ def _functions() -> dict[str, Any]:
 
 
 def _told(pinned: Pinned) -> dict[str, Any]:
-    """A lake at its snapshot, for another process."""
+    """Return a lake at its snapshot, for another process."""
     place, taken = pinned.location, pinned.snapshot
     return {
         "uri": place.root if place.is_local else place.uri,
@@ -345,7 +345,7 @@ def _bytes(text: str) -> int:
 
 
 def wanted(*places: Location, isolated: bool | None, limited: bool) -> bool:
-    """Whether a session on these lakes runs its queries in another process.
+    """Tell whether a session on these lakes runs its queries in another process.
 
     Args:
         places: All lakes that it reads.

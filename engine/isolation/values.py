@@ -31,7 +31,7 @@ _TYPES: Final[dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]]
 
 
 def encoded(value: Any, name: str) -> Any:
-    """A value as JSON can hold it.
+    """Return a value as JSON can hold it.
 
     Args:
         value: Of a parameter.
@@ -65,7 +65,7 @@ def encoded(value: Any, name: str) -> Any:
 
 
 def decoded(value: Any) -> Any:
-    """The value that ``encoded`` was given."""
+    """Return the value that ``encoded`` was given."""
     if isinstance(value, list):
         return [decoded(item) for item in value]
     if isinstance(value, dict):

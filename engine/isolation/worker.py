@@ -159,7 +159,7 @@ class Server:
         return {}, self._results[request["id"]].schema.serialize()
 
     def _next(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], pa.Buffer | None]:
-        """The next rows of a reading, which begins with the first of them; at its end all that is to be known."""
+        """Return the next rows of a reading, which begins with the first of them; at its end all that is to be known."""
         found, stream = self._results[request["id"]], request["stream"]
         if stream not in self._streams:
             self._streams[stream] = found.to_batches()

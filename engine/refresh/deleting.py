@@ -79,7 +79,7 @@ class DeleteReport:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready fields."""
+        """Return it as JSON-ready fields."""
         return asdict(self)
 
 
@@ -163,7 +163,7 @@ def choose(location: Location, where: str | None, names: Sequence[int | str] | N
 
 
 def _wanted(names: Sequence[int | str], kinds: Sequence[str]) -> dict[str, dict[Any, int | str]]:
-    """Names by what they may be, as the table has them."""
+    """Return names by what they may be, as the table has them."""
     found: dict[str, dict[Any, int | str]] = {kind: {} for kind in kinds}
     for name in names:
         for kind in kinds:
@@ -174,7 +174,7 @@ def _wanted(names: Sequence[int | str], kinds: Sequence[str]) -> dict[str, dict[
 
 
 def _as(kind: str, name: int | str) -> int | str | None:
-    """A name as a value of a column; ``None`` where it cannot be one."""
+    """Return a name as a value of a column; ``None`` where it cannot be one."""
     if kind == "image_id":
         try:
             number = int(name)
@@ -289,7 +289,7 @@ def _stale(location: Location, rows: Mapping[str, int]) -> Iterator[str]:
 
 
 def _foreign(location: Location) -> Iterator[str]:
-    """What lies in the lake and is no table of its own."""
+    """Return what lies in the lake and is no table of its own."""
     known = {*BASE_TABLES, *definitions.load(location).views()}
     others = [n for n in snapshot.known_tables(location) if n.rpartition("/")[2] not in known]
     if others:

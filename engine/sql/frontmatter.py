@@ -104,7 +104,7 @@ def split(text: str, file: str) -> FrontMatter:
 
 
 def _keys(header: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Paths of tables and keys with their lines, the last first, so that the first of equal ones counts."""
+    """Return paths of tables and keys with their lines, the last first, so that the first of equal ones counts."""
     found: list[tuple[tuple[str, ...], int]] = []
     table: tuple[str, ...] = ()
     counted: dict[tuple[str, ...], int] = {}

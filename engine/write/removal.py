@@ -125,7 +125,7 @@ def record(location: Location, run_id: str, ids: NDArray[np.int64]) -> None:
 
 
 def _is_place(uri: str) -> bool:
-    """Whether it names one file wherever it is read: a bare name is that of many."""
+    """Tell whether it names one file wherever it is read: a bare name is that of many."""
     return "://" in uri or uri.startswith("/")
 
 
