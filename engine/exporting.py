@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.errors import NotFoundError, did_you_mean
+from counterbalance.engine.plugins import entry_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ class Exported:
 
 def targets() -> list[str]:
     """Names of what can be exported to."""
-    return sorted(e.name for e in entry_points(group=GROUP))
+    return sorted(e.name for e in entry_points(GROUP))
 
 
 def target(name: str) -> Callable[..., Exported]:
@@ -55,7 +55,7 @@ def target(name: str) -> Callable[..., Exported]:
     Raises:
         NotFoundError: There is none of that name.
     """
-    for entry in entry_points(group=GROUP):
+    for entry in entry_points(GROUP):
         if entry.name == name:
             found: Callable[..., Exported] = entry.load()
             return found

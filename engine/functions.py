@@ -18,8 +18,8 @@ A model is a class: constants come to its constructor, ``open(device)`` loads it
 Where a class has ``expect(…)`` with the parameters of ``__call__``, a refresh tells it before a batch what the batch behind
 it will be, so that it can begin to decode while the device is busy.
 
-The engine finds functions through the entry point group ``counterbalance.udfs`` (each entry names a module whose import
-declares them) and in files that users name (``load_file``). A *constant* parameter must be a literal in SQL and
+The engine finds functions through the entry point group ``counterbalance.udfs`` (an entry for each function: its name, and
+the module whose import declares it) and in files that users name (``load_file``). A *constant* parameter must be a literal in SQL and
 arrives as a plain Python value; every other one arrives as an Arrow array of the batch's length, NULLs included, and
 the result must have that length too. A callable whose only parameter is named ``batch`` gets a record batch instead.
 """
@@ -34,15 +34,18 @@ import logging
 import sys
 import threading
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
+from counterbalance.engine.plugins import entry_points
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from importlib.metadata import EntryPoint
 
     import pyarrow as pa
 
@@ -205,8 +208,6 @@ def _parameters_of(call: Callable[..., Any]) -> set[str]:
 
 _registry: dict[str, Function] = {}
 _loading: str | None = None
-_load = threading.Lock()
-_loaded = False
 
 
 def udf(
@@ -270,13 +271,12 @@ def udf(
             memory=memory,
             on_error=on_error,
             weights=weights,
-            source=_loading,
+            source=None if any(e.value == call.__module__ for e in _installed().values()) else _loading,
         )
-        known = _registry.get(function.name)
-        if known is not None and known.call.__module__ != call.__module__:
-            raise RequestError(
-                f"function {function.name!r} is already declared by {known.call.__module__}", code="E3004"
-            )
+        known, installed = _registry.get(function.name), _installed().get(function.name)
+        owner = known.call.__module__ if known is not None else installed.value if installed is not None else None
+        if owner not in {None, call.__module__}:
+            raise RequestError(f"function {function.name!r} is already declared by {owner}", code="E3004")
         _registry[function.name] = function
         return call
 
@@ -296,7 +296,6 @@ def load_file(path: str) -> list[str]:
         raise NotFoundError(f"no file of functions at {path}", code="E1031")
     name = "counterbalance_udfs_" + hashlib.sha256(str(file).encode()).hexdigest()[:12]
     if name not in sys.modules:
-        functions()
         spec = importlib.util.spec_from_file_location(name, file)
         if spec is None or spec.loader is None:
             raise RequestError(f"{path} is no Python file", code="E3060")
@@ -318,18 +317,54 @@ def load_file(path: str) -> list[str]:
     return found
 
 
-def functions() -> dict[str, Function]:
-    """All declared functions by name; the first call imports the modules that declare them."""
-    global _loaded  # noqa: PLW0603 - one registry a process, filled once
-    with _load:
-        if not _loaded:
-            for entry in entry_points(group=GROUP):
-                try:
-                    entry.load()
-                except ImportError as error:
-                    _log.warning("functions of %s cannot be loaded: %s", entry.value, error)
-            _loaded = True
-    return dict(sorted(_registry.items()))
+class Functions(Mapping[str, Function]):
+    """All functions by name, in order of their names; the module of an installed one is imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Function:
+        """Return a function.
+
+        Raises:
+            KeyError: There is none of that name, or its package cannot be imported.
+        """
+        if name not in _registry and name in _installed():
+            try:
+                _installed()[name].load()
+            except ImportError as error:
+                _log.warning("function %s cannot be loaded: %s", name, error)
+        return _registry[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is one of that name, without importing it."""
+        return name in _registry or name in _installed()
+
+    def __iter__(self) -> Iterator[str]:
+        """Return names in their order."""
+        return iter(sorted({*_registry, *_installed()}))
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len({*_registry, *_installed()})
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    """Return the functions of installed packages by name: each is an entry point that names the module."""
+    return {entry.name: entry for entry in entry_points(GROUP)}
+
+
+def functions() -> Functions:
+    """Return all declared functions by name.
+
+    Example:
+        >>> "vader" in functions(), functions()["vader"].signature
+        (True, 'vader(text)')
+    """
+    return Functions()
+
+
+def imported() -> list[Function]:
+    """Return the functions that were declared in this process so far."""
+    return list(_registry.values())
 
 
 def function(name: str) -> Function:

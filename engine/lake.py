@@ -7,10 +7,10 @@ import datetime as dt
 import functools
 import weakref
 from collections.abc import Sequence
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError, did_you_mean
+from counterbalance.engine.plugins import entry_points
 from counterbalance.engine.records import GROUP, Chunk, ReadOptions, Source
 from counterbalance.engine.sql import statements
 from counterbalance.engine.store import tables
@@ -562,7 +562,7 @@ def connect(uri: Any, storage_options: Mapping[str, str] | None = None, *, durab
 
 def formats() -> list[str]:
     """Names of the formats that ingest reads."""
-    return sorted(e.name for e in entry_points(group=GROUP))
+    return sorted(e.name for e in entry_points(GROUP))
 
 
 def reader(name: str) -> Callable[[Any, ReadOptions], Source]:
@@ -571,7 +571,7 @@ def reader(name: str) -> Callable[[Any, ReadOptions], Source]:
     Raises:
         NotFoundError: There is none of that name.
     """
-    for entry in entry_points(group=GROUP):
+    for entry in entry_points(GROUP):
         if entry.name == name:
             read: Callable[[Any, ReadOptions], Source] = entry.load()
             return read

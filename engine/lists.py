@@ -7,11 +7,11 @@ An entry names a module with ``names() -> list[str]`` and ``wordlist(name) -> py
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.errors import NotFoundError
+from counterbalance.engine.plugins import entry_points
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +21,7 @@ GROUP: Final = "counterbalance.lists"
 
 @cache
 def _modules() -> dict[str, Any]:
-    modules = [entry.load() for entry in entry_points(group=GROUP)]
+    modules = [entry.load() for entry in entry_points(GROUP)]
     return {name: module for module in modules for name in module.names()}
 
 
@@ -60,6 +60,6 @@ def load(path: str, where: str) -> pa.Table:
             code="E1012",
             hint=f"a table, a view, a call, (SELECT …), or a word list that is there ({', '.join(FILES)})",
         )
-    for entry in entry_points(group=GROUP):
+    for entry in entry_points(GROUP):
         return entry.load().load(path)
     raise NotFoundError("no package offers word lists", code="E1009")

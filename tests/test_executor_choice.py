@@ -11,6 +11,7 @@ from itertools import count
 import pyarrow as pa
 import pytest
 
+from counterbalance.engine import plugins
 from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.executors import registry
 from counterbalance.engine.executors.local import SMALL, Local
@@ -131,6 +132,7 @@ def test_an_executor_is_one_class(where, disk_lake, tmp_path, monkeypatch):
         "[counterbalance.executors]\nthreads = toy_threads:Threads\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    monkeypatch.setattr(plugins, "_all", plugins._all.__wrapped__)
     monkeypatch.setattr(registry, "_installed", registry._installed.__wrapped__)
     assert registry.names() == ["inline", "local", "ray", "threads"]
     assert where(disk_lake, registry.executor("threads", workers=3))[0] == {os.getpid()}

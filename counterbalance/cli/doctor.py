@@ -5,13 +5,14 @@ from __future__ import annotations
 import operator
 import re
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, entry_points, requires, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from typing import TYPE_CHECKING
 
 import click
 
 from counterbalance.cli.base import declare
 from counterbalance.cli.options import output_options
+from counterbalance.engine.plugins import entry_points
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +101,7 @@ def _numbers(text: str) -> list[int]:
 def _parts() -> Iterator[Row]:
     """Everything that plugs in through entry points, tried out."""
     for group in _GROUPS:
-        for entry in sorted(entry_points(group=group), key=lambda e: e.name):
+        for entry in sorted(entry_points(group), key=lambda e: e.name):
             try:
                 entry.load()
                 status = "ok"

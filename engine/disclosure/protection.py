@@ -96,7 +96,8 @@ def protect(
         made = _set(made, REASON, pa.array([reasons.get(int(h)) for h in hidden], pa.string()))
     for cell in cells:
         if cell.tests and told.any():
-            made = _controlled(made, *cell.tests, len(rows) - rows[cell.tests[0]].null_count)
+            p, q = cell.tests
+            made = _controlled(made, p, q, len(rows) - rows[p].null_count)
     if omitted.any():
         if OMITTED in made.column_names:
             made = _set(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
+from counterbalance.engine.plugins import entry_points
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -35,7 +35,7 @@ def names() -> list[str]:
 @cache
 def _installed() -> dict[str, EntryPoint]:
     """Executors by name; looking through all installed packages takes a while."""
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
+    return {entry.name: entry for entry in entry_points(GROUP)}
 
 
 def executor(name: str, *, workers: int | None = None, device: str = "auto") -> Executor:

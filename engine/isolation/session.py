@@ -9,16 +9,16 @@ import threading
 import weakref
 from contextlib import contextmanager
 from functools import cache
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from counterbalance.engine import memory
 from counterbalance.engine.errors import RequestError
-from counterbalance.engine.functions import GROUP, functions
+from counterbalance.engine.functions import GROUP, imported
 from counterbalance.engine.isolation import process
 from counterbalance.engine.isolation.values import encoded
+from counterbalance.engine.plugins import entry_points
 from counterbalance.engine.result import Result
 from counterbalance.engine.session import Session, is_closed
 from counterbalance.engine.sql import arguments, queries, sizes
@@ -131,7 +131,7 @@ class IsolatedSession(Session):
         """
         if self._closed:
             raise is_closed()
-        only_here = [f"{n}()" for n, f in functions().items() if _calls(text, n) and not _can_be_imported(f)]
+        only_here = [f"{f.name}()" for f in imported() if _calls(text, f.name) and not _can_be_imported(f)]
         only_here += [name.partition("__")[0] for name in self._relations.bound if name in text]
         if only_here and self._required:
             raise RequestError(
@@ -287,12 +287,12 @@ def _can_be_imported(function: Function) -> bool:
 @cache
 def _installed() -> frozenset[str]:
     """Packages that declare functions by an entry point, which every process loads."""
-    return frozenset(entry.value.partition(".")[0] for entry in entry_points(group=GROUP))
+    return frozenset(entry.value.partition(".")[0] for entry in entry_points(GROUP))
 
 
 def _functions() -> dict[str, Any]:
     """Modules and files in which a worker finds the functions and queries that were declared here."""
-    shared = [f for f in functions().values() if _can_be_imported(f)]
+    shared = [f for f in imported() if _can_be_imported(f)]
     modules = {f.call.__module__ for f in shared if f.source is None}
     return {
         "modules": sorted(m for m in modules if m.partition(".")[0] not in _installed()),

@@ -258,11 +258,9 @@ def _warm_up() -> None:
     import duckdb
     import lance  # noqa: F401 - so that it is there
 
-    from counterbalance.engine.functions import functions
     from counterbalance.engine.sql import parse, queries
 
     queries.queries()
-    functions()
     parse.to_sql(parse.parse("SELECT 1").tree)
     duckdb.connect(":memory:").close()
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
 
 from counterbalance.engine.errors import CounterbalanceError, FunctionError, NotFoundError, SqlError, did_you_mean
+from counterbalance.engine.plugins import entry_points
 from counterbalance.engine.sql import arguments
 from counterbalance.engine.sql.calls import arguments_of
 from counterbalance.engine.sql.parse import parse, to_sql
@@ -59,7 +59,7 @@ def find(name: str) -> Callable[..., Any]:
     """
     if name in _own:
         return _own[name]
-    offered = {entry.name: entry for entry in entry_points(group=GROUP)}
+    offered = {entry.name: entry for entry in entry_points(GROUP)}
     if name not in offered:
         known = sorted({*_own, *offered})
         raise NotFoundError(

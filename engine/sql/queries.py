@@ -60,13 +60,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from counterbalance.engine.disclosure.cells import Cells
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
+from counterbalance.engine.plugins import entry_points
 from counterbalance.engine.sql import frontmatter, meetings
 
 if TYPE_CHECKING:
@@ -544,7 +544,7 @@ class Library(Mapping[str, Query]):
 
     def _shipped(self, folder: str) -> Iterator[Traversable]:
         """Yield the SQL files in that folder of every installed package that offers some, by name."""
-        for entry in entry_points(group=GROUP):
+        for entry in entry_points(GROUP):
             try:
                 root = files(entry.value)
             except ImportError as error:

@@ -1,0 +1,30 @@
+"""Entry points: how the engine finds the functions, queries, readers and the like that installed packages offer."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
+
+
+@cache
+def _all() -> EntryPoints:
+    """Return the entry points of every installed package; looking through them takes 70 ms where there are many."""
+    found: Any = metadata.entry_points()  # typed as what it was in Python 3.9
+    return cast("EntryPoints", found)
+
+
+def entry_points(group: str) -> tuple[EntryPoint, ...]:
+    """Return what installed packages offer in a group, such as ``"counterbalance.udfs"``.
+
+    Args:
+        group: The group, as a package's ``pyproject.toml`` names it.
+
+    Example:
+        >>> [entry.name for entry in entry_points("counterbalance.queries")]
+        ['counterbalance']
+    """
+    return tuple(_all().select(group=group))
