@@ -22,7 +22,7 @@ from sqlglot.errors import SqlglotError
 
 from counterbalance.engine.catalog import access, definitions, meta, snapshot
 from counterbalance.engine.catalog.snapshot import SENSITIVE_LABELS
-from counterbalance.engine.errors import UNTOLD
+from counterbalance.engine.errors import UNTOLD, StorageError
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.sql.parse import DIALECT
 from counterbalance.engine.store import cleaning, enclosing, tables
@@ -94,9 +94,18 @@ def load(
         versions: Of its tables, as they are read.
         then: When these were the newest ones; ``None`` for now.
         history: What was ever declared, where it is at hand.
+
+    Raises:
+        StorageError: A table lies in the closed folder, and what is closed in it is not told any more.
     """
     rows = definitions.history(location) if history is None else history
     ways = [_last(rows), *([] if then is None else [_last(r for r in rows if r["at"] <= then)])]
+    if untold := location.enclosed() - {d.table for d in ways[0].values()}:
+        raise StorageError(
+            f"meta/definitions of {location.uri} lacks what is closed in {', '.join(sorted(untold))}",
+            code="E6044",
+            hint="put meta/definitions.lance back from a copy of the lake; counterbalance verify LAKE tells what else is gone",
+        )
     views: set[str] = set()
     columns: dict[str, set[str]] = {}
     for definition in (d for way in ways for d in way.values()):
