@@ -201,7 +201,7 @@ def refuse_narrow(name: str, rows: pa.Table, others: Mapping[str, pa.Table], cel
                     raise SensitiveError(
                         f"{name}() differs from the same call with {what} in fewer than {MIN_COUNT} of a cell, who would be known",
                         code="E3321",
-                        hint='leave the parameter at its default; or state a purpose: --sensitive "why", which is logged',
+                        hint='ask for that one alone; or state a purpose: --sensitive "why", which is logged',
                     )
 
 

@@ -68,7 +68,8 @@ def _widened(node: exp.Expr) -> exp.Expr:
     whole = None if view is None else next((p.name for p in view.parameters if p.narrowed), None)
     if view is None or whole is None or not isinstance(node, exp.Func):
         return node
-    return arguments.bind(view.name, [p.name for p in view.parameters], arguments_of(node)).get(whole, node)
+    found = arguments.bind(view.name, [p.name for p in view.parameters], arguments_of(node)).get(whole)
+    return node if found is None else _widened(_as_call(found))
 
 
 def _is_own(query: queries.Query, name: str, given: Mapping[str, exp.Expr]) -> bool:

@@ -10,6 +10,8 @@ people.
 subject = "two datasets"
 source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared"
 
+apart = ["groups", "others"]
+
 [params.groups]
 relation = ["image_id", "label"]
 default = "caption_gender"

@@ -42,6 +42,7 @@ def many_unclear(build):
     [
         f"demographics(groups := clear_labels({G}))",
         f"demographics(clear_labels(groups := {G}))",
+        f"demographics(clear_labels(clear_labels({G})))",
         "demographics('clear_labels(image_labels(''perceived_gender''))')",
         f"cooccurrence(groups := {G}, population := 'labelled')",
     ],
