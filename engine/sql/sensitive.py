@@ -199,7 +199,9 @@ class Cut:
         """Whether the value is another than the default, and can choose whom an audit counts: a number, or one with a grid."""
         kind = self.parameter.type.removesuffix("[]")
         chooses = kind not in {"varchar", "boolean", "relation", "stream"} or self.parameter.grid is not None
-        if not chooses or self.parameter.free or self.parameter.name == "min_count":
+        view = queries.queries().get(self.query)
+        hides = self.parameter.name == "min_count" and view is not None and view.kind == "audit"
+        if not chooses or self.parameter.free or hides:
             return False
         return bool(self._given != self._default)
 

@@ -17,6 +17,7 @@ source = "Smith et al., Balancing the Picture (GenSynth, 2023), code: balanced C
 relation = ["image_id", "label"]
 default = "caption_gender"
 about = "group relation"
+narrowed = true
 
 [params.seed]
 type = "integer"

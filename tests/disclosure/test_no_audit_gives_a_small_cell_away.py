@@ -255,7 +255,7 @@ def ways_of(query, given):
         elif parameter.free and name not in FREE:
             others = ["3"] if parameter.type == "integer" else ["0.5"]
         elif default == G:
-            others = ["pg"]
+            others = ["pg", f"clear_labels({G})", f"balanced_subset({G})"]
         for value in others:
             yield f"{name} := {value}", {name: value}
     pair = [p.name for p in query.parameters if given.get(p.name) in {"'a'", "'b'"}]

@@ -1,0 +1,42 @@
+"""How many images the rarest label has does not follow from balanced subsets: not from when it is left out, nor from the others."""
+
+from __future__ import annotations
+
+import pytest
+
+import counterbalance as cb
+from counterbalance.engine.errors import SensitiveError
+
+G = "image_labels('perceived_gender')"
+
+
+@pytest.fixture(scope="module")
+def lake(build):
+    values = ["a"] * 68 + ["b"] * 31 + ["c"] * 8
+    ids = list(range(len(values)))
+    lake = cb.connect("memory://balanced-sizes")
+    labels = build.labels(label_id=ids, image_id=ids, attribute=["perceived_gender"] * len(ids), value=values)
+    lake.ingest({"images": build.images(image_id=ids), "labels": labels})
+    return lake
+
+
+@pytest.mark.parametrize("least", [8, 9, 11])
+def test_a_least_number_off_its_default_needs_a_purpose(lake, least):
+    """At 8 all labels had 8 images, at 9 two had 31."""
+    call = f"SELECT label, count FROM demographics(balanced_subset({G}, min_count := {least}))"
+    with pytest.raises(SensitiveError) as caught:
+        lake.sql(call).fetchall()
+    assert caught.value.code == "E3320"
+    assert lake.sql(call, sensitive="a test of the wall").fetchall()
+
+
+def test_a_subset_that_leaves_out_few_is_refused(lake):
+    """It would show b, which all labels together hide with c: 107 - 68 - 31 are of c."""
+    with pytest.raises(SensitiveError) as caught:
+        lake.sql(f"SELECT * FROM demographics(balanced_subset({G}))").fetchall()
+    assert caught.value.code == "E3321"
+
+
+def test_the_least_count_of_an_audit_may_be_larger(lake):
+    rows = lake.sql(f"SELECT label, count FROM demographics({G}, min_count := 20) ORDER BY label").fetchall()
+    assert rows == [("a", 68), ("b", None), ("c", None)]
