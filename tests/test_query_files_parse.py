@@ -259,6 +259,7 @@ def test_a_shipped_file_is_one_query_of_its_parameters(name, query):
     assert isinstance(tree, exp.Query)
     known = {p.name for p in query.parameters}
     text = " ".join([query.sql, *(p.default or "" for p in query.parameters), "min_count" if query.cells else ""])
+    text += " " + " ".join(name for cells in query.cells for name in cells.places[1:])
     assert not {n for n in known if not re.search(rf"\b{n}\b", text)}
     assert {n.name for n in tree.find_all(exp.Placeholder, exp.Parameter)} <= known
 

@@ -21,6 +21,7 @@ _KEYS: Final = {
     "measures": "texts",
     "whole": "texts",
     "tests": "texts",
+    "places": "texts",
     "omit": "flag",
     "joint": "flag",
     "overlap": "flag",
@@ -45,7 +46,9 @@ class Cells:
         measures: Columns that are computed from the count and tell it.
         whole: Columns that are computed from a whole table: they are set to NULL in all of its rows where any is hidden.
         tests: A column of p and one of q: where rows are hidden, q is computed anew with 1 for the p of these.
-        omit: Rows of small cells are left out rather than shown without their count.
+        omit: Rows of small cells are left out rather than shown without their count; ``n_suppressed`` says how many.
+        places: A column of places, and the parameter that says how many are shown: rows that are left are numbered anew in every
+            table, so that no place tells of a hidden row. Rows without a place are there for the sums of others, and never shown.
     """
 
     count: str
@@ -61,6 +64,7 @@ class Cells:
     below: float = float("inf")
     whole: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, table: Mapping[str, Any], where: str) -> Self:
@@ -75,6 +79,6 @@ class Cells:
 
         Example:
             >>> Cells.read({"count": "negative", "of": "n", "by": ["label"]}, "a.sql:9")  # doctest: +ELLIPSIS
-            Cells(count='negative', of='n', by=('label',), ..., whole=(), tests=())
+            Cells(count='negative', of='n', by=('label',), ..., whole=(), tests=(), places=())
         """
         return cls(**frontmatter.take(table, _KEYS, lambda _: where, required=("count",)))

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.disclosure.suppression import COMPLEMENTARY, SHOWN, SMALL, hidden_rows, tables_with
+from counterbalance.engine.disclosure.suppression import (
+    COMPLEMENTARY,
+    SHOWN,
+    SMALL,
+    hidden_rows,
+    tables_of,
+    tables_with,
+)
 from counterbalance.engine.errors import SensitiveError
 
 if TYPE_CHECKING:
@@ -41,7 +49,7 @@ def schema_of(rows: pa.Schema, cells: Sequence[Cells]) -> pa.Schema:
         >>> schema_of(pa.schema([("label", pa.string())]), ()).names
         ['label', 'params']
     """
-    return protect(rows.empty_table(), cells, 0, "", closed=False, in_order=True).schema
+    return protect(rows.empty_table(), cells, 0, "{}", closed=False, in_order=True).schema
 
 
 def protect(
@@ -60,7 +68,8 @@ def protect(
 
     Returns:
         The rows, with the columns ``suppressed`` and ``reason`` ('small', or 'complementary' where a count would give a small
-        one away; 'confidential' for both where ``closed``) where cells are declared, and ``params``.
+        one away; 'confidential' for both where ``closed``) where cells are declared, ``n_suppressed`` where they are left out,
+        and ``params``.
 
     Example:
         >>> from counterbalance.engine.disclosure.cells import Cells
@@ -98,12 +107,15 @@ def protect(
         if cell.tests and told.any():
             p, q = cell.tests
             made = _controlled(made, p, q, len(rows) - rows[p].null_count)
-    if omitted.any():
-        if OMITTED in made.column_names:
-            made = _set(
-                made, OMITTED, pc.add(made[OMITTED], pa.scalar(int(omitted.sum()), made.schema.field(OMITTED).type))
-            )
-        made = made.filter(pa.array(~omitted))
+    listed = np.ones(len(rows), bool)
+    for cell in cells:
+        listed &= rows[cell.places[0]].is_valid().to_numpy(zero_copy_only=False) if cell.places else True
+    if any(cell.omit for cell in cells):
+        before = made[OMITTED] if OMITTED in made.column_names else pa.array(np.zeros(len(rows), np.int64))
+        made = _set(made, OMITTED, pc.add(before, pa.scalar(int((omitted & listed).sum()), before.type)))
+        made = made.filter(pa.array(listed & ~omitted))
+        for cell in cells:
+            made = _numbered(made, cell, json.loads(params)) if cell.places else made
     elif not in_order and (hidden != SHOWN).any() and (named := sorted(keys & {*rows.column_names} - _OF_ROWS)):
         made = _hidden_last(made, named)
     return _set(made, PARAMS, pa.array([params] * len(made), pa.string()))
@@ -146,6 +158,19 @@ def _controlled(rows: pa.Table, p: str, q: str, family: int) -> pa.Table:
     found = np.full(len(rows), np.nan)
     found[np.flatnonzero(there)[order]] = np.maximum(values[order], np.minimum(np.minimum.accumulate(bounds), 1))
     return _set(rows, q, pa.array(found, rows.schema.field(q).type, mask=~there))
+
+
+def _numbered(rows: pa.Table, cell: Cells, params: Mapping[str, object]) -> pa.Table:
+    """Number the rows of each table anew by their place, and keep as many as the parameter says; without a number of it all."""
+    column, top = cell.places
+    table = tables_of(rows, cell.within)
+    order = np.lexsort((rows[column].to_numpy(), table))
+    starts = np.flatnonzero(np.diff(table[order], prepend=-1))
+    place = np.empty(len(rows), np.int64)
+    place[order] = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows)))) + 1
+    made = _set(rows, column, pa.array(place).cast(rows.schema.field(column).type))
+    most = params.get(top)
+    return made if most is None else made.filter(pa.array(place <= most))
 
 
 def _set(rows: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:

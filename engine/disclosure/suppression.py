@@ -354,6 +354,16 @@ def _innermost(rows: pa.Table, levels: Sequence[str]) -> NDArray[np.int64]:
     return found
 
 
+def tables_of(rows: pa.Table, within: Sequence[str]) -> NDArray[np.int64]:
+    """Return a number for every row, equal for those of one table.
+
+    Example:
+        >>> tables_of(pa.table({"concept": ["tie", "hat", "tie"]}), ["concept"]).tolist()
+        [0, 1, 0]
+    """
+    return _codes(rows, within)
+
+
 def tables_with(rows: pa.Table, within: Sequence[str], hidden: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which rows are of a table, told apart by the columns ``within``, that has any of these rows.
 

@@ -332,9 +332,10 @@ def read(text: str, kind: Kind, where: str) -> tuple[Query | None, list[RequestE
     read_ = [tried(partial(_parameter, front, name, table), None) for name, table in given.items()]
     parameters = tuple(p for p in read_ if p is not None)
     tables = enumerate(told.pop("cells", ()))
-    cells = [tried(partial(Cells.read, table, front.place("cells", str(at))), None) for at, table in tables]
-    if len(parameters) == len(given):
-        tried(lambda: _refuse_unused(front, parameters, kind), None)
+    read_cells = [tried(partial(Cells.read, table, front.place("cells", str(at))), None) for at, table in tables]
+    cells = tuple(c for c in read_cells if c is not None)
+    if len(parameters) == len(given) and len(cells) == len(read_cells):
+        tried(lambda: _refuse_unused(front, parameters, kind, cells), None)
     known = {*given}
     none: frozenset[str] = frozenset()
     more: dict[str, Any] = {
@@ -347,10 +348,7 @@ def read(text: str, kind: Kind, where: str) -> tuple[Query | None, list[RequestE
     body = front.body.strip().rstrip(";")
     doc, details = told.pop("answers"), told.pop("details", "").strip()
     place = front.line_of_body(len(front.body) - len(front.body.lstrip()))
-    made = Query(
-        name, kind, doc, body, parameters, details, cells=tuple(c for c in cells if c), place=place, **more, **told
-    )
-    return made, []
+    return Query(name, kind, doc, body, parameters, details, cells=cells, place=place, **more, **told), []
 
 
 def _wrong(place: str, what: str, hint: str | None = None) -> RequestError:
@@ -480,12 +478,15 @@ def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
-def _refuse_unused(front: FrontMatter, parameters: Sequence[QueryParameter], kind: Kind) -> None:
+def _refuse_unused(
+    front: FrontMatter, parameters: Sequence[QueryParameter], kind: Kind, cells: Sequence[Cells]
+) -> None:
     """Refuse a ``$name`` that no parameter has, and a parameter that nothing names."""
     relations = {p.name for p in parameters if p.is_relation and kind != "recipe"}
     scalars = {p.name for p in parameters} - relations
     used = set(_words(front.body, scalars, front.line_of_body))
-    used |= {"$min_count"} if front.values.get("cells") else set()  # by which the engine hides cells
+    used |= {"$min_count"} if cells else set()  # by which the engine hides cells
+    used |= {f"${name}" for cell in cells for name in cell.places[1:]}  # and shows so many places
     for parameter in (p for p in parameters if p.is_relation and p.default is not None):
 
         def place(_: int, name: str = parameter.name) -> str:

@@ -6,9 +6,11 @@ image of the label has the word over the odds that an image of another clear lab
 of the four counts. count of the n images of the label have the word, rest_n are those of the other labels. It says
 how texts are written, not what people are; labels are perceived, or those of words in captions.
 
-Words with a count under min_count are left out, and those that fewer than min_count images of a label lack;
-n_suppressed counts them, a label each. Where fewer than min_count images of another label have the word, that label is taken to have min_count of them (rest_floor is true): this tells no
-small count, and never makes a word look more typical than it is.
+Where fewer than min_count images of another label have the word, that label is taken to have min_count of them
+(rest_floor is true): a few images make no odds, and a word never looks more typical than it is. lacks: the images of the
+label without the word, where at least min_count have it. Words of small counts are left out by the engine, also where
+the images of a label without the word are few, and with them what would tell their counts (README); n_suppressed counts
+pairs of a label and a word.
 """
 subject = "what goes with whom"
 source = "log-odds with Haldane and Anscombe's correction; compare Monroe et al., Fightin' Words (2008)"
@@ -44,6 +46,17 @@ about = "words of fewer images are left out"
 [[cells]]
 count = "count"
 of = "n"
+by = ["keyword"]
+within = ["label"]
+overlap = true
+omit = true
+places = ["place", "top"]
+
+[[cells]]
+count = "lacks"
+by = ["label"]
+within = ["keyword"]
+measures = ["log_odds", "low", "high"]
 omit = true
 ---*/
 WITH members AS (
@@ -65,7 +78,7 @@ counts AS (
   WHERE w.term IS NULL
   GROUP BY m.label, c.concept
 ),
-drawn AS (
+cells AS (
   SELECT
     c.label,
     c.concept,
@@ -76,60 +89,32 @@ drawn AS (
     CAST(sum(greatest(c.count, $min_count)) OVER (PARTITION BY c.concept) AS BIGINT) - greatest(c.count, $min_count)
     + $min_count * (l.labels - count(*) OVER (PARTITION BY c.concept)) AS rest,
     count(CASE WHEN c.count >= $min_count THEN 1 END) OVER (PARTITION BY c.concept) < l.labels AS rest_floor,
-    c.count < $min_count
-    OR max(CASE WHEN l.n > c.count AND l.n - c.count < $min_count THEN 1 ELSE 0 END) OVER (PARTITION BY c.concept) = 1
-    AS is_small
+    -- what a rest tells of a label: nothing where it is taken as min_count
+    CASE WHEN c.count >= $min_count THEN l.n - c.count END AS lacks
   FROM counts AS c
   JOIN labels_n AS l ON l.label = c.label
 ),
--- where every image has one concept, what is left out would follow from the images of a label: one more word is left out
-short AS (
-  SELECT max(CASE WHEN n > told AND n - told < $min_count THEN 1 ELSE 0 END) AS short
-  FROM (
-    SELECT label, max(n) AS n, sum(CASE WHEN is_small THEN 0 ELSE count END) AS told FROM drawn GROUP BY label
-  ) AS s
-),
-spare AS (
-  SELECT concept, row_number() OVER (ORDER BY count(*) DESC, sum(count), concept) AS place
-  FROM drawn
-  WHERE NOT is_small
-  GROUP BY concept
-),
-cells AS (
-  SELECT d.*, d.is_small OR p.concept IS NOT NULL AS left_out
-  FROM drawn AS d
-  CROSS JOIN short AS s
-  LEFT JOIN spare AS p ON p.concept = d.concept AND p.place = 1 AND s.short = 1
-),
 odds AS (
   SELECT
-    c.*,
-    s.n_suppressed,
+    *,
     ln((count + 0.5e0) / (n - count + 0.5e0)) - ln((rest + 0.5e0) / (rest_n - rest + 0.5e0)) AS log_odds,
     1.959963984540054e0 * sqrt(
       1 / (count + 0.5e0) + 1 / (n - count + 0.5e0) + 1 / (rest + 0.5e0) + 1 / (rest_n - rest + 0.5e0)
     ) AS half
-  FROM cells AS c
-  JOIN (
-    SELECT label, CAST(sum(CASE WHEN left_out THEN 1 ELSE 0 END) AS BIGINT) AS n_suppressed FROM cells GROUP BY label
-  ) AS s ON s.label = c.label
-  WHERE NOT left_out AND rest_n > 0
-),
-placed AS (
-  SELECT *, row_number() OVER (PARTITION BY label ORDER BY log_odds - half DESC, count DESC, concept) AS place FROM odds
+  FROM cells
+  WHERE rest_n > 0
 )
 SELECT
   label,
-  CAST(place AS INTEGER) AS place,
+  CAST(row_number() OVER (PARTITION BY label ORDER BY log_odds - half DESC, count DESC, concept) AS INTEGER) AS place,
   concept AS keyword,
   count,
   n,
+  lacks,
   rest_n,
   rest_floor,
   log_odds,
   log_odds - half AS low,
-  log_odds + half AS high,
-  n_suppressed
-FROM placed
-WHERE place <= $top
+  log_odds + half AS high
+FROM odds
 ORDER BY label, place
