@@ -12,8 +12,8 @@ over autoencoders (Student's t), which says how much the score depends on their 
 activations of the label in features that stand for the topic, each counted by p(t|F); mean over autoencoders and
 thresholds.
 
-Pairs with a count under min_count are left out, and all of a topic where one has such a count above 0: it would follow
-from the pmi of the others. n_suppressed says how many. Labels that group_sizes hides take no part.
+Pairs of small counts are left out by the engine, and with them what would tell their counts: the pmi of a topic's other
+labels (README); n_suppressed says how many. So are pairs without an activation, and labels that group_sizes hides.
 Association in a dataset, not cause; labels are perceived, or those of words in captions.
 """
 subject = "what goes with whom"
@@ -72,7 +72,15 @@ about = "pairs with fewer activations are left out"
 
 [[cells]]
 count = "count"
+by = ["label"]
+within = ["topic"]
 omit = true
+
+[[cells]]
+count = "count"
+within = ["label"]
+omit = true
+places = ["rank", "top"]
 ---*/
 WITH members AS (
   SELECT DISTINCT g.image_id, g.label
@@ -224,20 +232,17 @@ student AS (
     END AS t
   FROM autoencoders
 ),
-judged AS (
+ranked AS (
   SELECT
     *,
-    count < $min_count
-    OR max(CASE WHEN count > 0 AND count < $min_count THEN 1 ELSE 0 END) OVER (PARTITION BY topic) = 1 AS left_out
+    CASE
+      WHEN thresholds > 0
+        THEN CAST(row_number() OVER (
+          PARTITION BY label, thresholds > 0 ORDER BY round(score, 12) DESC, topic
+        ) AS INTEGER)
+    END AS rank
   FROM scores
-),
-ranked AS (
-  SELECT *, CAST(row_number() OVER (PARTITION BY label ORDER BY round(score, 12) DESC, topic) AS INTEGER) AS rank
-  FROM judged
-  WHERE NOT left_out AND thresholds > 0
-),
-left_out AS (
-  SELECT count(*) AS n_suppressed FROM judged WHERE left_out
+  WHERE count > 0 OR $min_count = 0
 )
 SELECT
   r.label,
@@ -250,13 +255,10 @@ SELECT
   CAST(r.thresholds AS INTEGER) AS thresholds,
   CAST(r.saes AS INTEGER) AS saes,
   l.n_label,
-  t.n,
-  x.n_suppressed
+  t.n
 FROM ranked AS r
 JOIN spreads AS p ON p.label = r.label AND p.topic = r.topic
 JOIN labels_n AS l ON l.label = r.label
 CROSS JOIN totals AS t
 CROSS JOIN student AS q
-CROSS JOIN left_out AS x
-WHERE r.rank <= $top
 ORDER BY r.label, r.rank
