@@ -1,10 +1,11 @@
 /*--- toml
 answers = "How often images of a label have an attribute, against images of the other labels: counts and rates."
 details = """
-A row an attribute and clear label, what spurious_correlations ranks: count of the n_label images of the label have the
-attribute, rest_count of the n - n_label others; n_concept is the sum of both. Attributes with a scope are compared
-among the images that have any attribute of the same kind and scope. With two labels only the row of the label that has
-the attribute more often. What spurious_correlations leaves out is left out; pairs is the number of rows with it.
+A row an attribute and clear label: count of the n_label images of the label have the attribute, rest_count of the
+n - n_label others; n_concept is the sum of both. Attributes with a scope are compared among the images that have any
+attribute of the same kind and scope. is_listed: what spurious_correlations ranks, which is with two labels the row of the
+label that has the attribute more often. family: attributes of which an image may have one only, or has one at least: the
+scope, for values of labels and for topics what stands before ': ', else the attribute alone.
 """
 source = "counts of spurious_correlations"
 
@@ -22,7 +23,7 @@ about = "see known_attributes"
 type = "integer"
 default = 10
 min = 0
-about = "attributes of fewer images are left out"
+about = "attributes of fewer images are left out, and labels as group_sizes says"
 ---*/
 WITH members AS (
   SELECT DISTINCT g.image_id, g.label
@@ -81,68 +82,20 @@ cells AS (
   LEFT JOIN image_n AS i ON i.kind = c.kind AND i.scope = c.scope
   LEFT JOIN label_n AS l ON l.kind = c.kind AND l.scope = c.scope AND l.label = w.label
   LEFT JOIN counts AS p ON p.kind = c.kind AND p.attribute = c.attribute AND p.scope = c.scope AND p.label = w.label
-),
--- attributes that too few images of a label have, or lack, hide those that they are compared with
-rare AS (
-  SELECT DISTINCT c.kind, c.scope, CASE c.scope WHEN '' THEN c.attribute ELSE '' END AS attribute
-  FROM (
-    SELECT kind, scope, attribute FROM counts WHERE count < $min_count
-    UNION ALL
-    SELECT kind, scope, attribute FROM cells WHERE n_label > count AND n_label - count < $min_count
-  ) AS c
-),
--- an image may have one 'scene: …' only, so that a hidden one would follow from the others: one more is hidden
-families AS (
-  SELECT DISTINCT kind, split_part(attribute, ': ', 1) AS family
-  FROM rare
-  WHERE scope = '' AND kind IN ('label', 'topic')
-),
-spare AS (
-  SELECT
-    c.kind,
-    c.scope,
-    c.attribute,
-    row_number() OVER (
-      PARTITION BY c.kind, f.family ORDER BY min(c.count) = 0, c.n_concept, c.attribute
-    ) AS place
-  FROM cells AS c
-  JOIN families AS f ON f.kind = c.kind AND f.family = split_part(c.attribute, ': ', 1)
-  LEFT JOIN rare AS r ON r.kind = c.kind AND r.scope = c.scope AND r.attribute = c.attribute
-  WHERE c.scope = '' AND r.kind IS NULL
-  GROUP BY c.kind, c.scope, c.attribute, c.n_concept, f.family
-),
-hidden AS (
-  SELECT kind, scope, attribute FROM rare
-  UNION ALL
-  SELECT kind, scope, attribute FROM spare WHERE place = 1
-),
-kept AS (
-  SELECT c.*
-  FROM cells AS c
-  LEFT JOIN hidden AS r
-    ON r.kind = c.kind AND r.scope = c.scope AND r.attribute = CASE c.scope WHEN '' THEN c.attribute ELSE '' END
-  WHERE r.kind IS NULL AND c.n_label >= greatest($min_count, 1) AND c.n - c.n_label >= greatest($min_count, 1)
-),
-rated AS (
-  SELECT
-    *,
-    n_concept - count AS rest_count,
-    CAST(count AS DOUBLE) / n_label AS rate,
-    CAST(n_concept - count AS DOUBLE) / (n - n_label) AS rest_rate,
-    wilson_low(count, n_label) AS rate_low,
-    wilson_high(count, n_label) AS rate_high,
-    wilson_low(n_concept - count, n - n_label) AS rest_low,
-    wilson_high(n_concept - count, n - n_label) AS rest_high,
-    row_number() OVER (
-      PARTITION BY kind, attribute, scope ORDER BY count * (n - n_label) - (n_concept - count) * n_label DESC, label
-    ) AS first
-  FROM kept
-),
-attempted AS (
-  SELECT coalesce(sum(CASE WHEN labels > 2 THEN labels ELSE 1 END), 0) AS pairs
-  FROM (SELECT DISTINCT kind, attribute, scope, labels FROM cells) AS c
 )
-SELECT r.*, CAST(a.pairs AS BIGINT) AS pairs
-FROM rated AS r
-CROSS JOIN attempted AS a
-WHERE r.labels > 2 OR r.first = 1
+SELECT
+  *,
+  CASE WHEN scope <> '' THEN scope WHEN kind IN ('label', 'topic') THEN split_part(attribute, ': ', 1) ELSE attribute END
+    AS family,
+  n_concept - count AS rest_count,
+  CAST(count AS DOUBLE) / n_label AS rate,
+  CAST(n_concept - count AS DOUBLE) / (n - n_label) AS rest_rate,
+  wilson_low(count, n_label) AS rate_low,
+  wilson_high(count, n_label) AS rate_high,
+  wilson_low(n_concept - count, n - n_label) AS rest_low,
+  wilson_high(n_concept - count, n - n_label) AS rest_high,
+  labels > 2 OR row_number() OVER (
+    PARTITION BY kind, attribute, scope ORDER BY count * (n - n_label) - (n_concept - count) * n_label DESC, label
+  ) = 1 AS is_listed
+FROM cells
+WHERE n_label > 0 AND n > n_label
