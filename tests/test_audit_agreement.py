@@ -155,8 +155,7 @@ def test_small_counts_of_a_confusion_are_hidden_in_pairs(build):
     ratings = {"A": ["f"] * 50 + ["m"] * 40 + ["f"] * 3, "B": ["f"] * 50 + ["m"] * 40 + ["m"] * 3}
     rows = run(annotate(build, ratings))
     hidden = {k[3:] for k, r in rows.items() if k[0] == "confusion" and r["suppressed"]}
-    assert hidden == {("f", "m"), ("m", "f")}
-    assert rows["confusion", "A", "B", "f", "f"]["count"] == 50
+    assert hidden == {("f", "m"), ("m", "f"), ("m", "m"), ("f", "f")}, "n less the 90 of equal labels would be the 3"
     for metric in ("cohen_kappa", "agreement"):  # 3 of 93 are not equal, or some 3 of which a kappa depends
         assert {rows[metric, "A", "B", None, None][k] for k in ("value", "low", "high", "count")} == {None}
 
@@ -208,6 +207,16 @@ def test_hidden_counts_of_a_confusion_do_not_follow(build, data):
         if hidden and len(hidden) < len(part):
             assert len(hidden) >= 2
             assert sum(hidden) >= 10
+
+
+def test_a_hidden_agreement_does_not_follow_from_an_annotators(build):
+    """A and B differ 3 times; what A shares with all others, less what A shares with C, would say so."""
+    ratings = {"A": ["f", "m"] * 50, "B": ["f", "m"] * 48 + ["m"] * 3 + ["f"], "C": ["f"] * 50 + ["m"] * 50}
+    rows = run(annotate(build, ratings))
+    assert rows["agreement", "A", "B", None, None]["count"] is None
+    assert rows["agreement", "A", "C", None, None]["count"] == 50
+    hidden = {a for a in "ABC" if rows["annotator", a, None, None, None]["suppressed"]}
+    assert hidden == {"A", "B"}
 
 
 def test_rows_come_in_order(build):

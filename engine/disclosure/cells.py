@@ -24,6 +24,7 @@ _KEYS: Final = {
     "places": "texts",
     "omit": "flag",
     "joint": "flag",
+    "lines": "flag",
     "overlap": "flag",
 }
 
@@ -38,6 +39,8 @@ class Cells:
         out_of: Column of all that its own label has: what the count lacks of it is protected as the count is. ``of`` is the
             total of the siblings, such as the images with a concept; ``out_of`` of the other margin, the images of the label.
         joint: Columns of ``by`` name a cell together, and all cells of a table are one sum.
+        lines: Rows in which some columns of ``by`` are NULL, but not all, are about a line of cells, such as all with the same
+            label: they are no cells, and hidden where one of their line is.
         overlap: Cells may have units in common: where they add up to more than ``of``, none follows from it.
         below: Counts from here on are shown, also where ``min_count``, which asks for more of a total, is larger.
         by: Columns that tell cells of one margin apart: siblings that add up to a total.
@@ -65,6 +68,7 @@ class Cells:
     whole: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
+    lines: bool = False
 
     @classmethod
     def read(cls, table: Mapping[str, Any], where: str) -> Self:
@@ -79,6 +83,6 @@ class Cells:
 
         Example:
             >>> Cells.read({"count": "negative", "of": "n", "by": ["label"]}, "a.sql:9")  # doctest: +ELLIPSIS
-            Cells(count='negative', of='n', by=('label',), ..., whole=(), tests=(), places=())
+            Cells(count='negative', of='n', by=('label',), ..., whole=(), tests=(), places=(), lines=False)
         """
         return cls(**frontmatter.take(table, _KEYS, lambda _: where, required=("count",)))

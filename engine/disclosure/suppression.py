@@ -9,7 +9,7 @@ programming over everything that is shown.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,6 +50,8 @@ def hidden_rows(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_]
     k = int(min(k, cells.below))
     if k < 1 or not len(rows):
         return np.zeros(len(rows), np.int8)
+    if cells.lines:
+        return _with_lines(rows, cells, k, np.zeros(len(rows), bool) if already is None else already)
     counts = _numbers(rows[cells.count])
     missing = np.full(len(rows), np.nan) if cells.out_of is None else _numbers(rows[cells.out_of]) - counts
     missing[missing < 0] = np.nan  # a sum that is no part of it
@@ -77,6 +79,21 @@ def hidden_rows(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_]
             rows, cells, (counts[first], wholes[first], missing[first]), closed, (table, place, first), k
         )
     return found[place]
+
+
+def _with_lines(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_]) -> NDArray[np.int8]:
+    """Return what to hide of cells, and of rows about lines of them."""
+    named = np.array([rows[column].is_valid().to_numpy(zero_copy_only=False) for column in cells.by])
+    is_cell = named.all(axis=0)
+    found = np.zeros(len(rows), np.int8)
+    own = rows.filter(pa.array(is_cell))
+    found[is_cell] = hidden_rows(own, replace(cells, lines=False), k, already[is_cell])
+    hidden = found != SHOWN
+    for pattern in np.unique(named[:, ~is_cell & named.any(axis=0)], axis=1).T:
+        columns = [column for column, is_named in zip(cells.by, pattern, strict=True) if is_named]
+        is_line = (named == pattern[:, None]).all(axis=0)
+        found[is_line & tables_with(rows, (*cells.within, *columns), hidden)] = COMPLEMENTARY
+    return found
 
 
 def _of_siblings(

@@ -10,10 +10,9 @@ variance, shares by Wilson; for 'annotator', whose pairs on one target are not i
 are worth at least (their number squared by the sum of squares of those of each target). Agreement is not truth: labels
 are perceived, and annotators can be wrong together.
 
-Rows with n under min_count are suppressed (NULL). So are counts of 1 to min_count - 1 in a confusion, with the next
-smallest of the same sum (of equal or of unequal labels) until at least two are hidden and add up to min_count, and counts
-that lack less than min_count of n. Where few counts of a confusion are small, they would follow from a kappa, which is
-hidden, too: smallest is the smallest of them.
+Small counts, and what would give them away, are hidden by the engine, see README: rows with few targets; counts of a
+confusion, and others of equal or of unequal labels (is_same) with them; and what rests on a small one: smallest is the
+smallest count that follows from a kappa, or from the pairs of an annotator.
 """
 subject = "who is in the pictures"
 source = """
@@ -48,10 +47,24 @@ within = ["metric", "annotator", "other", "label", "other_label"]
 measures = ["value", "low", "high", "n"]
 
 [[cells]]
+count = "count"
+by = ["label", "other_label"]
+within = ["metric", "annotator", "other"]
+joint = true
+measures = ["value", "low", "high", "n"]
+
+[[cells]]
+count = "count"
+by = ["label", "other_label"]
+within = ["metric", "annotator", "other", "is_same"]
+joint = true
+measures = ["value", "low", "high", "n"]
+
+[[cells]]
 count = "smallest"
 within = ["metric", "annotator", "other", "label", "other_label"]
-measures = ["value", "low", "high"]
+measures = ["value", "low", "high", "count", "n"]
 ---*/
-SELECT metric, annotator, other, label, other_label, count, value, low, high, n, suppressed, smallest
-FROM rater_agreement(label_ratings($attribute, labels), $min_count)
+SELECT metric, annotator, other, label, other_label, count, value, low, high, n, label = other_label AS is_same, smallest
+FROM rater_agreement(label_ratings($attribute, labels))
 ORDER BY metric, annotator, other, label, other_label

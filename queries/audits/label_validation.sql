@@ -16,9 +16,9 @@ to Wilson's limits of each label (for recall, of its two parts); no finite-popul
 wide. Annotators are not the truth: labels are perceived, never facts about persons, and an answer 'unclear' counts as
 an answer.
 
-Rows with n under min_count are suppressed (NULL), counts in a confusion as in agreement; precision and recall where a
-count of their row or column is, and weighted_agreement and kappas where counts that they rest on would follow. With a purpose min_count := 1 shows all. The model's labels must not hold the answers
-themselves: name their annotator, as in person_units('perceived_gender', annotator := 'siglip').
+Small counts, and what would give them away, are hidden by the engine, see README: counts of a confusion as in agreement;
+precision and recall where a count of their row or column is; kappas and weighted_agreement where one that they rest on is
+small (smallest). With a purpose min_count := 1 shows all. The model's labels must not hold the answers themselves: name their annotator, as in person_units('perceived_gender', annotator := 'siglip').
 """
 subject = "who is in the pictures"
 source = """
@@ -64,9 +64,24 @@ within = ["metric", "annotator", "other", "label", "other_label"]
 measures = ["value", "low", "high", "n"]
 
 [[cells]]
+count = "count"
+by = ["label", "other_label"]
+within = ["annotator", "other"]
+joint = true
+lines = true
+measures = ["value", "low", "high", "n"]
+
+[[cells]]
+count = "count"
+by = ["label", "other_label"]
+within = ["metric", "annotator", "other", "is_same"]
+joint = true
+measures = ["value", "low", "high", "n"]
+
+[[cells]]
 count = "smallest"
 within = ["metric", "annotator", "other", "label", "other_label"]
-measures = ["value", "low", "high"]
+measures = ["value", "low", "high", "count", "n"]
 ---*/
 WITH ratings AS (
   SELECT image_id, annotator, value FROM sheet_ratings(model, $attribute, $unit, $sheet)
@@ -134,7 +149,8 @@ weighted AS (
     annotator,
     CAST(sum(CAST(weight * share AS DECIMAL(38, 18))) AS DOUBLE) AS value,
     CAST(sum(CAST(power(weight * (share - low), 2) AS DECIMAL(38, 18))) AS DOUBLE) AS below,
-    CAST(sum(CAST(power(weight * (high - share), 2) AS DECIMAL(38, 18))) AS DOUBLE) AS above
+    CAST(sum(CAST(power(weight * (high - share), 2) AS DECIMAL(38, 18))) AS DOUBLE) AS above,
+    CAST(min(least(coalesce(nullif(count, 0), n), coalesce(nullif(n - count, 0), n))) AS BIGINT) AS smallest
   FROM limits
   WHERE label = other_label
   GROUP BY annotator
@@ -182,81 +198,49 @@ against_model AS (
     low,
     high,
     n,
-    suppressed,
     smallest
-  FROM rater_agreement(sheet_ratings(model, $attribute, $unit, $sheet), $min_count)
+  FROM rater_agreement(sheet_ratings(model, $attribute, $unit, $sheet))
   WHERE metric IN ('cohen_kappa', 'agreement', 'confusion') AND (annotator = 'model' OR other = 'model')
-),
-hidden AS (
-  SELECT annotator, label, other_label FROM against_model WHERE metric = 'confusion' AND suppressed
-),
-hidden_labels AS (
-  SELECT DISTINCT annotator, label FROM hidden
-),
-hidden_others AS (
-  SELECT DISTINCT annotator, other_label FROM hidden
-),
-rows_all AS (
-  SELECT metric, annotator, other, label, other_label, count, value, low, high, n, suppressed, smallest
+)
+SELECT metric, annotator, other, label, other_label, count, value, low, high, n, label = other_label AS is_same, smallest
+FROM (
+  SELECT metric, annotator, other, label, other_label, count, value, low, high, n, smallest
   FROM against_model
   UNION ALL
-  SELECT metric, annotator, other, label, other_label, count, value, low, high, n, suppressed, smallest
-  FROM rater_agreement(sheet_answers($attribute, $unit, $sheet), $min_count)
+  SELECT metric, annotator, other, label, other_label, count, value, low, high, n, smallest
+  FROM rater_agreement(sheet_answers($attribute, $unit, $sheet))
   WHERE metric IN ('cohen_kappa', 'agreement', 'fleiss_kappa')
   UNION ALL
   SELECT
     'weighted_agreement' AS metric, w.annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label,
     CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count, w.value,
-    greatest(w.value - sqrt(w.below), 0) AS low, least(w.value + sqrt(w.above), 1) AS high, p.n,
-    p.n < $min_count AS suppressed,
-    (
-      SELECT min(count) FROM said AS s WHERE s.annotator = w.annotator AND s.label = s.other_label AND s.count < $min_count
-    ) AS smallest
+    greatest(w.value - sqrt(w.below), 0) AS low, least(w.value + sqrt(w.above), 1) AS high, p.n, w.smallest
   FROM weighted AS w
   JOIN populations AS p ON p.annotator = w.annotator
   UNION ALL
   SELECT
     'covered' AS metric, p.annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label,
     CAST(NULL AS VARCHAR) AS other_label, p.units AS count, CAST(p.units AS DOUBLE) / t.units AS value,
-    CAST(NULL AS DOUBLE) AS low, CAST(NULL AS DOUBLE) AS high, t.units AS n, t.units < $min_count AS suppressed,
-    CAST(NULL AS BIGINT) AS smallest
+    CAST(NULL AS DOUBLE) AS low, CAST(NULL AS DOUBLE) AS high, t.units AS n, CAST(NULL AS BIGINT) AS smallest
   FROM populations AS p
   CROSS JOIN (SELECT CAST(sum(units) AS BIGINT) AS units FROM sizes) AS t
   UNION ALL
   SELECT
-    'precision' AS metric, l.annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label, l.other_label, l.count,
-    l.share AS value, l.low, l.high, l.n, l.n < $min_count OR h.annotator IS NOT NULL AS suppressed,
-    CAST(NULL AS BIGINT) AS smallest
-  FROM limits AS l
-  LEFT JOIN hidden_others AS h ON h.annotator = l.annotator AND h.other_label = l.other_label
-  WHERE l.label = l.other_label
+    'precision' AS metric, annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label, other_label, count,
+    share AS value, low, high, n, CAST(NULL AS BIGINT) AS smallest
+  FROM limits
+  WHERE label = other_label
   UNION ALL
   SELECT
-    'recall' AS metric, r.annotator, 'model' AS other, r.label, CAST(NULL AS VARCHAR) AS other_label,
-    CAST(NULL AS BIGINT) AS count, r.value,
-    greatest(r.value - sqrt(
-      power(r.value - coalesce(r.if_fewer_hits, 0), 2) + power(r.value - coalesce(r.if_more_misses, 0), 2)
+    'recall' AS metric, annotator, 'model' AS other, label, CAST(NULL AS VARCHAR) AS other_label,
+    CAST(NULL AS BIGINT) AS count, value,
+    greatest(value - sqrt(
+      power(value - coalesce(if_fewer_hits, 0), 2) + power(value - coalesce(if_more_misses, 0), 2)
     ), 0) AS low,
-    least(r.value + sqrt(
-      power(coalesce(r.if_more_hits, 1) - r.value, 2) + power(coalesce(r.if_fewer_misses, 1) - r.value, 2)
+    least(value + sqrt(
+      power(coalesce(if_more_hits, 1) - value, 2) + power(coalesce(if_fewer_misses, 1) - value, 2)
     ), 1) AS high,
-    r.n, r.n < $min_count OR h.annotator IS NOT NULL AS suppressed,
-    CAST(NULL AS BIGINT) AS smallest
-  FROM recalls AS r
-  LEFT JOIN hidden_labels AS h ON h.annotator = r.annotator AND h.label = r.label
-)
-SELECT
-  metric,
-  annotator,
-  other,
-  label,
-  other_label,
-  CASE WHEN NOT suppressed THEN count END AS count,
-  CASE WHEN NOT suppressed THEN value END AS value,
-  CASE WHEN NOT suppressed THEN low END AS low,
-  CASE WHEN NOT suppressed THEN high END AS high,
-  CASE WHEN NOT suppressed THEN n END AS n,
-  suppressed,
-  smallest
-FROM rows_all
+    n, CAST(NULL AS BIGINT) AS smallest
+  FROM recalls
+) AS r
 ORDER BY metric, annotator, other, label, other_label

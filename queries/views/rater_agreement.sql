@@ -1,7 +1,7 @@
 /*--- toml
 answers = "How well raters agree: kappas, shares of equal labels and confusions, from one rating a target and rater."
 details = """
-Rows as in the audit agreement, which says what each metric means and what is suppressed. A target is an image and a box
+Rows as in the audit agreement, which says what each metric means and hides small counts. A target is an image and a box
 of it; detection_id is -1 where there is no box. Ratings of a model count like those of a person: labels are perceived.
 """
 source = """
@@ -11,12 +11,6 @@ generalized kappa (2021)"""
 [params.ratings]
 relation = ["image_id", "detection_id", "annotator", "value"]
 about = "one row a target and annotator"
-
-[params.min_count]
-type = "integer"
-default = 10
-min = 0
-about = "rows that rest on fewer targets, and smaller counts, are suppressed"
 ---*/
 WITH
 -- two annotators: how often they said what
@@ -97,30 +91,15 @@ variances AS (
   JOIN firsts AS f ON f.annotator = c.annotator AND f.other = c.other AND f.label = c.other_label
   GROUP BY k.annotator, k.other, k.n, k.agreed, k.kappa, k.chance
 ),
-confusion AS (
-  SELECT
-    c.*,
-    z.n,
-    CASE WHEN c.count > 0 AND c.count < $min_count THEN 1 ELSE 0 END AS small,
-    sum(CASE WHEN c.count > 0 AND c.count < $min_count THEN 1 ELSE 0 END) OVER (
-      PARTITION BY c.annotator, c.other, c.label = c.other_label
-    ) AS n_small,
-    coalesce(
-      sum(c.count) OVER (
-        PARTITION BY c.annotator, c.other, c.label = c.other_label
-        ORDER BY c.count > 0 AND c.count < $min_count DESC, c.count, c.label, c.other_label
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-      ),
-      0
-    ) AS before
-  FROM cells AS c
-  JOIN sums AS z ON z.annotator = c.annotator AND z.other = c.other
+-- a kappa and its interval are equations over all counts of a confusion, and one that is small would follow
+fewest AS (
+  SELECT annotator, other, min(CASE WHEN count > 0 THEN count END) AS smallest FROM cells GROUP BY annotator, other
 ),
--- a kappa and its interval are two equations more for the few counts that are hidden, Fleiss' two for those of all pairs
-few AS (
-  SELECT annotator, other, CASE WHEN sum(small) BETWEEN 1 AND 6 THEN min(CASE WHEN small = 1 THEN count END) END AS smallest
-  FROM confusion
-  GROUP BY annotator, other
+-- pairs of an annotator are those of each two annotators together
+parts AS (
+  SELECT annotator, least(coalesce(nullif(agreed, 0), n), coalesce(nullif(n - agreed, 0), n)) AS part FROM sums
+  UNION ALL
+  SELECT other AS annotator, least(coalesce(nullif(agreed, 0), n), coalesce(nullif(n - agreed, 0), n)) AS part FROM sums
 ),
 -- all annotators at once
 votes AS (
@@ -197,55 +176,36 @@ own_pairs AS (
 ),
 annotators AS (
   SELECT annotator, agreed, n, CAST(agreed AS DOUBLE) / n AS share, CAST(n AS DOUBLE) * n / squares AS worth FROM own_pairs
-),
-rows_all AS (
-  SELECT
-    'cohen_kappa' AS metric, v.annotator, v.other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
-    CAST(NULL AS BIGINT) AS count, kappa AS value, kappa - 1.959963984540054e0 * sqrt(greatest(variance, 0)) AS low,
-    kappa + 1.959963984540054e0 * sqrt(greatest(variance, 0)) AS high, n, n < $min_count AS suppressed,
-    w.smallest
-  FROM variances AS v
-  LEFT JOIN few AS w ON w.annotator = v.annotator AND w.other = v.other
-  UNION ALL
-  SELECT
-    'agreement' AS metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
-    agreed AS count, CAST(agreed AS DOUBLE) / n AS value,
-    wilson_low(agreed, n) AS low, wilson_high(agreed, n) AS high,
-    n, n < $min_count AS suppressed, CAST(NULL AS BIGINT) AS smallest
-  FROM sums
-  UNION ALL
-  SELECT
-    'confusion' AS metric, annotator, other, label, other_label, count, CAST(count AS DOUBLE) / n AS value,
-    wilson_low(count, n) AS low, wilson_high(count, n) AS high,
-    n, n < $min_count OR small = 1 OR (n_small > 0 AND before < greatest($min_count, n_small + 1)) AS suppressed,
-    CAST(NULL AS BIGINT) AS smallest
-  FROM confusion
-  UNION ALL
-  SELECT
-    'annotator' AS metric, annotator, CAST(NULL AS VARCHAR) AS other, CAST(NULL AS VARCHAR) AS label,
-    CAST(NULL AS VARCHAR) AS other_label, agreed AS count, share AS value,
-    wilson_low(share * worth, worth) AS low, wilson_high(share * worth, worth) AS high,
-    n, n < $min_count AS suppressed, CAST(NULL AS BIGINT) AS smallest
-  FROM annotators
-  UNION ALL
-  SELECT
-    'fleiss_kappa' AS metric, CAST(NULL AS VARCHAR) AS annotator, CAST(NULL AS VARCHAR) AS other,
-    CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count, kappa AS value,
-    kappa - 1.959963984540054e0 * sqrt(variance) AS low, kappa + 1.959963984540054e0 * sqrt(variance) AS high,
-    n, n < $min_count AS suppressed, (SELECT min(smallest) FROM few) AS smallest
-  FROM fleiss_variance
 )
 SELECT
-  metric,
-  annotator,
-  other,
-  label,
-  other_label,
-  CASE WHEN NOT suppressed THEN count END AS count,
-  CASE WHEN NOT suppressed THEN value END AS value,
-  CASE WHEN NOT suppressed THEN low END AS low,
-  CASE WHEN NOT suppressed THEN high END AS high,
-  CASE WHEN NOT suppressed THEN n END AS n,
-  suppressed,
-  smallest
-FROM rows_all
+  'cohen_kappa' AS metric, v.annotator, v.other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
+  CAST(NULL AS BIGINT) AS count, kappa AS value, kappa - 1.959963984540054e0 * sqrt(greatest(variance, 0)) AS low,
+  kappa + 1.959963984540054e0 * sqrt(greatest(variance, 0)) AS high, n, f.smallest
+FROM variances AS v
+JOIN fewest AS f ON f.annotator = v.annotator AND f.other = v.other
+UNION ALL
+SELECT
+  'agreement' AS metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
+  agreed AS count, CAST(agreed AS DOUBLE) / n AS value,
+  wilson_low(agreed, n) AS low, wilson_high(agreed, n) AS high, n, CAST(NULL AS BIGINT) AS smallest
+FROM sums
+UNION ALL
+SELECT
+  'confusion' AS metric, c.annotator, c.other, c.label, c.other_label, c.count, CAST(c.count AS DOUBLE) / s.n AS value,
+  wilson_low(c.count, s.n) AS low, wilson_high(c.count, s.n) AS high, s.n, CAST(NULL AS BIGINT) AS smallest
+FROM cells AS c
+JOIN sums AS s ON s.annotator = c.annotator AND s.other = c.other
+UNION ALL
+SELECT
+  'annotator' AS metric, annotator, CAST(NULL AS VARCHAR) AS other, CAST(NULL AS VARCHAR) AS label,
+  CAST(NULL AS VARCHAR) AS other_label, agreed AS count, share AS value,
+  wilson_low(share * worth, worth) AS low, wilson_high(share * worth, worth) AS high, n,
+  (SELECT min(part) FROM parts AS p WHERE p.annotator = a.annotator) AS smallest
+FROM annotators AS a
+UNION ALL
+SELECT
+  'fleiss_kappa' AS metric, CAST(NULL AS VARCHAR) AS annotator, CAST(NULL AS VARCHAR) AS other,
+  CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count, kappa AS value,
+  kappa - 1.959963984540054e0 * sqrt(variance) AS low, kappa + 1.959963984540054e0 * sqrt(variance) AS high, n,
+  (SELECT min(smallest) FROM fewest) AS smallest
+FROM fleiss_variance
