@@ -198,7 +198,7 @@ def test_small_counts_are_left_out(session):
     predicted[20:25, 0] = False
     rows = run(session, (groups, matrix, groups, matrix, predicted, groups), min_count=10)
     assert {r["concept"] for r in rows} == {None, "a"}
-    assert {r["n_suppressed"] for r in rows} == {2}
+    assert {r["n_suppressed"] for r in rows} == {4}
     assert {r["n"] for r in rows if r["level"] == "mean"} == {120}
     few = run(session, (groups, matrix, groups, matrix, np.roll(predicted, 22, axis=0), groups), min_count=30)
     assert {r["value"] for r in few} == {None}
@@ -224,4 +224,18 @@ def test_few_images_of_one_concept_do_not_follow_where_each_has_one(session):
     matrix = np.arange(5) == concept[:, None]
     rows = run(session, (groups, matrix, groups, matrix, matrix, groups), min_count=10)
     assert {r["concept"] for r in rows if r["level"] == "pair"} == {"a", "d"}
-    assert {r["n_suppressed"] for r in rows} == {4}
+    assert {r["n_suppressed"] for r in rows} == {8}, "pairs of b and c, in two directions"
+    assert {(r["value"], r["reason"]) for r in rows if r["level"] == "mean"} == {(None, "small")}
+
+
+def test_an_interval_tells_not_how_often_a_model_is_wrong(session):
+    """With both counts it has the number of images in which both are: 30 and 30, but not the same 3."""
+    groups = np.array(["f"] * 60 + ["m"] * 60)
+    matrix = np.zeros((120, 5), bool)
+    matrix[:30, 0] = matrix[60:90, 0] = True
+    predicted = matrix.copy()
+    predicted[:3, 0], predicted[30:33, 0] = False, True
+    rows = run(session, (groups, matrix, groups, matrix, predicted, groups), min_count=10)
+    pairs = {r["label"]: r for r in rows if r["level"] == "pair" and r["direction"] == "group_to_concept"}
+    assert (pairs["f"]["predicted_n"], pairs["f"]["low"], pairs["f"]["right_n"]) == (30, None, None)
+    assert (pairs["m"]["right_n"], pairs["m"]["suppressed"]) == (30, False)

@@ -76,8 +76,8 @@ pairs AS (
 tested AS (
   SELECT
     *,
-    CASE WHEN n >= $min_count AND df > 0 THEN chi_square_p(greatest(g2, 0), df) END AS p,
-    CASE WHEN n >= $min_count AND df > 0 THEN chi_square_bounds(n * greatest(squares - 1, 0), df) END AS bounds
+    CASE WHEN df > 0 THEN chi_square_p(greatest(g2, 0), df) END AS p,
+    CASE WHEN df > 0 THEN chi_square_bounds(n * greatest(squares - 1, 0), df) END AS bounds
   FROM pairs
 ),
 ranked AS (

@@ -18,9 +18,11 @@ images (their code). An image has a set when it has all of its concepts. base 't
 that the model saw (the code of both papers); 'train': in the training data (the text of Zhao et al.).
 
 A direction has rows when its predictions have. Only images of labels that group_sizes shows count, in both data sets.
-Concepts are left out as a whole where one of their counts (training, actual, predicted), or what it lacks of the images
-that it is a share of, is 1 to min_count - 1, and pairs of fewer than min_count images; n_suppressed counts the pairs. Labels are perceived, or those of words in
-captions.
+Shares of few images are no measure of a model: a concept counts where each of its counts (training, actual, predicted),
+and what it lacks of the images that it is a share of, is 0 or at least min_count. Small counts that follow from others
+are hidden by the engine (README): pairs are left out, the mean where few images of a label (smallest) have none of its
+concepts, the interval of a pair where the model is right, or wrong, about few (right_n). n_suppressed counts pairs of all directions.
+actual_of and predicted_of are the images of the label. Labels are perceived, or those of words in captions.
 """
 subject = "from data to models"
 source = """
@@ -90,13 +92,48 @@ min = 0
 about = "concepts with smaller counts are left out"
 
 [[cells]]
-count = "predicted_n"
-of = "n"
+count = "actual_n"
+of = "actual_of"
+by = ["concept"]
+within = ["level", "label"]
+overlap = true
 omit = true
+measures = ["actual"]
 
 [[cells]]
 count = "actual_n"
+by = ["label"]
+within = ["level", "concept"]
 omit = true
+measures = ["actual"]
+
+[[cells]]
+count = "predicted_n"
+of = "predicted_of"
+by = ["concept"]
+within = ["level", "direction", "label"]
+overlap = true
+omit = true
+measures = ["predicted"]
+
+[[cells]]
+count = "predicted_n"
+of = "n"
+out_of = "n"
+by = ["label"]
+within = ["level", "direction", "concept"]
+omit = true
+measures = ["predicted"]
+
+[[cells]]
+count = "right_n"
+of = "predicted_n"
+out_of = "actual_n"
+measures = ["low", "high"]
+
+[[cells]]
+count = "smallest"
+measures = ["value", "low", "high", "absolute", "variance"]
 ---*/
 WITH shown AS (
   SELECT a.label
@@ -284,40 +321,26 @@ checked AS (
         OR (n > predicted_n AND n - predicted_n < $min_count) THEN 1
         ELSE 0
       END
-    ) OVER (PARTITION BY name) = 0 AS large
+    ) OVER (PARTITION BY name) = 0 AS kept
   FROM cells
 ),
--- where every image has one concept, what is left out would follow from the images of a label: one more concept is left out
-short AS (
+-- the images of a label less those of its concepts, which would be those of none where an image has one concept
+rests AS (
   SELECT
-    max(CASE
-      WHEN (images > actual_n AND images - actual_n < $min_count)
-      OR (images > predicted_n AND images - predicted_n < $min_count)
-      OR (train_images > train_n AND train_images - train_n < $min_count) THEN 1
-      ELSE 0
-    END) AS short
+    direction,
+    min(least(nullif(greatest(test, 0), 0), nullif(greatest(train, 0), 0), nullif(greatest(predicted, 0), 0))) AS smallest
   FROM (
     SELECT
-      max(test_label_n) AS images,
-      max(train_label_n) AS train_images,
-      sum(CASE WHEN large THEN actual_n ELSE 0 END) AS actual_n,
-      sum(CASE WHEN large THEN predicted_n ELSE 0 END) AS predicted_n,
-      sum(CASE WHEN large THEN train_n ELSE 0 END) AS train_n
+      direction,
+      max(test_label_n) - sum(CASE WHEN kept THEN actual_n ELSE 0 END) AS test,
+      max(train_label_n) - sum(CASE WHEN kept THEN train_n ELSE 0 END) AS train,
+      CASE direction
+        WHEN 'group_to_concept' THEN max(test_label_n) - sum(CASE WHEN kept THEN predicted_n ELSE 0 END)
+      END AS predicted
     FROM checked
     GROUP BY direction, label
-  ) AS s
-),
-spare AS (
-  SELECT name, row_number() OVER (ORDER BY min(least(actual_n, predicted_n, train_n)) = 0, train_name_n, name) AS place
-  FROM checked
-  WHERE large
-  GROUP BY name, train_name_n
-),
-judged AS (
-  SELECT c.*, c.large AND p.name IS NULL AS kept
-  FROM checked AS c
-  CROSS JOIN short AS s
-  LEFT JOIN spare AS p ON p.name = c.name AND p.place = 1 AND s.short = 1
+  ) AS r
+  GROUP BY direction
 ),
 -- sums over images of + 1 where the model says it, - 1 where it is so
 summed AS (
@@ -333,7 +356,7 @@ summed AS (
       WHEN kept
         THEN CASE $base WHEN 'test' THEN CAST(actual_n AS DOUBLE) / n ELSE CAST(train_n AS DOUBLE) / train_over END
     END AS actual
-  FROM judged
+  FROM checked
 ),
 measured AS (
   SELECT
@@ -352,7 +375,9 @@ pairs AS (
       + apart * greatest(-train_centre - train_centre * train_centre, 0) / (train_over + 2)
     ) AS half,
     count(*) OVER (PARTITION BY direction) AS cells,
-    count(y) OVER (PARTITION BY direction) AS pairs
+    count(y) OVER (PARTITION BY direction) AS pairs,
+    count(*) OVER () AS all_cells,
+    count(y) OVER () AS all_pairs
   FROM measured
 ),
 -- how much an image moves the mean: what it has or the model says of it, less the mean over its label, or its set
@@ -439,12 +464,17 @@ rows_of AS (
     CAST(NULL AS BIGINT) AS predicted_n,
     CAST(NULL AS BIGINT) AS actual_n,
     i.n,
+    CAST(NULL AS BIGINT) AS actual_of,
+    CAST(NULL AS BIGINT) AS predicted_of,
+    CAST(NULL AS BIGINT) AS right_n,
+    CAST(r.smallest AS BIGINT) AS smallest,
     coalesce(m.pairs, 0) AS pairs,
-    coalesce(m.cells - m.pairs, 0) AS n_suppressed
+    CAST(coalesce(sum(m.cells - m.pairs) OVER (), 0) AS BIGINT) AS n_suppressed
   FROM directions AS d
   CROSS JOIN (SELECT count(*) AS n FROM links WHERE source = 'test' AND kind = 'is' AND place = 1) AS i
   LEFT JOIN means AS m ON m.direction = d.direction
   LEFT JOIN spread AS s ON s.direction = d.direction
+  LEFT JOIN rests AS r ON r.direction = d.direction
   WHERE $show IN ('mean', 'all')
   UNION ALL
   SELECT
@@ -464,8 +494,12 @@ rows_of AS (
     predicted_n,
     CASE $base WHEN 'test' THEN actual_n ELSE train_n END AS actual_n,
     n,
+    CASE $base WHEN 'test' THEN test_label_n ELSE train_label_n END AS actual_of,
+    CASE direction WHEN 'group_to_concept' THEN test_label_n END AS predicted_of,
+    CASE $base WHEN 'test' THEN right_n END AS right_n,
+    CAST(NULL AS BIGINT) AS smallest,
     CAST(1 AS BIGINT) AS pairs,
-    cells - pairs AS n_suppressed
+    all_cells - all_pairs AS n_suppressed
   FROM pairs
   WHERE kept AND $show IN ('pairs', 'all')
 )
