@@ -206,6 +206,13 @@ def test_intersections(pair, empty_lake, build):
     (whole,) = [r for r in rows if r["item"] == "distribution"]
     wanted = stats.chi2_contingency(counts, correction=False)
     close([whole["statistic"], whole["p"], whole["df"]], [wanted.statistic, wanted.pvalue, wanted.dof])
+    few = ask(
+        "SELECT * FROM compare_intersections(image_labels('scene'), b.image_labels('scene'), "
+        "crossed := image_labels('time'), others_crossed := b.image_labels('time'), min_count := 70)"
+    )
+    (hidden,) = [r for r in few if r["item"] == "distribution"]
+    assert hidden["suppressed"] == (min(n for own in counts for n in own if n) < 70)
+    assert hidden["suppressed"] == (hidden["statistic"] is None)
 
 
 def test_perceived_labels_of_two_lakes_need_a_purpose(pair):

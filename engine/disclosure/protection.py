@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -160,7 +160,7 @@ def _controlled(rows: pa.Table, p: str, q: str, family: int) -> pa.Table:
     return _set(rows, q, pa.array(found, rows.schema.field(q).type, mask=~there))
 
 
-def _numbered(rows: pa.Table, cell: Cells, params: Mapping[str, object]) -> pa.Table:
+def _numbered(rows: pa.Table, cell: Cells, params: Mapping[str, Any]) -> pa.Table:
     """Number the rows of each table anew by their place, and keep as many as the parameter says; without a number of it all."""
     column, top = cell.places
     table = tables_of(rows, cell.within)

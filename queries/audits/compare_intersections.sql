@@ -2,7 +2,8 @@
 answers = "How often two perceived labels meet in the same image, or person, in two datasets."
 details = """
 item is a label of groups, label one of crossed. Columns and tests as in compare_demographics. Small counts of either
-dataset, and what would give them away, are hidden by the engine, see README; then there is no row 'distribution'. Labels are perceived: a difference is one of depiction, never of people.
+dataset, and what would give them away, are hidden by the engine, see README, and the row 'distribution' where one of its
+counts is small (smallest). Labels are perceived: a difference is one of depiction, never of people.
 """
 subject = "two datasets"
 source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared"
@@ -38,21 +39,28 @@ tests = ["p", "q"]
 [[cells]]
 count = "count_b"
 by = ["item", "label"]
+
+[[cells]]
+count = "smallest"
 ---*/
-SELECT *
+SELECT
+  c.*,
+  CASE WHEN c.item = 'distribution' AND c.label IS NULL THEN s.smallest END AS smallest
 FROM compared(
+  (SELECT label AS item, other AS label, count, n, share AS value, low, high, true AS in_table FROM crossed_labels(groups, crossed)),
   (
-    SELECT
-      label AS item, other AS label, count, n, share AS value, low, high,
-      max(CASE WHEN count > 0 AND count < $min_count THEN 1 ELSE 0 END) OVER () = 0 AS in_table
-    FROM crossed_labels(groups, crossed)
-  ),
-  (
-    SELECT
-      label AS item, other AS label, count, n, share AS value, low, high,
-      max(CASE WHEN count > 0 AND count < $min_count THEN 1 ELSE 0 END) OVER () = 0 AS in_table
+    SELECT label AS item, other AS label, count, n, share AS value, low, high, true AS in_table
     FROM crossed_labels(others, others_crossed)
   ),
   'distribution'
-)
-ORDER BY item, label
+) AS c
+CROSS JOIN (
+  SELECT min(count) AS smallest
+  FROM (
+    SELECT count FROM crossed_labels(groups, crossed)
+    UNION ALL
+    SELECT count FROM crossed_labels(others, others_crossed)
+  ) AS b
+  WHERE count > 0
+) AS s
+ORDER BY c.item, c.label

@@ -109,7 +109,7 @@ SELECT
   n_concept,
   n,
   g2,
-  p,
+  CASE WHEN is_listed THEN p END AS p,
   CASE
     WHEN is_listed
       THEN greatest(
