@@ -92,7 +92,7 @@ WITH ranked AS (
 SELECT
   CASE
     WHEN is_listed
-      THEN row_number() OVER (PARTITION BY is_listed ORDER BY round(greatest(low, -high), 12) DESC, p_rank)
+      THEN CAST(row_number() OVER (PARTITION BY is_listed ORDER BY round(greatest(low, -high), 12) DESC, p_rank) AS BIGINT)
   END AS place,
   kind,
   family,
