@@ -421,10 +421,13 @@ class Session:
 
     def _unprotected(self, tree: exp.Query, call: AuditCall, run: _Runnable) -> pa.Table:
         own = self._own_run(tree, call, run)
-        return pa.Table.from_batches(self._run(own), self._schema(own))
+        schema = self._schema(own)
+        protection.require_columns(call.query.name, schema, call.query.cells)
+        return pa.Table.from_batches(self._run(own), schema)
 
     def _audit_schema(self, call: AuditCall, run: _Runnable) -> pa.Table:
         schema = self._schema(self._own_run(call.tree, call, run))
+        protection.require_columns(call.query.name, schema, call.query.cells)
         return protection.schema_of(schema, call.query.cells).empty_table()
 
     def _own_run(self, tree: exp.Query, call: AuditCall, run: _Runnable) -> _Runnable:

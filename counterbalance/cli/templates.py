@@ -137,12 +137,6 @@ def _problems(path: Path) -> Iterator[str]:
     lake.ingest({"images": pa.table({"image_id": [1], "key": ["1"]})})
     try:
         with lake.session() as session:
-            columns = session.audit(str(path)).columns
+            session.audit(str(path)).columns  # noqa: B018 - which are known when all was bound
     except CounterbalanceError as error:
         yield f"{query.place}: {error.message}"
-        return
-    for cell in query.cells:
-        named = (cell.count, cell.of, *cell.by, *cell.within, *cell.totals, *cell.measures)
-        yield from (
-            f"{path}:1: [[cells]] names {c!r}, which the SQL does not give" for c in named if c and c not in columns
-        )

@@ -70,6 +70,17 @@ class Cells:
     places: tuple[str, ...] = ()
     lines: bool = False
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns that rows must have.
+
+        Example:
+            >>> Cells("count", of="n", by=("label",), measures=("share",)).columns
+            ('count', 'n', 'label', 'share')
+        """
+        named = (self.count, self.of, self.out_of, *self.by, *self.within, *self.totals)
+        return tuple(c for c in (*named, *self.measures, *self.whole, *self.tests, *self.places[:1]) if c is not None)
+
     @classmethod
     def read(cls, table: Mapping[str, Any], where: str) -> Self:
         """Read one ``[[cells]]`` table.

@@ -17,7 +17,7 @@ from counterbalance.engine.disclosure.suppression import (
     tables_of,
     tables_with,
 )
-from counterbalance.engine.errors import SensitiveError
+from counterbalance.engine.errors import RequestError, SensitiveError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -185,6 +185,21 @@ def _hidden_last(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
     hidden = rows.filter(rows[SUPPRESSED])
     hidden = hidden.sort_by([(k, "ascending") for k in keys]) if keys else hidden
     return pa.concat_tables([shown, hidden])
+
+
+def require_columns(name: str, schema: pa.Schema, cells: Sequence[Cells]) -> None:
+    """Refuse rows of an audit without a column that its cells name.
+
+    Raises:
+        RequestError: One is not there.
+    """
+    missing = next((c for cell in cells for c in cell.columns if c not in schema.names), None)
+    if missing is not None:
+        raise RequestError(
+            f"{name}() gives no column {missing!r}, which its [[cells]] name",
+            code="E3030",
+            hint=f"its columns: {', '.join(schema.names)}",
+        )
 
 
 def refuse_row_level(name: str, schema: pa.Schema) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import counterbalance as cb
-from counterbalance.engine.errors import SensitiveError
+from counterbalance.engine.errors import RequestError, SensitiveError
 from counterbalance.engine.sql import queries
 
 PURPOSE = "a test of the wall"
@@ -63,3 +63,10 @@ def test_its_cells_are_hidden_by_the_engine(lake, own):
         ("b", None, None, True, "confidential"),
         ("rare-secret", None, None, True, "confidential"),
     ]
+
+
+def test_cells_of_a_column_that_is_not_there_are_an_error(lake, own):
+    own("SELECT count(*) AS count FROM images", '[[cells]]\ncount = "count"\nwithin = ["label"]\n')
+    with pytest.raises(RequestError, match=r"mine\(\) gives no column 'label'") as caught:
+        lake.sql("SELECT * FROM mine()").fetchall()
+    assert caught.value.code == "E3030"
