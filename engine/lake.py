@@ -400,6 +400,7 @@ class Lake:
         self,
         *targets: str,
         dry_run: bool = False,
+        sensitive: str | None = None,
         progress: Callable[[Progress], None] | None = None,
         **options: Any,
     ) -> RefreshReport:
@@ -408,6 +409,7 @@ class Lake:
         Args:
             targets: ``table.column``, a view, an index, or a table for all its columns and indexes.
             dry_run: Tell what would be done and why; do nothing.
+            sensitive: Purpose for which numbers of closed rows are told; it becomes a line of the access log.
             progress: Called as rows are done.
             options: Fields of ``Options``: full, retry_errors, due, executor, workers, device, batch_size, udfs.
 
@@ -421,14 +423,19 @@ class Lake:
         from counterbalance.engine.refresh import runner
 
         self._models = None  # workers may need the memory
-        return runner.refresh(self.location, targets, manage.options(options), dry_run=dry_run, progress=progress)
+        how = manage.options(options)
+        return runner.refresh(self.location, targets, how, dry_run=dry_run, purpose=sensitive, progress=progress)
 
     @_readable
-    def status(self) -> pa.Table:
-        """Everything that is declared, one row each: fresh or stale and why, errors, index coverage, size, next due."""
+    def status(self, *, sensitive: str | None = None) -> pa.Table:
+        """Everything that is declared, one row each: fresh or stale and why, errors, index coverage, size, next due.
+
+        Args:
+            sensitive: Purpose for which sizes of closed things are told; it becomes a line of the access log.
+        """
         from counterbalance.engine.refresh.status import status
 
-        return status(self.location)
+        return status(self.location, purpose=sensitive)
 
     @_readable
     def accesses(self, *, sensitive: str) -> pa.Table:

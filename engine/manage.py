@@ -38,7 +38,8 @@ def execute(
     Args:
         location: The lake.
         statement: What ``statements.read`` found.
-        purpose: For which sensitive labels are read by a view that is declared, or a name that was closed is opened.
+        purpose: For which sensitive labels are read by a view that is declared, or a name that was closed is opened, or how
+            many closed rows a refresh made is told.
         notes: Gets what a person should know.
         udfs: Files of the user's own functions.
         progress: Called as a refresh goes on.
@@ -49,7 +50,7 @@ def execute(
         BusyError: Somebody else is writing or refreshing.
     """
     if isinstance(statement, statements.Refresh):
-        report = refresh(location, statement, udfs=udfs, progress=progress, done=done)
+        report = refresh(location, statement, purpose=purpose, udfs=udfs, progress=progress, done=done)
         raise_failures(report)
         return stages(report)
     from counterbalance.engine.catalog import declare, definitions
@@ -104,6 +105,7 @@ def refresh(
     location: Location,
     statement: Refresh,
     *,
+    purpose: str | None = None,
     udfs: tuple[str, ...] = (),
     progress: Callable[[Progress], None] | None = None,
     done: Callable[[Stage], None] | None = None,
@@ -111,7 +113,8 @@ def refresh(
     """Run a ``REFRESH`` statement."""
     from counterbalance.engine.refresh import runner
 
-    return runner.refresh(location, statement.targets, options(statement.options, udfs), progress=progress, done=done)
+    how = options(statement.options, udfs)
+    return runner.refresh(location, statement.targets, how, purpose=purpose, progress=progress, done=done)
 
 
 def options(given: Mapping[str, Any], udfs: tuple[str, ...] = ()) -> Options:

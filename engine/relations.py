@@ -338,7 +338,9 @@ class Relations:
             raise SensitiveError(
                 "the access log is read in a session with a purpose", code="E3305", hint='--sensitive "why"'
             )
-        return system.relation(self.main.location, name, dict(self.versions), sensitive=self.sensitive)
+        return system.relation(
+            self.main.location, name, dict(self.versions), self.main.closed, sensitive=self.sensitive
+        )
 
     def coded_source(self, name: str) -> str:
         """Registered name under which a relation shows its codes."""

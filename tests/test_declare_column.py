@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from counterbalance.engine.catalog import declare, definitions, system
+from counterbalance.engine.catalog.closed import Closed
 from counterbalance.engine.errors import SqlError
 from counterbalance.engine.schema import STAMP_SUFFIX
 from counterbalance.engine.sql.statements import read
@@ -109,7 +110,7 @@ def test_if_not_exists_takes_the_same_expression_only(lake):
 
 def test_the_journal_says_what_was_declared(lake):
     add(lake, "ALTER TABLE captions ADD COLUMN c AS (1)")
-    last = system.relation(lake.location, "runs", {}).to_pylist()[-1]
+    last = system.relation(lake.location, "runs", {}, Closed()).to_pylist()[-1]
     assert (last["kind"], last["target"], last["mode"], last["state"]) == (
         "declare",
         "captions.c",

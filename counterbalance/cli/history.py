@@ -33,7 +33,11 @@ ORDER BY started, run_id
 @click.option(
     "--access", is_flag=True, help="List who read sensitive labels, and why; exit with 1 if the log was changed."
 )
-@click.option("--sensitive", metavar="PURPOSE", help="Why the access log is read; it becomes a line of the log.")
+@click.option(
+    "--sensitive",
+    metavar="PURPOSE",
+    help="Why the access log, or sizes of what is closed, are read; it goes into the log.",
+)
 @click.option("--max-rows", type=click.IntRange(min=1), metavar="N", help="Write at most N rows.")
 @output_options
 def command(
@@ -50,8 +54,8 @@ def command(
     from counterbalance.cli.asking import ask
     from counterbalance.shell import errors
 
-    note = None if target is None else _silent(lake, target)
-    ask(lake, lambda session: session.sql(_QUERY, max_rows=max_rows, target=target), SessionOptions(), output)
+    note, limits = None if target is None else _silent(lake, target), SessionOptions(sensitive=sensitive)
+    ask(lake, lambda session: session.sql(_QUERY, max_rows=max_rows, target=target), limits, output)
     if note is not None:
         errors.note(note)
     return 0

@@ -53,11 +53,11 @@ def command(lake: str, name: str | None, *, recall: bool, k: int, queries: int, 
 def _covered(location: Location, name: str | None) -> pa.Table:
     import pyarrow as pa
 
-    from counterbalance.engine.catalog import definitions
+    from counterbalance.engine.catalog import closed, definitions, snapshot
     from counterbalance.engine.search import indexes
     from counterbalance.engine.store import tables
 
-    rows = []
+    rows, hidden = [], closed.load(location, snapshot.newest(location))
     for definition in sorted(definitions.load(location).indexes().values(), key=lambda d: (d.table, d.name)):
         dataset = tables.open_table(location, definition.table)
         there: Any = next((c for c in _coverages(indexes, dataset) if c.name == definition.name), None)
@@ -75,6 +75,8 @@ def _covered(location: Location, name: str | None) -> pa.Table:
                 "bytes": None if there is None else there.bytes,
             }
         )
+        if hidden.holds(definition):
+            rows[-1] |= dict.fromkeys(("indexed", "unindexed", "bytes"))
     if name is not None:
         rows = [r for r in rows if r["name"] == name] or _missing(name, [r["name"] for r in rows])
     text, number = pa.string(), pa.int64()

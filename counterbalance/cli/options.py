@@ -149,6 +149,14 @@ def _size(_context: click.Context, _option: click.Parameter, value: str | None) 
     return value
 
 
+def purpose_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: ``--sensitive``, of commands that tell sizes."""
+    option = click.option(
+        "--sensitive", metavar="PURPOSE", help="Tell sizes of what is closed too; PURPOSE goes into the access log."
+    )
+    return option(function)
+
+
 def progress_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: ``--progress``."""
     option = click.option(

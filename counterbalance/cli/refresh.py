@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import computing_options, connect, durable_option, progress_option
+from counterbalance.cli.options import computing_options, connect, durable_option, progress_option, purpose_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +34,7 @@ KEPT = "what was computed is kept; the same command goes on with it"
 @click.option("--due", is_flag=True, help="Only what its schedule says; safe to call at any rate.")
 @computing_options
 @durable_option
+@purpose_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @progress_option
 def command(
@@ -52,6 +53,7 @@ def command(
     A TARGET is a generated column (captions.sentiment), a materialized view, an index, or a table for all its columns
     and indexes. Only what is missing or stale is computed. Exit codes: 0 done, or nothing to do; 1 a stage failed; 75
     another refresh is running; 130 interrupted. What was computed before an interruption is kept.
+    How many rows of closed views and columns were made is told with --sensitive.
     """
     from counterbalance.shell.progress import reporter
     from counterbalance.shell.supervise import ends_in_time
@@ -91,14 +93,14 @@ def _print_table(done: RefreshReport, *, due: bool) -> None:
 
 
 def _planned(stage: Stage) -> dict[str, Any]:
-    known = stage.kind == "column" or stage.rows > 0  # how many rows a view has is seen when it is computed
+    known = stage.kind == "column" or stage.rows  # how many rows a view has is seen when it is computed
     rows = stage.rows if known and stage.mode != "failed" else None
     return {"target": stage.target, "mode": stage.mode, "rows": rows, "reason": stage.reason or "fresh"}
 
 
 def _row(stage: Stage) -> dict[str, Any]:
     message = f"error {stage.code}" if stage.mode == "failed" else stage.message
-    if stage.kind == "view" and stage.mode in {"rebuild", "incremental"}:
+    if stage.kind == "view" and stage.mode in {"rebuild", "incremental"} and stage.is_told:
         change = f"{stage.written:,} added, {stage.updated:,} changed, {stage.deleted:,} removed"
         message = f"{change}; {message}" if message else change
     return {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import connect, output_options, udfs_option
+from counterbalance.cli.options import connect, output_options, purpose_option, udfs_option
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -30,12 +30,14 @@ STALE = 3
 @click.argument("lake", type=click.Path())
 @click.option("--check", is_flag=True, help="Exit with 3 when something is not fresh.")
 @udfs_option
+@purpose_option
 @output_options
-def command(lake: str, *, check: bool, udfs: tuple[str, ...], output: OutputOptions) -> int:
+def command(lake: str, *, check: bool, udfs: tuple[str, ...], sensitive: str | None, output: OutputOptions) -> int:
     """List every generated column, materialized view and index of LAKE: fresh or stale, why, and what it holds.
 
     Shown are the rows to be computed, rows whose function failed, the share of rows that an index covers, the size on
-    disk, the last refresh, since when one is due and when the next one is. Nothing is computed.
+    disk, the last refresh, since when one is due and when the next one is. Nothing is computed. Sizes of what is closed are
+    told with --sensitive.
     """
     from counterbalance.cli.options import load
     from counterbalance.engine.refresh.status import FRESH, status
@@ -43,7 +45,7 @@ def command(lake: str, *, check: bool, udfs: tuple[str, ...], output: OutputOpti
 
     load(udfs)
     location = connect(lake).location
-    found = status(location)
+    found = status(location, purpose=sensitive)
     if output.format == "table" and output.path is None:
         _print(found)
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import SessionOptions, output_options
+from counterbalance.cli.options import SessionOptions, output_options, purpose_option
 
 if TYPE_CHECKING:
     from counterbalance.shell.output import OutputOptions
@@ -26,14 +26,15 @@ EXAMPLES = (
 @click.option(
     "--all", "all_", is_flag=True, help="Also built-in views, audits, system tables, word lists and table functions."
 )
+@purpose_option
 @output_options
-def command(lake: str, at: str | None, all_: bool, output: OutputOptions) -> int:
+def command(lake: str, *, at: str | None, all_: bool, sensitive: str | None, output: OutputOptions) -> int:
     """List the tables and materialized views of LAKE with their rows, versions and columns."""
     import pyarrow as pa
 
     from counterbalance.shell import describe, errors, present
 
-    with SessionOptions(at=at).open(lake) as session:
+    with SessionOptions(at=at, sensitive=sensitive).open(lake) as session:
         stored = {
             row["name"]: row
             for row in session.sql("SELECT name, rows, version FROM meta.tables").to_arrow().to_pylist()

@@ -113,7 +113,7 @@ def _composition(facts: Facts, columns: Mapping[str, tuple[str, int]], shards: S
 
 
 def _provenance(origin: Origin) -> str:
-    rows = [(code(name), str(v), f"{n:,}") for name, (v, n) in origin.tables.items()]
+    rows = [(code(name), str(v), "" if n is None else f"{n:,}") for name, (v, n) in origin.tables.items()]
     lines = ["## Provenance", "Tables and views that were read, at these versions:"]
     lines += [_table(("relation", "version", "rows"), rows), "The query:", *(fenced(q) for q in origin.queries)]
     return "\n\n".join(lines)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
 
+from counterbalance.engine.catalog import closed
 from counterbalance.engine.catalog import definitions as declared
 from counterbalance.engine.catalog.definitions import Definition
 from counterbalance.engine.errors import CounterbalanceError
@@ -51,7 +52,8 @@ class Origin:
 
     Args:
         queries: The SQL of the export.
-        tables: Base tables and views that are read, directly or through others: version and rows by name.
+        tables: Base tables and views that are read, directly or through others: version and rows by name; closed rows
+            are counted with a purpose only.
         steps: Declared views and columns, each after what it reads.
         calls: Functions by step.
         lists: Word lists with digests of their words.
@@ -60,7 +62,7 @@ class Origin:
     """
 
     queries: list[str]
-    tables: dict[str, tuple[int, int]]
+    tables: dict[str, tuple[int, int | None]]
     steps: list[Definition]
     calls: list[Call]
     lists: dict[str, str]
@@ -91,8 +93,9 @@ def trace(location: Location, session: Session, queries: Sequence[str]) -> Origi
     steps = _steps(known, read, " ".join(queries))
     relations = {*read, *(d.table for d in steps), *(r for d in steps for r, _ in d.reads)}
     versions = {r: v for r, v in session.versions.items() if r in relations}
+    untold = frozenset() if session.sensitive else closed.load(location, versions).views
     found = Origin(
-        list(queries), _sizes(location, versions), steps, [], {}, _sensitive(session, known, relations, steps)
+        list(queries), _sizes(location, versions, untold), steps, [], {}, _sensitive(session, known, relations, steps)
     )
     prints = Fingerprints(location, known, session)
     whole = [Definition("view", "export", f"query {n}", q) for n, q in enumerate(queries, 1)]
@@ -127,11 +130,14 @@ def _steps(known: Definitions, read: set[str], text: str) -> list[Definition]:
     return [d for d in known.order() if d.target in reached]
 
 
-def _sizes(location: Location, versions: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    found = {}
+def _sizes(
+    location: Location, versions: Mapping[str, int], untold: frozenset[str]
+) -> dict[str, tuple[int, int | None]]:
+    found: dict[str, tuple[int, int | None]] = {}
     for name, version in sorted(versions.items(), key=lambda v: (v[0] not in BASE_TABLES, v[0])):
         dataset = tables.open_table(location, name, version)
-        found[name] = (version, 0 if dataset is None else int(dataset.count_rows()))
+        rows = 0 if dataset is None else int(dataset.count_rows())
+        found[name] = (version, None if name in untold else rows)
     return found
 
 

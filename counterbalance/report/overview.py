@@ -113,7 +113,15 @@ def tables(session: Session) -> list[dict[str, Any]]:
     order = "list_position(['images', 'captions', 'detections', 'labels'], name)"
     text = f"SELECT name, rows, version, bytes, doc FROM meta.tables ORDER BY {order} NULLS LAST, name"
     rows = session.sql(text).to_arrow().to_pylist()
-    return [{**r, "rows": cell(r["rows"]), "size": _size(r["bytes"] or 0), "count": r["rows"]} for r in rows]
+    return [
+        {
+            **r,
+            "rows": cell(r["rows"]),
+            "size": cell(None) if r["bytes"] is None else _size(r["bytes"]),
+            "count": r["rows"],
+        }
+        for r in rows
+    ]
 
 
 def _size(count: int) -> str:

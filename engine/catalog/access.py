@@ -114,6 +114,18 @@ def check_purpose(purpose: str | None) -> None:
         )
 
 
+def stated(location: Location, purpose: str | None, what: str) -> bool:
+    """Tell whether a purpose is stated for something that is no query; it becomes a line of the log.
+
+    Raises:
+        SensitiveError: The purpose says nothing.
+    """
+    check_purpose(purpose)
+    if purpose is not None:
+        record(location, purpose, what, columns=[], rows=None, versions=snapshot.take(location).versions)
+    return purpose is not None
+
+
 def listed(location: Location, purpose: str) -> pa.Table:
     """The log with two columns more: ``line``, from 0, and ``whole``, whether the line fits the chain.
 

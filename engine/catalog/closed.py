@@ -11,6 +11,7 @@ the lake's closed folder as a whole (``store/enclosing.py``).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 OPENED: Final = "opened_at"
 """Option of a view or column that was closed: since when it is open, but for what is older."""
+_ROWS: Final = re.compile(r"\b\d[\d,]*(?= (?:of|rows|parts)\b)")
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,9 @@ class Closed:
         return sorted(f"{stored}.{name}" for name in hidden if named is None or name.lower() in named)
 
     def holds(self, definition: Definition) -> bool:
-        """Tell whether what a definition makes is closed: it says so, or is of a closed view, or an index on a closed column."""
-        of_column = definition.kind == "index" and definition.sql in self.hidden(definition.table)
-        return definition.sensitive or definition.table in self.views or of_column
+        """Tell whether what a definition makes is closed: it says so, or is of a closed view, or (an index on) a closed column."""
+        column = definition.sql if definition.kind == "index" else definition.name
+        return definition.sensitive or definition.table in self.views or column in self.hidden(definition.table)
 
 
 def load(
@@ -114,6 +116,27 @@ def load(
         elif definition.kind == "column" and _is_closed(location, definition, versions):
             columns.setdefault(definition.table, set()).add(definition.name)
     return Closed(frozenset(views), {table: frozenset(names) for table, names in columns.items()})
+
+
+def ever(location: Location) -> frozenset[str]:
+    """Return everything that was closed at any time, by what a refresh calls it: views, columns, indexes on these."""
+    found = [definitions.Definition.from_json(row["body"]) for row in definitions.history(location)]
+    views = frozenset(d.name for d in found if d.sensitive and d.kind == "view")
+    columns: dict[str, frozenset[str]] = {}
+    for d in (d for d in found if d.sensitive and d.kind == "column"):
+        columns[d.table] = columns.get(d.table, frozenset()) | {d.name}
+    closed = Closed(views, columns)
+    return frozenset(d.target for d in found if closed.holds(d))
+
+
+def without_counts(text: str) -> str:
+    """Return what is said of something closed without numbers of its rows.
+
+    Example:
+        >>> without_counts("1,204 rows are new or changed; 31 of them are computed already; version 2")
+        '… rows are new or changed; … of them are computed already; version 2'
+    """
+    return _ROWS.sub("…", text)
 
 
 def inherit(location: Location, new: Definition, purpose: str | None) -> Definition:

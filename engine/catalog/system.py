@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.catalog import access, definitions, meta
+from counterbalance.engine.catalog import closed as closing
 from counterbalance.engine.functions import functions
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.search import DOCS as SEARCHES
@@ -20,9 +21,11 @@ from counterbalance.engine.store import cleaning, tables
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from counterbalance.engine.catalog.closed import Closed
     from counterbalance.engine.functions import Function
     from counterbalance.engine.store.location import Location
 
+_COUNTS: Final = ("rows_read", "written", "updated", "unchanged", "rejected")
 DOCS: Final = {
     "tables": "tables of the lake: rows, pinned version, bytes",
     "columns": "columns with type and meaning; of a generated one, its expression",
@@ -37,12 +40,22 @@ DOCS: Final = {
 }
 
 
-def relation(location: Location, name: str, versions: Mapping[str, int], *, sensitive: bool = False) -> pa.Table | None:
-    """A relation of the schema, or ``None``; ``sensitive`` sessions see keys of closed rows that failed."""
+def relation(
+    location: Location, name: str, versions: Mapping[str, int], closed: Closed, *, sensitive: bool = False
+) -> pa.Table | None:
+    """Return a relation of the schema, or ``None``.
+
+    Args:
+        location: The lake.
+        name: Which.
+        versions: Of its tables, as they are read.
+        closed: What is closed at these.
+        sensitive: Tell keys of closed rows that failed, and how many rows and bytes are closed; else that is NULL.
+    """
     makers: dict[str, Callable[[], pa.Table]] = {
-        "tables": lambda: _tables(location, versions),
+        "tables": lambda: _tables(location, versions, closing.Closed() if sensitive else closed),
         "columns": lambda: _columns(location, versions),
-        "runs": lambda: _runs(location),
+        "runs": lambda: _runs(location, frozenset() if sensitive else closing.ever(location)),
         "errors": lambda: _errors(location, sensitive=sensitive),
         "tags": lambda: _tags(location),
         "views": lambda: definitions.relation(location, "view"),
@@ -55,18 +68,21 @@ def relation(location: Location, name: str, versions: Mapping[str, int], *, sens
     return makers[name]() if name in makers else None
 
 
-def _tables(location: Location, versions: Mapping[str, int]) -> pa.Table:
+def _tables(location: Location, versions: Mapping[str, int], closed: Closed) -> pa.Table:
+    """Every table; ``closed`` is what is not told of: rows of views, bytes of these and of tables with closed columns."""
     rows = []
     docs = dict.fromkeys(definitions.load(location).views(), "materialized view")
     docs |= {name: table.doc for name, table in BASE_TABLES.items()}
     for name in sorted({*BASE_TABLES, *(v for v in versions if "/" not in v)}):
         dataset = tables.open_table(location, name, versions[name]) if name in versions else None
+        is_closed = name in closed.views
+        size = 0 if dataset is None else sum(cleaning.sizes(location, name, dataset).values())
         rows.append(
             {
                 "name": name,
-                "rows": 0 if dataset is None else dataset.count_rows(),
+                "rows": None if is_closed else 0 if dataset is None else dataset.count_rows(),
                 "version": versions.get(name),
-                "bytes": 0 if dataset is None else sum(cleaning.sizes(location, name, dataset).values()),
+                "bytes": None if is_closed or closed.hidden(name) else size,
                 "doc": docs.get(name, "made by another tool"),
             }
         )
@@ -107,13 +123,20 @@ def _columns(location: Location, versions: Mapping[str, int]) -> pa.Table:
     )
 
 
-def _runs(location: Location) -> pa.Table:
-    """Every run once: its closing row, or its opening one while it runs or after it was killed."""
+def _runs(location: Location, untold: frozenset[str]) -> pa.Table:
+    """Every run once: its closing row, or its opening one while it runs or after it was killed; no counts of some targets."""
     rows = meta.read(location, "runs", where=f"kind <> '{access.NOTE}'").drop_columns(["access"])
     last = {run: number for number, run in enumerate(rows["run_id"].to_pylist())}
     chosen = rows.take(pa.array(sorted(last.values()), pa.int64()))
     for name in ("versions", "versions_in"):
         chosen = chosen.set_column(chosen.column_names.index(name), name, _as_json(chosen[name]))
+    hidden = pc.is_in(chosen["target"], pa.array(sorted(untold), pa.string()))
+    details = [None if text is None else closing.without_counts(text) for text in chosen["details"].to_pylist()]
+    instead: dict[str, Any] = {name: pa.scalar(None, pa.int64()) for name in _COUNTS}
+    for name, value in {**instead, "details": pa.array(details, pa.string())}.items():
+        chosen = chosen.set_column(
+            chosen.column_names.index(name), name, pc.if_else(hidden, value, chosen[name].combine_chunks())
+        )
     return chosen
 
 

@@ -106,7 +106,11 @@ class Estimate:
         there = [t for t in statement.targets if t in known or t in tables_]
         if there or statement.all:
             done = refreshing.refresh(
-                self._lake.location, there, manage.options(self._how.refresh, self._how.udfs), dry_run=True
+                self._lake.location,
+                there,
+                manage.options(self._how.refresh, self._how.udfs),
+                dry_run=True,
+                purpose=self._how.sensitive,
             )
             for stage in done.stages:
                 if stage.reason:

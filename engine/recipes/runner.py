@@ -179,11 +179,11 @@ class _Run:
     def _refresh(self, statement: statements.Refresh, report: StepReport) -> None:
         how = self._how
         merged = statements.Refresh(statement.targets, statement.all, {**how.refresh, **statement.options})
-        done = manage.refresh(self._lake.location, merged, udfs=how.udfs, progress=how.progress)
+        done = manage.refresh(self._lake.location, merged, purpose=how.sensitive, udfs=how.udfs, progress=how.progress)
         manage.raise_failures(done)
         changed = [s for s in done.stages if s.mode not in _NOTHING]
         for stage in changed:
-            report.add(_told(stage), changed=True, rows=stage.rows if stage.kind == "column" else 0)
+            report.add(_told(stage), changed=True, rows=(stage.rows or 0) if stage.kind == "column" else 0)
         if not changed:
             report.add(f"{', '.join(statement.targets) or 'everything'} fresh", changed=False)
 
@@ -214,6 +214,8 @@ class _Run:
 
 
 def _told(stage: Stage) -> str:
+    if not stage.is_told:
+        return f"{stage.target} computed"
     if stage.kind == "view":
         return f"{stage.target}: {stage.written:,} added, {stage.updated:,} changed, {stage.deleted:,} removed"
     failed = f", {stage.errors:,} failed" if stage.errors else ""

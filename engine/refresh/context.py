@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.catalog import meta
     from counterbalance.engine.catalog.definitions import Definition, Definitions
     from counterbalance.engine.refresh.fingerprint import Fingerprints
-    from counterbalance.engine.refresh.model import Options
+    from counterbalance.engine.refresh.model import Options, Stage
     from counterbalance.engine.store.location import Location
 
 
@@ -34,6 +34,7 @@ class Context:
         notes: What a person should know.
         closed: What is closed.
         run: The present stage in the journal.
+        sensitive: A purpose is stated: numbers of closed rows are told.
     """
 
     location: Location
@@ -44,11 +45,25 @@ class Context:
     notes: list[str] = field(default_factory=list)
     closed: Closed = field(default_factory=Closed)
     run: meta.Run | None = None
+    sensitive: bool = False
 
     def tell(self, target: str, done: int, total: int | None, errors: int = 0) -> None:
-        """Progress of a stage in rows."""
-        if self.progress is not None:
-            self.progress(Progress(target, done, total, "rows", done, errors))
+        """Progress of a stage in rows; of something closed without what its table or the journal would not tell either."""
+        if self.progress is None:
+            return
+        definition = self.definitions.by_target[target]
+        if not self.sensitive and definition.table in self.closed.views:
+            done, total = 0, None
+        errors = errors if self.tells(definition) else 0
+        self.progress(Progress(target, done, total, "rows", done, errors))
+
+    def told(self, stage: Stage) -> Stage:
+        """Return a stage as it leaves the refresh: numbers of closed rows are told to a purpose only."""
+        return stage if self.tells(self.definitions.by_target[stage.target]) else stage.untold()
+
+    def tells(self, definition: Definition) -> bool:
+        """Tell whether numbers of rows and bytes of something are told."""
+        return self.sensitive or not self.closed.holds(definition)
 
     def check_current(self, definition: Definition) -> None:
         """Refuse to publish what was computed of a definition that is not there any more. Under the writer lock.

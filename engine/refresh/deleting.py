@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.catalog import definitions, meta, snapshot, tallies
+from counterbalance.engine.catalog import closed, definitions, meta, snapshot, tallies
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh import failures
@@ -51,7 +51,7 @@ class DeleteReport:
         asked: How many names were given; of a condition, the images that it found.
         unknown: Names that no image has.
         found_by: Names by what they are: ``image_id``, ``key``, ``uri``, ``sha256``.
-        rows: Rows by table; closed labels count as labels.
+        rows: Rows by table; closed labels count as labels, closed views are left out.
         views: Materialized views that a refresh must compute again; of a purge, that it could not.
         applied: Whether it was done.
         purged: Whether old versions were looked at.
@@ -281,6 +281,8 @@ def _stale(location: Location, rows: Mapping[str, int]) -> Iterator[str]:
     """Stored views that read, directly or not, what rows were taken from."""
     declared = definitions.load(location)
     changed, stored = {table for table, count in rows.items() if count}, _derived(location)
+    if changed:  # how many rows of a closed view went is not told, nor whether any did
+        changed |= closed.ever(location)
     for definition in (d for d in declared.order() if d.kind == "view"):
         if changed & {relation.rpartition("/")[2] for relation, _ in definition.reads}:
             changed.add(definition.name)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from counterbalance.engine.catalog.closed import without_counts
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.executors.registry import executor
 
@@ -61,6 +62,8 @@ class Options:
 class Stage:
     """One stage of a refresh: what was to be done, why, and what came of it.
 
+    Of something closed the numbers of rows are ``None`` where nobody stated a purpose (``untold``).
+
     Args:
         target: Column, view or index.
         kind: ``column``, ``view`` or ``index``.
@@ -100,6 +103,24 @@ class Stage:
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready fields."""
         return {**asdict(self), "seconds": round(self.seconds, 3)}
+
+    def untold(self) -> Stage:
+        """Return it without numbers of rows, also in what it says.
+
+        Example:
+            >>> stage = Stage("v.x", "column", "5 rows are new or changed", rows=5).untold()
+            >>> stage.rows, stage.reason
+            (None, '… rows are new or changed')
+        """
+        texts = ((name, getattr(self, name)) for name in ("reason", "message", "hint"))
+        changes: dict[str, Any] = {name: text and without_counts(text) for name, text in texts}
+        changes |= dict.fromkeys(("rows", "written", "updated", "deleted", "errors"))
+        return replace(self, **changes)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether its numbers of rows are there."""
+        return self.rows is not None
 
     def counts(self) -> Mapping[str, int]:
         """As the journal has them."""

@@ -63,7 +63,7 @@ def stages(context: Context, definitions: Sequence[Definition]) -> list[Stage]:
         if stage.reason:
             stale.add(definition.target)
             stage.mode = "incremental" if stage.mode == "no_op" else stage.mode
-        found.append(stage)
+        found.append(context.told(stage))
     return found
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from counterbalance.engine.catalog import closed, meta, snapshot
+from counterbalance.engine.catalog import access, closed, meta, snapshot
 from counterbalance.engine.catalog import definitions as catalog
 from counterbalance.engine.errors import BusyError, CounterbalanceError, LimitError, StorageError, kind_of
 from counterbalance.engine.executors.work import said
@@ -43,6 +43,7 @@ def refresh(
     options: Options | None = None,
     *,
     dry_run: bool = False,
+    purpose: str | None = None,
     progress: Callable[[Progress], None] | None = None,
     done: Callable[[Stage], None] | None = None,
 ) -> RefreshReport:
@@ -55,6 +56,7 @@ def refresh(
         targets: Columns (``table.column``), views, indexes, tables.
         options: How.
         dry_run: Tell what would be done; do nothing.
+        purpose: For which numbers of closed rows are told; without one they are ``None``.
         progress: Called as rows are done.
         done: Called when a stage ended.
 
@@ -66,15 +68,16 @@ def refresh(
     require_lake(location)
     for file in options.files:
         load_file(file)
+    sensitive = access.stated(location, purpose, " ".join(("REFRESH", *targets)))
     if dry_run:
-        return _dry(location, targets, options)
+        return _dry(location, targets, options, sensitive=sensitive)
     with lock.writer_lock(location, "refresh", wait=0.0, name=lock.REFRESH):
         settle(location, wait=options.wait)
         if closed.lying_open(location):
             with lock.writer_lock(location, "refresh", wait=options.wait):
                 closed.enclose(location)
         with _planning(location) as session:
-            context, chosen = _context(location, session, targets, options, progress)
+            context, chosen = _context(location, session, targets, options, progress, sensitive=sensitive)
             wanted = _wanted(context, chosen)
             changed.remember(location, context.fingerprints, wanted)
             stages = _run(context, wanted, done)
@@ -82,9 +85,9 @@ def refresh(
     return RefreshReport(tuple(stages))
 
 
-def _dry(location: Location, targets: Sequence[str], options: Options) -> RefreshReport:
+def _dry(location: Location, targets: Sequence[str], options: Options, *, sensitive: bool) -> RefreshReport:
     with _planning(location) as session:
-        context, chosen = _context(location, session, targets, options, None)
+        context, chosen = _context(location, session, targets, options, None, sensitive=sensitive)
         wanted = _wanted(context, chosen)
         return RefreshReport(tuple(plan.stages(context, wanted)), dry_run=True)
 
@@ -106,6 +109,8 @@ def _context(
     targets: Sequence[str],
     options: Options,
     progress: Callable[[Progress], None] | None,
+    *,
+    sensitive: bool,
 ) -> tuple[Context, list[Definition]]:
     """What the stages share, and what the targets mean."""
     declared = catalog.load(location)
@@ -115,7 +120,7 @@ def _context(
         with contextlib.suppress(CounterbalanceError):
             fingerprints.of(definition)
     hidden = closed.load(location, snapshot.newest(location))
-    return Context(location, declared, fingerprints, options, progress, closed=hidden), chosen
+    return Context(location, declared, fingerprints, options, progress, closed=hidden, sensitive=sensitive), chosen
 
 
 def _run(context: Context, wanted: Sequence[Definition], done: Callable[[Stage], None] | None) -> list[Stage]:
@@ -126,9 +131,9 @@ def _run(context: Context, wanted: Sequence[Definition], done: Callable[[Stage],
         stage = _skipped(definition, needs) if needs else _stage(context, definition)
         if stage.mode in {"failed", "skipped"}:
             broken.add(definition.target)
-        stages.append(stage)
+        stages.append(context.told(stage))
         if done is not None:
-            done(stage)
+            done(stages[-1])
     return stages
 
 

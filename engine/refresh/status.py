@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from counterbalance.engine.catalog import access, meta, runs, snapshot
+from counterbalance.engine.catalog import closed as closing
 from counterbalance.engine.catalog import definitions as catalog
-from counterbalance.engine.catalog import meta, runs
 from counterbalance.engine.catalog.planning import Catalog, Planning
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.refresh import due, plan
@@ -58,7 +59,7 @@ SCHEDULE: Final = pa.schema(
 FRESH: Final = "fresh"
 
 
-def status(location: Location) -> pa.Table:
+def status(location: Location, *, purpose: str | None = None) -> pa.Table:
     """One row for everything that is declared, each after what it reads; schema ``STATUS``.
 
     ``state`` is ``fresh``, ``stale``, ``failed`` (its last refresh failed, and it is still stale) or ``unknown`` (it
@@ -66,19 +67,26 @@ def status(location: Location) -> pa.Table:
     is known; ``coverage`` is the share of rows in an index; ``bytes`` what its newest version takes on disk.
     ``due_since`` and ``next_due`` are as of ``schedule``. ``refreshed`` and ``seconds`` are of the last refresh that wrote.
 
+    Args:
+        location: The lake.
+        purpose: For which sizes of closed things are told; without one they are NULL.
+
     Raises:
         NotFoundError: No lake is there.
     """
     require_lake(location)
+    sensitive = access.stated(location, purpose, "status")
     with Planning(Catalog(location), knows_all=True) as session:
         declared = catalog.load(location)
-        context = Context(location, declared, Fingerprints(location, declared, session), Options())
+        closed = closing.load(location, snapshot.newest(location))
+        fingerprints = Fingerprints(location, declared, session)
+        context = Context(location, declared, fingerprints, Options(), closed=closed, sensitive=sensitive)
         looked = plan.stages(context, declared.order())
     told = ("at", "seconds", "mode", "details")
     done, tried = (runs.refreshes(location, told, modes=m) for m in (runs.WROTE, (*runs.WROTE, "no_op", "failed")))
     errors = _errors(location)
     rows = [
-        _row(location, declared.by_target[t], stage, done.get(t), tried.get(t), errors)
+        _row(context, declared.by_target[t], stage, done.get(t), tried.get(t), errors)
         for t, stage in ((stage.target, stage) for stage in looked)
     ]
     return pa.Table.from_pylist(rows, schema=STATUS)
@@ -129,7 +137,7 @@ def _errors(location: Location) -> Counter[tuple[str, str]]:
 
 
 def _row(
-    location: Location,
+    context: Context,
     definition: Definition,
     stage: Stage,
     done: Mapping[str, Any] | None,
@@ -137,17 +145,18 @@ def _row(
     errors: Mapping[tuple[str, str], int],
 ) -> dict[str, Any]:
     state, reason = _state(stage, tried)
-    size, coverage = _disk(location, definition)
+    told = context.tells(definition)
+    size, coverage = _disk(context.location, definition) if told else (None, None)
     when = {definition.target: tried["at"]} if tried is not None else {}
     return {
         "target": definition.target,
         "kind": definition.kind,
         "state": state,
-        "reason": reason,
+        "reason": reason if told else closing.without_counts(reason),
         "stale_rows": (stage.rows or None)
         if stage.reason and definition.kind != "view" and stage.code is None
         else None,
-        "errors": errors.get((definition.table, definition.name), 0) if definition.kind == "column" else None,
+        "errors": errors.get((definition.table, definition.name), 0) if told and definition.kind == "column" else None,
         "coverage": coverage,
         "bytes": size,
         "refreshed": done["at"] if done is not None else None,

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.catalog import definitions, meta, snapshot, tallies
+from counterbalance.engine.catalog import closed, definitions, meta, snapshot, tallies
 from counterbalance.engine.schema import BASE_TABLES, IMAGES
 from counterbalance.engine.store import tables
 
@@ -204,7 +204,7 @@ def take_out(location: Location, ids: NDArray[np.int64], committed: Callable[[st
         committed: Called with a table and how many commits were made on it.
 
     Returns:
-        Rows deleted, by table; closed labels count as labels.
+        Rows deleted, by table; closed labels count as labels, and closed views are left out.
     """
     _forget_texts(location, _named(location, ids))
     keys = {"image_id": ids}
@@ -216,7 +216,8 @@ def take_out(location: Location, ids: NDArray[np.int64], committed: Callable[[st
         view: _delete(location, view, _rows(location, view, keys), committed)
         for view in sorted(definitions.load(location).views())
     }
-    gone = {view: rows for view, rows in gone.items() if rows}
+    untold = closed.ever(location)
+    gone = {view: rows for view, rows in gone.items() if rows and view not in untold}
     for name in _LAST_FIRST:
         rows = _delete(location, name, _rows(location, name, {"image_id": ids}), committed)
         gone[_base(name)] = gone.get(_base(name), 0) + rows
@@ -276,14 +277,14 @@ def _forget_texts(location: Location, images: pa.Table) -> None:
     ids = {str(i) for i in images["image_id"].to_pylist()}
     names = {str(v) for kind in _NAMES[1:] for v in images[kind].to_pylist() if v is not None}
     names |= {name.rpartition("/")[2] for name in names} | {name[:_SHOWN] for name in names}
-    for closed in (False, True):
-        errors = meta.read(location, "errors", closed=closed, columns=["error_id", "position", "message"])
+    for part in (False, True):
+        errors = meta.read(location, "errors", closed=part, columns=["error_id", "position", "message"])
         columns = (errors[c].to_pylist() for c in ("position", "message"))
         told = [f"{place or ''}\n{message or ''}" for place, message in zip(*columns, strict=True)]
         over = [n for n, text in zip(errors["error_id"].to_pylist(), told, strict=True) if _names_any(text, ids, names)]
         for start in range(0, len(over), _CHUNK):
             wanted = ", ".join(map(str, over[start : start + _CHUNK]))
-            tables.delete(location, meta.stored("errors", closed=closed), f"error_id IN ({wanted})")
+            tables.delete(location, meta.stored("errors", closed=part), f"error_id IN ({wanted})")
     runs = meta.read(location, "runs")
     details = [None if d and _names_any(d, ids, names) else d for d in runs["details"].to_pylist()]
     if details != runs["details"].to_pylist():
