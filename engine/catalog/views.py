@@ -87,7 +87,7 @@ def create_view(
         new = replace(new, key=key, options={**new.options, **_told(statement, schema)})
         _refuse_repeated_keys(session, statement.select, key, notes)
         if known is not None:
-            new = _in_place_of(catalog, known, new, schema)
+            new = _in_place_of(catalog, known, new, schema, anew=new.sensitive and not as_said.sensitive)
     if new.sensitive:
         enclosing.refuse_move(location, new.name)
     closed.log_opening(location, new, purpose)
@@ -260,8 +260,13 @@ def _refuse_repeated_keys(session: Planning, select: str, key: Sequence[str], no
         )
 
 
-def _in_place_of(catalog: Catalog, known: Definition, new: Definition, schema: dict[str, pa.DataType]) -> Definition:
-    """The new definition in the place of the known one; keeps its rows when key and columns are the same."""
+def _in_place_of(
+    catalog: Catalog, known: Definition, new: Definition, schema: dict[str, pa.DataType], *, anew: bool
+) -> Definition:
+    """The new definition in the place of the known one; keeps its rows when key and columns are the same.
+
+    With ``anew`` its rows are not compared with those that are there: they are closed, and the new ones may be guesses.
+    """
     old = {n: t for n, t in catalog.types(known.name).items() if n not in catalog.definitions.columns(known.name)}
     gone = {n for n, t in old.items() if schema.get(n) != t}
     broken = list(_broken(catalog, known, gone))
@@ -271,7 +276,7 @@ def _in_place_of(catalog: Catalog, known: Definition, new: Definition, schema: d
     clash = {n.lower() for n in schema} & {n.lower() for n in catalog.definitions.columns(known.name)}
     if clash:
         raise names.in_use(f"{known.name} has a generated column {min(clash)!r}")
-    same = known.key == new.key and old == schema
+    same = known.key == new.key and old == schema and not anew
     options: dict[str, Any] = {**new.options, **{k: v for k, v in known.options.items() if k == REPLACED}}
     if not same and tables.open_table(catalog.location, known.name) is not None:
         options[REPLACED] = meta.now().isoformat()
@@ -288,7 +293,8 @@ def _broken(catalog: Catalog, known: Definition, gone: set[str]) -> Iterator[Def
 def must_rebuild(location: Location, definition: Definition) -> bool:
     """Whether the stored rows of a view are of another shape than its definition, so that a refresh begins anew.
 
-    True from ``CREATE OR REPLACE`` with another key or other columns, or that opened it, until the next finished refresh.
+    True from ``CREATE OR REPLACE`` with another key or other columns, without a purpose over closed rows, or that opened
+    it, until the next finished refresh.
     """
     since = max((definition.options[o] for o in (REPLACED, closed.OPENED) if o in definition.options), default=None)
     if since is None:
