@@ -35,6 +35,7 @@ from counterbalance.engine.sql import (
     pictures,
     queries,
     shapes,
+    sizes,
     statements,
 )
 from counterbalance.engine.sql.calls import callable_names
@@ -190,7 +191,9 @@ class Session:
             SqlError: It is not right; says where.
             RefusedError: It does more than read.
             SensitiveError: It needs a purpose.
+            LimitError: It is too long to be read.
         """
+        sizes.check_length(text)
         given = {**arguments.by_name(values), **params}
         params = {n: v if arguments.is_table(v) else arguments.plain(v) for n, v in given.items()}
         arguments.check_used(text, params)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from counterbalance.engine.errors import CounterbalanceError, RequestError
+from counterbalance.engine.sql import sizes
 from counterbalance.shell import dots, errors, present
 from counterbalance.shell.progress import reporter
 from counterbalance.shell.statements import is_complete, split
@@ -123,6 +124,7 @@ def steps_of(text: str) -> Iterator[str]:
 
     Raises:
         SqlError: A quote is never closed.
+        LimitError: A statement is too long to be read.
 
     Example:
         >>> list(steps_of(".mode csv\nselect 1; select\n 2"))
@@ -135,8 +137,15 @@ def steps_of(text: str) -> Iterator[str]:
             continue
         if held or line.strip():
             held.append(line)
-        if ";" in line and is_complete("\n".join(held)):
+        if ";" in line and is_complete(_bounded(held)):
             yield from split("\n".join(held)).statements
             held = []
     if held:
-        yield from split("\n".join(held)).statements
+        yield from split(_bounded(held)).statements
+
+
+def _bounded(lines: list[str]) -> str:
+    """The text of some lines, which is refused before anything in it is looked for where it is too long."""
+    text = "\n".join(lines)
+    sizes.check_length(text)
+    return text

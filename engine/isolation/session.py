@@ -100,6 +100,7 @@ class IsolatedSession(Session):
 
     def expand(self, text: str, **params: Any) -> str:
         """Return the query as plain SQL over base tables, word lists and functions."""
+        sizes.check_length(text)
         if self._stays_here(text):
             return super().expand(text, **params)
         request = {"do": "expand", "text": text, "values": _encoded(params), **_functions()}
@@ -109,7 +110,6 @@ class IsolatedSession(Session):
     def _ask(self, text: str, params: Mapping[str, Any], max_rows: int | None) -> Result:
         if why := self._stays_here(text):
             return _noted(super()._ask(text, params, max_rows), why)
-        sizes.check_length(text)
         tables = {n: v for n, v in params.items() if arguments.is_table(v)}
         values = {n: v for n, v in params.items() if n not in tables}
         return self._elsewhere("sql", text, values, tables, max_rows)
