@@ -450,7 +450,7 @@ class Relations:
             return None
         pinned, stored, dataset = self._stored[name]
         hidden = self._hidden(pinned, stored)
-        return Stored(name, visible_schema(dataset, hidden), dataset)
+        return Stored(name, visible_schema(dataset, hidden), dataset, pinned.location, stored)
 
     def lakes(self) -> frozenset[str]:
         """Names of the attached lakes."""

@@ -20,6 +20,7 @@ from counterbalance.engine.search.conditions import lance_filter
 from counterbalance.engine.search.kinds import is_vector
 from counterbalance.engine.search.nearest import METRICS
 from counterbalance.engine.search.scan import ROW, among, exact, ranked
+from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.functions import Opened
     from counterbalance.engine.search.indexes import Coverage
+    from counterbalance.engine.store.location import Location
 
 PROBES: Final = 20
 """Partitions that are searched at least; more when too few rows of them pass the condition."""
@@ -48,11 +50,15 @@ class Stored:
         name: As in SQL.
         schema: Its visible columns; the first is the key.
         dataset: The pinned version.
+        location: The lake it lies in.
+        stored: Its name there.
     """
 
     name: str
     schema: pa.Schema = field(repr=False)
     dataset: lance.LanceDataset = field(repr=False)
+    location: Location = field(repr=False)
+    stored: str = field(repr=False)
 
     @property
     def key(self) -> str:
@@ -136,7 +142,7 @@ def vector_search(
         keys, rows = found[table.key].combine_chunks(), found[ROW].combine_chunks()
         return among(keys, found[name], vector, wanted, measure, rows=rows)
 
-    return _named(table, _guarded(search, where))
+    return _named(table, _guarded(table, search, where))
 
 
 def _refine(index: Coverage) -> int:
@@ -221,7 +227,7 @@ def full_text_search(table: Stored, column: str, query: str, k: int = 10, where:
                 return _ranked(found[table.key], found[ROW], found["_score"].cast(pa.float64()), wanted)
             limit *= 4  # ties at the cut: the smallest keys of all that are equal
 
-    return _named(table, _guarded(search, where))
+    return _named(table, _guarded(table, search, where))
 
 
 def hybrid_search(
@@ -272,15 +278,27 @@ def _named(table: Stored, found: pa.Table) -> pa.Table:
     return found.select(["key", "rank", "score", ROW]).rename_columns([table.key, "rank", "score", ROW])
 
 
-def _guarded(search: Callable[[], pa.Table], where: str | None) -> pa.Table:
-    """What Lance refuses of a condition (a text compared with a number, say) is an error in the query."""
+def _guarded(table: Stored, search: Callable[[], pa.Table], where: str | None) -> pa.Table:
+    """What Lance refuses of a condition (a text compared with a number, say) is an error in the query; all else is damage."""
     try:
-        return search()
-    except (ValueError, OSError, RuntimeError, pa.ArrowInvalid) as error:
-        if isinstance(error, RequestError) or where is None:
+        with tables.reading(table.location, table.stored):
+            return search()
+    except (ValueError, OSError, RuntimeError) as error:
+        told = None if isinstance(error, RequestError) or where is None else _refused(table, where)
+        if told is None:
             raise
-        told = str(error).splitlines()[0].partition(", /")[0][:300]
         raise SqlError(f"the condition {where!r} cannot be applied: {told}", code="E3457") from error
+
+
+def _refused(table: Stored, where: str) -> str | None:
+    """What Lance says to a condition alone, without any index; ``None`` where it can be applied."""
+    try:
+        table.dataset.scanner(
+            columns=[], with_row_id=True, filter=table.filter(where), use_scalar_index=False
+        ).count_rows()
+    except (ValueError, OSError, RuntimeError) as error:
+        return str(error).splitlines()[0].partition(", /")[0][:300]
+    return None
 
 
 def _at_least_one(value: int, name: str) -> int:
