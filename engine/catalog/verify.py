@@ -254,9 +254,12 @@ class _Table:
         """Versions that need a file; ``None`` where the manifests do not tell."""
         if self._users is None:
             return None
-        folder, _, rest = path.partition("/")  # bytes of pictures lie in a folder named like the data file
-        inside = f"{folder}/{rest.partition('/')[0]}.lance" if folder == "data" and "/" in rest else path
-        return self._users.get(inside, [])
+        folder, _, rest = path.partition("/")
+        if folder == "_indices":
+            path = f"{folder}/{rest.partition('/')[0]}"
+        elif folder == "data" and "/" in rest:  # bytes of pictures lie in a folder named like the data file
+            path = f"{folder}/{rest.partition('/')[0]}.lance"
+        return self._users.get(path, [])
 
     @cached_property
     def _users(self) -> dict[str, list[int]] | None:

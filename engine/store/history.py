@@ -110,7 +110,7 @@ def _all_ids(field: Any) -> set[int]:
 
 
 def users(location: Location, table: str, newest: int) -> dict[str, list[int]]:
-    """Tell by file, as a path in the table, which versions need it, the oldest first.
+    """Tell by file, as a path in the table, which versions need it, the oldest first; of an index by its folder.
 
     Args:
         location: The lake.
@@ -126,4 +126,8 @@ def users(location: Location, table: str, newest: int) -> dict[str, list[int]]:
         for batch in dataset.tracked_files() if dataset is not None else ():
             for version, path in zip(batch["version"].to_pylist(), batch["path"].to_pylist(), strict=True):
                 found.setdefault(path, set()).add(version)
+        for version in {v for versions in found.values() for v in versions}:
+            for index in dataset.checkout_version(version).describe_indices():
+                for segment in index.segments:
+                    found.setdefault(f"_indices/{segment.uuid}", set()).add(version)
     return {path: sorted(versions) for path, versions in found.items()}
