@@ -39,6 +39,7 @@ KINDS: Final = ("image_id", "key", "uri", "sha256")
 """What names an image, in the order in which a name is looked up."""
 _PURGE: Final = "purge"
 _COMPLETE: Final = "complete"
+_GIVEN_UP: Final = "gives up tag "
 _NOTHING: Final = np.empty(0, np.int64)
 
 
@@ -330,9 +331,9 @@ def _purged(
     Indexes go first and are made again last: the log of a table that says whether views are fresh is cut in between.
     """
     notes, held = list(report.notes), []
-    pending = _pending(location)
+    pending = bool(_since_the_last(location))
     for name in drop_tags:
-        snapshot.untag(location, name)
+        _give_up(location, name)
     dropped: list[str] = []
     if pending:
         with lock.writer_lock(location, "delete", wait=0.0, name=lock.REFRESH):
@@ -371,11 +372,19 @@ def _purged(
     )
 
 
-def _pending(location: Location) -> bool:
-    """Return whether anything was removed since the last purge that left nothing."""
-    rows = meta.read(location, "runs", columns=["kind", "state", "details"], where=f"kind IN ('{DELETE}', '{_PURGE}')")
-    newest = rows.to_pylist()[-1:]
-    return any(row["kind"] == DELETE or row["details"] != _COMPLETE for row in newest)
+def _since_the_last(location: Location) -> list[dict[str, Any]]:
+    """What was removed or purged since the last purge that left nothing, the oldest first."""
+    rows = meta.read(location, "runs", columns=["kind", "details"], where=f"kind IN ('{DELETE}', '{_PURGE}')")
+    found = rows.to_pylist()
+    ends = [n for n, row in enumerate(found, 1) if row["kind"] == _PURGE and row["details"] == _COMPLETE]
+    return found[max(ends, default=0) :]
+
+
+def _give_up(location: Location, tag: str) -> None:
+    """Give a tag up, and say so before: a purge that was killed then is asked for in the same words again."""
+    meta.Run(location, _PURGE, "images").note("no_op", counts={}, details=_GIVEN_UP + tag)
+    if tag in meta.read(location, "tags", columns=["name"])["name"].to_pylist():
+        snapshot.untag(location, tag)
 
 
 def _refresh(location: Location, targets: Sequence[str], progress: Callable[[Progress], None] | None) -> list[Stage]:
@@ -407,13 +416,17 @@ def _filter_spools(location: Location) -> None:
 
 
 def _drop_indexes(location: Location, wait: float, notes: list[str]) -> list[str]:
-    """Drop every index: it keeps the values of rows that are gone. Returns those to make again."""
+    """Drop every index: it keeps the values of rows that are gone. Returns those to make again, a killed purge's with them."""
     from counterbalance.engine.search import indexes
 
     declared, dropped = definitions.load(location), []
     for name in (*BASE_TABLES, snapshot.SENSITIVE_LABELS, *_derived(location)):
         dataset: Any = tables.open_table(location, name)
-        there = [] if dataset is None else sorted({str(d.name) for d in dataset.describe_indices()})
+        if dataset is None:
+            continue
+        ours = declared.indexes(name)
+        dropped += [index.target for index in ours.values()]
+        there = sorted({str(d.name) for d in dataset.describe_indices()})
         if not there:
             continue
         with writing(location, _PURGE, name, wait=wait) as work:
@@ -421,8 +434,6 @@ def _drop_indexes(location: Location, wait: float, notes: list[str]) -> list[str
                 indexes.drop(dataset, index)
                 work.committed(name)
             work.finish("incremental", {}, f"{len(there):,} indexes to be made again")
-        ours = declared.indexes(name)
-        dropped += [ours[index].target for index in there if index in ours]
         notes += [f"index {i} of {name} was made by another tool: make it again" for i in there if i not in ours]
     return dropped
 
@@ -481,5 +492,7 @@ def _has(location: Location, versions: Mapping[str, int], listed: removal.Remove
 
 
 def _require_tags(location: Location, names: Sequence[str]) -> None:
+    known = {row["details"] for row in _since_the_last(location)} if names else set()
     for name in names:
-        snapshot.require_tag(location, name)
+        if _GIVEN_UP + name not in known:
+            snapshot.require_tag(location, name)
