@@ -274,6 +274,16 @@ _UNREADABLE: Final = re.compile(r"LanceError|External error: |Invalid user input
 _UNWRITTEN: Final = re.compile(r"No space left|conflict", re.IGNORECASE)
 
 
+def without_sources(text: str) -> str:
+    """Leave out where in Lance's own sources an error was raised.
+
+    Example:
+        >>> without_sources("Not found: a.lance, /home/runner/lance/rust/src/reader.rs:335:56")
+        'Not found: a.lance'
+    """
+    return re.sub(r", /\S+\.rs:[\d:]+", "", text)
+
+
 def is_panic(error: BaseException) -> bool:
     """Tell whether code in Rust gave up, as Lance's does over damaged files; such an error is no ``Exception``."""
     return type(error).__name__ == "PanicException"

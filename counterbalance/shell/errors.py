@@ -21,6 +21,7 @@ from counterbalance.engine.errors import (
     StorageError,
     is_unreadable,
     place_of,
+    without_sources,
 )
 from counterbalance.shell.text import escape, wrapped
 
@@ -66,7 +67,7 @@ def known(error: BaseException) -> CounterbalanceError:
     text = " ".join(str(error).split())
     name = type(error).__name__
     if is_unreadable(error):
-        return StorageError(f"a table cannot be read: {text[:300]}", code="E6001", hint=DAMAGED)
+        return StorageError(f"a table cannot be read: {without_sources(text)[:300]}", code="E6001", hint=DAMAGED)
     return CounterbalanceError(
         f"{name}: {text}" if text else name,
         hint="this was not foreseen; run it again with --debug and report what you see",

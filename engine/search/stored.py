@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from counterbalance.engine.errors import RequestError, SqlError, did_you_mean
+from counterbalance.engine.errors import RequestError, SqlError, did_you_mean, without_sources
 from counterbalance.engine.search.conditions import lance_filter
 from counterbalance.engine.search.kinds import is_vector
 from counterbalance.engine.search.nearest import METRICS
@@ -297,7 +297,7 @@ def _refused(table: Stored, where: str) -> str | None:
             columns=[], with_row_id=True, filter=table.filter(where), use_scalar_index=False
         ).count_rows()
     except (ValueError, OSError, RuntimeError) as error:
-        return str(error).splitlines()[0].partition(", /")[0][:300]
+        return without_sources(str(error).splitlines()[0])[:300]
     return None
 
 

@@ -16,6 +16,7 @@ from counterbalance.engine.errors import (
     did_you_mean,
     is_unreadable,
     place_of,
+    without_sources,
 )
 from counterbalance.engine.halving import out_of_memory
 from counterbalance.engine.sql import hints
@@ -159,7 +160,7 @@ def point(error: SqlError, name: str, sql: str) -> None:
 
 def _unreadable(text: str) -> StorageError:
     table = re.search(r"registered as '([^']+)'", text)
-    reason = re.sub(r"^.*failed: |, /[^ ]*/[^ ]*$|\. Detail: .*$", "", _first(text))
+    reason = re.sub(r"^.*failed: |\. Detail: .*$", "", _first(without_sources(text)))
     what = f"table {table[1].partition('~')[0]!r} cannot be read: " if table else ""
     return StorageError(what + reason, code="E6005", hint=f"{DAMAGED}; if it was cleaned up, open a new session")
 

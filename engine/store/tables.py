@@ -13,7 +13,7 @@ import shutil
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from counterbalance.engine.errors import DAMAGED, CounterbalanceError, StorageError, is_unreadable
+from counterbalance.engine.errors import DAMAGED, CounterbalanceError, StorageError, is_unreadable, without_sources
 from counterbalance.engine.store import digests
 from counterbalance.engine.store.location import SUFFIX, session
 
@@ -126,7 +126,7 @@ def _exists(location: Location, name: str) -> bool:
 
 
 def _first_line(error: BaseException) -> str:
-    return re.sub(r", /[^ ]*/[^ ]*$", "", str(error).splitlines()[0])[:300]
+    return without_sources(str(error).splitlines()[0])[:300]
 
 
 def latest_version(location: Location, name: str) -> int | None:

@@ -50,8 +50,18 @@ def test_on_the_command_line(indexed, capsys):
     assert main(["sql", indexed.uri, SEARCH.format(where="")]) == 1
     told = capsys.readouterr().err
     assert "error[E6001]: cannot read table 'captions'" in told
-    assert ".rs:" not in told
+    assert "rust" not in told
     assert "counterbalance verify" in told
+
+
+def test_an_index_that_a_condition_uses(copied, capsys):
+    lake = copied()
+    for folder in (lake.location.path / "captions.lance" / "_indices").iterdir():
+        shutil.rmtree(folder)
+    assert main(["sql", lake.uri, "SELECT * FROM captions WHERE text = 'a woman rides horse 1'"]) == 1
+    told = capsys.readouterr().err
+    assert "table 'captions' cannot be read" in told
+    assert "rust" not in told
 
 
 def test_a_damaged_vector_index(copied):
