@@ -46,8 +46,8 @@ class Snapshot:
 
 
 def known_tables(location: Location) -> list[str]:
-    """Every table of the lake by name: the base tables that exist, and what other tools put there."""
-    found = set(location.folders())
+    """Every table of the lake by name: the base tables that exist, or did and were lost, and what other tools put there."""
+    found = {*location.folders(), *(t for t in digests.listed(location) if "/" not in t)}
     found |= {t for t in location.enclosed(anew=True) if tables.open_table(location, t) is not None}
     if location.is_memory:
         named = {*BASE_TABLES, *definitions.load(location).views()}  # a store in memory cannot be listed
@@ -204,6 +204,7 @@ def untag(location: Location, name: str) -> None:
             if dataset is not None and name in dataset.tags.list():
                 dataset.tags.delete(name)
         tables.delete(location, "meta/tags", f"name = '{name}'")
+        digests.record(location, ["meta/tags"])
 
 
 def codes(location: Location) -> dict[tuple[str, str], list[str | None]]:

@@ -7,25 +7,29 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.catalog import runs
+from counterbalance.engine.catalog import meta
 from counterbalance.engine.errors import StorageError
-from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.store import cleaning, digests, history, tables
 from counterbalance.engine.store.lock import writer_lock
 from counterbalance.engine.write.journal import require_lake
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    import datetime as dt
+    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
     from counterbalance.engine.store.digests import Entry, Ledger
     from counterbalance.engine.store.location import Location
     from counterbalance.engine.write.ingest import Progress
+
+    _Tag = tuple[int, dt.datetime]
 
 DAMAGED: Final = "damaged"
 LOST: Final = "lost"
 REVERTED: Final = "reverted"
 UNFINISHED: Final = "unfinished"
 UNRECORDED: Final = "unrecorded"
+_TAGS: Final = "_refs/tags/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +102,19 @@ def verify(location: Location, *, progress: Callable[[Progress], None] | None = 
     if not names:
         require_lake(location)
     found = Verified(tables=len(names))
-    looks = [_Table(location, name, found) for name in names]
+    listed, tags = _listed(location, found), _tags(location)
+    looks = [_Table(location, name, found, listed or set(), tags.get(name, {})) for name in names]
+    if listed is None and any(look.is_recorded for look in looks):
+        told = "the list of tables is gone: one that is lost is not told"
+        found.findings.append(Finding(LOST, digests.LAKE, "", digests.NAME, told))
     total = sum(look.bytes for look in looks)
     for look in looks:
         for _ in look.verify():
             if progress is not None:
                 progress(Progress("verify", found.bytes, total, "bytes", 0))
     found.findings += [Finding(UNRECORDED, room, "", "", "closed to this user: not looked at") for room in closed]
-    found.findings += _gone(location, set(names), closed)
+    gone = [name for name in sorted((listed or set()) - set(names)) if digests.is_lost(location, name)]
+    found.findings += [Finding(LOST, name, "", "", "the whole table is gone") for name in gone]
     return found
 
 
@@ -124,23 +133,38 @@ def accept(location: Location, found: Verified, *, wait: float = 1.0) -> None:
         there = set(digests.stored(location)[0])
         for finding in (f for f in found.findings if f.kind == UNFINISHED):
             location.table_path(finding.table).joinpath(finding.file).unlink(missing_ok=True)
-        taken = sorted(there & {f.table for f in found.findings if f.kind not in {UNFINISHED, UNRECORDED}})
-        for name in taken:
+        wrong = [f for f in found.findings if f.kind not in {UNFINISHED, UNRECORDED}]
+        for name in sorted({f.table for f in wrong if not f.file.startswith(_TAGS)}):
             digests.forget(location, name)
-        digests.record(location, taken)
+            digests.record(location, there & {name})
+        digests.enlist(location, there)
+        for finding in (f for f in wrong if f.file.startswith(_TAGS)):
+            name = finding.file.removeprefix(_TAGS).removesuffix(".json")
+            tables.tag(location, finding.table, name, int(finding.version), anew=True)
 
 
-def _gone(location: Location, names: set[str], closed: Sequence[str]) -> Iterator[Finding]:
-    """Tables that readers should see, and of which nothing is left."""
+def _listed(location: Location, into: Verified) -> set[str] | None:
+    """Tables that were recorded; ``None`` without a list of them."""
     try:
-        last = next(iter(runs.visible(location)), None)
-    except StorageError:  # the journal is damaged, which is a finding already
-        return
-    for told in [] if last is None else last["versions"]:
-        room = told["table"].rpartition("/")[0]
-        is_out_of_sight = closed and (room in closed or (not room and told["table"] not in BASE_TABLES))
-        if told["table"] not in names and not is_out_of_sight:
-            yield Finding(LOST, told["table"], str(told["version"]), "", "the whole table is gone")
+        ledger = digests.read(location, digests.LAKE)
+    except StorageError:
+        told = "the list of tables is damaged: one that is lost is not told"
+        into.findings.append(Finding(DAMAGED, digests.LAKE, "", digests.NAME, told))
+        return set()
+    return None if ledger is None else set(ledger.entries)
+
+
+def _tags(location: Location) -> dict[str, dict[str, _Tag]]:
+    """Tags of ours by table and name: the version that each names, and since when."""
+    found: dict[str, dict[str, _Tag]] = {}
+    try:
+        rows = meta.read(location, "tags").to_pylist()
+    except StorageError:  # a finding already
+        return found
+    for row in rows:
+        for told in row["versions"] or []:
+            found.setdefault(told["table"], {})[row["name"]] = (int(told["version"]), row["at"])
+    return found
 
 
 class _Table:
@@ -150,10 +174,14 @@ class _Table:
         location: The lake.
         name: The table.
         into: Gets what is found.
+        listed: Tables that were recorded.
+        tags: Tags of ours.
     """
 
-    def __init__(self, location: Location, name: str, into: Verified) -> None:
-        self._location, self._name, self._into = location, name, into
+    def __init__(
+        self, location: Location, name: str, into: Verified, listed: AbstractSet[str], tags: Mapping[str, _Tag]
+    ) -> None:
+        self._location, self._name, self._into, self._tags = location, name, into, tags
         self._ledger: Ledger | None = None
         self._is_told = True
         try:
@@ -164,7 +192,15 @@ class _Table:
             self._is_told = False
         self._known: dict[str, Entry] = {} if self._ledger is None else self._ledger.entries
         self._there = digests.files(location, [name])[name]
+        if name in listed and digests.is_lost(location, name):
+            told = "the digests are gone: no file can be compared" if self._there else "the whole table is gone"
+            into.findings.append(Finding(LOST, name, "", digests.NAME if self._there else "", told))
         self.bytes = sum(entry.size for path, entry in self._known.items() if path in self._there)
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether anything was recorded of it."""
+        return self._ledger is not None
 
     def verify(self) -> Iterator[None]:
         """Add what is found; yields after every file."""
@@ -179,6 +215,7 @@ class _Table:
         if self._ledger is not None:
             self._lost(self._ledger, sorted(self._known.keys() - self._there.keys()))
             self._unfinished(self._ledger.newest)
+        self._check_tags()
         unknown = self._there.keys() - self._known.keys() if self._is_told else set()
         if unknown:
             files = f"{len(unknown):,} file{'s' * (len(unknown) != 1)}"
@@ -202,12 +239,13 @@ class _Table:
     def _lost(self, ledger: Ledger, absent: list[str]) -> None:
         """Files that are gone though a version needs them; what clean-up by another tool took is no finding."""
         gone = {version: path for version, path in ledger.manifests.items() if path in set(absent)}
-        kept = min(self._versions - self._tagged(), default=0) if gone else 0
+        tagged = self._tagged() if gone else set()
+        kept = min(self._versions - tagged, default=0)
         for version, path in sorted(gone.items()):
             if version > self._newest and version == ledger.newest:
                 older = f"readers would get version {self._newest}" if self._newest else "readers would get no rows"
                 self._add(REVERTED, path, f"the newest version is lost: {older}")
-            elif version > kept:
+            elif version > kept or version in tagged:
                 self._add(LOST, path, "the version is lost")
         for path in absent:
             if not digests.is_manifest(path) and self._needed(path) != []:
@@ -240,11 +278,40 @@ class _Table:
         return {digests.version_of(path) for path in self._there if digests.is_manifest(path)}
 
     def _tagged(self) -> set[int]:
+        """Versions that have a tag, of ours or of another tool."""
         try:
-            dataset = tables.open_table(self._location, self._name, self._newest, checked=False)
-            return set() if dataset is None else cleaning.tagged(dataset)
+            others = set() if self._dataset is None else cleaning.tagged(self._dataset)
+        except (OSError, ValueError, RuntimeError):
+            others = set()
+        return {*(version for version, _ in self._tags.values()), *others}
+
+    def _check_tags(self) -> None:
+        """Tags of ours which Lance, whose tags are what other tools spare, has not or has otherwise."""
+        if self._dataset is None or not self._tags:
+            return
+        made = {int(v["version"]): cleaning.moment(v) for v in self._dataset.versions()}
+        for name, (version, at) in sorted(self._tags.items()):
+            if version not in made or made[version] > at:  # lost itself, or of another table of that name
+                continue
+            kind, problem = DAMAGED, ""
+            try:
+                named = self._dataset.tags.get_version(name)
+                problem = "" if named == version else f"the tag names version {named}"
+            except ValueError:
+                kind, problem = LOST, "the tag is gone: other tools do not spare the version any more"
+            except (OSError, RuntimeError):
+                problem = "the tag cannot be read"
+            if problem:
+                self._into.findings.append(Finding(kind, self._name, str(version), f"{_TAGS}{name}.json", problem))
+
+    @cached_property
+    def _dataset(self) -> Any:
+        try:
+            return (
+                tables.open_table(self._location, self._name, self._newest, checked=False) if self._versions else None
+            )
         except (OSError, ValueError):
-            return set()
+            return None
 
     def _add(self, kind: str, path: str, problem: str) -> None:
         version = str(digests.version_of(path)) if digests.is_manifest(path) else _spans(self._needed(path) or [])

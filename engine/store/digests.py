@@ -4,10 +4,11 @@ Beside its data every table has a file ``_digests``: a line of size and digest f
 consist of (manifests, transactions, data, deletions, indexes), below a line with the digest of these lines. Lance writes
 a file under another name and renames it when it is complete, and never changes it then: what is listed can be digested at
 any time, once. In object stores the digest is the store's own (its ETag), which a listing tells without reading.
+The lake itself has such a file, too (``LAKE``): which tables have one.
 
 ``record`` is called before the journal says that something is there. For a durable lake (``Location.durable``) it also
 has the same files, and the folders that name them, written through to the disk. ``check`` holds every table that is
-opened against what was recorded: its manifest, sizes of its data, and that no newer version was lost. Reading all files is ``verify``'s
+opened against what was recorded: its manifest, sizes of its data, and that no newer version, nor the table, was lost. Reading all files is ``verify``'s
 (``catalog/verify.py``).
 """
 
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine import wholefiles
 from counterbalance.engine.errors import StorageError
+from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.store.location import CLOSED
 
 if TYPE_CHECKING:
@@ -36,7 +38,10 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 NAME: Final = "_digests"
+LAKE: Final = ""
+"""Stands in the place of a table's name for the lake, whose entries are the tables that were recorded."""
 HINT: Final = "counterbalance verify LAKE tells which files are damaged or lost, and what to do"
+_ROOMS: Final = ("", "meta", CLOSED)
 _VERSIONS: Final = "_versions"
 _PARTS: Final = (_VERSIONS, "_transactions", "_deletions", "_indices", "data")
 _CHANGING: Final = ("_refs", f"{_VERSIONS}/latest_version_hint.json")
@@ -159,20 +164,41 @@ def _sha256(content: bytes) -> str:
 
 def stored(location: Location) -> tuple[list[str], list[str]]:
     """Names of all tables that lie in a lake, and folders of it that are closed to this user."""
-    names, closed = [], []
-    for room in ("", "meta", CLOSED):
-        if location.is_local and (folder := location.path / room).is_dir() and not os.access(folder, os.R_OK | os.X_OK):
-            closed.append(room)
-        else:
-            names += [f"{room}/{name}".lstrip("/") for name in location.folders(room)]
+    closed = [room for room in _ROOMS if _is_closed(location, room)]
+    names = [f"{r}/{name}".lstrip("/") for r in _ROOMS if r not in closed for name in location.folders(r)]
     return [*names, *(() if CLOSED in closed else location.enclosed())], closed
+
+
+def _is_closed(location: Location, room: str) -> bool:
+    folder = location.path / room if location.is_local else None
+    return folder is not None and folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK)
+
+
+def listed(location: Location, *, again: bool = False) -> dict[str, Entry]:
+    """Tables that were recorded, from memory as ``remembered``.
+
+    Raises:
+        StorageError: What was recorded of the lake is damaged.
+    """
+    ledger = remembered(location, LAKE, again=again)
+    return {} if ledger is None else ledger.entries
+
+
+def is_lost(location: Location, name: str) -> bool:
+    """Whether a table was recorded and is not any more, as far as this user may look."""
+    if name not in listed(location):
+        return False
+    rooms = {name.rpartition("/")[0], CLOSED if "/" not in name and name not in BASE_TABLES else ""}
+    if any(_is_closed(location, room) for room in rooms) or _content(location, name) is not None:
+        return False
+    return name in listed(location, again=True)  # else it was dropped meanwhile
 
 
 # -- what is recorded, and what is there ---------------------------------------------------------------------------------
 
 
 def read(location: Location, name: str) -> Ledger | None:
-    """What was recorded of a table, if anything was.
+    """What was recorded of a table, or of the lake, if anything was.
 
     Raises:
         StorageError: It is damaged itself (``E6018``).
@@ -183,17 +209,20 @@ def read(location: Location, name: str) -> Ledger | None:
     try:
         return None if content is None else Ledger.parse(content)
     except ValueError as error:
-        raise StorageError(
-            f"the digests of table {name!r} of {location.uri} are damaged: {error}", code="E6018", hint=HINT
-        ) from error
+        what = f"digests of table {name!r}" if name else "digests"
+        raise StorageError(f"the {what} of {location.uri} are damaged: {error}", code="E6018", hint=HINT) from error
+
+
+def _place(location: Location, name: str) -> str:
+    return f"{location.folder(name)}/{NAME}" if name else NAME
 
 
 def _content(location: Location, name: str) -> bytes | None:
     try:
         if location.is_local:
-            return location.table_path(name).joinpath(NAME).read_bytes()
+            return location.path.joinpath(_place(location, name)).read_bytes()
         system, root = location.filesystem()
-        content: bytes = system.cat_file(f"{root}/{location.folder(name)}/{NAME}")
+        content: bytes = system.cat_file(f"{root}/{_place(location, name)}")
     except (FileNotFoundError, NotADirectoryError):
         return None
     return content
@@ -209,7 +238,7 @@ def remembered(location: Location, name: str, *, again: bool = False) -> Ledger 
     place, state = location.table(name), None
     if location.is_local:
         try:
-            about = location.table_path(name).joinpath(NAME).stat()
+            about = location.path.joinpath(_place(location, name)).stat()
         except OSError:
             return None
         state = (about.st_mtime_ns, about.st_size, about.st_ino)
@@ -300,7 +329,8 @@ def record(location: Location, names: Iterable[str]) -> None:
     Raises:
         StorageError: What was recorded is damaged, or cannot be written.
     """
-    for name, there in files(location, names).items():
+    found = files(location, names)
+    for name, there in found.items():
         ledger = remembered(location, name) if location.is_local else read(location, name)
         known = {} if ledger is None else ledger.entries
         new = {p: e for p, e in there.items() if p not in known or (location.durable and not known[p].synced)}
@@ -318,13 +348,45 @@ def record(location: Location, names: Iterable[str]) -> None:
             if fresh:
                 _write(location, name, Ledger.of({**known, **fresh}))
         except OSError as error:
-            raise StorageError(
-                f"cannot record table {name!r} of {location.uri}: {error.strerror or error}",
-                code="E6003",
-                hint="the disk is full"
-                if error.errno == errno.ENOSPC
-                else "check the path, its permissions and the disk",
-            ) from error
+            raise _unwritten(location, f"table {name!r} of ", error) from error
+    try:
+        enlist(location, found)
+    except StorageError:
+        raise
+    except OSError as error:
+        raise _unwritten(location, "tables of ", error) from error
+
+
+def _unwritten(location: Location, what: str, error: OSError) -> StorageError:
+    return StorageError(
+        f"cannot record {what}{location.uri}: {error.strerror or error}",
+        code="E6003",
+        hint="the disk is full" if error.errno == errno.ENOSPC else "check the path, its permissions and the disk",
+    )
+
+
+def enlist(location: Location, names: Iterable[str]) -> None:
+    """Record that these tables are there, if they have digests.
+
+    Raises:
+        OSError: The list of tables cannot be written, or is damaged.
+    """
+    wanted = set() if location.is_memory else set(names)
+    known = listed(location)
+    if all(_is_listed(location, known.get(name)) for name in wanted):
+        return
+    known = listed(location, again=True)
+    new = {name for name in wanted - known.keys() if _content(location, name) is not None}
+    if new or not all(_is_listed(location, entry) for entry in known.values()):
+        _write_list(location, known.keys() | new)
+
+
+def _is_listed(location: Location, entry: Entry | None) -> bool:
+    return entry is not None and (entry.synced or not location.durable)
+
+
+def _write_list(location: Location, names: Iterable[str]) -> None:
+    _write(location, LAKE, Ledger.of(dict.fromkeys(names, Entry(0, "-", synced=location.durable))))
 
 
 def _if_there(location: Location, name: str, path: str) -> Entry | None:
@@ -335,13 +397,14 @@ def _if_there(location: Location, name: str, path: str) -> Entry | None:
 
 
 def _write(location: Location, name: str, ledger: Ledger) -> None:
+    place = _place(location, name)
     if not location.is_local:
         system, root = location.filesystem()
-        system.pipe_file(f"{root}/{location.folder(name)}/{NAME}", ledger.content())
+        system.pipe_file(f"{root}/{place}", ledger.content())
         _remembered[location.table(name)] = (None, ledger)
         return
-    target = wholefiles.write(location.table_path(name) / NAME, ledger.content(), durable=location.durable)
-    if location.folder(name).startswith(f"{CLOSED}/"):
+    target = wholefiles.write(location.path / place, ledger.content(), durable=location.durable)
+    if place.startswith(f"{CLOSED}/"):
         target.chmod(0o600)
     if not location.durable:
         return
@@ -372,13 +435,16 @@ def forget(location: Location, name: str, gone: Iterable[str] | None = None) -> 
 
     Args:
         location: The lake.
-        name: The table.
+        name: The table; ``LAKE`` for the list of tables.
         gone: Paths in it; ``None`` for the whole table.
     """
     if location.is_memory:
         return
     ledger = None if gone is None else read(location, name)
     if gone is None:
+        known = listed(location, again=True).keys() if name else set()
+        if name in known:
+            _write_list(location, known - {name})
         _remove(location, name)
     elif ledger is not None:
         gone = set(gone)
@@ -392,10 +458,10 @@ def forget(location: Location, name: str, gone: Iterable[str] | None = None) -> 
 def _remove(location: Location, name: str) -> None:
     _remembered.pop(location.table(name), None)
     if location.is_local:
-        location.table_path(name).joinpath(NAME).unlink(missing_ok=True)
+        location.path.joinpath(_place(location, name)).unlink(missing_ok=True)
         return
     system, root = location.filesystem()
-    place = f"{root}/{location.folder(name)}/{NAME}"
+    place = f"{root}/{_place(location, name)}"
     if system.exists(place):
         system.rm_file(place)
 
@@ -417,8 +483,11 @@ def check(
 
     Raises:
         StorageError: A newer version was recorded, or another manifest of this one, or a data file is gone or has another
-            size (``E6018``).
+            size, or the table is gone (``E6018``).
     """
+    if dataset is None and is_lost(location, name):
+        told = f"table {name!r} of {location.uri} is gone: it was written, and nothing of it is there"
+        raise StorageError(told, code="E6018", hint=HINT)
     if known is None or not known.manifests:
         return
     version = None if dataset is None else int(dataset.version)

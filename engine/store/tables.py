@@ -228,11 +228,14 @@ def restore(location: Location, name: str, version: int | None) -> None:
             raise _unwritten(location, name, error) from error
 
 
-def tag(location: Location, name: str, tag: str, version: int) -> None:
-    """Give a version of a table a name, if the table is there."""
+def tag(location: Location, name: str, tag: str, version: int, *, anew: bool = False) -> None:
+    """Give a version of a table a name, if the table is there; ``anew`` in the place of one that is damaged."""
     dataset = open_table(location, name)
     if dataset is None:
         return
+    if anew:
+        with contextlib.suppress(ValueError):  # it is gone
+            dataset.tags.delete(tag)
     dataset.tags.create(tag, version)
     if location.is_local:  # Lance makes folders for it below the percent-encoded path, too, and leaves them empty
         encoded = quote(location.table(name), safe=_UNENCODED)
