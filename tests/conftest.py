@@ -243,6 +243,13 @@ def spawn_cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="session")
+def without_network() -> list[str]:
+    """Words before a command that has it killed once it, or what it starts, goes to the network; none where the kernel cannot."""
+    words = [sys.executable, str(ROOT / "tests" / "programs" / "without_network.py")]
+    return words if subprocess.run([*words, "true"], check=False).returncode == 0 else []
+
+
+@pytest.fixture(scope="session")
 def s3_endpoint() -> Iterator[str]:
     """A local S3-compatible server; skips where moto is not installed."""
     server_module = pytest.importorskip("moto.server", reason="moto[server] is not installed")

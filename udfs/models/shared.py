@@ -7,9 +7,9 @@ import logging
 import sys
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from counterbalance.udfs.models.weights import allowed, need
+from counterbalance.udfs.models.weights import as_allowed, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,22 +68,16 @@ class Shared(Generic[M]):
             torch.cuda.empty_cache()
 
 
-_NETWORK: Final = threading.RLock()
-
-
 @contextlib.contextmanager
 def loading() -> Iterator[None]:
     """Around a library that loads a model: no network unless that was allowed, and no chatter.
 
-    Hugging Face's libraries ask ``huggingface_hub.constants.HF_HUB_OFFLINE`` before they connect; they draw progress bars,
-    and open_clip speaks through the root logger.
+    Hugging Face's libraries draw progress bars, and open_clip speaks through the root logger.
     """
-    constants: Any = need("huggingface_hub.constants", "models")
     bars: Any = need("huggingface_hub.utils", "models")
     root, silent = logging.getLogger(), logging.NullHandler()
-    with _NETWORK:
-        before, drawn = constants.HF_HUB_OFFLINE, bars.are_progress_bars_disabled()
-        constants.HF_HUB_OFFLINE = before or not allowed()
+    with as_allowed():
+        drawn = bars.are_progress_bars_disabled()
         root.addHandler(silent)  # or logging.warning() would set up the root logger for the whole process
         root.addFilter(_nothing)
         bars.disable_progress_bars()
@@ -91,7 +85,6 @@ def loading() -> Iterator[None]:
             with _transformers_silent():
                 yield
         finally:
-            constants.HF_HUB_OFFLINE = before
             root.removeFilter(_nothing)
             root.removeHandler(silent)
             if not drawn:

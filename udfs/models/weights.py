@@ -7,12 +7,14 @@ Code that a repository brings along is never run.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import json
 import os
 import pickletools
 import re
+import threading
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -51,11 +53,29 @@ _NAMES: Final = (
     "pytorch_model.bin.index.json",
 )
 """Where transformers looks for weights in a folder, in this order."""
+_NETWORK: Final = threading.RLock()
 
 
 def allowed() -> bool:
     """Whether models may be fetched over the network: ``COUNTERBALANCE_ALLOW_DOWNLOAD=1``, or ``--allow-download``."""
     return os.environ.get(ALLOW, "") not in {"", "0"}
+
+
+@contextlib.contextmanager
+def as_allowed() -> Iterator[None]:
+    """Around Hugging Face's libraries: no network unless that was allowed.
+
+    They ask ``huggingface_hub.constants.HF_HUB_OFFLINE`` before they connect. ``local_files_only`` alone does not keep them
+    from it: to name itself, huggingface_hub fetches a list of programs that may call it, once a day.
+    """
+    constants: Any = need("huggingface_hub.constants", "models")
+    with _NETWORK:
+        before = constants.HF_HUB_OFFLINE
+        constants.HF_HUB_OFFLINE = before or not allowed()
+        try:
+            yield
+        finally:
+            constants.HF_HUB_OFFLINE = before
 
 
 def need(module: str, extra: str) -> ModuleType:
@@ -91,9 +111,10 @@ def folder(name: str, files: Sequence[str] = CHECKPOINT) -> Path:
     hub: Any = need("huggingface_hub", "models")
     repository, _, revision = name.partition("@")
     try:
-        found = hub.snapshot_download(
-            repository, revision=revision or None, allow_patterns=list(files), local_files_only=not allowed()
-        )
+        with as_allowed():
+            found = hub.snapshot_download(
+                repository, revision=revision or None, allow_patterns=list(files), local_files_only=not allowed()
+            )
     except Exception as error:
         raise _missing(name, error) from error
     return Path(found)
@@ -108,7 +129,8 @@ def file(name: str, member: str) -> Path:
     hub: Any = need("huggingface_hub", "models")
     repository, _, revision = name.partition("@")
     try:
-        found = hub.hf_hub_download(repository, member, revision=revision or None, local_files_only=not allowed())
+        with as_allowed():
+            found = hub.hf_hub_download(repository, member, revision=revision or None, local_files_only=not allowed())
     except Exception as error:
         raise _missing(f"{name}/{member}", error) from error
     return Path(found)
