@@ -1,11 +1,10 @@
-"""``--help``, ``--version`` and completion import nothing heavy, and are fast."""
+"""``--help``, ``--version`` and completion import nothing heavy, and little at all."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -41,7 +40,7 @@ with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())) as out:
 out.flush()
 print(json.dumps([code, out.buffer.getvalue().decode(), sorted(sys.modules)]))
 """
-LIMIT_SECONDS = 0.4
+MOST_MODULES = 300
 
 
 def loaded(words, tmp_path, **environment):
@@ -56,6 +55,7 @@ def loaded(words, tmp_path, **environment):
         check=True,
     )
     code, text, modules = json.loads(done.stdout)
+    assert len(modules) < MOST_MODULES or "sql" in words, sorted(modules)
     return code, text, {m for m in modules if m.partition(".")[0] in MUST_STAY_LAZY}
 
 
@@ -82,16 +82,6 @@ def test_completion_imports_nothing_heavy(typed, offered, tmp_path):
     assert code == 0
     assert offered in text
     assert not heavy
-
-
-@pytest.mark.parametrize("words", [["--help"], *([name, "--help"] for name in COMMANDS)], ids=" ".join)
-def test_help_comes_at_once(words, tmp_path):
-    def seconds():
-        began = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "counterbalance", *words], cwd=tmp_path, check=True, capture_output=True)
-        return time.perf_counter() - began
-
-    assert any(seconds() < LIMIT_SECONDS for _ in range(5))
 
 
 def test_the_list_names_modules_that_exist(tmp_path):
