@@ -315,7 +315,8 @@ def unchanged(battlefield):
 
 @pytest.mark.parametrize("text", [*lines(FILES), *lines(WRITES), *lines(SETTINGS), *lines(CATALOG), *lines(TRICKS)])
 @pytest.mark.usefixtures("unchanged")
-def test_refused(battlefield, text):
+def test_refused(battlefield, text, record_property):
+    record_property("statements", 1)
     with pytest.raises(CounterbalanceError) as caught:
         attack(battlefield, text)
     assert MARKER not in str(caught.value)
@@ -324,7 +325,8 @@ def test_refused(battlefield, text):
 
 @pytest.mark.parametrize("text", lines(HARMLESS))
 @pytest.mark.usefixtures("unchanged")
-def test_harmless(battlefield, text):
+def test_harmless(battlefield, text, record_property):
+    record_property("statements", 1)
     with contextlib.suppress(CounterbalanceError):
         attack(battlefield, text)
 

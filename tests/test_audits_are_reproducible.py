@@ -265,13 +265,14 @@ def test_every_audit_is_here():
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))
-def test_same_bytes(lakes, name):
+def test_same_bytes(lakes, name, record_property):
+    record_property("answers", 2)
     first = answer(lakes[0], name, 1)
     assert first.num_rows > 0
     assert answer(lakes[1], name, 4).equals(first)  # rows stored in another order, more threads
 
 
-def test_same_bytes_of_many_hits(lakes):
+def test_same_bytes_of_many_hits(lakes, record_property):
     """Averages of half a million irrational numbers."""
     draw = np.random.default_rng(5)
     queries, cut, items = 10_000, 50, 2_000
@@ -293,12 +294,14 @@ def test_same_bytes_of_many_hits(lakes):
         answers.append(result.drop_columns("params"))
     assert answers[0].equals(answers[1])
     assert answers[0].equals(answers[2])
+    record_property("answers", len(answers))
 
 
 @pytest.mark.parametrize(
     "view", ["balanced_subset(seed := 3, rest := 'proportional')", "image_labels('scene')", "caption_gender"]
 )
-def test_same_rows_of_views(lakes, view):
+def test_same_rows_of_views(lakes, view, record_property):
+    record_property("answers", 3)
     rows = {
         tuple(lake.sql(f"SELECT * FROM {view} ORDER BY ALL", threads=threads).fetchall())
         for lake, threads in ((lakes[0], 1), (lakes[0], 2), (lakes[1], 2))

@@ -174,7 +174,7 @@ def test_categories_that_cannot_be_used(tmp_path):
     ]
 
 
-def test_every_odd_item_in_one_document(tmp_path):
+def test_every_odd_item_in_one_document(tmp_path, record_property):
     odd = [{**BOX, "id": 100 + i, f: v} for i, (f, v, c) in enumerate(BAD_BOXES) if c]
     odd += [{**CAPTION, "id": 100 + i, f: v} for i, (f, v, c) in enumerate(BAD_CAPTIONS) if c]
     good = [{**BOX, "id": 10_000 + i} for i in range(len(odd))]
@@ -185,5 +185,6 @@ def test_every_odd_item_in_one_document(tmp_path):
     assert [r["detection_id"] for r in rows["detections"]] == [g["id"] for g in good]
     assert "captions" not in rows
     assert len(rows["images"]) == 1
+    record_property("items", len(rejects))
     places = [r.position for r in rejects if r.position.startswith("annotations")]
     assert sorted(places, key=lambda p: int(p[12:-1])) == [f"annotations[{2 * i}]" for i in range(len(odd))]

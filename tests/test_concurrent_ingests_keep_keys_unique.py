@@ -16,7 +16,8 @@ def stored(lake, table, column):
 
 
 @pytest.mark.slow
-def test_the_same_source_from_four_processes(disk_lake, build, spawn):
+def test_the_same_source_from_four_processes(disk_lake, build, spawn, record_property):
+    record_property("processes", PROCESSES)
     disk_lake.ingest({"images": build.images(image_id=list(range(1, CHUNKS + 1)), width=[0] * CHUNKS)})
     running = [spawn("ingest_chunks", disk_lake.uri, 1000, CHUNKS, 0) for _ in range(PROCESSES)]
     ends = []
@@ -32,7 +33,8 @@ def test_the_same_source_from_four_processes(disk_lake, build, spawn):
 
 
 @pytest.mark.slow
-def test_overlapping_sources_from_four_processes(disk_lake, build, spawn):
+def test_overlapping_sources_from_four_processes(disk_lake, build, spawn, record_property):
+    record_property("processes", PROCESSES)
     disk_lake.ingest({"images": build.images(image_id=list(range(1, CHUNKS + 1)), width=[0] * CHUNKS)})
     firsts = [1000, 1000 + CHUNKS * 2, 1000 + CHUNKS * 4, 1000 + CHUNKS * 2]
     running = [spawn("ingest_chunks", disk_lake.uri, first, CHUNKS, 0) for first in firsts]

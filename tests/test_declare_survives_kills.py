@@ -55,7 +55,8 @@ def say(lake, text):
 
 
 @pytest.mark.parametrize("step", ["definition", "column", "stored", "end"])
-def test_add_column(spawn, path, step):
+def test_add_column(spawn, path, step, record_property):
+    record_property("kills", 1)
     killed(spawn, path, ADD, step)
     lake = cb.connect(path)
     assert lake.sql("SELECT text FROM captions ORDER BY caption_id").fetchall() == [("one",), ("two",), ("three",)]
@@ -69,7 +70,8 @@ def test_add_column(spawn, path, step):
 
 
 @pytest.mark.parametrize("step", ["definition", "end"])
-def test_create_view(spawn, path, step):
+def test_create_view(spawn, path, step, record_property):
+    record_property("kills", 1)
     killed(spawn, path, VIEW, step)
     lake = cb.connect(path)
     assert lake.sql("SELECT count(*) FROM captions").fetchall() == [(3,)]
@@ -81,7 +83,8 @@ def test_create_view(spawn, path, step):
 
 @pytest.mark.parametrize("step", ["stored", "end"])
 @pytest.mark.parametrize("text", ["ALTER TABLE captions DROP COLUMN size", "DROP MATERIALIZED VIEW v"])
-def test_drop(spawn, refreshed, tmp_path, step, text):
+def test_drop(spawn, refreshed, tmp_path, step, text, record_property):
+    record_property("kills", 1)
     path = shutil.copytree(refreshed, tmp_path / "test.lake")
     killed(spawn, path, text, step)
     target = "v" if "VIEW" in text else "captions.size"

@@ -10,7 +10,7 @@ from counterbalance.engine.store import tables
 ROUNDS = 12
 
 
-def test_readers_see_whole_versions(disk_lake, build, spawn):
+def test_readers_see_whole_versions(disk_lake, build, spawn, record_property):
     ids = list(range(200))
     disk_lake.ingest(
         {
@@ -29,6 +29,8 @@ def test_readers_see_whole_versions(disk_lake, build, spawn):
     told = [reader.communicate(timeout=120) for reader in readers]
     assert [reader.returncode for reader in readers] == [0, 0], told
     assert all(int(out) > 0 for out, _ in told)
+    record_property("clean-ups", ROUNDS)
+    record_property("reads", sum(int(out) for out, _ in told))
     assert disk_lake.sql("SELECT count(*) FROM captions").fetchall() == [(200 + ROUNDS * 8,)]
     for reader in readers:
         assert reader.poll() is not None

@@ -33,7 +33,8 @@ def session(lake):
 
 
 @pytest.mark.parametrize("name", ENDLESS)
-def test_ends_at_the_limit(session, name):
+def test_ends_at_the_limit(session, name, record_property):
+    record_property("queries", 1)
     started = time.monotonic()
     with pytest.raises(LimitError) as caught:
         session.sql(ENDLESS[name]).fetchall()
@@ -56,7 +57,8 @@ def test_the_message_names_the_limit(session):
         "SELECT list(hash(range) ORDER BY sin(range)) FROM range(100000000)",
     ],
 )
-def test_memory_has_a_limit(lake, query):
+def test_memory_has_a_limit(lake, query, record_property):
+    record_property("queries", 1)
     with lake.session(timeout=60, memory="150MB", threads=2) as session:
         with pytest.raises(LimitError) as caught:
             session.sql(query).fetchall()

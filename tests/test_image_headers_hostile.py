@@ -62,7 +62,8 @@ def webp(kind, payload):
         (b"BM" + b"\0" * 8 + struct.pack("<IIiiHH", 54, 40, 60_000, 60_000, 1, 24) + b"\0" * 60, "too_big"),
     ],
 )
-def test_refused_with_its_code(data, code):
+def test_refused_with_its_code(data, code, record_property):
+    record_property("pictures", 1)
     with pytest.raises(ImageError) as caught:
         read_header(data)
     assert caught.value.code == code

@@ -96,13 +96,14 @@ class Killer:
 
 
 @pytest.mark.slow
-def test_any_number_of_kills(base, spawn):
+def test_any_number_of_kills(base, spawn, record_property):
     killer = Killer(20)
     kills = 0
     while kills < KILLS and killer.reached < CHUNKS - 4:
         kills += killer.kill(spawn("ingest_chunks", base.uri, FIRST, CHUNKS, 0))
         check_unseen(base)
     assert kills == KILLS
+    record_property("kills", kills)
     last = spawn("ingest_chunks", base.uri, FIRST, CHUNKS, 0)
     _, errors = last.communicate()
     assert last.returncode == 0, errors
@@ -123,12 +124,13 @@ def test_each_kill_keeps_what_was_done(base, spawn):
     check_complete(base)
 
 
-def test_others_write_between_kills(base, spawn, build):
+def test_others_write_between_kills(base, spawn, build, record_property):
     """Another ingest and another Lance tool append while the source is half read."""
     import lancedb
 
     killer = Killer(3)
     others = 4
+    record_property("kills", others)
     for number in range(others):
         assert killer.kill(spawn("ingest_chunks", base.uri, FIRST, CHUNKS, 0))
         report = base.ingest(

@@ -19,19 +19,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    Spawn = Callable[..., subprocess.Popen[str]]
+    Live = Callable[..., str]
 
 KILLS = int(os.environ.get("COUNTERBALANCE_KILLS", "18"))
 MANY = "COUNTERBALANCE_KILLS" in os.environ
 BATCH = 64
 
 
-def _live(spawn: Spawn, *arguments: object) -> str:
+@pytest.fixture
+def live(spawn: Callable[..., subprocess.Popen[str]], record_property: Callable[[str, object], None]) -> Live:
     """One life of the program; returns what it said."""
-    process = spawn("refresh_until_killed", *arguments)
-    out, err = process.communicate(timeout=300)
-    assert process.returncode in {0, -signal.SIGKILL}, err
-    return out
+
+    def one(*arguments: object) -> str:
+        process = spawn("refresh_until_killed", *arguments)
+        out, err = process.communicate(timeout=300)
+        assert process.returncode in {0, -signal.SIGKILL}, err
+        record_property("kills", int(process.returncode != 0))
+        return out
+
+    return one
 
 
 def _check_what_is_seen(uri: Path) -> None:
@@ -62,7 +68,7 @@ def _check_at_the_end(uri: Path, version: str) -> None:
 
 @pytest.mark.timeout(300 + 15 * KILLS)
 @pytest.mark.parametrize("seed", [int(os.environ.get("COUNTERBALANCE_SEED", "1"))])
-def test_kills_between_changes(tmp_path: Path, spawn: Spawn, seed: int) -> None:
+def test_kills_between_changes(tmp_path: Path, live: Live, seed: int) -> None:
     dice = random.Random(seed)
     uri, version = tmp_path / "k.lake", 1
     for life in range(KILLS):
@@ -70,25 +76,25 @@ def test_kills_between_changes(tmp_path: Path, spawn: Spawn, seed: int) -> None:
             version += 1
         (tmp_path / "version").write_text(str(version))
         by_processes = 0.5 if MANY else float(life % 10 == 2)
-        _live(spawn, uri, tmp_path / "log", seed * 1000 + life, 0.0, dice.choice([0.1, 0.6, 2.0]), by_processes)
+        live(uri, tmp_path / "log", seed * 1000 + life, 0.0, dice.choice([0.1, 0.6, 2.0]), by_processes)
         if (uri / "captions.lance").exists() and life % 5 == 4:
             _check_what_is_seen(uri)
     (tmp_path / "version").write_text(str(version))
-    reports = [json.loads(line) for line in _live(spawn, uri, tmp_path / "log", 0, 0, -1, 0).splitlines()]
+    reports = [json.loads(line) for line in live(uri, tmp_path / "log", 0, 0, -1, 0).splitlines()]
     assert [s["mode"] for s in reports[1]["stages"]] == ["no_op"] * len(reports[1]["stages"])
     _check_at_the_end(uri, str(version))
 
 
 @pytest.mark.parametrize("workers", [1, 2] if MANY else [1])
-def test_a_killed_refresh_loses_one_batch_a_worker(tmp_path: Path, spawn: Spawn, workers: int) -> None:
+def test_a_killed_refresh_loses_one_batch_a_worker(tmp_path: Path, live: Live, workers: int) -> None:
     """The function is given no row twice, but for the batches that it was in when it was killed."""
     uri, log = tmp_path / "k.lake", tmp_path / "log"
     kills = 4 + KILLS // 10
     for life in range(kills):
-        _live(spawn, uri, log, life, 0.02, 0.12, workers - 1, "steady")
-    _live(spawn, uri, log, 0, 100, 100, workers - 1, "steady")
+        live(uri, log, life, 0.02, 0.12, workers - 1, "steady")
+    live(uri, log, 0, 100, 100, workers - 1, "steady")
     computed = Counter(int(line.split()[3]) for line in log.read_text().splitlines() if line.startswith("mark "))
     assert set(computed) == set(range(3000))
     assert 3000 <= computed.total() <= 3000 + kills * BATCH * workers
-    _live(spawn, uri, log, 0, 0, -1, workers - 1)
+    live(uri, log, 0, 0, -1, workers - 1)
     _check_at_the_end(uri, "1")

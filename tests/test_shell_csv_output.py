@@ -79,7 +79,8 @@ def test_null_and_empty_text_differ():
         "﹦1",
     ],
 )
-def test_formulas_are_text(text):
+def test_formulas_are_text(text, record_property):
+    record_property("texts", 1)
     ((_,), (cell,)) = read(written(pa.table({"t": [text]})))
     assert cell == "'" + text
 

@@ -55,14 +55,14 @@ def test_a_session_stays_on_its_versions(disk_lake, build):
         assert session.versions == versions
 
 
-def test_readers_beside_a_writer_never_see_half(disk_lake, build):
+def test_readers_beside_a_writer_never_see_half(disk_lake, build, record_property):
     ingest(disk_lake.location, Source("first", iter([chunk(build, 0)])), "test")
     stop = threading.Event()
 
-    def read() -> set[tuple[int, int, int]]:
-        seen: set[tuple[int, int, int]] = set()
+    def read() -> list[tuple[int, int, int]]:
+        seen: list[tuple[int, int, int]] = []
         while not stop.is_set():
-            seen.update(disk_lake.sql(PAIRS).fetchall())
+            seen += disk_lake.sql(PAIRS).fetchall()
         return seen
 
     with ThreadPoolExecutor(2) as pool:
@@ -71,7 +71,9 @@ def test_readers_beside_a_writer_never_see_half(disk_lake, build):
             first = 1 + (run - 1) * 3
             ingest(disk_lake.location, Source(f"run {run}", (chunk(build, first + n) for n in range(3))), "test")
         stop.set()
-        seen = set.union(*(reader.result() for reader in readers))
+        reads = [row for reader in readers for row in reader.result()]
+    record_property("reads", len(reads))
+    seen = set(reads)
     assert {(images, captions) for images, captions, _ in seen} <= {(2 + 6 * n, 2 + 6 * n) for n in range(9)}
     assert {orphans for *_, orphans in seen} == {0}
     assert len(seen) > 1

@@ -153,7 +153,7 @@ def test_a_changed_row_is_computed_again_and_no_other(jobs, disk_lake, build):
     assert sum(e.rows for e in again) == 0
 
 
-def test_kills_cost_one_batch_each(jobs, disk_lake, build, tmp_path, spawn):
+def test_kills_cost_one_batch_each(jobs, disk_lake, build, tmp_path, spawn, record_property):
     """A worker process is killed (-9) at random moments; another goes on. The function writes down what it is given."""
     texts = [f"text {i}" for i in range(2000)]
     jobs.captions(disk_lake, build, texts)
@@ -173,6 +173,7 @@ def test_kills_cost_one_batch_each(jobs, disk_lake, build, tmp_path, spawn):
     times = Counter(calls.read_text().split("\n")[:-1])
     extra = sum(times.values()) - 2000
     assert kills >= 4
+    record_property("kills", kills)
     assert set(times) == set(texts)
     assert extra <= 16 * kills
     assert rows["row_id"].to_pylist() == list(range(2000))

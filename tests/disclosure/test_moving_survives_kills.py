@@ -8,7 +8,8 @@ import pytest
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_kill_while_a_closed_column_is_declared(marked, why, spawn, when):
+def test_a_kill_while_a_closed_column_is_declared(marked, why, spawn, when, record_property):
+    record_property("kills", 1)
     process = spawn("enclose_and_die", marked.uri, when)
     process.communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL

@@ -680,11 +680,12 @@ def test_some_need_a_purpose(lakes, audit):
 
 @pytest.mark.parametrize("audit", [audit for audit in CALLS if audit not in OF_AUDITS | REFUSED.keys()])
 @pytest.mark.parametrize("seed", range(LAKES))
-def test_no_small_cell(lakes, seen, audit, seed):
+def test_no_small_cell(lakes, seen, audit, seed, record_property):
     ways = dict(ways_of(cb.audits()[audit], CALLS[audit]))
     if LAKES == 1:
         ways = {way: ways[way] for way in ["as it is", *random.Random(audit).sample(list(ways)[1:], len(ways) > 1)]}
     calls = all_calls(lakes(seed), seen, audit, ways, thorough=LAKES > 1)
+    record_property("calls", len(calls))
     assert "as it is" in calls
     assert not list(found_by(cb.audits()[audit], calls))
 

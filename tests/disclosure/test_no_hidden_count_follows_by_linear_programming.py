@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -58,9 +58,10 @@ def assert_safe(counts, found, equal, at_most=(), is_lost=lambda _: False):
         assert width >= K - 1e-6 or is_lost(cell), (cell, width)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(COUNTS, min_size=1, max_size=6), min_size=1, max_size=4), st.integers(0, 30))
-def test_siblings_with_a_known_total(tables, more):
+def test_siblings_with_a_known_total(record_property, tables, more):
+    record_property("tables", 1)
     rows = [(f"c{t}", f"l{i}", n, sum(table) + more) for t, table in enumerate(tables) for i, n in enumerate(table)]
     names = ("concept", "label", "count", "n")
     made = pa.table({name: [row[i] for row in rows] for i, name in enumerate(names)})
@@ -80,10 +81,11 @@ def test_siblings_with_a_known_total(tables, more):
     assert_safe(counts, hidden, equal, is_lost=is_lost)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(COUNTS, COUNTS), min_size=1, max_size=6), st.tuples(COUNTS, COUNTS))
-def test_siblings_of_labels_whose_sizes_are_known(pairs, unseen):
+def test_siblings_of_labels_whose_sizes_are_known(record_property, pairs, unseen):
     """Images with and without a concept, by label: both margins are known, and neither number may follow."""
+    record_property("tables", 1)
     pairs = [(has, max(lacks, K - has)) for has, lacks in pairs]  # smaller labels take no part
     made = pa.table(
         {
@@ -109,9 +111,10 @@ def test_siblings_of_labels_whose_sizes_are_known(pairs, unseen):
     assert all(hidden[i] for i in range(size - 1) if 0 < counts[i] < K or 0 < counts[size + i] < K)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(2, 6), st.integers(2, 6), st.data())
-def test_two_way_tables_with_known_margins(height, width, data):
+def test_two_way_tables_with_known_margins(record_property, height, width, data):
+    record_property("tables", 1)
     counts = data.draw(st.lists(COUNTS, min_size=height * width, max_size=height * width))
     places = [(i, j) for i in range(height) for j in range(width)]
     made = pa.table({"a": [f"r{i}" for i, _ in places], "b": [f"c{j}" for _, j in places], "count": counts})
@@ -128,10 +131,11 @@ def test_two_way_tables_with_known_margins(height, width, data):
     assert_safe(counts, found, equal, is_lost=is_lost)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_levels_of_a_hierarchy(data):
+def test_levels_of_a_hierarchy(record_property, data):
     """Images with words of classes: a class is the union of its words, the pooled row that of all."""
+    record_property("tables", 1)
     labels, classes = ["f", "m"], data.draw(st.integers(1, 3))
     rows, equal, at_most = [], [], []
     words = {c: data.draw(st.integers(1, 3)) for c in range(classes)}

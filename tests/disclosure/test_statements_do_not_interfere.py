@@ -307,7 +307,8 @@ def afresh():
 
 
 @pytest.mark.parametrize("seed", range(max(TRIES // 100, 1)))
-def test_one_closed_label_changes_nothing_but_cells(lakes, seed, tmp_path):
+def test_one_closed_label_changes_nothing_but_cells(lakes, seed, tmp_path, record_property):
+    record_property("statements", min(TRIES, 100))
     twins = []
     for lake in lakes:  # statements change a copy
         copy = tmp_path / lake.uri.rpartition("/")[2]

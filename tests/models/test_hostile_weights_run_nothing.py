@@ -69,7 +69,8 @@ def write(folder, name, marker):
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_it_is_refused_before_a_library_sees_it(name, tmp_path):
+def test_it_is_refused_before_a_library_sees_it(name, tmp_path, record_property):
+    record_property("files", 1)
     path = write(tmp_path, name, tmp_path / "ran")
     with pytest.raises(RequestError) as caught:
         weights.checked(path)

@@ -104,12 +104,13 @@ print(*[w._process.pid for w in process._all], flush=True)
     assert not [*Path(tempfile.gettempdir()).glob(f"counterbalance-spill-{pids[0]}-*")]
 
 
-def test_240_queries(folder_lake):
+def test_240_queries(folder_lake, record_property):
     """None fails, none leaves anything behind, and workers are few."""
     before = memory.resident(os.getpid())
     for number in range(240):
         result = folder_lake.sql("SELECT $n + count(*) AS n FROM images", n=number, timeout=60)
         assert result.fetchall() == [(number + 64,)]
+    record_property("queries", 240)
     assert len(process._all) <= 3
     assert memory.resident(os.getpid()) - before < 100 << 20
 

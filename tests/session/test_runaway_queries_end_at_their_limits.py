@@ -56,7 +56,8 @@ def session(folder_lake):
 
 
 @pytest.mark.parametrize("name", RUNAWAY)
-def test_it_ends(session, name):
+def test_it_ends(session, name, record_property):
+    record_property("queries", 1)
     with pytest.raises(LimitError) as caught:
         session.sql(RUNAWAY[name]).fetchall()
     assert caught.value.code in {"E5001", "E5002"}

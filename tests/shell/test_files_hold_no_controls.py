@@ -29,7 +29,8 @@ def table():
 
 
 @pytest.mark.parametrize("format_", ["csv", "tsv", "markdown", "table", "record", "json", "jsonl"])
-def test_no_control_character_is_left(format_, tmp_path):
+def test_no_control_character_is_left(format_, tmp_path, record_property):
+    record_property("texts", len(HOSTILE))
     path = tmp_path / "out"
     write(table().to_reader(), OutputOptions(format_, path))
     text = path.read_text(encoding="utf-8")

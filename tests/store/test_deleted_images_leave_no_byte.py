@@ -128,10 +128,11 @@ def spooled(lake, marked):
     writer.close()
 
 
-def test_nothing_is_left_of_fifty_images_of_a_thousand(filled, marked):
+def test_nothing_is_left_of_fifty_images_of_a_thousand(filled, marked, record_property):
     spooled(filled, marked)
     before = {m for m, _ in found(filled, marked.all_of(marked.gone))}
     assert before == marked.all_of(marked.gone)
+    record_property("markers", len(before))
     stays = sorted(set(range(IMAGES)) - set(marked.gone))
     keys = [marked.of["key"][i] for i in marked.gone]
     report = filled.delete(ids=keys, apply=True, purge=True)

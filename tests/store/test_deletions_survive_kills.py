@@ -45,7 +45,7 @@ def seen(lake):
         return {t: {r[0] for r in session.sql(f"SELECT DISTINCT {c} FROM {t}").fetchall()} for t, c in ids.items()}
 
 
-def test_killed_at_ten_moments(filled, spawn, tmp_path):
+def test_killed_at_ten_moments(filled, spawn, tmp_path, record_property):
     def killed(number):
         lake = tmp_path / f"killed{number}.lake"
         shutil.copytree(filled.location.path, lake)
@@ -59,6 +59,7 @@ def test_killed_at_ten_moments(filled, spawn, tmp_path):
     assert set(map(frozenset, seen(whole).values())) == {frozenset(after)}
     numbers = sorted(random.Random(5).sample(range(1, int(out) + 1), KILLS))
     states = set()
+    record_property("kills", len(numbers))
     for number in numbers:
         lake, code, _, err = killed(number)
         assert code == -9, err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,14 +15,17 @@ from counterbalance.engine.store import digests
 from counterbalance.engine.store.pins import FOLDER
 from counterbalance.engine.write.ingest import ingest
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 class Disk:
     """What is on the disk: files with what they held when they were synced, and names in folders when these were."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, record: Callable[[str, object], None]) -> None:
         self.root, self.files, self.names = root, {}, {}
         self.calls: list[Path] = []
-        self._sync = os.fsync
+        self._sync, self._record = os.fsync, record
 
     def fsync(self, handle):
         self._sync(handle)
@@ -38,6 +42,7 @@ class Disk:
 
         With ``everything`` all names are there.
         """
+        self._record("losses of power", 1)
         if everything:
             to.mkdir()
             for folder, _, names in os.walk(self.root):  # pins of sessions come and go meanwhile
@@ -61,8 +66,8 @@ class Disk:
 
 
 @pytest.fixture
-def disk(tmp_path, monkeypatch):
-    disk = Disk(tmp_path / "d.lake")
+def disk(tmp_path, monkeypatch, record_property):
+    disk = Disk(tmp_path / "d.lake", record_property)
     monkeypatch.setattr(os, "fsync", disk.fsync)
     return disk
 

@@ -16,7 +16,7 @@ def flip(path, rng):
     path.write_bytes(content)
 
 
-def test_200_flips(copied, files_of):
+def test_200_flips(copied, files_of, record_property):
     lake, rng = copied(), random.Random(22)
     folder = lake.location.path
     assert lake.verify().sound
@@ -29,11 +29,13 @@ def test_200_flips(copied, files_of):
             told = [(f.kind, f"{f.table}.lance/{f.file}") for f in lake.verify().findings]
             found[kind] += told == [("damaged", str(path.relative_to(folder)))]
             path.write_bytes(before)
+    record_property("flips", EACH * len(KINDS))
+    record_property("flips found", found.total())
     assert found == dict.fromkeys(KINDS, EACH)
     assert lake.verify().findings == []
 
 
-def test_flips_in_system_tables_and_closed_ones_too(copied, files_of):
+def test_flips_in_system_tables_and_closed_ones_too(copied, files_of, record_property):
     lake, rng = copied(), random.Random(7)
     folder = lake.location.path
     tables = Counter()
@@ -44,6 +46,8 @@ def test_flips_in_system_tables_and_closed_ones_too(copied, files_of):
         assert f"{told.table}.lance/{told.file}" == str(path.relative_to(folder))
         tables[told.table] += 1
         path.write_bytes(before)
+    record_property("flips", tables.total())
+    record_property("flips found", tables.total())
     assert {
         "meta/runs",
         "meta/codes",
