@@ -289,7 +289,11 @@ class _Table:
         """Tags of ours which Lance, whose tags are what other tools spare, has not or has otherwise."""
         if self._dataset is None or not self._tags:
             return
-        made = {int(v["version"]): cleaning.moment(v) for v in self._dataset.versions()}
+        try:
+            with tables.reading(self._location, self._name):
+                made = {int(v["version"]): cleaning.moment(v) for v in self._dataset.versions()}
+        except StorageError:  # a manifest is damaged, which is a finding already
+            return
         for name, (version, at) in sorted(self._tags.items()):
             if version not in made or made[version] > at:  # lost itself, or of another table of that name
                 continue
