@@ -201,7 +201,9 @@ def _folder(fs: Any, path: str, suffixes: tuple[str, ...], inside: tuple[str, ..
         if not fs.isdir(folder):
             continue
         infos = fs.find(folder, detail=True).values() if recursive else fs.ls(folder, detail=True)
-        files = sorted((_file(fs, i["name"], i) for i in infos if _is_file(fs, i)), key=lambda f: f.path)
+        # a link to a folder is not followed, and stands there for itself, so that somebody can tell of it
+        found = (i for i in infos if _is_file(fs, i) or (recursive and i["type"] != "directory"))
+        files = sorted((_file(fs, i["name"], i) for i in found), key=lambda f: f.path)
         ending = [f for f in files if _ends(f.name, suffixes) or (recursive and not f.is_plain)]
         shown = [f for f in ending if not f.name.startswith(".")]
         if shown:

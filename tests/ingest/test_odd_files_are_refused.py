@@ -109,3 +109,14 @@ def test_a_shard_whose_name_is_no_text_is_told_readably(tmp_path, disk_lake):
     disk_lake.ingest(str(home), format="webdataset")
     [(uri,)] = disk_lake.sql("SELECT uri FROM images").fetchall()
     assert uri == f"{home}/\\xff.tar#a.png"
+
+
+def test_links_to_folders_are_told_and_not_followed(folder, disk_lake, tmp_path):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "far.png").write_bytes(picture(9))
+    (folder / "out").symlink_to(tmp_path / "outside")
+    (folder / "loop").symlink_to(folder)
+    disk_lake.ingest(str(folder), format="imagefolder")
+    keys, errors = found(disk_lake)
+    assert keys == ["0.png", "1.png", "2.png"]
+    assert errors == [("loop", "not_a_file"), ("out", "link_out")]
