@@ -357,7 +357,7 @@ def functions() -> Functions:
 
     Example:
         >>> "vader" in functions(), functions()["vader"].signature
-        (True, 'vader(text)')
+        (True, 'vader(text[, rules])')
     """
     return Functions()
 

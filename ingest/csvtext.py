@@ -124,12 +124,11 @@ def in_blocks(stream: Stream, cut: Cutter, block: int = BLOCK) -> Iterator[Cells
         cut: Gives the whole records of a block and how many bytes they are.
         block: Bytes to read at a time.
     """
-    rest, line, skipping, first = b"", 1, False, True
+    rest, line, skipping = stream.read(len(BOM)).removeprefix(BOM), 1, False
     while True:
         data = stream.read(block)
         last = not data
-        rest = data.removeprefix(BOM) if first else rest + data
-        first = False
+        rest += data
         if skipping:
             line, rest, skipping = _skip_line(rest, line)
         if rest:

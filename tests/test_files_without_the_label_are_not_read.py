@@ -1,4 +1,4 @@
-"""Files that hold no row which a query asks for, as their tallies tell, are not opened: here they are gone."""
+"""Files that hold no row which a query asks for, as their tallies tell, are not opened: here nothing can be read of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def lake(build, tmp_path):
     stored = lance.dataset(str(tmp_path / "three.lake" / "labels.lance"))
     for number, fragment in enumerate(stored.get_fragments()):
         if number != 1:
-            Path(tmp_path / "three.lake" / "labels.lance" / "data" / fragment.metadata.files[0].path).unlink()
+            path = Path(tmp_path / "three.lake" / "labels.lance" / "data" / fragment.metadata.files[0].path)
+            path.write_bytes(bytes(path.stat().st_size))
     return lake
 
 

@@ -148,7 +148,7 @@ def test_closed_columns_need_a_purpose(lake: Lake) -> None:
 def test_without_the_source_protocol_all_is_read_at_once(pictures: Lake) -> None:
     dataset = tables.open_table(pictures.location, "pictures")
     schema = visible_schema(dataset)
-    table = Stored("pictures", schema, dataset)
+    table = Stored("pictures", schema, dataset, pictures.location, "pictures")
     hits = vector_search(table, "look", VECTORS[50].tolist(), 3)
     connection = duckdb.connect()
     Found(table, hits).register(SimpleNamespace(register=connection.register), "found")

@@ -7,6 +7,7 @@ import pytest
 
 import counterbalance as cb
 from counterbalance.engine.sql import through
+from counterbalance.engine.store.location import Location
 
 TERMS = ["looting", "tax evasion", "cyber-attack", "murder", "O'Brien", "thief", "zebra crossing"]
 RARE = ["A looted shop", "evasion of the tax", "a cyberattack", "cyber, then attack", "murders", "o'brien", "THIEVES", "tax only",
@@ -120,5 +121,5 @@ def test_an_index_that_lance_would_pass_over_is_not_used(tmp_path, monkeypatch):
         dataset = lance.write_dataset(pa.table({"id": range(1000), "words": words}), str(tmp_path / name))
         dataset.create_scalar_index("words", "LABEL_LIST")
         dataset = lance.dataset(str(tmp_path / name))
-        found = _Index.of(Stored("t", dataset.schema, dataset), "words", forms)
+        found = _Index.of(Stored("t", dataset.schema, dataset, Location(str(tmp_path)), "t"), "words", forms)
         assert (found is not None) == used

@@ -50,7 +50,7 @@ SCHEMA: Final = pa.schema(
 
 def read(location: Location) -> pa.Table:
     """The whole log, oldest first."""
-    dataset = tables.open_table(location, STORED)
+    dataset = tables.open_table(location, STORED, checked=False)  # what is lost is told by ``check``
     with tables.reading(location, STORED):
         return SCHEMA.empty_table() if dataset is None else dataset.to_table()
 
@@ -145,7 +145,7 @@ def listed(location: Location, purpose: str) -> pa.Table:
 
 def _end(location: Location) -> tuple[int, str]:
     """How many lines were written, and the digest of the last."""
-    dataset = tables.open_table(location, ENDS)
+    dataset = tables.open_table(location, ENDS, checked=False)
     rows = [] if dataset is None else dataset.to_table().to_pylist()
     return max(((int(r["lines"]), str(r["digest"])) for r in rows), default=(0, ""))
 

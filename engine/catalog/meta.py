@@ -216,7 +216,7 @@ def write(location: Location, name: str, rows: list[dict[str, Any]], *, closed: 
 
 def access_end(location: Location) -> str | None:
     """How many lines the access log has, and the digest of the last one, as the journal notes it; ``None`` without any."""
-    dataset = tables.open_table(location, ACCESS_ENDS)
+    dataset = tables.open_table(location, ACCESS_ENDS, checked=False)
     count = 0 if dataset is None else dataset.count_rows()
     if dataset is None or not count:
         return None

@@ -443,8 +443,10 @@ def forget(location: Location, name: str, gone: Iterable[str] | None = None) -> 
     ledger = None if gone is None else read(location, name)
     if gone is None:
         known = listed(location, again=True).keys() if name else set()
-        if name in known:
+        if name in known and known - {name}:
             _write_list(location, known - {name})
+        elif name in known:
+            _remove(location, LAKE)
         _remove(location, name)
     elif ledger is not None:
         gone = set(gone)

@@ -55,7 +55,8 @@ def open_table(
             if _was_enclosed(location, name):
                 return open_table(location, name, version, checked=checked)
             if version is None or not _exists(location, name):
-                digests.check(location, name, None, recorded, newest=True)
+                if checked:
+                    digests.check(location, name, None, recorded, newest=True)
                 return None
         if "Failed to resolve region" in str(error):
             raise StorageError(

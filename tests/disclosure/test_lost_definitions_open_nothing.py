@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from counterbalance.engine.errors import StorageError
+from counterbalance.engine.store import tables
 
 PURPOSE = "a test"
 
@@ -28,8 +29,14 @@ def closed_lake(disk_lake, build):
     return disk_lake
 
 
-def test_all_of_them(closed_lake):
+def test_the_table_itself(closed_lake):
     shutil.rmtree(closed_lake.location.path / "meta" / "definitions.lance")
+    with pytest.raises(StorageError, match=r"'meta/definitions' .* is gone"):
+        closed_lake.sql("FROM pg").fetchall()
+
+
+def test_all_of_its_rows(closed_lake):
+    tables.delete(closed_lake.location, "meta/definitions", "true")
     for query in ("FROM pg", "SELECT count(*) FROM captions"):
         with pytest.raises(StorageError, match=r"meta/definitions .* lacks what is closed in pg") as caught:
             closed_lake.sql(query).fetchall()

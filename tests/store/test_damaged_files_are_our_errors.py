@@ -72,7 +72,7 @@ def test_a_panic_in_a_call(copied, monkeypatch):
     lake = copied()
     place = f"{lake.location.root}/meta/errors.lance/data/1.lance"
     monkeypatch.setattr(
-        "counterbalance.engine.refresh.status.status", lambda _: (_ for _ in ()).throw(PanicException(place))
+        "counterbalance.engine.refresh.status.status", lambda *_, **__: (_ for _ in ()).throw(PanicException(place))
     )
     with pytest.raises(StorageError, match="cannot read table 'meta/errors'"):
         lake.status()
@@ -80,7 +80,7 @@ def test_a_panic_in_a_call(copied, monkeypatch):
 
 def test_a_panic_on_the_command_line(copied, monkeypatch, capsys):
     monkeypatch.setattr(
-        "counterbalance.engine.refresh.status.status", lambda _: (_ for _ in ()).throw(PanicException("x"))
+        "counterbalance.engine.refresh.status.status", lambda *_, **__: (_ for _ in ()).throw(PanicException("x"))
     )
     assert main(["status", copied().uri]) == 1
     assert capsys.readouterr().err == (
