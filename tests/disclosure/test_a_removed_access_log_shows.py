@@ -7,7 +7,8 @@ import shutil
 import lance
 import pytest
 
-from counterbalance.engine.catalog import access
+from counterbalance.engine.catalog import access, verify
+from counterbalance.engine.errors import StorageError
 
 
 def read(lake, why, times=1):
@@ -42,6 +43,9 @@ def test_a_run_notes_where_it_ends(marked, why, build):
 def test_a_new_log_does_not_stand_for_the_old_one(marked, why):
     read(marked, why, 2)
     remove(marked)
+    with pytest.raises(StorageError, match=r"'sensitive/access' .* is gone"):  # nothing is read that cannot be logged
+        read(marked, why, 1)
+    verify.accept(marked.location, verify.verify(marked.location))
     read(marked, why, 6)
     assert access.verify(marked.location)
 
