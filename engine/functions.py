@@ -328,7 +328,9 @@ class Functions(Mapping[str, Function]):
         """
         if name not in _registry and name in _installed():
             try:
-                _installed()[name].load()
+                module = _installed()[name].load()
+                if name not in _registry:  # it was imported, and what it declared was taken back
+                    importlib.reload(module)
             except ImportError as error:
                 _log.warning("function %s cannot be loaded: %s", name, error)
         return _registry[name]
