@@ -18,7 +18,7 @@ from counterbalance.engine.errors import BusyError, CounterbalanceError, NotFoun
 from counterbalance.export.folder import Folder
 from counterbalance.export.names import stem
 
-PROGRAM = Path(__file__).parent / "programs" / "export_and_die.py"
+PROGRAM = Path(__file__).parents[1] / "programs" / "export_and_die.py"
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(200)
 
 

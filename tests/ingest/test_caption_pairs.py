@@ -14,7 +14,7 @@ from counterbalance.engine.records import ReadOptions
 from counterbalance.ingest.counterfactuals import read
 from counterbalance.ingest.ids import key_id
 
-DATA = Path(os.environ.get("COUNTERBALANCE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("COUNTERBALANCE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 ROWS = [
     {
         "coco-counterfactual-index": "7_0",

@@ -265,7 +265,7 @@ def test_a_shipped_file_is_one_query_of_its_parameters(name, query):
 
 
 ALSO_FUNCTIONS = {"sentiment"}
-"""Audits in FROM whose name is a function's where a value stands; tests/test_sentiment_models.py uses both at once."""
+"""Audits in FROM whose name is a function's where a value stands; tests/udfs/test_sentiment_models.py uses both at once."""
 
 
 @pytest.mark.parametrize(("name", "query"), SHIPPED)

@@ -21,7 +21,7 @@ from counterbalance.ingest import pictures
 from counterbalance.ingest.ids import hash63, hash_columns
 from counterbalance.ingest.webdataset import read
 
-DATA = Path(os.environ.get("COUNTERBALANCE_DATA") or Path(__file__).parents[2] / "shared" / "data")
+DATA = Path(os.environ.get("COUNTERBALANCE_DATA") or Path(__file__).parents[3] / "shared" / "data")
 
 
 def picture(n, kind="JPEG"):

@@ -11,7 +11,7 @@ from counterbalance.engine.errors import SourceError
 from counterbalance.engine.records import ReadOptions
 from counterbalance.ingest.laion import read
 
-DATA = Path(os.environ.get("COUNTERBALANCE_DATA") or Path(__file__).parents[2] / "shared" / "data")
+DATA = Path(os.environ.get("COUNTERBALANCE_DATA") or Path(__file__).parents[3] / "shared" / "data")
 
 
 def test_two_columns_without_header(tmp_path):

@@ -16,7 +16,7 @@ from counterbalance.ingest.coco import read
 from counterbalance.ingest.coco_masks import masks
 from counterbalance.ingest.validate import Sieve
 
-DATA = Path(os.environ.get("COUNTERBALANCE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("COUNTERBALANCE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # pycocotools, numpy 2
 COORDINATES = st.one_of(st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False))
 

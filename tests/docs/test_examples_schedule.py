@@ -19,7 +19,7 @@ import pytest
 from counterbalance.__main__ import cli
 from counterbalance.engine.schedule import next_time
 
-FOLDER = Path(__file__).parent.parent / "examples" / "schedule"
+FOLDER = Path(__file__).parents[2] / "examples" / "schedule"
 PROGRAMS = ("airflow_dag.py", "dagster_schedule.py", "prefect_flow.py")
 PLACE = "/data/coco.lake"
 

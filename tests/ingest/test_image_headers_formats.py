@@ -16,7 +16,7 @@ from PIL import Image, JpegImagePlugin
 from counterbalance.engine import images
 from counterbalance.engine.images import HEAD_BYTES, Header, read_file_header, read_header, sha256
 
-DATA = Path(os.environ.get("COUNTERBALANCE_DATA") or Path(__file__).parents[2] / "shared" / "data")
+DATA = Path(os.environ.get("COUNTERBALANCE_DATA") or Path(__file__).parents[3] / "shared" / "data")
 FORMATS = ["JPEG", "PNG", "WEBP", "GIF", "BMP"]
 
 

@@ -14,7 +14,7 @@ import pytest
 from counterbalance.engine.records import ReadOptions
 from counterbalance.ingest.coco import read
 
-DATA = Path(os.environ.get("COUNTERBALANCE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("COUNTERBALANCE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 pytestmark = pytest.mark.skipif(not (DATA / "coco").is_dir(), reason=f"no real data at {DATA} (COUNTERBALANCE_DATA)")
 
 

@@ -16,7 +16,7 @@ from counterbalance.ingest.coco import read
 from counterbalance.udfs.masks import decode, encode
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # pycocotools, numpy 2
-DATA = Path(os.environ.get("COUNTERBALANCE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("COUNTERBALANCE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 def blob(height, width, seed):

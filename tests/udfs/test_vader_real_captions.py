@@ -12,7 +12,7 @@ import pytest
 
 from counterbalance.udfs.vader import vader, vader_scores, vader_tokens
 
-DATA = Path(os.environ.get("COUNTERBALANCE_DATA") or Path(__file__).parents[2] / "shared" / "data")
+DATA = Path(os.environ.get("COUNTERBALANCE_DATA") or Path(__file__).parents[3] / "shared" / "data")
 
 
 def coco():
