@@ -30,7 +30,7 @@ import pyarrow as pa
 import results
 
 from counterbalance.engine.functions import function
-from counterbalance.engine.search.nearest import nearest
+from counterbalance.engine.search.exact_knn import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,10 +17,10 @@ import lance
 import numpy as np
 import pyarrow as pa
 
+from counterbalance.engine.search.exact_knn import nearest
+from counterbalance.engine.search.index_kinds import KINDS
+from counterbalance.engine.search.index_search import Stored, vector_search
 from counterbalance.engine.search.indexes import IndexSpec, build
-from counterbalance.engine.search.kinds import KINDS
-from counterbalance.engine.search.nearest import nearest
-from counterbalance.engine.search.stored import Stored, vector_search
 
 ROWS = {"small": 10_000, "full": 100_000}
 DIMENSIONS, K, QUERIES = 256, 10, 200

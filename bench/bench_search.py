@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterbalance.engine.search.nearest import nearest
+from counterbalance.engine.search.exact_knn import nearest
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError, did_you_mean
+from counterbalance.engine.ingest_types import GROUP, Chunk, ReadOptions, Source
 from counterbalance.engine.plugins import entry_points
-from counterbalance.engine.records import GROUP, Chunk, ReadOptions, Source
 from counterbalance.engine.sql import statements
 from counterbalance.engine.store import tables
 from counterbalance.engine.store.location import Location
@@ -419,11 +419,11 @@ class Lake:
         Raises:
             BusyError: Another refresh is running.
         """
-        from counterbalance.engine import manage
+        from counterbalance.engine import dispatch
         from counterbalance.engine.refresh import runner
 
         self._models = None  # workers may need the memory
-        how = manage.options(options)
+        how = dispatch.options(options)
         return runner.refresh(self.location, targets, how, dry_run=dry_run, purpose=sensitive, progress=progress)
 
     @_readable
@@ -543,9 +543,9 @@ class Lake:
 
     @_readable
     def _manage(self, statement: statements.Statement, purpose: str | None = None) -> None:
-        from counterbalance.engine import manage
+        from counterbalance.engine import dispatch
 
-        manage.execute(self.location, statement, purpose=purpose)
+        dispatch.execute(self.location, statement, purpose=purpose)
 
     def lancedb(self) -> lancedb.DBConnection:
         """The lake as a LanceDB connection, for its tables and searches; write through ``ingest``, not through it."""

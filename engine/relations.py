@@ -12,15 +12,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine import lists
-from counterbalance.engine.catalog import fresh, runs, skipped, snapshot, system, tallies
-from counterbalance.engine.counts import Counts
+from counterbalance.engine.backends.duckdb.register import register_function
+from counterbalance.engine.backends.duckdb.scan import bytes_of, register, registers_sources, visible_schema
+from counterbalance.engine.catalog import error_views, file_statistics, freshness, runs, snapshot, system
 from counterbalance.engine.errors import NotFoundError, SensitiveError
 from counterbalance.engine.functions import OpenFunctions
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.search import SIGNATURES, table_functions
-from counterbalance.engine.sql import kernels, parse, queries
-from counterbalance.engine.sql.binding import register_function
-from counterbalance.engine.sql.sources import bytes_of, register, registers_sources, visible_schema
+from counterbalance.engine.sql import parse, queries
+from counterbalance.engine.sql.count_sources import Counts
+from counterbalance.engine.sql.rewrites import view_kernels
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.catalog.pinned import Pinned
     from counterbalance.engine.errors import CounterbalanceError
     from counterbalance.engine.functions import Function
-    from counterbalance.engine.search.stored import Stored
+    from counterbalance.engine.search.index_search import Stored
     from counterbalance.engine.sql.expand import AuditCall
 
 LABELS: Final = "labels"
@@ -45,7 +46,7 @@ OWN: Final = "~"
 
 
 class Relations:
-    """The relations of a session, as ``sql/expand.py`` asks for them (``sql/host.py``).
+    """The relations of a session, as ``sql/expand.py`` asks for them (``sql/resolver.py``).
 
     Args:
         main: The lake.
@@ -185,7 +186,7 @@ class Relations:
         """A stored table under the names that the rewrites of a query ask for."""
         pinned, stored, dataset = table
         hidden = self._hidden(pinned, stored)
-        holding = partial(tallies.holding, pinned.location, stored, dataset, codes)
+        holding = partial(file_statistics.holding, pinned.location, stored, dataset, codes)
 
         def way(name: str, **how: bool) -> None:
             self.sources[name] = lambda connection: register(
@@ -213,7 +214,9 @@ class Relations:
         if name not in self._stored or self._stored[name][0] is not self.main:
             return []
         pinned, stored, dataset = self._stored[name]
-        return [c for c in fresh.uncomputed(dataset, pinned.declared, stored) if c not in self._hidden(pinned, stored)]
+        return [
+            c for c in freshness.uncomputed(dataset, pinned.declared, stored) if c not in self._hidden(pinned, stored)
+        ]
 
     def narrowed(self, name: str, condition: str) -> str | None:
         """Registered name of the rows of a stored relation that a Lance filter keeps, or ``None``."""
@@ -263,7 +266,8 @@ class Relations:
         parts = {r: [p for p in self._parts.get(r, [r]) if p in self._stored] for r in relations}
         stored = {
             self._stored[own[0]][1].removeprefix("sensitive/"): [
-                kernels.Stored(self._stored[p][0].location, *self._stored[p][1:], self.codes.get(p, {})) for p in own
+                view_kernels.Stored(self._stored[p][0].location, *self._stored[p][1:], self.codes.get(p, {}))
+                for p in own
             ]
             for own in parts.values()
             if own
@@ -273,13 +277,13 @@ class Relations:
         )  # what others read is logged
         if name != "roll_up" or not is_own or stored.keys() != {LABELS, "detections"}:
             return None
-        work = kernels.roll_up(stored[LABELS], stored["detections"], scalars)
+        work = view_kernels.roll_up(stored[LABELS], stored["detections"], scalars)
         if work is None:
             return None
         key = " ".join([name, *sorted(relations), *(parse.to_sql(s) for s in scalars.values())])
         if key not in self._computed:
             shown = self._own(name, str(len(self.sources) + 1))
-            later = kernels.Later(work.schema, work.run)
+            later = view_kernels.Later(work.schema, work.run)
             self.sources[shown] = lambda connection: connection.register(shown, later)
             self._computed[key] = shown
         return self._computed[key]
@@ -304,13 +308,13 @@ class Relations:
 
     def _told(self) -> Iterator[tuple[str, str]]:
         """Views that say what was skipped, and were computed: the names they are registered under, and their rows as errors."""
-        views = [v for v in skipped.views(self.main.declared.views()) if v.name in self.versions]
+        views = [v for v in error_views.views(self.main.declared.views()) if v.name in self.versions]
         computed = runs.refreshes(self.main.location, ("run_id", "at"), modes=runs.WROTE) if views else {}
         for view in views:
             if self.sensitive or view.name not in self.main.closed.views:
                 name = self._register_stored(self.main, view.name, self._own(view.name, "told"))
-                if name is not None and skipped.is_told(view, self._stored[name][2].schema.names):
-                    yield name, skipped.select(view, name, computed.get(view.target))
+                if name is not None and error_views.is_told(view, self._stored[name][2].schema.names):
+                    yield name, error_views.select(view, name, computed.get(view.target))
 
     def closed_reads(self, needs: Iterable[str], sql: str) -> dict[str | None, list[str]]:
         """Closed views and columns that a query reads, by attached lake, ``None`` for the lake itself; for the access log.
@@ -392,7 +396,7 @@ class Relations:
 
     def bind_found(self, name: str, table: Stored, hits: pa.Table) -> str:
         """Register what a search found, with the columns of its rows, under a fresh name."""
-        from counterbalance.engine.search.found import Found
+        from counterbalance.engine.search.late_materialization import Found
 
         found = Found(table, hits)
         fresh = self.bind(name, found.schema.empty_table())
@@ -415,7 +419,7 @@ class Relations:
                 from counterbalance.engine.refresh.fingerprint import Fingerprints
 
                 known = Fingerprints(pinned.location, pinned.declared, self._session)
-                found = fresh.fresh_calls(dataset, pinned.declared, stored, known.of, hidden)
+                found = freshness.fresh_calls(dataset, pinned.declared, stored, known.of, hidden)
             self._fresh[name] = found
         return self._fresh[name]
 
@@ -444,7 +448,7 @@ class Relations:
 
     def stored_table(self, name: str) -> Stored | None:
         """The stored table that is registered under a name, with the columns that this session shows."""
-        from counterbalance.engine.search.stored import Stored
+        from counterbalance.engine.search.index_search import Stored
 
         if name not in self._stored:
             return None

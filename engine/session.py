@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import pyarrow as pa
 
-from counterbalance.engine import discovery, lists, remarks
+from counterbalance.engine import information_schema, lists
+from counterbalance.engine.backends.duckdb.connection import Instance, release, take
 from counterbalance.engine.catalog import access, snapshot
 from counterbalance.engine.catalog.pinned import pin
 from counterbalance.engine.disclosure import protection
@@ -27,26 +28,17 @@ from counterbalance.engine.errors import (
 )
 from counterbalance.engine.relations import Relations
 from counterbalance.engine.result import Result
-from counterbalance.engine.sql import (
-    arguments,
-    failures,
-    meetings,
-    parse,
-    pictures,
-    queries,
-    shapes,
-    sizes,
-    statements,
-)
-from counterbalance.engine.sql.calls import callable_names
-from counterbalance.engine.sql.connection import Instance, release, take
-from counterbalance.engine.sql.counting import count_by_rows
+from counterbalance.engine.sql import arguments, parse, queries, statement_size, statements
+from counterbalance.engine.sql.as_written import Plain
+from counterbalance.engine.sql.call_syntax import callable_names
+from counterbalance.engine.sql.diagnostics import argument_schema, engine_errors, join_overlap, notes
 from counterbalance.engine.sql.expand import AuditCall, Expander
-from counterbalance.engine.sql.grouping import group_by_codes
-from counterbalance.engine.sql.images import count_by_image
-from counterbalance.engine.sql.plain import Plain
-from counterbalance.engine.sql.sensitive import without_values
-from counterbalance.engine.sql.tallying import count_by_tally
+from counterbalance.engine.sql.policy import without_values
+from counterbalance.engine.sql.rewrites import blobs
+from counterbalance.engine.sql.rewrites.count_by_sorted_key import count_by_image
+from counterbalance.engine.sql.rewrites.count_from_statistics import count_by_tally
+from counterbalance.engine.sql.rewrites.count_star import count_by_rows
+from counterbalance.engine.sql.rewrites.group_by_dictionary import group_by_codes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -55,9 +47,9 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from counterbalance.engine.catalog.pinned import Pinned
-    from counterbalance.engine.discovery import Relation
     from counterbalance.engine.functions import OpenFunctions
-    from counterbalance.engine.sql.bodies import Given
+    from counterbalance.engine.information_schema import Relation
+    from counterbalance.engine.sql.scope import Given
     from counterbalance.engine.store.location import Location
     from counterbalance.engine.write.ingest import Progress
 
@@ -193,7 +185,7 @@ class Session:
             SensitiveError: It needs a purpose.
             LimitError: It is too long to be read.
         """
-        sizes.check_length(text)
+        statement_size.check_length(text)
         given = {**arguments.by_name(values), **params}
         params = {n: v if arguments.is_table(v) else arguments.plain(v) for n, v in given.items()}
         arguments.check_used(text, params)
@@ -203,7 +195,7 @@ class Session:
                 return self._manage(managed, text)
             return self._ask(text, params, max_rows)
         except SqlError as error:
-            raise failures.located(error, text) from error.__cause__
+            raise engine_errors.located(error, text) from error.__cause__
         except RecursionError:
             raise SqlError("nested too deeply", code="E3102", sql=None) from None
 
@@ -211,7 +203,7 @@ class Session:
         """Plan a statement that only reads."""
         statement = parse.parse(text)
         if statement.kind == "show":
-            shown = discovery.listed(self.relations())
+            shown = information_schema.listed(self.relations())
             return Result(lambda: iter(shown.to_batches()), lambda: shown.schema, text)
         return self._result(statement, text, params, max_rows)
 
@@ -252,21 +244,21 @@ class Session:
 
     def _manage(self, statement: statements.Statement, text: str) -> Result:
         """Run a statement that changes the lake, and see what it did from here on."""
-        from counterbalance.engine import manage
+        from counterbalance.engine import dispatch
 
         if self._at is not None:
             raise RefusedError(
                 f"a session at {self._at!r} only reads", code="E3208", hint="open one without --at to change the lake"
             )
         self._stop.clear()
-        notes: list[str] = []
+        said: list[str] = []
         if snapshot.take(self._relations.main.location).versions != self.versions:
-            notes.append("others have written to the lake meanwhile: this session sees it as it is now")
-        told = manage.execute(
-            self._relations.main.location, statement, purpose=self.purpose, notes=notes, progress=self._progress
+            said.append("others have written to the lake meanwhile: this session sees it as it is now")
+        told = dispatch.execute(
+            self._relations.main.location, statement, purpose=self.purpose, notes=said, progress=self._progress
         )
         self.renew()
-        return Result(lambda: iter(told.to_batches()), lambda: told.schema, text, notes=notes)
+        return Result(lambda: iter(told.to_batches()), lambda: told.schema, text, notes=said)
 
     def _progress(self, progress: Progress) -> None:
         if self._stop.is_set():
@@ -291,7 +283,7 @@ class Session:
 
     def relations(self) -> list[Relation]:
         """Everything a query can name, with columns where they are known without running anything."""
-        return discovery.relations(self._relations.main, sensitive=self.sensitive)
+        return information_schema.relations(self._relations.main, sensitive=self.sensitive)
 
     def sensitive_attributes(self) -> frozenset[str]:
         """Attributes of this lake whose labels need a purpose."""
@@ -318,9 +310,7 @@ class Session:
                 "EXPLAIN ANALYZE counts rows that are too few to be shown", code="E3307", hint="EXPLAIN alone is fine"
             )
         tree = self._rewritten(expanded, params)
-        tree = pictures.show_bytes(
-            tree, self._relations.bytes_of, self._relations.bytes_source, selected=self._with_bytes
-        )
+        tree = blobs.show_bytes(tree, self._relations.bytes_of, self._relations.bytes_source, selected=self._with_bytes)
         same = tree is expanded and not expander.changed and statement.kind == "query" and statement.is_plain
         prefix = {
             "query": "",
@@ -339,20 +329,20 @@ class Session:
             raise SqlError(f"${name} is a table, not a value", code="E3192", hint=f"write it without $: FROM {name}")
         own = {n.name for n in tree.find_all(exp.Placeholder, exp.Parameter)}
         values = {n: params[n] for n in own if n in params}
-        notes, needed = remarks.of(self._relations, expander, trees, self._at), self._needed(tree)
-        pooled = expander.pooled if expander.pooled and remarks.has_annotators(self._relations) else []
+        told, needed = notes.of(self._relations, expander, trees, self._at), self._needed(tree)
+        pooled = expander.pooled if expander.pooled and notes.has_annotators(self._relations) else []
         sql = prefix[statement.kind] + (text.strip().rstrip(";") if same else parse.to_sql(tree, last=True))
         audits = {call.name: call for call in expander.audits}
         run = _Runnable(sql, values, needed, text, same, expander.arguments_given, expander.answered, audits)
         empty = partial(self._relations.without_rows, expander.used)
         return Result(
-            lambda: meetings.watched(
-                self._run(run), expander.held, expander.asked, pooled, self.evaluate, notes, empty
+            lambda: join_overlap.watched(
+                self._run(run), expander.held, expander.asked, pooled, self.evaluate, told, empty
             ),
             lambda: self._schema(run),
             sql,
             max_rows=max_rows,
-            notes=notes,
+            notes=told,
             done=lambda rows: self._log(run, rows),
         )
 
@@ -482,16 +472,16 @@ class Session:
             raise self._failure(error, run) from error
 
     def _failure(self, error: BaseException, run: _Runnable) -> Exception:
-        if failures.is_of_function(error) and self._relations.raised:
+        if engine_errors.is_of_function(error) and self._relations.raised:
             told = self._relations.raised.pop()
             error.__cause__ = told.__cause__
-            return failures.located(told, run.text)
-        if self._closed and not failures.is_ctrl_c(error):
+            return engine_errors.located(told, run.text)
+        if self._closed and not engine_errors.is_ctrl_c(error):
             return is_closed()
         columns = {r.name: [c for c, _ in r.columns] for r in self.relations()}
         names = [*chain(*columns.values()), *self.names(), *callable_names()]
         hidden = {c for name in run.needs for c in self._relations.bytes_of(name)}
-        failure = failures.translate(
+        failure = engine_errors.translate(
             error,
             run.text,
             same_text=run.same_text,
@@ -510,7 +500,7 @@ class Session:
             sql = parse.to_sql(rows)
             return self._schema(_Runnable(sql, {}, self._needed(rows), sql, same_text=True))
 
-        return shapes.explained(error, text, given, columns)
+        return argument_schema.explained(error, text, given, columns)
 
     def _log(self, run: _Runnable, rows: int | None) -> None:
         """In this lake, and in every attached one of which something closed is read."""

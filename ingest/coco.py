@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError
-from counterbalance.engine.records import Source
+from counterbalance.engine.ingest_types import Source
 from counterbalance.ingest import coco_pictures, coco_rows
 from counterbalance.ingest.coco_document import Document, check
 from counterbalance.ingest.coco_rows import Context, Frames
@@ -28,7 +28,7 @@ from counterbalance.ingest.validate import Sieve
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from counterbalance.engine.records import Chunk, ReadOptions, Reject
+    from counterbalance.engine.ingest_types import Chunk, ReadOptions, Reject
     from counterbalance.ingest.files import File
     from counterbalance.ingest.jsonstream import Items
     from counterbalance.ingest.validate import Ints

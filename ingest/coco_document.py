@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from counterbalance.engine.errors import SourceError
-from counterbalance.engine.records import Reject
+from counterbalance.engine.ingest_types import Reject
 from counterbalance.ingest.files import reading
 from counterbalance.ingest.jsonobjects import Repeated, may_repeat
 from counterbalance.ingest.jsonstream import WINDOW, Items, Member, stream

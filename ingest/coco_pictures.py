@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from counterbalance.engine.errors import CounterbalanceError, NotFoundError, RequestError, SourceError
 from counterbalance.engine.images import MAX_BYTES, Header, ImageError, check, sha256
-from counterbalance.engine.records import CHUNK_BYTES, Reject
+from counterbalance.engine.ingest_types import CHUNK_BYTES, Reject
 from counterbalance.ingest.files import file_in, file_system, reading, uri_of
 from counterbalance.ingest.gather import Part
 from counterbalance.ingest.validate import Indexes
@@ -18,7 +18,7 @@ from counterbalance.ingest.validate import Indexes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from counterbalance.engine.records import ReadOptions
+    from counterbalance.engine.ingest_types import ReadOptions
 
 _LOCAL: Final = frozenset({"file", "local", "memory"})
 _MOST_FOLDERS: Final = 1_000

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from counterbalance.engine.records import Reject
+    from counterbalance.engine.ingest_types import Reject
     from counterbalance.ingest.validate import Floats, Indexes, Ints
 
 _ODD_NAME: Final = r"^[/~]|//|(^|/)\.{1,2}(/|$)|/$|^$|[\\:]|[^\x20-\x7e]"

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.records import Chunk, Source
+from counterbalance.engine.ingest_types import Chunk, Source
 from counterbalance.engine.schema import CAPTIONS, IMAGES
 from counterbalance.ingest import columns, hashing, tabular, unused
 from counterbalance.ingest.files import total_size
@@ -23,7 +23,7 @@ from counterbalance.ingest.rows import MAX_KEY, Places, Sieve, base_rows, is_nul
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from counterbalance.engine.records import ReadOptions
+    from counterbalance.engine.ingest_types import ReadOptions
     from counterbalance.ingest.rows import Rows
 
 FIELDS: Final = {

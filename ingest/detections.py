@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.records import Chunk, Images, Source
+from counterbalance.engine.ingest_types import Chunk, Images, Source
 from counterbalance.engine.schema import DETECTIONS
 from counterbalance.ingest import boxes, columns, hashing, tabular, targets, unused
 from counterbalance.ingest.files import total_size
@@ -26,7 +26,7 @@ from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, is_null
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from counterbalance.engine.records import ReadOptions
+    from counterbalance.engine.ingest_types import ReadOptions
     from counterbalance.ingest.rows import Rows
     from counterbalance.ingest.tabular import Layout
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from counterbalance.engine.records import Chunk
+from counterbalance.engine.ingest_types import Chunk
 from counterbalance.engine.schema import BASE_TABLES, CAPTIONS, DETECTIONS
 from counterbalance.ingest import columns, hashing, tabular
 from counterbalance.ingest.files import relative_name
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from counterbalance.engine.records import ReadOptions
+    from counterbalance.engine.ingest_types import ReadOptions
     from counterbalance.ingest.files import File
     from counterbalance.ingest.rows import Rows
     from counterbalance.ingest.tabular import Layout

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from counterbalance.engine.records import CHUNK_BYTES, CHUNK_ROWS, Chunk, Reject
+from counterbalance.engine.ingest_types import CHUNK_BYTES, CHUNK_ROWS, Chunk, Reject
 from counterbalance.ingest.validate import Indexes
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from counterbalance.engine.images import (
     read_file_header,
     sha256,
 )
-from counterbalance.engine.records import Chunk, Reject, Source
+from counterbalance.engine.ingest_types import Chunk, Reject, Source
 from counterbalance.ingest import foldermeta, hashing, unused
 from counterbalance.ingest.files import expand, file_system, leads_out, relative_name, total_size
 from counterbalance.ingest.names import is_split
@@ -37,7 +37,7 @@ from counterbalance.ingest.pictures import Label, Picture, Pictures
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from counterbalance.engine.records import ReadOptions
+    from counterbalance.engine.ingest_types import ReadOptions
     from counterbalance.ingest.files import File
 
 METADATA: Final = ("metadata.csv", "metadata.jsonl", "metadata.parquet")

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.errors import SourceError
-from counterbalance.engine.records import Chunk, Images, Source
+from counterbalance.engine.ingest_types import Chunk, Images, Source
 from counterbalance.ingest import columns, hashing, tabular, targets, unused
 from counterbalance.ingest.files import total_size
 from counterbalance.ingest.labelrows import LabelRows, scores
@@ -28,7 +28,7 @@ from counterbalance.ingest.rows import MAX_KEY, Sieve, is_null
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from counterbalance.engine.records import ReadOptions
+    from counterbalance.engine.ingest_types import ReadOptions
     from counterbalance.ingest.rows import Rows
     from counterbalance.ingest.tabular import Layout
 

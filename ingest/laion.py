@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.records import Chunk, Source
+from counterbalance.engine.ingest_types import Chunk, Source
 from counterbalance.engine.schema import CAPTIONS, IMAGES
 from counterbalance.ingest import columns, hashing, tabular, unused
 from counterbalance.ingest.files import total_size
@@ -30,7 +30,7 @@ from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, floats, is_nul
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from counterbalance.engine.records import ReadOptions
+    from counterbalance.engine.ingest_types import ReadOptions
     from counterbalance.ingest.rows import Rows
     from counterbalance.ingest.tabular import Layout
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.errors import CounterbalanceError, SourceError
-from counterbalance.engine.records import CHUNK_BYTES, CHUNK_ROWS
+from counterbalance.engine.ingest_types import CHUNK_BYTES, CHUNK_ROWS
 from counterbalance.ingest.files import reading
 from counterbalance.ingest.rows import MAX_TEXT, Refusal, Rows
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from counterbalance.engine.records import CHUNK_BYTES, CHUNK_ROWS, Chunk, Reject
+from counterbalance.engine.ingest_types import CHUNK_BYTES, CHUNK_ROWS, Chunk, Reject
 from counterbalance.engine.schema import CAPTIONS, IMAGES, LABELS
 from counterbalance.ingest import hashing
 from counterbalance.ingest.rows import base_rows, shorten

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.errors import SourceError
-from counterbalance.engine.records import Reject
+from counterbalance.engine.ingest_types import Reject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -17,7 +17,7 @@ import orjson
 import pyarrow as pa
 
 from counterbalance.engine.errors import SourceError
-from counterbalance.engine.records import CHUNK_ROWS
+from counterbalance.engine.ingest_types import CHUNK_ROWS
 from counterbalance.ingest import csvtext, jsonlines, packed, parquet
 from counterbalance.ingest.files import expand
 from counterbalance.ingest.packed import Unpacked
@@ -26,7 +26,7 @@ from counterbalance.ingest.rows import Rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from counterbalance.engine.records import ReadOptions
+    from counterbalance.engine.ingest_types import ReadOptions
     from counterbalance.ingest.files import File
 
 HEAD: Final = 256 << 10

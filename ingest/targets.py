@@ -14,7 +14,7 @@ from counterbalance.ingest.rows import MAX_KEY, is_null
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from counterbalance.engine.records import Images
+    from counterbalance.engine.ingest_types import Images
     from counterbalance.ingest.rows import Sieve
 
 FIELDS: Final = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from counterbalance.engine.records import ReadOptions
+    from counterbalance.engine.ingest_types import ReadOptions
 
 
 def told(format_: str, options: ReadOptions, *names: str) -> list[str]:
@@ -17,7 +17,7 @@ def told(format_: str, options: ReadOptions, *names: str) -> list[str]:
         names: Fields of it that the format does not read.
 
     Example:
-        >>> from counterbalance.engine.records import ReadOptions
+        >>> from counterbalance.engine.ingest_types import ReadOptions
         >>> told("laion", ReadOptions(store_images=True), "images", "store_images")
         ['the format laion has no use for store_images: it changes nothing']
         >>> told("laion", ReadOptions(store_images=False), "images", "store_images")

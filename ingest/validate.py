@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.records import Reject
+from counterbalance.engine.ingest_types import Reject
 from counterbalance.ingest.ids import key_id
 from counterbalance.ingest.jsonobjects import Repeated
 from counterbalance.ingest.rows import MAX_KEY, MAX_TEXT, shorten

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import SourceError
 from counterbalance.engine.images import ImageError, check, read_header, sha256
-from counterbalance.engine.records import Source
+from counterbalance.engine.ingest_types import Source
 from counterbalance.ingest import hashing, sidecar, unused
 from counterbalance.ingest.files import expand, total_size
 from counterbalance.ingest.names import is_split, split_of
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from counterbalance.engine.images import Header
-    from counterbalance.engine.records import Chunk, ReadOptions
+    from counterbalance.engine.ingest_types import Chunk, ReadOptions
     from counterbalance.ingest.files import File
 
 _PLACE: Final = 500

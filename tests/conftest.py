@@ -22,7 +22,7 @@ from counterbalance.engine.catalog import definitions, meta
 from counterbalance.engine.executors.protocol import Job, Task
 from counterbalance.engine.executors.spool import Spool
 from counterbalance.engine.functions import Partial
-from counterbalance.engine.records import Chunk, Source
+from counterbalance.engine.ingest_types import Chunk, Source
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.store import columns, lock, tables
 from counterbalance.engine.store.location import Location

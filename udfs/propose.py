@@ -15,7 +15,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine import wholefiles
+from counterbalance.engine import atomic_write
 from counterbalance.engine.errors import RequestError, StorageError
 from counterbalance.engine.executors.devices import available
 from counterbalance.engine.write.ingest import Progress
@@ -210,7 +210,7 @@ def _write(target: Path, settings: _Settings, rows: Sequence[Row], said: Sequenc
     }
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        wholefiles.write(_beside(target), json.dumps(record, ensure_ascii=False, indent=1).encode())
-        wholefiles.write(target, data)
+        atomic_write.write(_beside(target), json.dumps(record, ensure_ascii=False, indent=1).encode())
+        atomic_write.write(target, data)
     except OSError as error:
         raise StorageError(f"cannot write {target}: {error.strerror or error}", code="E6010") from error

@@ -10,7 +10,7 @@ import pyarrow as pa
 from counterbalance.engine import lists
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
 from counterbalance.engine.functions import Function, Parameter, udf
-from counterbalance.engine.sql.through import Through, answered_from
+from counterbalance.engine.sql.postings import Through, answered_from
 from counterbalance.udfs import countries, wordlists
 from counterbalance.udfs.lemma import lemmatized
 from counterbalance.udfs.matching import forms_of, matcher

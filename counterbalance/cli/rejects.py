@@ -59,7 +59,7 @@ def command(lake: str, target: str | None, code: str | None, max_rows: int | Non
 
 def _told_of(lake: str, target: str) -> tuple[str, str | None]:
     """Table and column of errors; no column for a view that tells what was skipped."""
-    from counterbalance.engine.catalog import definitions, skipped
+    from counterbalance.engine.catalog import definitions, error_views
     from counterbalance.engine.errors import NotFoundError, did_you_mean
     from counterbalance.engine.write.journal import require_lake
 
@@ -67,7 +67,7 @@ def _told_of(lake: str, target: str) -> tuple[str, str | None]:
     require_lake(location)
     declared = definitions.load(location)
     known = {d.target.lower(): d for d in declared.by_target.values() if d.kind == "column"}
-    known |= {v.name.lower(): v for v in skipped.views(declared.views())}
+    known |= {v.name.lower(): v for v in error_views.views(declared.views())}
     found = known.get(target.lower())
     if found is None:
         hint = "generated columns, and views of what was skipped: " + (", ".join(sorted(known)) or "none is declared")

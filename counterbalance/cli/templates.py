@@ -113,7 +113,7 @@ def _problems(path: Path) -> Iterator[str]:
 
     import counterbalance
     from counterbalance.engine.errors import CounterbalanceError, NotFoundError
-    from counterbalance.engine.sql import bodies, queries
+    from counterbalance.engine.sql import queries, scope
 
     try:
         text = path.read_text(encoding="utf-8")
@@ -127,7 +127,7 @@ def _problems(path: Path) -> Iterator[str]:
     if query is None:
         return
     try:
-        bodies.parsed(query)
+        scope.parsed(query)
     except CounterbalanceError as error:
         yield error.message
         return

@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.wholefiles import write as write_file
+from counterbalance.engine.atomic_write import write as write_file
 from counterbalance.report import clusters, judgement, overview, pictures, topics, transfer
 from counterbalance.report.make import Kitchen, untold
 from counterbalance.report.svg import plain

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.document import Document
 
-    from counterbalance.engine.discovery import Relation
+    from counterbalance.engine.information_schema import Relation
     from counterbalance.engine.session import Session
 
 Offer = tuple[str, str]

@@ -15,8 +15,8 @@ from counterbalance.shell.text import escape
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from counterbalance.engine.discovery import Relation
     from counterbalance.engine.functions import Function
+    from counterbalance.engine.information_schema import Relation
     from counterbalance.engine.session import Session
     from counterbalance.engine.sql.queries import Query, QueryParameter
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from counterbalance.engine.errors import CounterbalanceError, RequestError
-from counterbalance.engine.sql import sizes
+from counterbalance.engine.sql import statement_size
 from counterbalance.shell import dots, errors, present
 from counterbalance.shell.progress import reporter
 from counterbalance.shell.statements import is_complete, split
@@ -147,5 +147,5 @@ def steps_of(text: str) -> Iterator[str]:
 def _bounded(lines: list[str]) -> str:
     """The text of some lines, which is refused before anything in it is looked for where it is too long."""
     text = "\n".join(lines)
-    sizes.check_length(text)
+    statement_size.check_length(text)
     return text

@@ -10,7 +10,7 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from counterbalance.engine.catalog import reads
+from counterbalance.engine.catalog import dependencies
 from counterbalance.engine.catalog.planning import Catalog, Planning
 from counterbalance.engine.catalog.snapshot import SENSITIVE_LABELS
 from counterbalance.engine.errors import CounterbalanceError, NotFoundError, did_you_mean
@@ -157,7 +157,7 @@ class Graph:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog, self._definitions = catalog, catalog.definitions
         self._views = catalog.definitions.views()
-        self._outputs: dict[str, dict[str, tuple[reads.Pair, ...]]] = {}
+        self._outputs: dict[str, dict[str, tuple[dependencies.Pair, ...]]] = {}
 
     def kind(self, thing: Thing) -> str:
         """``table``, ``view``, ``column``, ``index`` or ``list``."""
@@ -236,7 +236,7 @@ class Graph:
         """Whether this is the whole of a view."""
         return any(view.sql == sql for view in self._views.values())
 
-    def _made_of(self, thing: Thing) -> tuple[Definition | None, tuple[reads.Pair, ...]]:
+    def _made_of(self, thing: Thing) -> tuple[Definition | None, tuple[dependencies.Pair, ...]]:
         generated = self._definitions.columns(thing.relation).get(thing.column)
         if generated is not None:
             return generated, generated.reads
@@ -246,13 +246,15 @@ class Graph:
         index = self._definitions.indexes().get(thing.relation)
         return index, () if index is None else index.reads
 
-    def _origins(self, view: Definition) -> dict[str, tuple[reads.Pair, ...]]:
+    def _origins(self, view: Definition) -> dict[str, tuple[dependencies.Pair, ...]]:
         """For each column of a view the columns its values come from."""
         if view.name not in self._outputs:
             try:
                 with Planning(self._catalog, knows_all=True) as session:
-                    reading = reads.read(session, view.sql)
-                    found = reads.origins(reading.tree, reads.schema_of(session, session.read.values(), reading.tree))
+                    reading = dependencies.read(session, view.sql)
+                    found = dependencies.origins(
+                        reading.tree, dependencies.schema_of(session, session.read.values(), reading.tree)
+                    )
             except CounterbalanceError:  # it does not bind any more; what was declared is still known
                 found = {}
             self._outputs[view.name] = {

@@ -25,7 +25,7 @@ from counterbalance.engine.store.location import CLOSED
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
-    from counterbalance.engine.records import Reject
+    from counterbalance.engine.ingest_types import Reject
     from counterbalance.engine.store.location import Location
 
 _AT_ONCE: Final = 10_000

@@ -10,7 +10,7 @@ from counterbalance.engine.errors import SqlError
 from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, STAMP_SUFFIX
 from counterbalance.engine.search import SIGNATURES
 from counterbalance.engine.sql import queries
-from counterbalance.engine.sql.calls import callable_names
+from counterbalance.engine.sql.call_syntax import callable_names
 from counterbalance.engine.sql.parse import TABLE_FUNCTIONS
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from counterbalance.engine.catalog import closed, definitions, snapshot
 from counterbalance.engine.errors import LimitError, NotFoundError, RefusedError, SensitiveError
-from counterbalance.engine.executors.work import input_type
+from counterbalance.engine.executors.worker import input_type
 from counterbalance.engine.relations import LABELS, Relations
 from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, STAMP_SUFFIX
 from counterbalance.engine.session import Session
 from counterbalance.engine.sql.expression import Evaluator, analyse
-from counterbalance.engine.sql.storable import storable
+from counterbalance.engine.sql.types import storable
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from counterbalance.engine.backends.duckdb.scan import visible_schema
 from counterbalance.engine.catalog import access, definitions, meta
 from counterbalance.engine.catalog import closed as closing
 from counterbalance.engine.functions import functions
@@ -15,7 +16,6 @@ from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.search import DOCS as SEARCHES
 from counterbalance.engine.search import SIGNATURES
 from counterbalance.engine.sql import queries
-from counterbalance.engine.sql.sources import visible_schema
 from counterbalance.engine.store import cleaning, tables
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from counterbalance.engine.executors import devices
-from counterbalance.engine.executors.work import Worker
+from counterbalance.engine.executors.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

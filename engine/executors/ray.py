@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.executors import devices
-from counterbalance.engine.executors.child import Served
 from counterbalance.engine.executors.local import hello, tied
-from counterbalance.engine.executors.lost import Lost
 from counterbalance.engine.executors.protocol import Event, as_error
+from counterbalance.engine.executors.retry_budget import Lost
+from counterbalance.engine.executors.worker_main import Served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from counterbalance.engine.executors.child import Hello
     from counterbalance.engine.executors.protocol import Job, Task
+    from counterbalance.engine.executors.worker_main import Hello
 
 _STORE_BYTES: Final = 100 << 20
 _PATIENCE: Final = 10.0

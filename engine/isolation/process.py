@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pyarrow as pa
 
-from counterbalance.engine import memory, spilling
+from counterbalance.engine import memory, temp_dirs
 from counterbalance.engine.errors import CounterbalanceError, FunctionError, LimitError
-from counterbalance.engine.executors.crew import how_it_ended, start
+from counterbalance.engine.executors.process_pool import how_it_ended, start
 from counterbalance.engine.executors.protocol import as_error
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Worker:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        spilling.remove_of(self._process.pid)
+        temp_dirs.remove_of(self._process.pid)
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):

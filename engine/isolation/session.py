@@ -21,7 +21,7 @@ from counterbalance.engine.isolation.values import encoded
 from counterbalance.engine.plugins import entry_points
 from counterbalance.engine.result import Result
 from counterbalance.engine.session import Session, is_closed
-from counterbalance.engine.sql import arguments, queries, sizes
+from counterbalance.engine.sql import arguments, queries, statement_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -100,7 +100,7 @@ class IsolatedSession(Session):
 
     def expand(self, text: str, **params: Any) -> str:
         """Return the query as plain SQL over base tables, word lists and functions."""
-        sizes.check_length(text)
+        statement_size.check_length(text)
         if self._stays_here(text):
             return super().expand(text, **params)
         request = {"do": "expand", "text": text, "values": _encoded(params), **_functions()}

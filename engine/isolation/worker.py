@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import pyarrow as pa
 
-from counterbalance.engine import memory, spilling
+from counterbalance.engine import memory, temp_dirs
 from counterbalance.engine.catalog import closed, definitions, snapshot
 from counterbalance.engine.catalog.pinned import Pinned
 from counterbalance.engine.errors import CounterbalanceError, LimitError, SqlError
-from counterbalance.engine.executors.child import die_first, own_streams
+from counterbalance.engine.executors.worker_main import die_first, own_streams
 from counterbalance.engine.isolation.values import decoded
 from counterbalance.engine.session import Session
 from counterbalance.engine.store.location import Location
@@ -249,7 +249,7 @@ def _listen(asked: BinaryIO, inbox: queue.SimpleQueue[Any], server: Server) -> N
     inbox.put(None)
     server.interrupt()
     time.sleep(_LAST)
-    spilling.remove_all()
+    temp_dirs.remove_all()
     os._exit(1)
 
 
@@ -274,7 +274,7 @@ def main() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        most = int(spilling.most_bytes(spilling.place()).removesuffix("B"))
+        most = int(temp_dirs.most_bytes(temp_dirs.place()).removesuffix("B"))
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
     _warm_up()
     server = Server(told)

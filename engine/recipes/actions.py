@@ -21,9 +21,9 @@ from sqlglot import exp
 from counterbalance.engine.errors import CounterbalanceError, FunctionError, NotFoundError, SqlError, did_you_mean
 from counterbalance.engine.plugins import entry_points
 from counterbalance.engine.sql import arguments
-from counterbalance.engine.sql.calls import arguments_of
+from counterbalance.engine.sql.call_syntax import arguments_of
+from counterbalance.engine.sql.ddl_lexer import Tokens
 from counterbalance.engine.sql.parse import parse, to_sql
-from counterbalance.engine.sql.tokens import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

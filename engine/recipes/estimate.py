@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from counterbalance.engine import manage
-from counterbalance.engine.catalog import declare
+from counterbalance.engine import dispatch
+from counterbalance.engine.catalog import ddl
 from counterbalance.engine.catalog.planning import Catalog
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.recipes import actions, rates, values
@@ -75,9 +75,9 @@ class Estimate:
         target = _target(statement)
         if target in self._catalog.definitions.by_target:
             if isinstance(statement, statements.AddColumn):  # what is there already is compared, and no more is done
-                declare.add_column(self._lake.location, statement)
+                ddl.add_column(self._lake.location, statement)
             elif isinstance(statement, statements.CreateView) and statement.if_not_exists:
-                declare.create_view(self._lake.location, statement)
+                ddl.create_view(self._lake.location, statement)
             return
         self._planned[target] = statement
         report.does("make", target)
@@ -108,7 +108,7 @@ class Estimate:
             done = refreshing.refresh(
                 self._lake.location,
                 there,
-                manage.options(self._how.refresh, self._how.udfs),
+                dispatch.options(self._how.refresh, self._how.udfs),
                 dry_run=True,
                 purpose=self._how.sensitive,
             )

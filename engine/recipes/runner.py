@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from counterbalance.engine import manage
-from counterbalance.engine.catalog.views import UNCHECKED
+from counterbalance.engine import dispatch
+from counterbalance.engine.catalog.ddl.create_view import UNCHECKED
 from counterbalance.engine.errors import CounterbalanceError, RefusedError
 from counterbalance.engine.functions import load_file
 from counterbalance.engine.recipes import actions, needs, values
@@ -72,7 +72,7 @@ def run(lake: Lake, name: str, given: Mapping[str, Any], how: Running, *, dry_ru
     made = find(name)
     steps = made.until(how.until)
     literals = values.literals(made, given)
-    manage.options(how.refresh, how.udfs)
+    dispatch.options(how.refresh, how.udfs)
     require_lake(lake.location)
     for file in how.udfs:
         load_file(file)
@@ -170,7 +170,7 @@ class _Run:
 
     def _declare(self, statement: statements.Statement, report: StepReport) -> None:
         notes: list[str] = []
-        told = manage.execute(self._lake.location, statement, purpose=self._how.sensitive, notes=notes)
+        told = dispatch.execute(self._lake.location, statement, purpose=self._how.sensitive, notes=notes)
         self._note([n for n in notes if not n.startswith(UNCHECKED)], report)  # a refresh is what comes next
         for row in told.to_pylist():
             verb = "declared" if row["statement"].startswith(("ADD", "CREATE")) else "dropped"
@@ -179,8 +179,10 @@ class _Run:
     def _refresh(self, statement: statements.Refresh, report: StepReport) -> None:
         how = self._how
         merged = statements.Refresh(statement.targets, statement.all, {**how.refresh, **statement.options})
-        done = manage.refresh(self._lake.location, merged, purpose=how.sensitive, udfs=how.udfs, progress=how.progress)
-        manage.raise_failures(done)
+        done = dispatch.refresh(
+            self._lake.location, merged, purpose=how.sensitive, udfs=how.udfs, progress=how.progress
+        )
+        dispatch.raise_failures(done)
         changed = [s for s in done.stages if s.mode not in _NOTHING]
         for stage in changed:
             report.add(_told(stage), changed=True, rows=(stage.rows or 0) if stage.kind == "column" else 0)

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from counterbalance.engine.catalog.definitions import FINGERPRINT
-from counterbalance.engine.catalog.fresh import ROW_VERSION, stale_filter
+from counterbalance.engine.catalog.freshness import ROW_VERSION, stale_filter
 from counterbalance.engine.errors import RequestError, StorageError
 from counterbalance.engine.executors import spool as spools
-from counterbalance.engine.executors.work import input_type
-from counterbalance.engine.refresh import changed, failures
+from counterbalance.engine.executors.worker import input_type
+from counterbalance.engine.refresh import failures, staleness
 from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, STAMP_SUFFIX
 from counterbalance.engine.sql.expression import Evaluator, Expression, analyse
 from counterbalance.engine.store import columns, tables
@@ -199,14 +199,14 @@ def why(context: Context, column: Column, rows: int) -> str:
 
 def _what_changed(context: Context, column: Column) -> str:
     stored = (column.dataset.schema.field(column.name).metadata or {}).get(FINGERPRINT, b"").decode()
-    told = changed.since(context.location, stored, context.fingerprints, column.definition)
+    told = staleness.since(context.location, stored, context.fingerprints, column.definition)
     return told or "its definition, function or inputs changed"
 
 
 def _pass(context: Context, stage: Stage, column: Column, *, first: bool) -> bool:
     """Compute and publish what is stale now; whether there may be more."""
-    from counterbalance.engine.refresh.computing import Computing
-    from counterbalance.engine.refresh.publishing import Publishing
+    from counterbalance.engine.refresh.commit import Publishing
+    from counterbalance.engine.refresh.compute import Computing
 
     full = context.options.full and first
     whole = full or not column.is_current

@@ -16,14 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.catalog import closed, definitions, meta, snapshot, tallies
+from counterbalance.engine.catalog import closed, definitions, file_statistics, meta, snapshot
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh import failures
 from counterbalance.engine.refresh.gc import DEFAULT_AGE, gc
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.store import lock, pins, tables
-from counterbalance.engine.write import codes, removal
+from counterbalance.engine.write import dictionaries, removal
 from counterbalance.engine.write.journal import DELETE, require_lake, settle, writing
 
 if TYPE_CHECKING:
@@ -350,7 +350,7 @@ def _purged(
     done = gc(location, older_than=dt.timedelta(0), apply=True, wait=wait, results_older_than=DEFAULT_AGE)
     for name in BASE_TABLES if pending else ():
         with lock.writer_lock(location, "delete", wait=wait):
-            tallies.keep(location, name)
+            file_statistics.keep(location, name)
     notes += _failed(_refresh(location, dropped, progress))
     by_versions, busy = _holders(location, _NOTHING, ())
     busy = busy and not held
@@ -444,7 +444,7 @@ def _forget_words(location: Location) -> None:
     for tag in meta.read(location, "tags").to_pylist():
         for v in tag["versions"] or []:
             kept.setdefault(v["table"], set()).add(int(v["version"]))
-    codes.forget_unused(location, kept)
+    dictionaries.forget_unused(location, kept)
     for stored in (meta.stored("tallies", closed=c) for c in (False, True)):
         if tables.open_table(location, stored) is not None:
             tables.delete(location, stored, "true")

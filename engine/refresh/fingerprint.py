@@ -19,7 +19,7 @@ from counterbalance.engine import lists
 from counterbalance.engine.errors import NotFoundError, did_you_mean
 from counterbalance.engine.functions import functions
 from counterbalance.engine.sql import arguments
-from counterbalance.engine.sql.calls import callable_names
+from counterbalance.engine.sql.call_syntax import callable_names
 from counterbalance.engine.sql.expression import analyse
 from counterbalance.engine.sql.parse import DIALECT, to_sql
 from counterbalance.engine.store import tables

@@ -12,7 +12,7 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.catalog import access, closed, definitions, meta, snapshot, tallies
+from counterbalance.engine.catalog import access, closed, definitions, file_statistics, meta, snapshot
 from counterbalance.engine.catalog.planning import Catalog, Planning
 from counterbalance.engine.errors import CounterbalanceError, RequestError
 from counterbalance.engine.executors import spool as spools
@@ -303,7 +303,7 @@ class _Collection:
         before = cleaning.sizes(self._location, name, self._open(name))
         commits = cleaning.compact(self._location, name, small=name in _META)
         if name in BASE_TABLES:
-            tallies.keep(self._location, name)
+            file_statistics.keep(self._location, name)
         after = cleaning.sizes(self._location, name, self._open(name))
         written[name] = sum(size for path, size in after.items() if path not in before)
         return commits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from counterbalance.engine.catalog import runs
-from counterbalance.engine.refresh import changed
+from counterbalance.engine.refresh import staleness
 from counterbalance.engine.store import tables
 from counterbalance.engine.write.journal import writing
 
@@ -39,7 +39,7 @@ def look(context: Context, stage: Stage, definition: Definition) -> None:
     elif not indexes.exists(dataset, spec):
         stage.reason, stage.mode = "not built", "rebuild"
     elif last is not None and last["fingerprint"] != stage.fingerprint:
-        told = changed.since(context.location, str(last["fingerprint"]), context.fingerprints, definition)
+        told = staleness.since(context.location, str(last["fingerprint"]), context.fingerprints, definition)
         stage.reason, stage.mode = told or "its definition changed", "rebuild"
     else:
         stage.rows = indexes.coverage(dataset, definition.name).unindexed

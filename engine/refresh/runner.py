@@ -12,13 +12,13 @@ import pyarrow as pa
 from counterbalance.engine.catalog import access, closed, meta, snapshot
 from counterbalance.engine.catalog import definitions as catalog
 from counterbalance.engine.errors import BusyError, CounterbalanceError, LimitError, StorageError, kind_of
-from counterbalance.engine.executors.work import said
+from counterbalance.engine.executors.worker import said
 from counterbalance.engine.functions import load_file
-from counterbalance.engine.refresh import changed, columns, due, indexes, plan, views
+from counterbalance.engine.refresh import columns, due, indexes, plan, staleness, views
 from counterbalance.engine.refresh.context import Context
 from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.refresh.model import Options, RefreshReport, Stage
-from counterbalance.engine.sql.failures import is_ctrl_c
+from counterbalance.engine.sql.diagnostics.engine_errors import is_ctrl_c
 from counterbalance.engine.store import lock
 from counterbalance.engine.write.journal import require_lake, settle
 
@@ -79,7 +79,7 @@ def refresh(
         with _planning(location) as session:
             context, chosen = _context(location, session, targets, options, progress, sensitive=sensitive)
             wanted = _wanted(context, chosen)
-            changed.remember(location, context.fingerprints, wanted)
+            staleness.remember(location, context.fingerprints, wanted)
             stages = _run(context, wanted, done)
             meta.record_digests(location)
     return RefreshReport(tuple(stages))
@@ -150,7 +150,7 @@ def _interrupted(run: meta.Run, stage: Stage) -> None:
 def _told(context: Context, definition: Definition, error: CounterbalanceError) -> tuple[str, str | None]:
     """Message and hint; of something closed only where they can hold no values. They are kept in the journal.
 
-    What is said of a closed column is made without values where it is computed (``executors/work.py``).
+    What is said of a closed column is made without values where it is computed (``executors/worker.py``).
     """
     of_itself = definition.kind != "view" or isinstance(error, StorageError | LimitError) or error.code in _SAFE
     if of_itself or not context.closed.holds(definition):

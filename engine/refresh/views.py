@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from counterbalance.engine import spilling
+from counterbalance.engine import temp_dirs
 from counterbalance.engine.catalog import runs, snapshot
 from counterbalance.engine.catalog.closed import OPENED
-from counterbalance.engine.catalog.views import must_rebuild
+from counterbalance.engine.catalog.ddl.create_view import must_rebuild
 from counterbalance.engine.errors import NotFoundError, RequestError, SqlError, StorageError, kind_of
 from counterbalance.engine.executors import spool as spools
-from counterbalance.engine.executors.work import shown_key
-from counterbalance.engine.refresh import changed as changes
-from counterbalance.engine.refresh.parked import ROWS, Parked
+from counterbalance.engine.executors.worker import shown_key
+from counterbalance.engine.refresh import staleness as changes
+from counterbalance.engine.refresh.blob_store import ROWS, Parked
 from counterbalance.engine.schema import STAMP_SUFFIX
 from counterbalance.engine.session import Session
 from counterbalance.engine.sql.parse import quoted
-from counterbalance.engine.sql.storable import storable
+from counterbalance.engine.sql.types import storable
 from counterbalance.engine.store import history, tables
 from counterbalance.engine.write.journal import Writing, writing
 
@@ -124,12 +124,12 @@ def _scratch() -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB in memory that spills to a folder, so that neither side need fit; what a killed one left, the next removes."""
     import duckdb
 
-    folder = spilling.folder()
+    folder = temp_dirs.folder()
     try:
         with duckdb.connect(config={"temp_directory": folder}) as connection:
             yield connection
     finally:
-        spilling.remove(folder)
+        temp_dirs.remove(folder)
 
 
 def _compute(

@@ -116,11 +116,11 @@ CHOOSES_ROWS: Final = frozenset({"vector_search", "full_text_search", "hybrid_se
 
 def table_functions() -> dict[str, Callable[..., pa.Table]]:
     """The functions by name; importing them loads numpy and scipy."""
-    from counterbalance.engine.search.closest import nearest_counts, nearest_items
-    from counterbalance.engine.search.moments import moments
+    from counterbalance.engine.search.group_moments import moments
+    from counterbalance.engine.search.index_search import full_text_search, hybrid_search, vector_search
+    from counterbalance.engine.search.knn_labels import knn_shares
     from counterbalance.engine.search.ranking import knn, top_k
-    from counterbalance.engine.search.shares import knn_shares
-    from counterbalance.engine.search.stored import full_text_search, hybrid_search, vector_search
+    from counterbalance.engine.search.streamed_knn import nearest_counts, nearest_items
 
     return {
         "top_k": top_k,

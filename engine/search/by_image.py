@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import lance
     from numpy.typing import NDArray
 
-    from counterbalance.engine.catalog.tallies import Passed
+    from counterbalance.engine.catalog.file_statistics import Passed
 
 _ROWS: Final = 131_072
 _COMPARED: Final = 8

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterbalance.engine.errors import RequestError, SqlError, did_you_mean
-from counterbalance.engine.search.kinds import DEFAULT_VECTOR, is_vector, kind_named, kind_stored
+from counterbalance.engine.search.index_kinds import DEFAULT_VECTOR, is_vector, kind_named, kind_stored
 from counterbalance.engine.search.sample import Sample, draw, is_small
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import lance
     from numpy.typing import NDArray
 
-    from counterbalance.engine.search.kinds import Kind
+    from counterbalance.engine.search.index_kinds import Kind
 
 _A_PARTITION: Final = 128
 """Vectors to train a centroid on."""

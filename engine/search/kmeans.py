@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from counterbalance.engine.search.devices import device as device_of
-from counterbalance.engine.search.nearest import unit
+from counterbalance.engine.search.exact_knn import unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

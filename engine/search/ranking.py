@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.errors import SqlError
-from counterbalance.engine.search.nearest import METRICS, nearest
+from counterbalance.engine.search.exact_knn import METRICS, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

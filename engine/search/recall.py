@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.errors import RequestError
+from counterbalance.engine.search.index_search import PROBES, REFINE, candidates
 from counterbalance.engine.search.indexes import coverage
 from counterbalance.engine.search.sample import matrix
 from counterbalance.engine.search.scan import among, exact
-from counterbalance.engine.search.stored import PROBES, REFINE, candidates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

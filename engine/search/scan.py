@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.search.devices import device as device_of
-from counterbalance.engine.search.nearest import nearest
+from counterbalance.engine.search.exact_knn import nearest
 from counterbalance.engine.search.sample import matrix
 
 if TYPE_CHECKING:

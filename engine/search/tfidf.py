@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from counterbalance.engine.search.ranking import HITS, best, hits
-from counterbalance.engine.search.shared import once
+from counterbalance.engine.search.statement_cache import once
 
 if TYPE_CHECKING:
     import pyarrow as pa

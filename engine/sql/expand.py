@@ -15,25 +15,18 @@ from sqlglot import exp
 
 from counterbalance.engine.disclosure.protection import MIN_COUNT
 from counterbalance.engine.errors import CounterbalanceError, NotFoundError, RefusedError, SqlError, did_you_mean
-from counterbalance.engine.search import SIGNATURES, shared
-from counterbalance.engine.sql import across, arguments, queries
-from counterbalance.engine.sql.ahead import Ahead
-from counterbalance.engine.sql.bodies import (
-    Env,
-    Given,
-    hides,
-    parsed,
-    substituted,
-    with_params,
-    with_schemas,
-)
-from counterbalance.engine.sql.calls import arguments_of, call_name, is_inside_call, keep_names, known_as
-from counterbalance.engine.sql.function_calls import FunctionCalls
-from counterbalance.engine.sql.hoisting import apart, in_order, own_names, written
-from counterbalance.engine.sql.inline import inline
-from counterbalance.engine.sql.meetings import Asked, Held, Pooled
+from counterbalance.engine.search import SIGNATURES, statement_cache
+from counterbalance.engine.sql import arguments, queries
+from counterbalance.engine.sql.bind_functions import FunctionCalls
+from counterbalance.engine.sql.bind_tables import TableCalls
+from counterbalance.engine.sql.call_syntax import arguments_of, call_name, is_inside_call, keep_names, known_as
+from counterbalance.engine.sql.ctes import apart, in_order, own_names, written
+from counterbalance.engine.sql.diagnostics import cross_lake
+from counterbalance.engine.sql.diagnostics.join_overlap import Asked, Held, Pooled
+from counterbalance.engine.sql.eager import Ahead
+from counterbalance.engine.sql.macros import inline
 from counterbalance.engine.sql.parse import DIALECT, TABLE_FUNCTIONS, to_sql, visible_ctes
-from counterbalance.engine.sql.sensitive import (
+from counterbalance.engine.sql.policy import (
     Cut,
     is_open,
     refuse_cuts,
@@ -44,15 +37,23 @@ from counterbalance.engine.sql.sensitive import (
     refuse_undeclared,
     without_values,
 )
-from counterbalance.engine.sql.table_calls import TableCalls
+from counterbalance.engine.sql.scope import (
+    Env,
+    Given,
+    hides,
+    parsed,
+    substituted,
+    with_params,
+    with_schemas,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     import pyarrow as pa
 
-    from counterbalance.engine.sql.host import Host
-    from counterbalance.engine.sql.meetings import Among, Meeting
+    from counterbalance.engine.sql.diagnostics.join_overlap import Among, Meeting
+    from counterbalance.engine.sql.resolver import Host
 
 
 def _as_call(node: exp.Expr) -> exp.Expr:
@@ -174,7 +175,7 @@ class Expander:
         own = relations or {}
         self._statement = tree
         self.changed |= apart(tree, 0, lambda: self._known() | own.keys())
-        with shared.statement():
+        with statement_cache.statement():
             self._body(tree, Env(relations=own, is_user=True, placeholders=placeholders or {}))
         self._ahead.forget()
         self.changed |= self._functions.changed
@@ -379,7 +380,7 @@ class Expander:
         trusted = is_ours or self._host.sensitive
         bound = self._bound(query, given, replace(env, refers=trusted), None, trusted=trusted)
         self._check_together(query, given)
-        self.mixed += across.matched(query, given, self._host.lakes())
+        self.mixed += cross_lake.matched(query, given, self._host.lakes())
         key = self._key(query, bound, None, trusted=trusted)
         if key not in self._memo:
             body = self._expanded_quietly(query, bound)

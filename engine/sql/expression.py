@@ -28,10 +28,10 @@ from counterbalance.engine.errors import (
 )
 from counterbalance.engine.functions import Partial, functions
 from counterbalance.engine.sql import arguments
-from counterbalance.engine.sql.inline import inline
+from counterbalance.engine.sql.macros import inline
 from counterbalance.engine.sql.parse import DIALECT, parse, to_sql
-from counterbalance.engine.sql.storable import refuse_wide, storable
-from counterbalance.engine.sql.volatile import duckdb_name, is_volatile
+from counterbalance.engine.sql.types import refuse_wide, storable
+from counterbalance.engine.sql.volatility import duckdb_name, is_volatile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,7 +15,8 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
 
 from counterbalance.engine.errors import RefusedError, SqlError, did_you_mean
-from counterbalance.engine.sql import hints, sizes
+from counterbalance.engine.sql import statement_size
+from counterbalance.engine.sql.diagnostics import hints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +130,7 @@ def parse(text: str) -> Statement:
         >>> parse("select 1 as one").kind
         'query'
     """
-    sizes.check_length(text)
+    statement_size.check_length(text)
     stripped = text.strip()
     if not stripped:
         raise SqlError("nothing to run", code="E3101", hint="write a query, such as: SELECT count(*) FROM images")
@@ -151,7 +152,7 @@ def _one(text: str) -> exp.Expr:
     try:
         dialect = (_Plain if "$" in text and _PLAIN.fullmatch(text) else DuckDB)()
         words = dialect.tokenize(text)
-        sizes.check_words(words)
+        statement_size.check_words(words)
         parsed = dialect.parser().parse(words, text)
         trees = [t for t in parsed if t is not None and not isinstance(t, exp.Semicolon)]
     except ParseError as error:

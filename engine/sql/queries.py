@@ -67,7 +67,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from counterbalance.engine.disclosure.cells import Cells
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
 from counterbalance.engine.plugins import entry_points
-from counterbalance.engine.sql import frontmatter, meetings
+from counterbalance.engine.sql import frontmatter
+from counterbalance.engine.sql.diagnostics import join_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -262,8 +263,8 @@ class Query:
     local: str | None = None
     level: str | None = None
     kernel: str | None = None
-    meets: meetings.Meeting | None = None
-    among: meetings.Among | None = None
+    meets: join_overlap.Meeting | None = None
+    among: join_overlap.Among | None = None
     together: frozenset[str] = frozenset()
     subject: str = ""
     open_labels: bool = False
@@ -363,7 +364,7 @@ def _named(front: FrontMatter, names: Sequence[str], known: set[str], *path: str
     return frozenset(names)
 
 
-def _meeting(front: FrontMatter, table: Mapping[str, Any], known: set[str]) -> meetings.Meeting:
+def _meeting(front: FrontMatter, table: Mapping[str, Any], known: set[str]) -> join_overlap.Meeting:
     kinds = {"left": "line", "right": "line", "watched": "line"}
     told = frontmatter.take(table, kinds, lambda key: front.place("meets", key), required=("left", "right"))
     sides = {}
@@ -373,15 +374,15 @@ def _meeting(front: FrontMatter, table: Mapping[str, Any], known: set[str]) -> m
             raise _wrong(front.place("meets", side), f"{told[side]!r} is no relation.column")
         _named(front, [relation], known, "meets", side)
         sides[side] = (relation, column)
-    return meetings.Meeting(sides["left"], sides["right"], told.get("watched", "value"))
+    return join_overlap.Meeting(sides["left"], sides["right"], told.get("watched", "value"))
 
 
-def _among(front: FrontMatter, table: Mapping[str, Any], known: set[str]) -> meetings.Among:
+def _among(front: FrontMatter, table: Mapping[str, Any], known: set[str]) -> join_overlap.Among:
     kinds = {"labels": "texts", "relations": "texts"}
     told = frontmatter.take(table, kinds, lambda key: front.place("among", key), required=tuple(kinds))
     for key, names in told.items():
         _named(front, names, known, "among", key)
-    return meetings.Among(told["labels"], told["relations"])
+    return join_overlap.Among(told["labels"], told["relations"])
 
 
 def _parameter(front: FrontMatter, name: str, table: Any) -> QueryParameter:

@@ -14,8 +14,8 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
 from counterbalance.engine.errors import RefusedError, SqlError, did_you_mean
+from counterbalance.engine.sql.ddl_lexer import Tokens
 from counterbalance.engine.sql.parse import DIALECT, parse
-from counterbalance.engine.sql.tokens import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

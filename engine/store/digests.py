@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine import wholefiles
+from counterbalance.engine import atomic_write
 from counterbalance.engine.errors import StorageError
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.store.location import CLOSED
@@ -403,12 +403,12 @@ def _write(location: Location, name: str, ledger: Ledger) -> None:
         system.pipe_file(f"{root}/{place}", ledger.content())
         _remembered[location.table(name)] = (None, ledger)
         return
-    target = wholefiles.write(location.path / place, ledger.content(), durable=location.durable)
+    target = atomic_write.write(location.path / place, ledger.content(), durable=location.durable)
     if place.startswith(f"{CLOSED}/"):
         target.chmod(0o600)
     if not location.durable:
         return
-    wholefiles.sync(target.parent)
+    atomic_write.sync(target.parent)
 
 
 def _sync(location: Location, name: str, new: Iterable[str]) -> None:
@@ -418,7 +418,7 @@ def _sync(location: Location, name: str, new: Iterable[str]) -> None:
     paths = [*(table / p for p in new), *changing]
     for path in paths:
         with contextlib.suppress(FileNotFoundError):  # cleaned up since it was listed
-            wholefiles.sync(path)
+            atomic_write.sync(path)
     sync_names(location, paths)
 
 
@@ -427,7 +427,7 @@ def sync_names(location: Location, paths: Iterable[Path]) -> None:
     folders = {f for path in paths for f in path.parents if f.is_relative_to(location.path.parent)}
     for folder in sorted(folders, reverse=True):
         with contextlib.suppress(FileNotFoundError):
-            wholefiles.sync(folder)
+            atomic_write.sync(folder)
 
 
 def forget(location: Location, name: str, gone: Iterable[str] | None = None) -> None:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from counterbalance.engine.catalog import closed, meta, runs, snapshot, tallies
+from counterbalance.engine.catalog import closed, file_statistics, meta, runs, snapshot
 from counterbalance.engine.errors import RequestError, SourceError
 from counterbalance.engine.schema import BASE_TABLES, SENSITIVE_ATTRIBUTES
 from counterbalance.engine.store import digests, enclosing, tables
 from counterbalance.engine.store.lock import writer_lock
-from counterbalance.engine.write.codes import Coder, codes_hold
+from counterbalance.engine.write.dictionaries import Coder, codes_hold
 from counterbalance.engine.write.journal import recover, wait_again
 from counterbalance.engine.write.removal import Removed
 from counterbalance.engine.write.tables import REMOVED, TableWriter, plain_names, split_sensitive
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from counterbalance.engine.records import Chunk, Source
+    from counterbalance.engine.ingest_types import Chunk, Source
     from counterbalance.engine.store.location import Location
 
 IN_MEMORY: Final = "arrow"
@@ -340,7 +340,7 @@ class _Ingest:
             wait_again(self._location, self._visible)
             return
         for name in (n for n in BASE_TABLES if self._writers[n].has_written or interrupted is not None):
-            tallies.keep(self._location, name)
+            file_statistics.keep(self._location, name)
         versions, mode = snapshot.newest(self._location), "incremental" if report.changed else "no_op"
         self._run.close("finished", versions, self._coded(versions), mode=mode, counts=counts)
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.catalog import closed, definitions, meta, snapshot, tallies
+from counterbalance.engine.catalog import closed, definitions, file_statistics, meta, snapshot
 from counterbalance.engine.schema import BASE_TABLES, IMAGES
 from counterbalance.engine.store import tables
 
@@ -222,7 +222,7 @@ def take_out(location: Location, ids: NDArray[np.int64], committed: Callable[[st
         rows = _delete(location, name, _rows(location, name, {"image_id": ids}), committed)
         gone[_base(name)] = gone.get(_base(name), 0) + rows
         if rows and name in BASE_TABLES:
-            tallies.keep(location, name)
+            file_statistics.keep(location, name)
     return gone
 
 

@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 
 from counterbalance.engine.catalog.snapshot import SENSITIVE_LABELS
 from counterbalance.engine.errors import RequestError, SourceError, StorageError
-from counterbalance.engine.records import Reject
+from counterbalance.engine.ingest_types import Reject
 from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, PERCEIVED, SENSITIVE_ATTRIBUTES
 from counterbalance.engine.store import tables
-from counterbalance.engine.write.changes import changed_rows
-from counterbalance.engine.write.keys import ABSENT, VIRTUAL, KeyIndex
-from counterbalance.engine.write.said import Said
+from counterbalance.engine.write.first_statement import Said
+from counterbalance.engine.write.key_index import ABSENT, VIRTUAL, KeyIndex
+from counterbalance.engine.write.row_diff import changed_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.schema import Table
     from counterbalance.engine.store.location import Location
-    from counterbalance.engine.write.codes import Coder
+    from counterbalance.engine.write.dictionaries import Coder
+    from counterbalance.engine.write.first_statement import Earlier
     from counterbalance.engine.write.ingest import Counts
     from counterbalance.engine.write.removal import Removed
-    from counterbalance.engine.write.said import Earlier
 
 _SHOWN: Final = 100
 REMOVED: Final = "removed"

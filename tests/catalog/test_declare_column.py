@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from counterbalance.engine.catalog import declare, definitions, system
+from counterbalance.engine.catalog import ddl, definitions, system
 from counterbalance.engine.catalog.closed import Closed
 from counterbalance.engine.errors import SqlError
 from counterbalance.engine.schema import STAMP_SUFFIX
@@ -14,7 +14,7 @@ from counterbalance.engine.store import tables
 
 
 def add(lake, text):
-    return declare.add_column(lake.location, read(text))
+    return ddl.add_column(lake.location, read(text))
 
 
 def schema(lake, table):

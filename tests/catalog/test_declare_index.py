@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from counterbalance.engine.catalog import declare, definitions
+from counterbalance.engine.catalog import ddl, definitions
 from counterbalance.engine.sql.statements import read
 from counterbalance.engine.store import tables
 
 
 def create(lake, text):
-    return declare.create_index(lake.location, read(text))
+    return ddl.create_index(lake.location, read(text))
 
 
 def test_definition_is_kept(lake):
@@ -34,14 +34,14 @@ def test_definition_is_kept(lake):
 )
 def test_kind_and_name_that_are_left_out(lake, column, expression, kind):
     if expression is not None:
-        declare.add_column(lake.location, read(f"ALTER TABLE captions ADD COLUMN {column} AS ({expression})"))
+        ddl.add_column(lake.location, read(f"ALTER TABLE captions ADD COLUMN {column} AS ({expression})"))
     new = create(lake, f"CREATE INDEX ON captions ({column})")
     assert (new.name, new.options["kind"]) == (f"captions_{column}_{kind}", kind)
 
 
 def test_an_index_of_a_view_that_was_not_refreshed(lake):
     text = "CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS SELECT image_id, list(text) AS texts FROM captions GROUP BY 1"
-    declare.create_view(lake.location, read(text))
+    ddl.create_view(lake.location, read(text))
     assert create(lake, "CREATE INDEX ON v (TEXTS)").reads == (("v", "texts"),)
 
 

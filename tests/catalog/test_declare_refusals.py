@@ -6,12 +6,13 @@ import pyarrow as pa
 import pytest
 
 import counterbalance as cb
-from counterbalance.engine.catalog import declare, declaring, definitions, planning, snapshot
+from counterbalance.engine.catalog import ddl, definitions, planning, snapshot
+from counterbalance.engine.catalog.ddl import declaration
 from counterbalance.engine.errors import BusyError, CounterbalanceError, NotFoundError
 from counterbalance.engine.sql.statements import AddColumn, CreateIndex, CreateView, read
 from counterbalance.engine.store import tables
 
-DO = {AddColumn: declare.add_column, CreateView: declare.create_view, CreateIndex: declare.create_index}
+DO = {AddColumn: ddl.add_column, CreateView: ddl.create_view, CreateIndex: ddl.create_index}
 ADD = "ALTER TABLE captions ADD COLUMN c AS ({})"
 VIEW = "CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS {}"
 REFUSED = {
@@ -146,7 +147,7 @@ def test_statements_made_in_python_are_checked_too(declared, statement):
 def test_another_query_for_a_view_can_be_made_way_for(declared):
     statement = read("CREATE MATERIALIZED VIEW IF NOT EXISTS per_image WITH (key = 'n') AS SELECT 1 AS n")
     with pytest.raises(CounterbalanceError) as caught:
-        declare.create_view(declared.location, statement)
+        ddl.create_view(declared.location, statement)
     assert caught.value.code == "E3174"
     assert caught.value.hint.endswith("DROP MATERIALIZED VIEW per_image")
 
@@ -154,9 +155,9 @@ def test_another_query_for_a_view_can_be_made_way_for(declared):
 def test_table_of_another_tool_has_no_key_that_is_known(declared):
     tables.append(declared.location, "of_others", pa.table({"a": [1]}))
     with pytest.raises(CounterbalanceError, match="of_others was made by another tool") as caught:
-        declare.add_column(declared.location, read("ALTER TABLE of_others ADD COLUMN c AS (a)"))
+        ddl.add_column(declared.location, read("ALTER TABLE of_others ADD COLUMN c AS (a)"))
     assert "CREATE MATERIALIZED VIEW" in caught.value.hint
-    assert declare.create_view(
+    assert ddl.create_view(
         declared.location, read("CREATE MATERIALIZED VIEW own WITH (key = 'a') AS FROM of_others")
     ).reads == (("of_others", "a"),)
 
@@ -164,13 +165,13 @@ def test_table_of_another_tool_has_no_key_that_is_known(declared):
 def test_no_lake(tmp_path):
     lake = cb.connect(tmp_path / "none.lake")
     with pytest.raises(NotFoundError, match="no lake at"):
-        declare.add_column(lake.location, read("ALTER TABLE captions ADD COLUMN c AS (1)"))
+        ddl.add_column(lake.location, read("ALTER TABLE captions ADD COLUMN c AS (1)"))
     assert not (tmp_path / "none.lake").exists()
 
 
 def test_who_comes_second_has_to_check_again(lake):
     first = planning.Catalog(lake.location)
-    declare.add_column(lake.location, read("ALTER TABLE captions ADD COLUMN c AS (1)"))
-    with pytest.raises(BusyError) as caught, declaring.journaled(first, "captions.d", "declared"):
+    ddl.add_column(lake.location, read("ALTER TABLE captions ADD COLUMN c AS (1)"))
+    with pytest.raises(BusyError) as caught, declaration.journaled(first, "captions.d", "declared"):
         pytest.fail("it was let in")
     assert caught.value.retryable

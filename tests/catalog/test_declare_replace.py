@@ -7,12 +7,12 @@ import shutil
 import pytest
 
 import counterbalance as cb
-from counterbalance.engine.catalog import declare, definitions
+from counterbalance.engine.catalog import ddl, definitions
 from counterbalance.engine.errors import RefusedError, SqlError
 from counterbalance.engine.sql.statements import AddColumn, CreateView, read
 from counterbalance.engine.store import tables
 
-DO = {AddColumn: declare.add_column, CreateView: declare.create_view}
+DO = {AddColumn: ddl.add_column, CreateView: ddl.create_view}
 FIRST = "SELECT image_id, count(*) AS n, min(text) AS first FROM captions GROUP BY image_id"
 
 
@@ -52,7 +52,7 @@ def test_a_view_that_is_not_there_is_made(viewed):
 def test_same_key_and_columns_keep_the_rows(viewed):
     version = tables.latest_version(viewed.location, "v")
     new = replace(viewed, FIRST.replace("min", "max"))
-    assert not declare.must_rebuild(viewed.location, new)
+    assert not ddl.must_rebuild(viewed.location, new)
     assert tables.latest_version(viewed.location, "v") == version
     assert viewed.sql("SELECT image_id, first FROM v ORDER BY 1").fetchall() == [(1, "one"), (2, "three")]
     viewed.refresh(executor="inline")
@@ -69,12 +69,12 @@ def test_same_key_and_columns_keep_the_rows(viewed):
 )
 def test_rows_of_another_shape_stay_until_the_refresh(viewed, select, key):
     new = replace(viewed, select, key)
-    assert declare.must_rebuild(viewed.location, new)
+    assert ddl.must_rebuild(viewed.location, new)
     assert viewed.sql("SELECT image_id, n FROM v ORDER BY 1").fetchall() == [(1, 2), (2, 1)]
     again = replace(viewed, select + " HAVING true", key)  # the rows are still those of the first shape
-    assert declare.must_rebuild(viewed.location, again)
+    assert ddl.must_rebuild(viewed.location, again)
     viewed.refresh(executor="inline")
-    assert not declare.must_rebuild(viewed.location, again)
+    assert not ddl.must_rebuild(viewed.location, again)
     assert viewed.sql("SELECT image_id, n FROM v ORDER BY 1").fetchall() == [(1, 2), (2, 1)]
 
 

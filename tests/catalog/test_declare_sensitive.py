@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from counterbalance.engine.catalog import access, declare
+from counterbalance.engine.catalog import access, ddl
 from counterbalance.engine.errors import CounterbalanceError, SensitiveError
 from counterbalance.engine.schema import is_sensitive
 from counterbalance.engine.sql.statements import AddColumn, CreateView, read
 
-DO = {AddColumn: declare.add_column, CreateView: declare.create_view}
+DO = {AddColumn: ddl.add_column, CreateView: ddl.create_view}
 PURPOSE = "a test of declarations"
 
 

@@ -8,11 +8,11 @@ import signal
 import pytest
 
 import counterbalance as cb
-from counterbalance.engine.catalog import declare, definitions
+from counterbalance.engine.catalog import ddl, definitions
 from counterbalance.engine.sql.statements import AddColumn, CreateView, read
 from counterbalance.engine.store import tables
 
-DO = {AddColumn: declare.add_column, CreateView: declare.create_view}
+DO = {AddColumn: ddl.add_column, CreateView: ddl.create_view}
 ADD = "ALTER TABLE captions ADD COLUMN IF NOT EXISTS size AS (length(text))"
 VIEW = "CREATE MATERIALIZED VIEW IF NOT EXISTS v WITH (key = 'image_id') AS SELECT image_id, count(*) AS n FROM captions GROUP BY 1"
 

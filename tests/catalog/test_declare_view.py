@@ -5,11 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from counterbalance.engine.catalog import declare, definitions, planning
+from counterbalance.engine.catalog import ddl, definitions, planning
 from counterbalance.engine.errors import NotFoundError
 from counterbalance.engine.sql.statements import AddColumn, CreateIndex, CreateView, read
 
-DO = {AddColumn: declare.add_column, CreateView: declare.create_view, CreateIndex: declare.create_index}
+DO = {AddColumn: ddl.add_column, CreateView: ddl.create_view, CreateIndex: ddl.create_index}
 
 
 def run(lake, text, **more):

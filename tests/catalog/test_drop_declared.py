@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 import counterbalance as cb
-from counterbalance.engine.catalog import declare, definitions, snapshot
+from counterbalance.engine.catalog import ddl, definitions, snapshot
 from counterbalance.engine.errors import NotFoundError, RefusedError
 from counterbalance.engine.sql.statements import (
     AddColumn,
@@ -21,12 +21,12 @@ from counterbalance.engine.sql.statements import (
 from counterbalance.engine.store import tables
 
 DO = {
-    AddColumn: declare.add_column,
-    CreateView: declare.create_view,
-    CreateIndex: declare.create_index,
-    DropColumn: declare.drop_column,
-    DropView: declare.drop_view,
-    DropIndex: declare.drop_index,
+    AddColumn: ddl.add_column,
+    CreateView: ddl.create_view,
+    CreateIndex: ddl.create_index,
+    DropColumn: ddl.drop_column,
+    DropView: ddl.drop_view,
+    DropIndex: ddl.drop_index,
 }
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from counterbalance.engine.catalog import declare, lineage
+from counterbalance.engine.catalog import ddl, lineage
 from counterbalance.engine.errors import NotFoundError
 from counterbalance.engine.sql.statements import read
 
@@ -26,10 +26,10 @@ def parsed(chart):
 
 @pytest.fixture
 def chained(lake):
-    declare.add_column(lake.location, read("ALTER TABLE captions ADD COLUMN size AS (length(text))"))
+    ddl.add_column(lake.location, read("ALTER TABLE captions ADD COLUMN size AS (length(text))"))
     text = "CREATE MATERIALIZED VIEW v WITH (key = 'caption_id') AS SELECT caption_id, size FROM captions"
-    declare.create_view(lake.location, read(text))
-    declare.create_index(lake.location, read("CREATE INDEX by_size ON v (size)"))
+    ddl.create_view(lake.location, read(text))
+    ddl.create_index(lake.location, read("CREATE INDEX by_size ON v (size)"))
     return lake
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import counterbalance as cb
-from counterbalance.engine.catalog import declare
+from counterbalance.engine.catalog import ddl
 from counterbalance.engine.catalog.lineage import SCHEMA, lineage
 from counterbalance.engine.errors import NotFoundError
 from counterbalance.engine.sql.statements import AddColumn, CreateIndex, CreateView, read
 
-DO = {AddColumn: declare.add_column, CreateView: declare.create_view, CreateIndex: declare.create_index}
+DO = {AddColumn: ddl.add_column, CreateView: ddl.create_view, CreateIndex: ddl.create_index}
 SELECT = "SELECT c.image_id, max(c.size) AS longest, count(*) AS n FROM captions AS c JOIN images AS i USING (image_id) WHERE i.width > 1 GROUP BY 1"
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from counterbalance.engine.errors import NotFoundError, SourceError
-from counterbalance.engine.records import Chunk, Source
+from counterbalance.engine.ingest_types import Chunk, Source
 from counterbalance.engine.write.ingest import ingest
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from counterbalance.engine.catalog import meta, snapshot
 from counterbalance.engine.errors import SourceError
-from counterbalance.engine.records import Chunk, Source
+from counterbalance.engine.ingest_types import Chunk, Source
 from counterbalance.engine.store import tables
 from counterbalance.engine.write.ingest import ingest
 

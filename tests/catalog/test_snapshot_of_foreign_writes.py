@@ -57,7 +57,7 @@ def test_changed_strings_win_over_old_codes(captions, build):
 
 
 def test_a_write_during_an_ingest(captions, build):
-    from counterbalance.engine.records import Chunk, Source
+    from counterbalance.engine.ingest_types import Chunk, Source
     from counterbalance.engine.write.ingest import ingest
 
     lake, table = captions
@@ -82,7 +82,7 @@ def test_deleted_rows_are_gone(captions, build):
 def test_rows_that_this_engine_wrote_stay_on_codes(captions, build):
     """The fast road is not lost for good: a resumed or rolled-back run leaves codes that hold."""
     from counterbalance.engine.errors import SourceError
-    from counterbalance.engine.records import Chunk, Source
+    from counterbalance.engine.ingest_types import Chunk, Source
     from counterbalance.engine.write.ingest import ingest
 
     lake, _ = captions

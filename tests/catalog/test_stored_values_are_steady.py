@@ -9,7 +9,7 @@ import pytest
 from counterbalance.engine.catalog import definitions
 from counterbalance.engine.errors import CounterbalanceError, FunctionError, RefusedError, SqlError
 from counterbalance.engine.sql.expression import Evaluator, Expression
-from counterbalance.engine.sql.volatile import VOLATILE
+from counterbalance.engine.sql.volatility import VOLATILE
 
 VIEW = "CREATE MATERIALIZED VIEW v WITH (key = 'caption_id') AS "
 COLUMN = "ALTER TABLE captions ADD COLUMN u AS "

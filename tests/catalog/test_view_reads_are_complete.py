@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from sqlglot import parse_one
 
-from counterbalance.engine.catalog.reads import columns_read, origins
+from counterbalance.engine.catalog.dependencies import columns_read, origins
 
 ROWS = 6
 TABLES = {

@@ -11,7 +11,7 @@ import time
 import psutil
 import pytest
 
-from counterbalance.engine.sql.failures import translate
+from counterbalance.engine.sql.diagnostics.engine_errors import translate
 
 ROWS = 1_000
 BATCH = 50

@@ -28,7 +28,7 @@ def test_nor_closed_views_and_columns(closed, seen_by_others):
 
 def test_nor_what_a_refresh_has_not_published(marked, why, break_later, seen_by_others, monkeypatch):
     break_later(25)
-    monkeypatch.setattr("counterbalance.engine.refresh.computing._SUSPICIOUS", 5)
+    monkeypatch.setattr("counterbalance.engine.refresh.compute._SUSPICIOUS", 5)
     marked.add_column("captions", "perceived_race", "breaks_later(text)")
     with pytest.raises(FunctionError):
         marked.sql("REFRESH captions.perceived_race WITH (executor = 'inline')")

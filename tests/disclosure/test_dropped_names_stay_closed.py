@@ -50,7 +50,7 @@ def test_a_column_declared_anew_is_closed(closed):
 
 def test_a_drop_that_was_taken_back_shows_nothing(closed, monkeypatch):
     """The stored column comes back, its definition does not."""
-    monkeypatch.setattr("counterbalance.engine.catalog.dropping._forget", _fail)
+    monkeypatch.setattr("counterbalance.engine.catalog.ddl.drop._forget", _fail)
     with pytest.raises(OSError, match="gone"):
         closed.drop_column("captions", "perceived_gender", cascade=True)
     assert "perceived_gender" not in closed.sql("FROM captions").columns

@@ -32,7 +32,7 @@ def everything_told(lake, capsys):
     ],
 )
 def test_a_view_that_fails(marked, why, capsys, monkeypatch, select):
-    monkeypatch.setattr("counterbalance.engine.catalog.views._refuse_repeated_keys", lambda *_: None)
+    monkeypatch.setattr("counterbalance.engine.catalog.ddl.create_view._refuse_repeated_keys", lambda *_: None)
     key = "image_id" if "image_id" in select else "label_id"
     marked.create_materialized_view("bad", select, key, purpose=why)
     report = marked.refresh(executor="inline")
@@ -57,7 +57,7 @@ def test_an_open_view_tells_as_before(marked):
 
 
 def test_a_key_that_is_not_unique_names_numbers_alone(marked, why, monkeypatch):
-    monkeypatch.setattr("counterbalance.engine.catalog.views._refuse_repeated_keys", lambda *_: None)
+    monkeypatch.setattr("counterbalance.engine.catalog.ddl.create_view._refuse_repeated_keys", lambda *_: None)
     text = "SELECT image_id % 2 AS image_id, value FROM labels"
     marked.create_materialized_view("bad", text, ("image_id", "value"), purpose=why)
     message = marked.refresh(executor="inline").stages[0].message
@@ -95,7 +95,7 @@ def test_keys_that_are_labels_need_a_purpose(marked, why):
 
 
 def test_a_function_that_breaks(marked, break_later, capsys, monkeypatch):
-    monkeypatch.setattr("counterbalance.engine.refresh.computing._SUSPICIOUS", 5)
+    monkeypatch.setattr("counterbalance.engine.refresh.compute._SUSPICIOUS", 5)
     break_later(0)
     marked.add_column("captions", "perceived_race", "breaks_later(text)")
     with pytest.raises(FunctionError) as caught:

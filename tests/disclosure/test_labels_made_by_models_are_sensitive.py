@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from counterbalance.engine.catalog import declare
+from counterbalance.engine.catalog import ddl
 from counterbalance.engine.errors import SensitiveError
 from counterbalance.engine.functions import Parameter, functions, udf
 from counterbalance.engine.sql.statements import read
@@ -72,4 +72,4 @@ def test_other_attributes_and_functions_that_see_no_picture_are_open(lake):
 )
 def test_a_column_of_them_is_sensitive_unless_said_otherwise(lake, expression, option, sensitive):
     statement = read(f"ALTER TABLE images ADD COLUMN looks AS ({expression}) {option}")
-    assert declare.add_column(lake.location, statement).sensitive is sensitive
+    assert ddl.add_column(lake.location, statement).sensitive is sensitive

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from counterbalance.engine.errors import SensitiveError
-from counterbalance.engine.refresh import publishing, views
+from counterbalance.engine.refresh import commit, views
 
 OPEN = "SELECT label_id, image_id, value FROM labels WHERE attribute = 'scene'"
 
@@ -36,7 +36,7 @@ def test_a_view_that_is_opened_while_it_is_computed(closed, why, build, monkeypa
 
 def test_a_column_that_is_declared_anew_while_it_is_computed(marked, why, monkeypatch):
     marked.add_column("captions", "gender", "'MARK' || text")
-    run = publishing.Publishing.run
+    run = commit.Publishing.run
 
     def and_declare(*given):
         marked.drop_column("captions", "gender")
@@ -44,7 +44,7 @@ def test_a_column_that_is_declared_anew_while_it_is_computed(marked, why, monkey
         return run(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(publishing.Publishing, "run", and_declare)
+        patch.setattr(commit.Publishing, "run", and_declare)
         report = marked.refresh(executor="inline")
     assert report.stages[0].code == "E3428"
     assert "gender" not in marked.sql("FROM captions").columns

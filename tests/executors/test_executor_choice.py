@@ -21,7 +21,7 @@ from counterbalance.engine.functions import udf
 _names = count()
 THREADS = """
 from concurrent.futures import ThreadPoolExecutor
-from counterbalance.engine.executors.work import Worker
+from counterbalance.engine.executors.worker import Worker
 
 class Threads:
     def __init__(self, workers, device):

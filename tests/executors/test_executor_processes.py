@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from counterbalance.engine.errors import FunctionError
-from counterbalance.engine.executors import crew
+from counterbalance.engine.executors import process_pool
 from counterbalance.engine.executors.local import SMALL, Local
 from counterbalance.engine.executors.protocol import Task
 
@@ -30,7 +30,7 @@ def run(jobs, disk_lake, build):
 
 
 def children():
-    return [p for p in psutil.Process().children(recursive=True) if "executors.child" in " ".join(cmdline(p))]
+    return [p for p in psutil.Process().children(recursive=True) if "executors.worker_main" in " ".join(cmdline(p))]
 
 
 def cmdline(process):
@@ -124,7 +124,7 @@ def test_a_worker_that_leaves_a_process_behind_is_seen_dead(run, jobs, disk_lake
 
 
 def test_a_worker_that_cannot_be_closed_is_killed(run, monkeypatch):
-    monkeypatch.setattr(crew, "PATIENCE", 0.5)
+    monkeypatch.setattr(process_pool, "PATIENCE", 0.5)
     _, events = run("x_stays(text)", Local(workers=2))
     began = time.monotonic()
     assert sum(e.done for e in events) == 2
@@ -165,6 +165,6 @@ def test_closed_streams_of_the_parent_do_no_harm(jobs, disk_lake, build, project
 
 
 def test_a_worker_imports_nothing_heavy_before_it_knows_its_job():
-    heavy = "import sys, counterbalance.engine.executors.child; print({m for m in sys.modules} & {'lance', 'duckdb', 'pandas'})"
+    heavy = "import sys, counterbalance.engine.executors.worker_main; print({m for m in sys.modules} & {'lance', 'duckdb', 'pandas'})"
     done = subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True, cwd="/")
     assert done.stdout.strip() == "set()"

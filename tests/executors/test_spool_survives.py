@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from counterbalance.engine.executors.spool import Done, Spool, fresh, rounds, schema
-from counterbalance.engine.executors.work import Worker
+from counterbalance.engine.executors.worker import Worker
 from counterbalance.engine.store.location import Location
 
 STRUCT = pa.struct([("a", pa.float64()), ("b", pa.list_(pa.string()))])

@@ -11,7 +11,7 @@ import pytest
 
 from counterbalance.engine.errors import FunctionError, StorageError
 from counterbalance.engine.executors.protocol import Task
-from counterbalance.engine.executors.work import Worker
+from counterbalance.engine.executors.worker import Worker
 
 TEXTS = [None if i == 5 else f"text {i}" for i in range(300)]
 

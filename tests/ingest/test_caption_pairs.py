@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from counterbalance.engine.errors import SourceError
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest.counterfactuals import read
 from counterbalance.ingest.ids import key_id
 

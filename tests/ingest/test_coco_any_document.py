@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest.coco import read
 
 TEXTS = st.one_of(st.text(max_size=10), st.sampled_from(["}, {", '"', "\\", "\ud800", "a man", "é"]))

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from counterbalance.engine.errors import NotFoundError, SourceError
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest.coco import read
 
 GOOD = json.dumps(

@@ -7,7 +7,7 @@ import json
 
 import fsspec
 
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest.coco import read
 
 IMAGE = {"id": 7, "file_name": "a.jpg", "width": 640, "height": 480}

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest.coco import read
 
 

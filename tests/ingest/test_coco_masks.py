@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest.coco import read
 from counterbalance.ingest.coco_masks import masks
 from counterbalance.ingest.validate import Sieve

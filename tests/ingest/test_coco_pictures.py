@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest import coco_pictures
 from counterbalance.ingest.coco import read
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from counterbalance.engine.errors import RequestError
-from counterbalance.engine.records import CHUNK_ROWS, ReadOptions
+from counterbalance.engine.ingest_types import CHUNK_ROWS, ReadOptions
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.ingest.coco import read
 from counterbalance.ingest.ids import hash63

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from counterbalance.engine.errors import NotFoundError
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest.coco import read
 from counterbalance.ingest.coco_split import split_of
 

@@ -11,7 +11,7 @@ import pytest
 SCRIPT = """
 import json, re, sys, time
 from pathlib import Path
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest.coco import read
 def high_water():  # of this program alone; ru_maxrss keeps what the parent had before exec
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterbalance.engine.errors import SourceError
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.ingest.detections import read
 from counterbalance.ingest.ids import hash63, key_id

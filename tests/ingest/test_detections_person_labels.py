@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest.detections import read
 from counterbalance.ingest.ids import hash63, hash_columns
 

@@ -10,7 +10,7 @@ import pytest
 
 import counterbalance as cb
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError
-from counterbalance.engine.records import Chunk, Reject, Source
+from counterbalance.engine.ingest_types import Chunk, Reject, Source
 from counterbalance.engine.write.ingest import ingest
 
 

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from counterbalance.engine.errors import NotFoundError, SourceError
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest.ids import hash63, hash_columns
 from counterbalance.ingest.imagefolder import read
 

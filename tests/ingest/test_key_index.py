@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterbalance.engine.write.keys import ABSENT, VIRTUAL, KeyIndex
+from counterbalance.engine.write.key_index import ABSENT, VIRTUAL, KeyIndex
 
 keys = st.integers(-(2**63), 2**63 - 1)
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.engine.schema import LABELS
 from counterbalance.ingest.ids import hash63, hash_columns
 from counterbalance.ingest.labels import read

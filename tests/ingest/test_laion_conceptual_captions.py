@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from counterbalance.engine.errors import SourceError
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest.laion import read
 
 DATA = Path(os.environ.get("COUNTERBALANCE_DATA") or Path(__file__).parents[3] / "shared" / "data")

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from counterbalance.engine.errors import NotFoundError, SourceError
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.ingest.ids import hash63, hash_columns, key_id
 from counterbalance.ingest.laion import read

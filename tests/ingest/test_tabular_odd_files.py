@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from counterbalance.engine.errors import NotFoundError, SourceError
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest import tabular
 from counterbalance.ingest.files import expand
 

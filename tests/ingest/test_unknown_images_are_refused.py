@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from counterbalance.engine.records import Chunk, Source
+from counterbalance.engine.ingest_types import Chunk, Source
 from counterbalance.engine.write.ingest import ingest
 
 

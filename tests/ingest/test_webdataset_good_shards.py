@@ -15,7 +15,7 @@ from PIL import Image
 
 from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.images import sha256
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.ingest import pictures
 from counterbalance.ingest.ids import hash63, hash_columns

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from counterbalance.engine.errors import SourceError
-from counterbalance.engine.records import ReadOptions
+from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest.webdataset import read
 
 

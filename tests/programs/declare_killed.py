@@ -11,7 +11,7 @@ import signal
 import sys
 
 import counterbalance as cb
-from counterbalance.engine.catalog import declare, definitions, meta
+from counterbalance.engine.catalog import ddl, definitions, meta
 from counterbalance.engine.sql import statements
 from counterbalance.engine.store import columns, tables
 
@@ -43,10 +43,10 @@ if __name__ == "__main__":
     lake = cb.connect(sys.argv[1])
     statement = statements.read(sys.argv[2])
     run = {
-        statements.AddColumn: declare.add_column,
-        statements.CreateView: declare.create_view,
-        statements.DropColumn: declare.drop_column,
-        statements.DropView: declare.drop_view,
+        statements.AddColumn: ddl.add_column,
+        statements.CreateView: ddl.create_view,
+        statements.DropColumn: ddl.drop_column,
+        statements.DropView: ddl.drop_view,
     }[type(statement)]
     arm(sys.argv[3])
     run(lake.location, statement)

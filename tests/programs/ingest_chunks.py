@@ -11,7 +11,7 @@ import time
 
 import pyarrow as pa
 
-from counterbalance.engine.records import Chunk, Reject, Source
+from counterbalance.engine.ingest_types import Chunk, Reject, Source
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.store.location import Location
 from counterbalance.engine.write.ingest import ingest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from counterbalance.engine.executors.protocol import Job, Task
-from counterbalance.engine.executors.work import Worker
+from counterbalance.engine.executors.worker import Worker
 
 for _ in Worker(Job.from_json(sys.argv[1])).run(Task(*map(int, sys.argv[2:]))):
     pass

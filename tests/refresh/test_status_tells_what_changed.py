@@ -10,7 +10,7 @@ import pytest
 
 from counterbalance.engine.catalog import definitions
 from counterbalance.engine.functions import Parameter, udf
-from counterbalance.engine.refresh.changed import differences
+from counterbalance.engine.refresh.staleness import differences
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:

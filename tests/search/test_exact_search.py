@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.search.devices import Cpu, Torch, device
-from counterbalance.engine.search.nearest import nearest
+from counterbalance.engine.search.exact_knn import nearest
 
 METRICS = ["cosine", "dot", "l2"]
 SMALL = """
 import sys
 import numpy as np
-from counterbalance.engine.search.nearest import nearest
+from counterbalance.engine.search.exact_knn import nearest
 print(nearest(np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32), 1, metric="dot").columns, "torch" in sys.modules)
 """
 

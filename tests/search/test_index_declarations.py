@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from counterbalance.engine.errors import RequestError
+from counterbalance.engine.search.index_kinds import KINDS, kind_stored
 from counterbalance.engine.search.indexes import IndexSpec, validate
-from counterbalance.engine.search.kinds import KINDS, kind_stored
 
 SCHEMA = pa.schema(
     [

@@ -9,10 +9,10 @@ import pytest
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.search import indexes
+from counterbalance.engine.search.index_search import candidates
 from counterbalance.engine.search.indexes import IndexSpec, build, coverage, drop, exists, extend
 from counterbalance.engine.search.recall import recall
 from counterbalance.engine.search.scan import exact
-from counterbalance.engine.search.stored import candidates
 
 D, FLOAT = 32, pa.float32()
 CENTRES = np.random.default_rng(0).normal(size=(40, D))

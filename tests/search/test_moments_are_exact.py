@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterbalance.engine.errors import SqlError
-from counterbalance.engine.search.moments import _ROWS, _Sums, moments
-from counterbalance.engine.search.streamed import Labels
+from counterbalance.engine.search.group_moments import _ROWS, _Sums, moments
+from counterbalance.engine.search.vector_stream import Labels
 
 
 def relation(ids, vectors, cut=1000):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from counterbalance.engine.errors import SqlError
 from counterbalance.engine.search.devices import Cpu
-from counterbalance.engine.search.shares import SHARES, knn_shares
+from counterbalance.engine.search.knn_labels import SHARES, knn_shares
 
 
 def relation(name, ids, vectors, **more):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterbalance.engine.search import shared, tfidf
+from counterbalance.engine.search import statement_cache, tfidf
 from counterbalance.engine.search.ranking import top_k
 
 TINY = 1e-9
@@ -150,7 +150,7 @@ def test_all_items_after_some_of_them_in_one_statement(items, queries, k, deeper
     images = {n: int(draw.integers(0, 12)) for n in range(61)}
     asked, ranked = relation("query_id", queries, images), relation("item_id", items, images)
     among = pa.table({"item_id": draw.choice(sorted(items), max(1, len(items) // 2), replace=False)})
-    with shared.statement():
+    with statement_cache.statement():
         some = top_k(asked, ranked, k=[k + deeper], among=among, exclude_own=own)
         both = top_k(asked, ranked, k=[k], exclude_own=own)
     assert both == top_k(asked, ranked, k=[k], exclude_own=own)

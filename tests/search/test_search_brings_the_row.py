@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from counterbalance.engine.backends.duckdb.scan import visible_schema
 from counterbalance.engine.errors import CounterbalanceError
-from counterbalance.engine.search.found import Found
+from counterbalance.engine.search.index_search import Stored, vector_search
 from counterbalance.engine.search.indexes import IndexSpec, build
-from counterbalance.engine.search.stored import Stored, vector_search
-from counterbalance.engine.sql.sources import visible_schema
+from counterbalance.engine.search.late_materialization import Found
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:

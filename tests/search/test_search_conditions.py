@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterbalance.engine.errors import CounterbalanceError, RefusedError, SqlError
-from counterbalance.engine.search.conditions import lance_filter
 from counterbalance.engine.search.indexes import IndexSpec
 from counterbalance.engine.search.indexes import build as build_index
+from counterbalance.engine.search.lance_filter import lance_filter
 from counterbalance.engine.store import tables
 
 SCHEMA = pa.schema(

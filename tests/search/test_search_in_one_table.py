@@ -11,7 +11,7 @@ import pytest
 import counterbalance as cb
 from counterbalance.engine import functions
 from counterbalance.engine.errors import CounterbalanceError, RequestError, SqlError
-from counterbalance.engine.search import stored
+from counterbalance.engine.search import index_search
 from counterbalance.engine.search.indexes import IndexSpec, build
 from counterbalance.engine.store import tables
 
@@ -77,7 +77,7 @@ def test_the_nearest_rows(lake, kind, metric):
 @pytest.mark.parametrize("few", [20_000, 0])
 def test_the_condition_comes_first(lake, kind, few, monkeypatch):
     """Also where rows that pass are the farthest: what is filtered afterwards would be empty."""
-    monkeypatch.setattr(stored, "_FEW", few)
+    monkeypatch.setattr(index_search, "_FEW", few)
     if kind:
         indexed(lake, IndexSpec("v", kind, "embedding", {"num_partitions": 12}))
     q = VECTORS[11].tolist()
@@ -142,7 +142,7 @@ def lookup():
 
     yield name
     functions._registry.pop(name)
-    stored._opened.cache_clear()
+    index_search._opened.cache_clear()
 
 
 def test_text_is_embedded_by_a_function(lake, lookup):

@@ -7,7 +7,7 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from counterbalance.engine.search.ranking import top_k
-from counterbalance.engine.search.shared import once, statement
+from counterbalance.engine.search.statement_cache import once, statement
 
 TWICE = (
     "SELECT a.query_id, a.item_id, a.score, b.item_id FROM top_k(captions, captions, k := [1]) AS a "

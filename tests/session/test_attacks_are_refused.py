@@ -380,7 +380,7 @@ def test_what_duckdb_alone_would_do(tmp_path):
     """The walls behind the gate hold by themselves: no files, no settings, whatever text reaches DuckDB."""
     import duckdb
 
-    from counterbalance.engine.sql.connection import connect
+    from counterbalance.engine.backends.duckdb.connection import connect
 
     (tmp_path / "spill").mkdir()
     (tmp_path / "canary.csv").write_text(MARKER)

@@ -16,8 +16,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from counterbalance.engine.backends.duckdb import connection
 from counterbalance.engine.errors import CounterbalanceError, LimitError, NotFoundError, RequestError
-from counterbalance.engine.sql import connection
 
 ENDLESS = "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range + b.range = -1"
 BREAKS = "SELECT a::VARCHAR FROM mine"

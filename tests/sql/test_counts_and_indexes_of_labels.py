@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import counterbalance as cb
-from counterbalance.engine.sql.filters import indexed_columns
+from counterbalance.engine.backends.duckdb.pushdown import indexed_columns
 
 WHERE = [
     "",

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterbalance as cb
-from counterbalance.engine.catalog import tallies
+from counterbalance.engine.catalog import file_statistics
 from counterbalance.engine.errors import CounterbalanceError
 
 SIZE = 400
@@ -59,7 +59,7 @@ def untold(build, folder):
     """As a lake of an earlier release is: nothing was kept of its files."""
     lake = ingested(build, folder)
     lance.LanceDataset.drop(str(folder / "meta" / "tallies.lance"))
-    tallies._known.clear()
+    file_statistics._known.clear()
     return lake
 
 
@@ -213,7 +213,7 @@ def test_lost_tallies_are_made_anew(build, tmp_path):
     lake, folder = ingested(build, tmp_path / "lost.lake"), tmp_path / "lost.lake" / "meta" / "tallies.lance" / "data"
     for file in folder.iterdir():
         file.unlink()
-    tallies._known.clear()
+    file_statistics._known.clear()
     query = (
         "SELECT attribute, count(*) AS n, min(label_id) AS l FROM labels WHERE value = 'hat' GROUP BY ALL ORDER BY ALL"
     )

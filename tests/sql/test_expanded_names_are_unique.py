@@ -9,7 +9,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from counterbalance.engine.sql.hoisting import own_names
+from counterbalance.engine.sql.ctes import own_names
 
 
 def names(text):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterbalance.engine.sql.sources import register, visible_schema
+from counterbalance.engine.backends.duckdb.scan import register, visible_schema
 
 TEXTS = ["", "a", "b", "O'Brien", "é", "a%b", "x_y", "`tick`", '"quote"', "\\", "日本", "A"]
 CODED = ["human", "alt_text", "O'Brien", "é"]

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 import counterbalance as cb
 from counterbalance.engine.errors import NotFoundError, RequestError, SqlError
-from counterbalance.engine.sql import inline, queries
+from counterbalance.engine.sql import macros, queries
 
 PUBLISHED = [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718)]
 """Newcombe, Two-sided confidence intervals for the single proportion (1998), table I, method 3."""
@@ -212,5 +212,5 @@ def test_in_a_generated_column_and_a_view(lake, monkeypatch):
 def test_a_file_is_one_expression_of_its_parameters(sql):
     function = queries.Query("own", "function", "Own.", sql, (queries.QueryParameter("x", "double"),))
     with pytest.raises(RequestError, match="function own is not one expression") as caught:
-        inline.formula(function)
+        macros.formula(function)
     assert caught.value.code == "E3030"

@@ -18,7 +18,7 @@ import counterbalance as cb
 from counterbalance.__main__ import main
 from counterbalance.engine.errors import RequestError, SqlError
 from counterbalance.engine.schema import BASE_TABLES
-from counterbalance.engine.sql import inline, queries
+from counterbalance.engine.sql import macros, queries
 from counterbalance.engine.sql.expression import duckdb_name
 from counterbalance.shell.complete import SqlCompleter
 
@@ -42,7 +42,7 @@ def test_a_shipped_file_is_complete(name, function):
     assert function.source
     assert function.parameters
     assert all(p.doc and not p.is_relation for p in function.parameters)
-    assert {p.name for p in inline.formula(function).find_all(exp.Parameter, exp.Placeholder)} == {
+    assert {p.name for p in macros.formula(function).find_all(exp.Parameter, exp.Placeholder)} == {
         p.name for p in function.parameters
     }
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import counterbalance as cb
-from counterbalance.engine.sql import through
+from counterbalance.engine.sql import postings
 from counterbalance.engine.store.location import Location
 
 TERMS = ["looting", "tax evasion", "cyber-attack", "murder", "O'Brien", "thief", "zebra crossing"]
@@ -76,7 +76,7 @@ QUERIES = {
 def test_same_rows(lakes, name, monkeypatch):
     answers = {}
     for kind, lake, worth in (*((k, lake, 0) for k, lake in lakes.items()), ("scanned", lakes["indexed"], 10**9)):
-        monkeypatch.setattr(through, "_SEARCH_ROWS", worth)
+        monkeypatch.setattr(postings, "_SEARCH_ROWS", worth)
         with lake.session() as session:
             answers[kind] = session.sql(QUERIES[name]).to_arrow()
     assert answers["stored"].equals(answers["plain"])
@@ -112,8 +112,8 @@ def test_an_index_that_lance_would_pass_over_is_not_used(tmp_path, monkeypatch):
     import lance
     import pyarrow as pa
 
-    from counterbalance.engine.search.stored import Stored
-    from counterbalance.engine.sql.through import _Index
+    from counterbalance.engine.search.index_search import Stored
+    from counterbalance.engine.sql.postings import _Index
 
     forms = [("murder", frozenset({"murder"}))]
     for name, used in (("item", True), ("element", False)):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import counterbalance as cb
 from counterbalance.engine.catalog import snapshot
 from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX
-from counterbalance.engine.write import codes
-from counterbalance.engine.write.codes import Coder, codes_hold
+from counterbalance.engine.write import dictionaries
+from counterbalance.engine.write.dictionaries import Coder, codes_hold
 
 GROUPS = "SELECT split, license, count(*) AS n FROM images GROUP BY ALL ORDER BY ALL"
 
@@ -74,7 +74,7 @@ def test_codes_are_given_once(disk_lake, build):
 
 @pytest.fixture
 def few_codes(monkeypatch):
-    monkeypatch.setattr(codes, "MAX_VALUES", 4)
+    monkeypatch.setattr(dictionaries, "MAX_VALUES", 4)
 
 
 @pytest.mark.usefixtures("few_codes")

@@ -12,7 +12,7 @@ import pytest
 
 from counterbalance.engine.catalog import meta
 from counterbalance.engine.executors import spool as spools
-from counterbalance.engine.records import Reject
+from counterbalance.engine.ingest_types import Reject
 
 IMAGES, GONE = 1_000, 50
 MARK = re.compile(rb"mk[0-9a-f]{24}|[0-9a-f]{64}")

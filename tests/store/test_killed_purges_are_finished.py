@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from counterbalance.engine.catalog import snapshot, tallies
+from counterbalance.engine.catalog import file_statistics, snapshot
 from counterbalance.engine.errors import NotFoundError
 from counterbalance.engine.refresh import deleting
 
@@ -13,7 +13,7 @@ MOMENTS = {
     "indexes were dropped": (deleting, "_drop_indexes"),
     "words were forgotten": (deleting, "_forget_words"),
     "old versions were removed": (deleting, "gc"),
-    "counts were made": (tallies, "keep"),
+    "counts were made": (file_statistics, "keep"),
 }
 
 

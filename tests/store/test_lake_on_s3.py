@@ -7,7 +7,7 @@ import pytest
 
 from counterbalance.engine.catalog import access
 from counterbalance.engine.errors import SourceError
-from counterbalance.engine.records import Chunk, Source
+from counterbalance.engine.ingest_types import Chunk, Source
 from counterbalance.engine.write.ingest import ingest
 
 

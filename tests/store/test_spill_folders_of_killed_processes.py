@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from counterbalance.engine import spilling
+from counterbalance.engine import temp_dirs
 from counterbalance.engine.errors import LimitError
 
 
@@ -22,9 +22,9 @@ def place(tmp_path, monkeypatch):
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
     monkeypatch.setenv("TMPDIR", str(place))
-    spilling._remove_abandoned.cache_clear()
+    temp_dirs._remove_abandoned.cache_clear()
     yield place
-    spilling._remove_abandoned.cache_clear()
+    temp_dirs._remove_abandoned.cache_clear()
 
 
 def aged(path):
@@ -52,7 +52,7 @@ def test_a_killed_process(place, filled, spawn):
     process.send_signal(signal.SIGKILL)
     process.wait()
     aged(left)
-    spilling._remove_abandoned.cache_clear()
+    temp_dirs._remove_abandoned.cache_clear()
     with filled.session(threads=1) as session:
         assert not left.exists()
         assert Path(session._duckdb().spill).is_dir()
@@ -101,11 +101,11 @@ def test_two_sessions_of_a_process(place, filled):
         subprocess.run([sys.executable, "-c", program], check=True, cwd=place)
         assert all(Path(path).is_dir() for path in folders)
     assert list(place.iterdir()) == []
-    assert not {*folders} & spilling._locked.keys()
+    assert not {*folders} & temp_dirs._locked.keys()
 
 
 def test_a_query_does_not_fill_the_disk(place, filled, monkeypatch):
-    monkeypatch.setattr(spilling, "most_bytes", lambda _: "1MB")
+    monkeypatch.setattr(temp_dirs, "most_bytes", lambda _: "1MB")
     wide = "SELECT hash(range) AS h, md5(CAST(range AS VARCHAR)) AS s FROM range(2000000) ORDER BY h LIMIT 1999999"
     with filled.session(memory="60MB", threads=1, isolated=False) as session, pytest.raises(LimitError) as caught:
         session.sql(f"SELECT max(h), max(s) FROM ({wide})").fetchall()

@@ -61,7 +61,7 @@ def test_masks_of_the_small_sample():
     """Real ones of COCO: run lengths exactly, polygons to within their edge."""
     if not (DATA / "coco-mini").is_dir():
         pytest.skip(f"no real data at {DATA} (COUNTERBALANCE_DATA)")
-    from counterbalance.engine.records import ReadOptions
+    from counterbalance.engine.ingest_types import ReadOptions
 
     chunks = list(read(str(DATA / "coco-mini"), ReadOptions()).chunks)
     sizes = (

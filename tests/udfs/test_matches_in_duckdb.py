@@ -6,8 +6,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from counterbalance.engine.backends.duckdb.register import register_function
 from counterbalance.engine.functions import functions
-from counterbalance.engine.sql.binding import register_function
 from counterbalance.udfs import gender, words
 
 CALLS = {

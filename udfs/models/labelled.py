@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from counterbalance.engine.backends.duckdb.scan import bytes_of
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
 from counterbalance.engine.images import ImageError, decode
-from counterbalance.engine.sql.sources import bytes_of
 from counterbalance.engine.store import tables
 from counterbalance.udfs.pictures import within
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from counterbalance.engine import spilling
+from counterbalance.engine import temp_dirs
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
 from counterbalance.engine.store import tables
 
@@ -105,11 +105,11 @@ class Vectors:
 @contextlib.contextmanager
 def spool() -> Iterator[Path]:
     """A folder for the vectors of a query, gone in the end; what a killed process left goes later."""
-    folder = spilling.folder()
+    folder = temp_dirs.folder()
     try:
         yield Path(folder)
     finally:
-        spilling.remove(folder)
+        temp_dirs.remove(folder)
 
 
 def read(session: Session, location: Location, relation: str, column: str, folder: Path) -> Vectors:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from counterbalance.engine.errors import RequestError, SensitiveError
 from counterbalance.engine.schema import is_sensitive
 from counterbalance.engine.sql import arguments
-from counterbalance.engine.sql.calls import arguments_of, call_name
+from counterbalance.engine.sql.call_syntax import arguments_of, call_name
 from counterbalance.engine.sql.queries import queries
 from counterbalance.report.sheet.paper import UNCLEAR
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from counterbalance.engine import wholefiles
+from counterbalance.engine import atomic_write
 from counterbalance.engine.errors import RequestError
 from counterbalance.report.sheet import paper
 from counterbalance.report.sheet.crops import pictures_of
@@ -71,7 +71,7 @@ def validate_labels(
     data = paper.questions(sheet, attribute, _COLUMNS[unit], sample.options, annotators, items)
     words = paper.about(lake, sensitive, seed=seed, blur=blur)
     asked = attribute.replace("_", " ").removeprefix("perceived ")
-    target = wholefiles.write(Path(path), paper.render("validate", data, {**words, "question": asked, "unit": unit}))
+    target = atomic_write.write(Path(path), paper.render("validate", data, {**words, "question": asked, "unit": unit}))
     drawn: dict[str, int] = {}
     for one, _ in shown:
         drawn[one.label] = drawn.get(one.label, 0) + 1

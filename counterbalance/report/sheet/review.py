@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from counterbalance.engine import wholefiles
+from counterbalance.engine import atomic_write
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
 from counterbalance.engine.images import ImageError
 from counterbalance.report import pictures
@@ -134,7 +134,7 @@ def review(
     sheet = paper.identity([attribute, sorted(i["id"] for i in items), options, blur])
     data = paper.questions(sheet, attribute, "image_id", options, annotators, items)
     words = {**paper.about(lake, sensitive, seed=seed, blur=blur), "question": attribute, "unit": "image"}
-    target = wholefiles.write(Path(path), paper.render("review", data, words))
+    target = atomic_write.write(Path(path), paper.render("review", data, words))
     return paper.Sheet(target, sheet, {view: len(items)}, {view: found[0]}, _notes(drawn, len(items), rows))
 
 

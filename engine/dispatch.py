@@ -1,0 +1,156 @@
+"""Running the statements of the four nouns and the verb: what they did comes back as a table of one row a thing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from counterbalance.engine.errors import FunctionError, RequestError, did_you_mean
+from counterbalance.engine.refresh.model import Options
+from counterbalance.engine.sql import statements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from counterbalance.engine.catalog.definitions import Definition
+    from counterbalance.engine.refresh.model import RefreshReport, Stage
+    from counterbalance.engine.sql.statements import Refresh, Statement
+    from counterbalance.engine.store.location import Location
+    from counterbalance.engine.write.ingest import Progress
+
+_DONE = pa.schema([("statement", pa.string()), ("target", pa.string()), ("changed", pa.bool_())])
+_OPTIONS = ("full", "retry_errors", "due", "executor", "workers", "device", "batch_size", "udfs", "wait")
+
+
+def execute(
+    location: Location,
+    statement: Statement,
+    *,
+    purpose: str | None = None,
+    notes: list[str] | None = None,
+    udfs: tuple[str, ...] = (),
+    progress: Callable[[Progress], None] | None = None,
+    done: Callable[[Stage], None] | None = None,
+) -> pa.Table:
+    """Run a statement; returns what it did.
+
+    Args:
+        location: The lake.
+        statement: What ``statements.read`` found.
+        purpose: For which sensitive labels are read by a view that is declared, or a name that was closed is opened, or how
+            many closed rows a refresh made is told.
+        notes: Gets what a person should know.
+        udfs: Files of the user's own functions.
+        progress: Called as a refresh goes on.
+        done: Called when a stage of a refresh ended.
+
+    Raises:
+        RequestError: It is refused; nothing was changed.
+        BusyError: Somebody else is writing or refreshing.
+    """
+    if isinstance(statement, statements.Refresh):
+        report = refresh(location, statement, purpose=purpose, udfs=udfs, progress=progress, done=done)
+        raise_failures(report)
+        return stages(report)
+    from counterbalance.engine.catalog import ddl, definitions
+
+    before = definitions.load(location).by_target
+
+    run: Any = {
+        statements.AddColumn: ddl.add_column,
+        statements.DropColumn: ddl.drop_column,
+        statements.CreateView: ddl.create_view,
+        statements.DropView: ddl.drop_view,
+        statements.CreateIndex: ddl.create_index,
+        statements.DropIndex: ddl.drop_index,
+    }[type(statement)]
+    more: dict[str, Any] = (
+        {"notes": notes} if isinstance(statement, statements.AddColumn | statements.CreateView) else {}
+    )
+    more |= {"purpose": purpose} if isinstance(statement, statements.AddColumn | statements.CreateView) else {}
+    outcome = run(location, statement, **more)
+    targets = outcome if isinstance(outcome, list) else [outcome] if outcome is not None else []
+    verb = type(statement).__name__.removesuffix("Column").removesuffix("View").removesuffix("Index").upper()
+    rows = [
+        {"statement": f"{verb} {_NOUNS[t.kind]}", "target": t.target, "changed": _changed(verb, t, before)}
+        for t in targets
+    ]
+    return pa.Table.from_pylist(rows, schema=_DONE)
+
+
+def _changed(verb: str, definition: Definition, before: Mapping[str, Definition]) -> bool:
+    return verb == "DROP" or before.get(definition.target) != definition
+
+
+def raise_failures(report: RefreshReport) -> None:
+    """Raise when a stage failed, with all of their reasons; what other stages did stays done.
+
+    Raises:
+        FunctionError: Some stage failed.
+    """
+    failed = [s for s in report.stages if s.mode == "failed"]
+    if failed:
+        told = "; ".join(s.message if s.target in s.message else f"{s.target}: {s.message}" for s in failed)
+        count = len(report.stages)
+        raise FunctionError(
+            f"{len(failed)} of {count} stages of the refresh failed: {told}", code=failed[0].code, hint=failed[0].hint
+        )
+
+
+_NOUNS = {"column": "COLUMN", "view": "MATERIALIZED VIEW", "index": "INDEX"}
+
+
+def refresh(
+    location: Location,
+    statement: Refresh,
+    *,
+    purpose: str | None = None,
+    udfs: tuple[str, ...] = (),
+    progress: Callable[[Progress], None] | None = None,
+    done: Callable[[Stage], None] | None = None,
+) -> RefreshReport:
+    """Run a ``REFRESH`` statement."""
+    from counterbalance.engine.refresh import runner
+
+    how = options(statement.options, udfs)
+    return runner.refresh(location, statement.targets, how, purpose=purpose, progress=progress, done=done)
+
+
+def options(given: Mapping[str, Any], udfs: tuple[str, ...] = ()) -> Options:
+    """Options of a refresh by name.
+
+    Raises:
+        RequestError: There is none of a name.
+
+    Example:
+        >>> options({"full": True, "workers": 2}).workers
+        2
+    """
+    for name in given:
+        if name not in _OPTIONS:
+            raise RequestError(
+                f"REFRESH has no option {name!r}{did_you_mean(name, _OPTIONS)}",
+                code="E3423",
+                hint="options: " + ", ".join(_OPTIONS),
+            )
+    return Options(**{**given, **({"udfs": udfs} if udfs else {})})
+
+
+def stages(report: RefreshReport) -> pa.Table:
+    """A report as a table, one row a stage."""
+    fields = [
+        ("target", pa.string()),
+        ("kind", pa.string()),
+        ("mode", pa.string()),
+        ("rows", pa.int64()),
+        ("written", pa.int64()),
+        ("updated", pa.int64()),
+        ("deleted", pa.int64()),
+        ("errors", pa.int64()),
+        ("seconds", pa.float64()),
+        ("reason", pa.string()),
+        ("message", pa.string()),
+    ]
+    rows = [{name: getattr(stage, name) for name, _ in fields} for stage in report.stages]
+    return pa.Table.from_pylist(rows, schema=pa.schema(fields))

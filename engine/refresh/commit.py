@@ -1,0 +1,198 @@
+"""Moving results from the spool into the table, as far as they still hold, and failures into ``meta.errors``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from counterbalance.engine.catalog.definitions import FINGERPRINT
+from counterbalance.engine.catalog.freshness import ROW_VERSION
+from counterbalance.engine.executors import spool as spools
+from counterbalance.engine.refresh import failures
+from counterbalance.engine.schema import STAMP_SUFFIX
+from counterbalance.engine.store import columns
+from counterbalance.engine.write.journal import Writing, writing
+
+if TYPE_CHECKING:
+    import lance
+    from numpy.typing import NDArray
+
+    from counterbalance.engine.refresh.columns import Column
+    from counterbalance.engine.refresh.context import Context
+    from counterbalance.engine.refresh.model import Stage
+
+_COMMIT_ROWS: Final = 4_000_000
+_TRIES: Final = 20
+_SAME: Final = 65_536
+"""Rows of a column of equal numbers that are held once."""
+
+
+class Publishing:
+    """Publishes one round.
+
+    A result holds while its row has the stamp that it was computed for: the row may have been updated, deleted or moved
+    since. Killed at any moment, this is done again from the same spool.
+
+    Args:
+        context: The refresh.
+        stage: Its stage.
+        column: What was computed.
+        spool: The results.
+        whole: Every row was computed, and whatever is stored goes.
+    """
+
+    def __init__(self, context: Context, stage: Stage, column: Column, spool: spools.Spool, *, whole: bool) -> None:
+        self._context, self._stage, self._column, self._spool = context, stage, column, spool
+        self._whole = whole
+        batches = [b for f in spool.files() for b in spool.read(f)]
+        if spool.cut:
+            context.notes.append(
+                f"{column.definition.target}: {len(spool.cut):,} parts of what was computed end in the middle of a batch, "
+                "as a kill leaves them; rows of that batch were computed again"
+            )
+        self._rows = pa.Table.from_batches(batches, spools.schema(column.type))
+        codes = self._rows[spools.CODE]
+        some = codes.null_count < len(codes)
+        self._failed = pc.is_valid(codes).to_numpy() if some else np.zeros(len(codes), bool)
+        self._stamps = self._rows[spools.STAMP].to_numpy()
+        ids = self._rows[spools.ROW].to_numpy()
+        self._order = _order(ids, self._stamps, self._failed)
+        self._ids = ids if self._order is None else ids[self._order]
+        self._held = np.zeros(len(ids), bool)
+
+    def run(self, total: int) -> bool:
+        """Publish; whether all of ``total`` stale rows are, and nobody has written to the table since they were looked at."""
+        context, column, target = self._context, self._column, self._column.definition.target
+        before = self._stage.updated
+        with writing(context.location, "refresh", target, wait=context.options.wait, run=context.run) as work:
+            context.check_current(column.definition)
+            if self._whole:
+                work.committed(column.table, columns.declare(context.location, column.table, self._fields()))
+            for _ in range(_TRIES):
+                if self._pass(work):
+                    break
+            self._settle(work)
+            self._stage.versions_out = context.versions({column.table})
+            work.finish(
+                self._stage.mode,
+                self._stage.counts(),
+                fingerprint=column.fingerprint,
+                versions_in=self._stage.versions_in,
+                versions_out=self._stage.versions_out,
+            )
+        own = int(column.dataset.version) + work.own.get(column.table, 0)
+        return self._stage.updated - before == total and self._stage.versions_out[column.table] == own
+
+    def _fields(self) -> list[pa.Field]:
+        column = self._column
+        made_by = {FINGERPRINT: column.fingerprint.encode()}
+        return [pa.field(column.name, column.type, metadata=made_by), pa.field(column.stamp, pa.int64())]
+
+    def _pass(self, work: Writing) -> bool:
+        """Publish on the newest version; whether nobody came in between."""
+        dataset = self._column.newest()
+        values = self._values(int(dataset.version))
+        group: list[columns.Fill] = []
+        self._held[:] = False
+        undisturbed = True
+        for fragment in dataset.get_fragments() if len(self._ids) else ():
+            places, rows = self._matching(dataset, fragment)
+            if len(places):
+                group.append(columns.Fill(fragment, places, rows))
+            if sum(len(f.places) for f in group) >= _COMMIT_ROWS:
+                undisturbed &= self._commit(work, dataset, values, group)
+                group = []
+        return self._commit(work, dataset, values, group) and undisturbed
+
+    def _commit(self, work: Writing, dataset: lance.LanceDataset, values: pa.Table, group: list[columns.Fill]) -> bool:
+        if not group:
+            return True
+        done = columns.fill(self._context.location, self._column.table, dataset, values, group)
+        if done:
+            work.committed(self._column.table)
+            self._stage.updated += sum(len(f.places) for f in group)
+        return done
+
+    def _values(self, version: int) -> pa.Table:
+        one = pa.repeat(pa.scalar(version, pa.int64()), min(len(self._rows), _SAME))
+        stamps = [one.slice(0, len(self._rows) - start) for start in range(0, len(self._rows), _SAME)]
+        return pa.table(
+            {self._column.name: self._rows[spools.VALUE], self._column.stamp: pa.chunked_array(stamps, pa.int64())}
+        )
+
+    def _matching(
+        self, dataset: lance.LanceDataset, fragment: lance.LanceFragment
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Physical places of the fragment's stale rows whose result is at hand, and the numbers of the results."""
+        column = self._column
+        inputs = [u + STAMP_SUFFIX for u in column.upstream]
+        stored = dataset.scanner(
+            columns=[column.stamp, *inputs, ROW_VERSION], fragments=[fragment], with_row_id=True, with_row_address=True
+        ).to_table()
+        if not len(stored):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        now = _numbers(stored[ROW_VERSION])
+        for name in inputs:
+            now = np.maximum(now, _numbers(stored[name]))
+        ids = _numbers(stored["_rowid"])
+        at = self._found(ids)
+        rows = at if self._order is None else self._order[at]
+        holds = (self._ids[at] == ids) & (self._stamps[rows] == now)
+        self._held[rows[holds]] = True
+        wanted = holds & (_numbers(stored[column.stamp]) < now)
+        places = _numbers(stored["_rowaddr"]) & 0xFFFFFFFF
+        return places[wanted], rows[wanted]
+
+    def _found(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the last result of each row would stand among all of them; mostly they are one run in the same order."""
+        first = max(int(np.searchsorted(self._ids, ids[0], side="right")) - 1, 0)
+        last = int(np.searchsorted(self._ids, ids[-1], side="right"))
+        if np.array_equal(self._ids[first:last], ids):
+            return np.arange(first, last)
+        return np.maximum(np.searchsorted(self._ids, ids, side="right") - 1, 0)
+
+    def _settle(self, work: Writing) -> None:
+        """Keep the failures that hold; those of earlier rounds go when their row was computed again, or is gone.
+
+        After a kill the spool is still there, and this is done again.
+        """
+        location, column = self._context.location, self._column
+        known = failures.of_column(location, column.table, column.name)
+        failed = self._rows.filter(pa.array(self._held & self._failed))
+        self._stage.errors += len(failed)
+        if len(failed):
+            told = zip(*(failed[c].to_pylist() for c in (spools.KEY, spools.CODE, spools.MESSAGE)), strict=True)
+            round_ = failures.Round(
+                work.run.run_id, column.table, column.name, column.fingerprint, self._spool.token, column.is_closed
+            )
+            failures.record(location, round_, known, told)
+        if len(known):
+            there = failures.row_ids(column.newest(), column.key, known["key"].to_pylist())
+            rows = self._rows[spools.ROW].to_numpy()
+            again = set(rows[self._held].tolist())
+            still = set(failed[spools.ROW].to_pylist())
+            over = [
+                key not in there or (there[key] in again and (token != self._spool.token or there[key] not in still))
+                for key, token in zip(known["key"].to_pylist(), known["position"].to_pylist(), strict=True)
+            ]
+            failures.forget(location, known.filter(pa.array(over)))
+
+
+def _order(ids: NDArray[np.int64], stamps: NDArray[np.int64], failed: NDArray[np.bool_]) -> NDArray[np.int64] | None:
+    """By row, ``None`` where they are; of a row that was computed twice the newest result comes last, a success after a failure."""
+    if (ids[1:] > ids[:-1]).all():
+        return None
+    order = np.argsort(ids, kind="stable")
+    if (np.diff(ids[order]) == 0).any():
+        order = np.lexsort((~failed, stamps, ids))
+    return order
+
+
+def _numbers(values: Any) -> NDArray[np.int64]:
+    """Integers of 64 bits, NULL as -1; copied no more often than needed."""
+    whole = pc.fill_null(values.cast(pa.int64()), -1) if values.null_count else values
+    numbers: NDArray[np.int64] = whole.to_numpy().view(np.int64)
+    return numbers

@@ -1,0 +1,192 @@
+"""Means and second moments of the directions of vectors, by label, in one pass.
+
+From these follow means and variances of the cosines with any other vectors, however many, without another look at the rows.
+
+Sums are exact, so that no order of rows, batches or threads changes a bit: directions are rounded to multiples of 2^-20, whose
+products add up without rounding. Up to 8,192 vectors of a label are taken to 2^-40 instead; with more of them what
+rounding does to a mean cosine is of the order of 3e-7 / sqrt(n).
+
+Of an image nothing is kept but its id and labels, some 25 bytes. Most memory is vectors that Lance has read ahead, which grows
+with a table up to about a million rows: a query that only reads vectors of 512 takes 0.5 GB at 50,000 and 1.2 GB from there on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from counterbalance.engine.search.vector_stream import Labels, check_lengths, parts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from counterbalance.engine.search.vector_stream import Rows
+
+    Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+
+MOMENTS: Final = pa.schema(
+    [
+        pa.field("label", pa.string()),
+        pa.field("n", pa.int64()),
+        pa.field("mean", pa.list_(pa.float64())),
+        pa.field("products", pa.list_(pa.float64())),
+    ]
+)
+_BITS: Final = 20
+_ROWS: Final = 1 << 13
+"""Vectors multiplied at once: 2^13 products of 2^40 add up to 2^53, which doubles hold exactly."""
+_PART: Final = 256
+"""Vectors made into directions at once: they stay in the cache."""
+_CARRY: Final = 40
+_WORKERS: Final = 8
+"""Blocks multiplied at the same time, at most: each takes 60 MB with vectors of 512."""
+
+
+def moments(vectors: Rows, groups: pa.Table, column: str = "embedding") -> pa.Table:
+    """Number, mean and mean outer product of the directions of every label's vectors.
+
+    Args:
+        vectors: A relation with ``image_id`` and a vector column; read once. Vectors need not be of unit length.
+        groups: Group relation (image_id, label); an image with two labels counts for both, one without for none.
+        column: The vector column.
+
+    Returns:
+        Rows (label, n, mean, products) in order of label, those with vectors only: ``mean`` is a list of d float64,
+        ``products`` the d x d mean of x xᵀ of unit vectors x, row by row.
+
+    Raises:
+        SqlError: The column holds no vectors, vectors of several lengths (``E3126``), or one without a direction (``E3180``).
+    """
+    labels = Labels.of(groups)
+    sums: dict[int, _Sums] = {}
+    workers = min(os.cpu_count() or 1, _WORKERS)
+    with _one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+        blocks = _Blocks(pool, workers)
+        for part in parts(vectors, labels, column):
+            width = part.vectors.shape[1]
+            for code in np.unique(part.codes).tolist():
+                own = part.vectors[part.places[part.codes == code]]
+                sums.setdefault(code, _Sums(width)).add(own, blocks)
+        blocks.finish()
+        rows = [(labels.names[code], *sums[code].means()) for code in sorted(sums)]
+    columns: list[Any] = list(zip(*rows, strict=True)) or [[], [], [], []]
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, MOMENTS, strict=True)], schema=MOMENTS)
+
+
+def _one_blas_thread() -> Any:
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1)
+
+
+class _Blocks:
+    """Blocks of vectors that are being multiplied, of all labels together, so that memory does not grow with labels."""
+
+    def __init__(self, pool: ThreadPoolExecutor, workers: int) -> None:
+        self._pool, self._workers = pool, workers
+        self._running: deque[tuple[_Sums, Future[tuple[Integers, Integers]]]] = deque()
+
+    def add(self, sums: _Sums, block: list[NDArray[np.float32]]) -> None:
+        """Multiply a block; waits where there are more than workers."""
+        if len(self._running) > self._workers:
+            self._take_oldest()
+        self._running.append((sums, self._pool.submit(_sums_of, block)))
+
+    def finish(self) -> None:
+        """Wait for all of them."""
+        while self._running:
+            self._take_oldest()
+
+    def _take_oldest(self) -> None:
+        sums, found = self._running.popleft()
+        sums.take(found.result())
+
+
+class _Sums:
+    """What one label's vectors add up to.
+
+    Vectors wait until there are more than can be multiplied at once; sums of what was multiplied are taken in.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._n, self._width = 0, width
+        self._waiting: list[NDArray[np.float32]] = []
+        self._count = 0
+        self._first = np.zeros(0, np.int64)
+        self._low = self._high = np.zeros((0, 0), np.int64)
+        self._added = 0
+
+    def add(self, part: NDArray[np.float32], blocks: _Blocks) -> None:
+        """Some more vectors."""
+        self._n += len(part)
+        while len(part):
+            if self._count == _ROWS:  # and more to come: a label that has just as many is summed up precisely
+                blocks.add(self, self._waiting)
+                self._waiting, self._count = [], 0
+            room = _ROWS - self._count
+            self._waiting.append(part[:room])
+            self._count += len(self._waiting[-1])
+            part = part[room:]
+
+    def take(self, sums: tuple[Integers, Integers]) -> None:
+        """Sums of a block."""
+        if not self._added:
+            self._first = np.zeros(self._width, np.int64)
+            self._low, self._high = (np.zeros((self._width, self._width), np.int64) for _ in range(2))
+        self._first += sums[0]
+        self._low += sums[1]
+        self._added += 1
+        if self._added % 256 == 0:
+            self._carry()
+
+    def _carry(self) -> None:
+        self._high += self._low >> _CARRY
+        self._low &= (1 << _CARRY) - 1
+
+    def means(self) -> tuple[int, Floats, Floats]:
+        """How many, their mean, and the mean of their outer products, flat."""
+        if self._n <= _ROWS:
+            first, products = _precisely(self._waiting)
+            return self._n, first / self._n, products.reshape(-1) / self._n
+        self.take(_sums_of(self._waiting))
+        self._carry()
+        whole = self._high.astype(np.float64) + np.ldexp(self._low.astype(np.float64), -_CARRY)
+        return self._n, np.ldexp(self._first / self._n, -_BITS), whole.reshape(-1) / self._n
+
+
+def _directions(waiting: list[NDArray[np.float32]]) -> Floats:
+    """Unit vectors times 2^20, all in one; a row does not depend on others."""
+    made = np.empty((sum(map(len, waiting)), waiting[0].shape[1]), np.float64)
+    pieces = (vectors[at : at + _PART] for vectors in waiting for at in range(0, len(vectors), _PART))
+    start = 0
+    for piece in pieces:
+        part = piece.astype(np.float64)
+        squares = (part * part).sum(axis=1)  # of float32 numbers these neither overflow nor vanish
+        check_lengths(squares)
+        np.multiply(part, (2.0**_BITS / np.sqrt(squares))[:, None], out=made[start : start + len(part)])
+        start += len(part)
+    return made
+
+
+def _sums_of(waiting: list[NDArray[np.float32]]) -> tuple[Integers, Integers]:
+    """Sum and sum of outer products, in units of 2^-20 and 2^-40."""
+    rounded = _directions(waiting)
+    np.rint(rounded, out=rounded)
+    return rounded.sum(axis=0).astype(np.int64), (rounded.T @ rounded).astype(np.int64)
+
+
+def _precisely(waiting: list[NDArray[np.float32]]) -> tuple[Floats, Floats]:
+    """Sum and sum of outer products of few vectors, rounded at 2^-40."""
+    made = _directions(waiting)
+    high = np.rint(made)
+    low = np.rint(np.ldexp(made - high, _BITS))
+    mixed = high.T @ low
+    first = np.ldexp(high.sum(axis=0), -_BITS) + np.ldexp(low.sum(axis=0), -2 * _BITS)
+    products = high.T @ high + np.ldexp(mixed + mixed.T, -_BITS) + np.ldexp(low.T @ low, -2 * _BITS)
+    return first, np.ldexp(products, -2 * _BITS)

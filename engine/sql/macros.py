@@ -1,0 +1,136 @@
+"""Functions written in SQL, ``queries/functions/*.sql``: a call becomes the function's own expression.
+
+Its arguments stand in the place of its parameters, each cast to the parameter's type, so that what is shown, stored,
+fingerprinted or sent to another engine is plain SQL.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError
+
+from counterbalance.engine.errors import RequestError, SqlError
+from counterbalance.engine.functions import functions
+from counterbalance.engine.sql import arguments, queries
+from counterbalance.engine.sql.parse import DIALECT, to_sql
+from counterbalance.engine.sql.volatility import is_volatile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from counterbalance.engine.sql.queries import Query
+
+
+def inline(tree: exp.Expr) -> bool:
+    """Put expressions in the place of calls below the root, in place; whether there were any.
+
+    Raises:
+        SqlError: A call's arguments do not fit, or one of them cannot be repeated.
+        RequestError: A Python function has the name, too.
+    """
+    calls = sql_calls(tree)
+    for call in reversed(calls):  # the innermost first
+        name = str(call.name).lower()
+        if name in functions():
+            raise RequestError(
+                f"two functions are called {name!r}: one is written in SQL, one in Python",
+                code="E3032",
+                hint="give yours another name",
+            )
+        place = call.parent if isinstance(call.parent, exp.Dot) else call
+        place.replace(_expression(queries.sql_functions()[name], call.expressions))
+    return bool(calls)
+
+
+def sql_calls(tree: exp.Expr) -> list[exp.Anonymous]:
+    """Calls of functions written in SQL, outer ones first; ``f(…)`` and ``main.f(…)``, and none in FROM."""
+    known = queries.sql_functions()
+    return [
+        call
+        for call in tree.find_all(exp.Anonymous)
+        if str(call.name).lower() in known
+        and not isinstance(call.parent, exp.Table)
+        and not (isinstance(call.parent, exp.Dot) and call.parent.this.name.lower() != "main")
+    ]
+
+
+def _expression(function: Query, nodes: list[exp.Expr]) -> exp.Expr:
+    bound = arguments.bind(function.name, [p.name for p in function.parameters], nodes)
+    body = formula(function).copy()
+    places = list(body.find_all(exp.Placeholder, exp.Parameter))
+    given = _given(function, bound)
+    _refuse_repeating(function, bound, places)
+    for place in places:
+        place.replace(given[place.name].copy())
+    return body
+
+
+def _given(function: Query, bound: Mapping[str, exp.Expr]) -> dict[str, exp.Expr]:
+    """Arguments by the names of their parameters, cast to the types of these."""
+    given: dict[str, exp.Expr] = {}
+    for parameter in function.parameters:
+        node = bound.get(parameter.name)
+        if node is None and parameter.default is None:
+            raise SqlError(f"{function.name}() needs {parameter.name!r}", code="E3116", hint=function.signature)
+        value = exp.maybe_parse(parameter.default or "NULL", dialect=DIALECT) if node is None else node
+        given[parameter.name] = exp.cast(value, parameter.type, dialect=DIALECT)
+    return given
+
+
+def _refuse_repeating(function: Query, bound: Mapping[str, exp.Expr], places: Iterable[exp.Expr]) -> None:
+    """Refuse what would be another value, or be computed anew, at each place of its parameter.
+
+    Columns, aggregates, window functions and Python functions are computed once: equal ones are common subexpressions.
+    """
+    for name, times in Counter(place.name for place in places).items():
+        node = bound.get(name)
+        if node is None or times == 1:
+            continue
+        if node.find(exp.Query) or any(is_volatile(call) for call in node.find_all(exp.Func)):
+            raise SqlError(
+                f"{name!r} of {function.name}() stands there {times} times, which {to_sql(node)} cannot",
+                code="E3135",
+                hint=f"name it in an inner query: SELECT {function.name}(…) FROM (SELECT …, {to_sql(node)} AS {name})",
+            )
+
+
+@cache
+def formula(function: Query) -> exp.Expr:
+    r"""The expression of a function, in parentheses: to be copied before it is changed.
+
+    Raises:
+        RequestError: It is not one expression of the parameters.
+
+    Example:
+        >>> from counterbalance.engine.sql.queries import parse
+        >>> front = '/*--- toml\nanswers = "Half."\n[params.x]\ntype = "double"\n---*/\n'
+        >>> half = parse(front + "SELECT $x / 2 AS half", "function", "half.sql")
+        >>> formula(half).sql("duckdb")
+        '($x / 2)'
+    """
+    try:
+        tree = sqlglot.parse_one(function.sql, dialect=DIALECT)
+    except ParseError:
+        tree = None
+    names = {p.name for p in function.parameters if not p.is_relation}
+    if (
+        not isinstance(tree, exp.Select)
+        or {name for name, value in tree.args.items() if value} != {"expressions"}
+        or len(tree.expressions) != 1
+        or len(names) < len(function.parameters)
+        or tree.find(exp.Column, exp.Star, exp.AggFunc, exp.Window, exp.Subquery)
+        or any(is_volatile(call) for call in tree.find_all(exp.Func))
+        or not {p.name for p in tree.find_all(exp.Placeholder, exp.Parameter)} <= names
+        or sql_calls(tree)
+    ):
+        raise RequestError(
+            f"function {function.name} is not one expression of its parameters",
+            code="E3030",
+            hint="write SELECT, and the value of $parameters; no columns, aggregates, queries or functions like it",
+        )
+    return exp.paren(tree.expressions[0].unalias().copy(), copy=False)

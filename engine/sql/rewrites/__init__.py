@@ -1,0 +1,3 @@
+"""Rewrites of a query that read less for the same rows."""
+
+from __future__ import annotations
