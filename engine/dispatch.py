@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from counterbalance.engine.errors import FunctionError, RequestError, did_you_mean
+from counterbalance.engine.errors import FunctionError, SqlError, did_you_mean
 from counterbalance.engine.refresh.model import Options
 from counterbalance.engine.sql import statements
 
@@ -121,7 +121,7 @@ def options(given: Mapping[str, Any], udfs: tuple[str, ...] = ()) -> Options:
     """Options of a refresh by name.
 
     Raises:
-        RequestError: There is none of a name.
+        SqlError: There is none of a name.
 
     Example:
         >>> options({"full": True, "workers": 2}).workers
@@ -129,9 +129,9 @@ def options(given: Mapping[str, Any], udfs: tuple[str, ...] = ()) -> Options:
     """
     for name in given:
         if name not in _OPTIONS:
-            raise RequestError(
+            raise SqlError(
                 f"REFRESH has no option {name!r}{did_you_mean(name, _OPTIONS)}",
-                code="E3423",
+                code="E3158",
                 hint="options: " + ", ".join(_OPTIONS),
             )
     return Options(**{**given, **({"udfs": udfs} if udfs else {})})

@@ -14,7 +14,8 @@
     ├── StorageError         E6xxx  the lake cannot be read or written
     └── BusyError            E7xxx  somebody else is writing; try again
 
-A message says what, where and why; ``hint`` says what to do, and is the last line of ``str(error)``. Codes are stable.
+A message says what, where and why; ``hint`` says what to do, and is the last line of ``str(error)``. Codes are stable; ``docs/errors.md``
+lists them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ _LISTED: Final = 30
 """So many names fit into a hint."""
 DAMAGED: Final = "a file may be missing or damaged: counterbalance verify LAKE tells which"
 """The hint of every error over files that cannot be read."""
+UNFORESEEN: Final = "E9000"
+"""The code of an error that nothing here raises on purpose: one of a function or plug-in, or a bug."""
 UNTOLD: Final = "its text is not told: it may hold closed values"
 """In the place of the text of an error of something closed."""
 
@@ -40,7 +43,7 @@ class CounterbalanceError(Exception):
 
     Args:
         message: What went wrong, where and why, in one sentence.
-        code: Stable code such as ``"E1001"``; the class has a default.
+        code: Stable code such as ``"E1001"``, which begins as its class says; ``UNFORESEEN`` when left out.
         hint: What the reader can do about it.
 
     Example:
@@ -52,14 +55,14 @@ class CounterbalanceError(Exception):
         'E1001'
     """
 
-    default_code: ClassVar[str] = "E9000"
+    family: ClassVar[str] = "E9"
     exit_code: ClassVar[int] = 1
     retryable: ClassVar[bool] = False
 
     def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message
-        self.code = code or self.default_code
+        self.code = code or UNFORESEEN
         self.hint = hint
 
     def __str__(self) -> str:
@@ -103,7 +106,7 @@ def _shown(what: str, known: Sequence[str]) -> str | None:
 class NotFoundError(CounterbalanceError, LookupError):
     """Something that was named is not there."""
 
-    default_code = "E1000"
+    family = "E1"
 
     __str__ = CounterbalanceError.__str__  # not that of LookupError or OSError
 
@@ -144,7 +147,7 @@ class NotFoundError(CounterbalanceError, LookupError):
 class RequestError(CounterbalanceError, ValueError):
     """What was asked cannot be done as asked."""
 
-    default_code = "E3000"
+    family = "E3"
     exit_code = 1
 
 
@@ -190,7 +193,7 @@ class SqlError(RequestError):
         column: 1-based column, if known.
     """
 
-    default_code = "E3100"
+    family = "E31"
 
     def __init__(
         self,
@@ -235,37 +238,37 @@ class SqlError(RequestError):
 class RefusedError(RequestError):
     """The statement is understood, but a session does not run it (it is read-only and closed)."""
 
-    default_code = "E3200"
+    family = "E32"
 
 
 class SensitiveError(RequestError):
     """It reads perceived-demographic labels; such a session is opened with a purpose."""
 
-    default_code = "E3300"
+    family = "E33"
 
 
 class SourceError(CounterbalanceError, ValueError):
     """A source is not what it says: wrong format, truncated, unreadable."""
 
-    default_code = "E4000"
+    family = "E4"
 
 
 class LimitError(CounterbalanceError):
     """Time, memory or rows ran out."""
 
-    default_code = "E5000"
+    family = "E5"
 
 
 class FunctionError(CounterbalanceError):
     """A function cannot be loaded, fails for everything, or failed where it must not."""
 
-    default_code = "E8000"
+    family = "E8"
 
 
 class StorageError(CounterbalanceError, OSError):
     """The lake cannot be read or written."""
 
-    default_code = "E6000"
+    family = "E6"
 
     __str__ = CounterbalanceError.__str__  # not that of LookupError or OSError
 
@@ -306,6 +309,6 @@ def is_unreadable(error: BaseException) -> bool:
 class BusyError(CounterbalanceError):
     """Somebody else is writing to the lake; the same call may go through later."""
 
-    default_code = "E7001"
+    family = "E7"
     exit_code = 75
     retryable = True

@@ -167,7 +167,7 @@ def association_test(
 
     Raises:
         RequestError: Lengths differ (E3700), a set is empty (E3701), a vector has no direction (E3702), or permutations is
-            below 1 (E3703).
+            below 1 (E3051).
 
     Source:
         Caliskan, Bryson and Narayanan (2017), WEAT, who count larger differences only; May et al. (2019) and Steed and
@@ -180,7 +180,7 @@ def association_test(
         (1.732051, 0.166667, 6, True)
     """
     if permutations < 1:
-        raise RequestError(f"permutations must be at least 1, not {permutations}", code="E3703")
+        raise RequestError(f"permutations must be at least 1, not {permutations}", code="E3051")
     rows = [
         None if any(not v[row].is_valid for v in (x, y, a, b)) else _test(row, (x, y, a, b), permutations, seed)
         for row in range(len(x))

@@ -83,11 +83,11 @@ class Settings:
     model: str = BERT
 
     def check(self, function: str, known: Collection[str]) -> None:
-        """Refuse what makes no sense (``E3650``)."""
+        """Refuse what makes no sense (``E3051``)."""
         if self.attacker not in known:
             raise RequestError(
                 f"'attacker' of {function}() cannot be {self.attacker!r}{did_you_mean(self.attacker, known)}",
-                code="E3650",
+                code="E3051",
                 hint=f"one of {', '.join(known)}",
             )
         wrong = (
@@ -98,7 +98,7 @@ class Settings:
         )
         for name, value, is_wrong, wanted in wrong:
             if is_wrong:
-                raise RequestError(f"{name!r} of {function}() is {value}; it must be {wanted}", code="E3650")
+                raise RequestError(f"{name!r} of {function}() is {value}; it must be {wanted}", code="E3051")
 
 
 def _weights(attacker: str, model: str, **_: object) -> str:
@@ -155,7 +155,7 @@ def attack_texts(
         is wrong) and area under the ROC curve. A note instead where there is too little to learn from.
 
     Raises:
-        RequestError: Settings (``E3650``) or lists (``E3651``) that make no sense.
+        RequestError: Settings (``E3051``) or lists (``E3651``) that make no sense.
 
     Example:
         >>> sets = [["a tie"] * 30 + ["a dress"] * 30]
@@ -252,7 +252,7 @@ def attack_vectors(
         learning_rate: Likewise.
 
     Raises:
-        RequestError: As ``attack_texts``; also vectors of several lengths, or that hold no numbers (``E3652``).
+        RequestError: As ``attack_texts``; also vectors of several lengths, or that hold no numbers (``E3700``, ``E3702``).
 
     Example:
         >>> given = [pa.array([list(range(20))]), pa.array([[[1.0, 0.0], [0.0, 1.0]] * 10]), pa.array([["male", "female"] * 10])]
@@ -475,8 +475,8 @@ def _matrix(vectors: pa.ListArray) -> NDArray[np.float32]:
     length = len(flat) // len(vectors)
     lengths = np.asarray(vectors.value_lengths().fill_null(-1))
     if not (lengths == length).all() or length == 0 or flat.null_count:
-        raise RequestError("vectors are NULL, empty, or of several lengths", code="E3652", hint="leave such rows out")
+        raise RequestError("vectors are NULL, empty, or of several lengths", code="E3700", hint="leave such rows out")
     matrix = np.asarray(flat, np.float32).reshape(len(vectors), length)
     if not np.isfinite(matrix).all():
-        raise RequestError("a vector holds no finite numbers", code="E3652", hint="leave such rows out")
+        raise RequestError("a vector holds no finite numbers", code="E3702", hint="leave such rows out")
     return matrix

@@ -60,8 +60,8 @@ def kmeans(vectors: pa.Array, k: int, seed: int = 0, starts: int = 10, device: s
         k lists of float32.
 
     Raises:
-        RequestError: ``k`` or ``starts`` make no sense, or there are fewer different vectors than k (``E3730``); a vector has
-            another length or holds what is no number (``E3731``).
+        RequestError: ``k`` or ``starts`` make no sense, or there are fewer different vectors than k (``E3051``); a vector has
+            another length (``E3700``) or holds what is no number (``E3702``).
 
     Source:
         Lloyd (1982); Arthur and Vassilvitskii, k-means++ (2007).
@@ -72,7 +72,7 @@ def kmeans(vectors: pa.Array, k: int, seed: int = 0, starts: int = 10, device: s
     """
     for name, value in (("k", k), ("starts", starts)):
         if value < 1:
-            raise RequestError(f"{name!r} of kmeans() is {value}; it must be at least 1", code="E3730")
+            raise RequestError(f"{name!r} of kmeans() is {value}; it must be at least 1", code="E3051")
     found = [_centroids(m, k, seed, starts, device) for m in _matrices("kmeans", vectors)]
     return pa.array([None if f is None else f.tolist() for f in found], _VECTORS)
 
@@ -101,7 +101,7 @@ def tsne(vectors: pa.Array, perplexity: float = 30.0, seed: int = 0) -> pa.Array
         x and y for every vector, in their order.
 
     Raises:
-        RequestError: ``perplexity`` is not above 0 (``E3732``); vectors as in ``kmeans`` (``E3731``).
+        RequestError: ``perplexity`` is not above 0 (``E3051``); vectors as in ``kmeans``.
 
     Source:
         van der Maaten and Hinton, Visualizing data using t-SNE (2008).
@@ -111,7 +111,7 @@ def tsne(vectors: pa.Array, perplexity: float = 30.0, seed: int = 0) -> pa.Array
         3
     """
     if not perplexity > 0:
-        raise RequestError(f"'perplexity' of tsne() is {perplexity}; it must be above 0", code="E3732")
+        raise RequestError(f"'perplexity' of tsne() is {perplexity}; it must be above 0", code="E3051")
     rows = [None if m is None else _map(m, perplexity, seed) for m in _matrices("tsne", vectors)]
     return pa.array([None if r is None else [{"x": x, "y": y} for x, y in r.tolist()] for r in rows], POINTS)
 
@@ -144,7 +144,7 @@ def lda(texts: pa.Array, without: pa.Array, topics: int = 3, top: int = 10, seed
         words, the weightiest first. No topics where there are no words.
 
     Raises:
-        RequestError: ``topics`` or ``top`` is below 1 (``E3733``).
+        RequestError: ``topics`` or ``top`` is below 1 (``E3051``).
 
     Source:
         Blei, Ng and Jordan (2003); Hoffman, Blei and Bach (2010), who fit it by variational Bayes, as here.
@@ -155,7 +155,7 @@ def lda(texts: pa.Array, without: pa.Array, topics: int = 3, top: int = 10, seed
     """
     for name, value in (("topics", topics), ("top", top)):
         if value < 1:
-            raise RequestError(f"{name!r} of lda() is {value}; it must be at least 1", code="E3733")
+            raise RequestError(f"{name!r} of lda() is {value}; it must be at least 1", code="E3051")
     pairs = zip(texts.to_pylist(), without.to_pylist(), strict=True)
     return pa.array([None if t is None else _topics(t, {*(w or ())}, topics, top, seed) for t, w in pairs], TOPICS)
 
@@ -164,7 +164,7 @@ def _matrices(function: str, vectors: pa.Array) -> list[Floats | None]:
     """float32 (vectors, length) of every row.
 
     Raises:
-        RequestError: Lengths differ, or there is what is no number (E3731).
+        RequestError: Lengths differ (E3700), or there is what is no number (E3702).
     """
     return [_matrix(function, vectors[row].values) if vectors[row].is_valid else None for row in range(len(vectors))]
 
@@ -173,12 +173,12 @@ def _matrix(function: str, vectors: pa.Array) -> Floats:
     lengths = set(vectors.value_lengths().to_pylist())
     if len(lengths) > 1 or None in lengths:
         told = " and ".join(sorted(str(n) if n is not None else "none (NULL)" for n in lengths)[:3])
-        raise RequestError(f"vectors of {function}() have different lengths: {told}", code="E3731")
+        raise RequestError(f"vectors of {function}() have different lengths: {told}", code="E3700")
     flat = vectors.flatten().to_numpy(zero_copy_only=False)
     matrix = np.asarray(flat, np.float32).reshape(len(vectors), -1) if len(vectors) else np.empty((0, 0), np.float32)
     if not np.isfinite(matrix).all():
         raise RequestError(
-            f"a vector of {function}() holds NULL, NaN or infinity", code="E3731", hint="leave such rows out"
+            f"a vector of {function}() holds NULL, NaN or infinity", code="E3702", hint="leave such rows out"
         )
     return matrix
 
@@ -189,7 +189,7 @@ def _centroids(points: Floats | None, k: int, seed: int, starts: int, device: st
     different = len(np.unique(points, axis=0)) if len(points) < 10 * k else len(points)
     if different < k:
         raise RequestError(
-            f"kmeans() cannot make {k} clusters of {different} different vectors", code="E3730", hint="give a smaller k"
+            f"kmeans() cannot make {k} clusters of {different} different vectors", code="E3051", hint="give a smaller k"
         )
     from sklearn.cluster import kmeans_plusplus
     from threadpoolctl import threadpool_limits

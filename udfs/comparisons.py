@@ -45,7 +45,7 @@ def color_grid(image: pa.Array, side: int) -> Partial:
         mean over the pixels of the cell, those on its edge by the share that lies in it.
 
     Raises:
-        FunctionError: The side is out of range (E8210).
+        FunctionError: The side is out of range (E8116).
 
     Source: N. Meister et al., Gender Artifacts in Visual Datasets (2023), colour statistics at 14 x 14.
 
@@ -54,7 +54,7 @@ def color_grid(image: pa.Array, side: int) -> Partial:
     """
     if not 1 <= side <= _LARGEST:
         raise FunctionError(
-            f"a grid cannot have {side} cells a side", code="E8210", hint=f"1 to {_LARGEST}; the papers take {SIDE}"
+            f"a grid cannot have {side} cells a side", code="E8116", hint=f"1 to {_LARGEST}; the papers take {SIDE}"
         )
     return each(lambda data: grid(decode(data), side), _GRID, image)
 

@@ -43,7 +43,7 @@ def gender_words(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Ar
         A struct of two int32, ``male`` and ``female``.
 
     Raises:
-        RequestError: There is no such rule (``E3052``).
+        RequestError: There is no such rule (``E3051``).
 
     Source:
         Smith et al., Balancing the Picture (2023), and its code.
@@ -73,7 +73,7 @@ def gender_label(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Ar
         rule: As for ``gender_words``.
 
     Raises:
-        RequestError: There is no such rule (``E3052``).
+        RequestError: There is no such rule (``E3051``).
 
     Example:
         >>> gender_label(pa.array(["a man", "her dog", "a man and a woman", "a dog"])).to_pylist()
@@ -102,7 +102,7 @@ def neutralize(text: pa.Array | pa.ChunkedArray, mode: str = "replace") -> pa.Ar
             words, her always their, and (but for the mask) white space and punctuation tidied.
 
     Raises:
-        RequestError: There is no such mode (``E3053``).
+        RequestError: There is no such mode (``E3051``).
 
     Source:
         Smith et al., Balancing the Picture (2023), Table 3 and its code.
@@ -117,7 +117,7 @@ def neutralize(text: pa.Array | pa.ChunkedArray, mode: str = "replace") -> pa.Ar
         return published.neutralized(text, _PUBLISHED[mode](), frozenset(published.words()))
     if mode not in _MODES:
         known = [*_MODES, *_PUBLISHED]
-        raise _unknown("mode", "neutralize", mode, known, "E3053")
+        raise _unknown("mode", "neutralize", mode, known, "E3051")
     return rewriting.rewrite(text, rewriting.table("neutral"), _MODES[mode]())
 
 
@@ -130,7 +130,7 @@ def swap_gender(text: pa.Array | pa.ChunkedArray, to: str) -> pa.Array:
         to: ``'male'`` or ``'female'``: words of this gender stay as they are.
 
     Raises:
-        RequestError: Another value for ``to`` (``E3054``).
+        RequestError: Another value for ``to`` (``E3051``).
 
     Example:
         >>> swap_gender(pa.array(["A Man and his wife saw HIM"]), "female").to_pylist()
@@ -139,7 +139,7 @@ def swap_gender(text: pa.Array | pa.ChunkedArray, to: str) -> pa.Array:
         ['He gave his hat to him.']
     """
     if to not in ("male", "female"):
-        raise _unknown("to", "swap_gender", to, ["male", "female"], "E3054")
+        raise _unknown("to", "swap_gender", to, ["male", "female"], "E3051")
     words = rewriting.table("counterpart", "female" if to == "male" else "male")
     return rewriting.rewrite(text, words, _swapper(to))
 
@@ -147,7 +147,7 @@ def swap_gender(text: pa.Array | pa.ChunkedArray, to: str) -> pa.Array:
 def _rule(rule: str) -> tuple[Mapping[str, str], Cutter]:
     """The class of each word of a rule, and how it cuts."""
     if rule not in RULES:
-        raise _unknown("rule", "gender_words", rule, RULES, "E3052")
+        raise _unknown("rule", "gender_words", rule, RULES, "E3051")
     return _classes(RULES[rule][0]), RULES[rule][1]
 
 

@@ -52,7 +52,7 @@ class nouns:  # noqa: N801 - its name in SQL
         the end not included.
 
     Raises:
-        RequestError: There is no such tagger (E3620), or its library is missing (E3501).
+        RequestError: There is no such tagger (E3051), or its library is missing (E3501).
         NotFoundError: Its data are missing (E1220, E1221).
 
     Source:

@@ -107,14 +107,14 @@ def mask_people(image: pa.Array, people: pa.Array, fill: str) -> Partial:
         fill: ``'black'`` or ``'mask'``.
 
     Raises:
-        FunctionError: There is no such fill (E8117).
+        FunctionError: There is no such fill (E8116).
 
     Example:
         ``SELECT mask_people(image, detect_people(image, model := 'yolo11l-seg'), fill := 'mask') FROM images``
     """
     if fill not in FILLS:
         raise FunctionError(
-            f"no fill {fill!r}{did_you_mean(fill, FILLS)}", code="E8117", hint="one of " + ", ".join(FILLS)
+            f"no fill {fill!r}{did_you_mean(fill, FILLS)}", code="E8116", hint="one of " + ", ".join(FILLS)
         )
 
     def edit(picture: Image, boxes: list[Mapping[str, Any]]) -> Image:

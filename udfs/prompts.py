@@ -29,7 +29,7 @@ def label_prompt(attribute: pa.Array | pa.ChunkedArray) -> pa.Array:
         A string a row.
 
     Raises:
-        RequestError: There is no question about it (E3543).
+        RequestError: There is no question about it (E3051).
 
     Source:
         The meaning of the questions of Girrbach et al. (2025), in words of our own.
@@ -53,7 +53,7 @@ def label_options(attribute: pa.Array | pa.ChunkedArray) -> pa.Array:
         A list of strings a row: 4 for gender, 8 for race or ethnicity; the last one is for what cannot be told.
 
     Raises:
-        RequestError: There is no question about it (E3543).
+        RequestError: There is no question about it (E3051).
 
     Example:
         >>> label_options(pa.array(["perceived_race_ethnicity"]))[0][5].as_py()
@@ -67,5 +67,5 @@ def label_options(attribute: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def _of(known: dict[str, _T], attribute: str | None) -> _T | None:
     if attribute is not None and attribute not in known:
-        raise RequestError(f"no question about {attribute!r}{did_you_mean(attribute, known)}", code="E3543")
+        raise RequestError(f"no question about {attribute!r}{did_you_mean(attribute, known)}", code="E3051")
     return None if attribute is None else known[attribute]

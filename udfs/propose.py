@@ -57,7 +57,7 @@ class _Settings:
         if wrong:
             raise RequestError(
                 f"{wrong[0]} of propose_attributes() cannot be {getattr(self, wrong[0])!r}",
-                code="E3724",
+                code="E3051",
                 hint="a caption, counts from 1 up, a temperature from 0 up",
             )
 
@@ -106,7 +106,7 @@ def propose_attributes(
         A line that tells what was done.
 
     Raises:
-        RequestError: A file that is there is no proposal (E3720) or has other settings (E3725), or settings make no sense
+        RequestError: A file that is there is no proposal (E3720) or has other settings (E3559), or settings make no sense
             (E3721, E3722, E3724).
         FunctionError: The endpoint fails (E8321, E8322, E8323), or the model gives no usable replies (E8320).
         StorageError: The file cannot be written (E6010).
@@ -177,7 +177,7 @@ def _there(target: Path, settings: _Settings) -> str:
     if settings.model and (record.get("settings"), record.get("format")) != (settings.fields(), FORMAT):
         raise RequestError(
             f"{target} holds a proposal with other settings",
-            code="E3725",
+            code="E3559",
             hint="name another file, or remove this one to have it proposed anew",
         )
     return f"{what}, proposed already"

@@ -34,7 +34,7 @@ def effective_dimension(vectors: pa.Array, share: float = 0.95) -> pa.Array:
         int64; 0 where all vectors are equal, NULL where there is none.
 
     Raises:
-        RequestError: Vectors of several lengths or with no numbers, or a share out of range (E3727).
+        RequestError: Vectors of several lengths (E3700) or with no numbers (E3702), or a share out of range (E3051).
 
     Source:
         Kabra et al., GELDA (2023), diversity of a proposal.
@@ -46,7 +46,7 @@ def effective_dimension(vectors: pa.Array, share: float = 0.95) -> pa.Array:
     from threadpoolctl import threadpool_limits
 
     if not 0 < share <= 1:
-        raise RequestError(f"a share of the variance cannot be {share}", code="E3727", hint="such as 0.95")
+        raise RequestError(f"a share of the variance cannot be {share}", code="E3051", hint="such as 0.95")
     with threadpool_limits(1):
         found = [_dimension(_matrix(v), share) if v.is_valid and len(v.values) else None for v in vectors]
     return pa.array(found, pa.int64())
@@ -69,7 +69,7 @@ def nearest_vectors(vectors: pa.Array, others: pa.Array) -> pa.Array:
         are no others.
 
     Raises:
-        RequestError: Vectors of several lengths, without a direction or with no numbers (E3727).
+        RequestError: Vectors of several lengths (E3700), without a direction or with no numbers (E3702).
 
     Example:
         >>> nearest_vectors(pa.array([[[1.0, 0.0]]]), pa.array([[[0.0, 1.0], [3.0, 0.0]]])).to_pylist()
@@ -87,10 +87,10 @@ def _matrix(vectors: pa.ListScalar) -> NDArray[np.float64]:
     widths = set(values.value_lengths().to_pylist())
     width = next(iter(widths)) if len(widths) == 1 else None
     if not width:
-        raise RequestError("vectors have several lengths, or one is NULL", code="E3727", hint="take one model for all")
+        raise RequestError("vectors have several lengths, or one is NULL", code="E3700", hint="take one model for all")
     found = np.asarray(values.flatten().to_numpy(zero_copy_only=False), np.float64).reshape(-1, width)
     if not np.isfinite(found).all():
-        raise RequestError("a vector holds something else than numbers", code="E3727")
+        raise RequestError("a vector holds something else than numbers", code="E3702")
     return found
 
 
@@ -108,7 +108,7 @@ def _nearest(vectors: pa.ListScalar, others: pa.ListScalar) -> list[dict[str, fl
     own, other = _directions(_matrix(vectors)), _directions(_matrix(others))
     if own.shape[1] != other.shape[1]:
         raise RequestError(
-            f"vectors of {own.shape[1]} and of {other.shape[1]} dimensions", code="E3727", hint="take one model for all"
+            f"vectors of {own.shape[1]} and of {other.shape[1]} dimensions", code="E3700", hint="take one model for all"
         )
     cosines = np.clip(np.einsum("id,jd->ij", own, other), -1, 1)
     places = cosines.argmax(axis=1)
@@ -118,5 +118,5 @@ def _nearest(vectors: pa.ListScalar, others: pa.ListScalar) -> list[dict[str, fl
 def _directions(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     lengths = np.sqrt((matrix**2).sum(axis=1, keepdims=True))
     if not lengths.all():
-        raise RequestError("a vector has no direction: it is all zeros", code="E3727")
+        raise RequestError("a vector has no direction: it is all zeros", code="E3702")
     return np.asarray(matrix / lengths)

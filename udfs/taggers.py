@@ -39,7 +39,7 @@ def load(name: str) -> Tagger:
         name: ``'textblob'``, ``'nltk'`` or ``'spacy:NAME'``.
 
     Raises:
-        RequestError: There is no tagger of that name (E3620), or its library is missing (E3501).
+        RequestError: There is no tagger of that name (E3051), or its library is missing (E3501).
         NotFoundError: Its data or its pipeline is not there (E1220).
     """
     if name == "textblob":
@@ -148,7 +148,7 @@ def _pipeline(name: str) -> Path:
     if not name.startswith(_SPACY) or name == _SPACY:
         raise RequestError(
             f"no tagger {name!r}",
-            code="E3620",
+            code="E3051",
             hint="'textblob', 'nltk' or 'spacy:en_core_web_sm' (or another pipeline)",
         )
     wanted = name.removeprefix(_SPACY)

@@ -79,7 +79,7 @@ def cluster_topics(
         For every threshold and topic: ``step`` from 1, ``threshold``, ``cluster`` and ``topic``, in order of step and topic.
 
     Raises:
-        RequestError: Thresholds (``E3716``) or lists (``E3717``) that make no sense.
+        RequestError: Thresholds (``E3051``) or lists (``E3717``) that make no sense.
 
     Example:
         >>> names, vectors = [["cat", "dog", "kitten"]], [[[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]]]
@@ -90,7 +90,7 @@ def cluster_topics(
     if not (-1 <= least <= most <= 1 and 1 <= steps <= 1000):
         raise RequestError(
             f"thresholds from {least} to {most} in {steps} steps make no sense",
-            code="E3716",
+            code="E3051",
             hint="-1 <= least <= most <= 1, and steps from 1 to 1000",
         )
     thresholds = np.linspace(least, most, steps)
@@ -170,13 +170,13 @@ def name_features(topics: pa.Array, vectors: pa.Array, checkpoint: str, keep: in
     """
     found = sae_model.checkpoint(checkpoint)
     if keep < 1:
-        raise RequestError(f"'keep' of name_features() is {keep}; it must be at least 1", code="E3716")
+        raise RequestError(f"'keep' of name_features() is {keep}; it must be at least 1", code="E3051")
     given = list(_given("name_features", topics, vectors))
     for names, matrix in given:
         if names and matrix.shape[1] != found.width:
             raise RequestError(
                 f"topics have vectors of {matrix.shape[1]} numbers, {checkpoint} is of {found.width}",
-                code="E3717",
+                code="E3700",
                 hint="make both by the same model",
             )
     parts: list[list[pa.Table]] = [[] for _ in given]

@@ -52,7 +52,7 @@ def vader(text: pa.Array | pa.ChunkedArray, rules: str = "vader") -> pa.Array:
         float64, one a text; 0 for a text without words of the lexicon, also for an empty one.
 
     Raises:
-        RequestError: There are no such rules (E3055).
+        RequestError: There are no such rules (E3051).
 
     Example:
         >>> vader(pa.array(["A happy dog.", "A dog.", None])).to_pylist()
@@ -73,7 +73,7 @@ def vader_scores(text: pa.Array | pa.ChunkedArray, rules: str = "vader") -> pa.A
         struct<neg, neu, pos, compound: float64>, one a text; all 0 for a text without words.
 
     Raises:
-        RequestError: There are no such rules (E3055).
+        RequestError: There are no such rules (E3051).
 
     Example:
         >>> vader_scores(pa.array(["A happy dog."])).to_pylist()
@@ -99,7 +99,7 @@ def vader_tokens(tokens: pa.Array | pa.ChunkedArray, rules: str = "vader") -> pa
         float64, one a list; bit for bit what ``vader`` gives for the tokens joined by spaces.
 
     Raises:
-        RequestError: There are no such rules (E3055).
+        RequestError: There are no such rules (E3051).
 
     Example:
         >>> vader_tokens(pa.array([["A", "happy", "dog."], []])).to_pylist()
@@ -134,7 +134,7 @@ def _scores(
     if rules not in RULES:
         raise RequestError(
             f"no rules {rules!r} for VADER{did_you_mean(str(rules), RULES)}",
-            code="E3055",
+            code="E3051",
             hint=f"rules: {', '.join(RULES)}",
         )
     own = rules == "nltk" or package_is_known()

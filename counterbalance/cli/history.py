@@ -75,7 +75,7 @@ def _accesses(lake: str, purpose: str | None, output: OutputOptions) -> int:
     location = connect(lake).location
     require_lake(location)
     if purpose is None:
-        raise SensitiveError("the access log is read with a purpose", code="E3313", hint='--sensitive "why"')
+        raise SensitiveError("the access log is read with a purpose", code="E3305", hint='--sensitive "why"')
     broken = access.verify(location)
     log = access.listed(location, purpose)
     if output.format == "table" and output.path is None:

@@ -93,7 +93,7 @@ def _missing(name: str, known: list[str]) -> list[dict[str, Any]]:
     from counterbalance.engine.errors import NotFoundError, did_you_mean
 
     hint = "indexes: " + (", ".join(known) or "none is declared")
-    raise NotFoundError(f"no index {name!r}{did_you_mean(name, known)}", code="E1050", hint=hint)
+    raise NotFoundError(f"no index {name!r}{did_you_mean(name, known)}", code="E1034", hint=hint)
 
 
 def _recall(location: Location, name: str, k: int, queries: int) -> pa.Table:

@@ -71,5 +71,5 @@ def _told_of(lake: str, target: str) -> tuple[str, str | None]:
     found = known.get(target.lower())
     if found is None:
         hint = "generated columns, and views of what was skipped: " + (", ".join(sorted(known)) or "none is declared")
-        raise NotFoundError(f"no generated column {target!r}{did_you_mean(target, known)}", code="E1051", hint=hint)
+        raise NotFoundError(f"no generated column {target!r}{did_you_mean(target, known)}", code="E1034", hint=hint)
     return found.table, found.name if found.kind == "column" else None

@@ -87,7 +87,7 @@ def write(name: str) -> int:
         raise click.UsageError(f"{name!r} is no name for an audit: letters, digits and underscores")
     path = Path(f"{stem}.sql")
     if stem.lower() in queries.queries():
-        raise RequestError(f"there is an audit or a view called {stem!r}", code="E3035", hint="take another name")
+        raise RequestError(f"there is an audit or a view called {stem!r}", code="E3034", hint="take another name")
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(_TEMPLATE)
@@ -118,7 +118,7 @@ def _problems(path: Path) -> Iterator[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise NotFoundError(f"cannot read {path}: {error.strerror}", code="E1055") from None
+        raise NotFoundError(f"cannot read {path}: {error.strerror}", code="E1020") from None
     except UnicodeDecodeError:
         yield f"{path}:1: this is no text in UTF-8"
         return

@@ -77,7 +77,7 @@ def _functions(_shell: Interpreter, rest: str) -> None:
 
     known = describe.functions(counterbalance.functions(), rest)
     if not known:
-        raise NotFoundError(f"no function {rest!r}", code="E1014", hint=".functions lists them")
+        raise NotFoundError(f"no function {rest!r}", code="E1003", hint=".functions lists them")
     _print(known)
 
 

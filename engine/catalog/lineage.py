@@ -179,7 +179,7 @@ class Graph:
         found = known.get(name.strip().lower())
         if found is None:
             raise NotFoundError(
-                f"nothing is named {name!r}{did_you_mean(name, known)}", code="E1044", hint="such as captions.text"
+                f"nothing is named {name!r}{did_you_mean(name, known)}", code="E1052", hint="such as captions.text"
             )
         return found
 

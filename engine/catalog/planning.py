@@ -114,7 +114,7 @@ class Catalog:
 
 def closed_to_all(what: str) -> SensitiveError:
     """The error for reading perceived labels without a purpose."""
-    return SensitiveError(f"{what} holds perceived labels", code="E3309", hint='state a purpose: --sensitive "why"')
+    return SensitiveError(f"{what} holds perceived labels", code="E3308", hint='state a purpose: --sensitive "why"')
 
 
 def column_type(definition: Definition, types: dict[str, pa.DataType]) -> pa.DataType:

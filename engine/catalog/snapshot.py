@@ -187,7 +187,7 @@ def require_tag(location: Location, name: str) -> None:
     known = meta.read(location, "tags", columns=["name"])["name"].to_pylist()
     if name not in known:
         hint = "tags: " + (", ".join(sorted(known)) or "none")
-        raise NotFoundError(f"no tag {name!r} in {location.uri}{did_you_mean(name, known)}", code="E1053", hint=hint)
+        raise NotFoundError(f"no tag {name!r} in {location.uri}{did_you_mean(name, known)}", code="E1007", hint=hint)
 
 
 def untag(location: Location, name: str) -> None:

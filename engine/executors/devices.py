@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from counterbalance.engine.errors import RequestError, StorageError
+from counterbalance.engine.errors import RequestError
 from counterbalance.engine.sql.expression import analyse
 from counterbalance.engine.store import tables
 from counterbalance.engine.store.location import Location
@@ -24,9 +24,7 @@ def expression(job: Job) -> Expression:
 
     for file in job.udfs:
         load_file(file)
-    dataset = tables.open_table(Location(job.uri, dict(job.storage_options)), job.table, job.version)
-    if dataset is None:
-        raise StorageError(f"table {job.table!r} of {job.uri} is gone", code="E6009")
+    dataset = tables.existing(Location(job.uri, dict(job.storage_options)), job.table, job.version)
     return analyse(job.sql, job.table, dataset.schema.names, job.type)
 
 

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from counterbalance.engine.errors import (
-    BusyError,
     CounterbalanceError,
     FunctionError,
     LimitError,
@@ -162,13 +161,9 @@ def as_error(body: Mapping[str, Any]) -> CounterbalanceError:
     """
     code = str(body["code"])
     kind = max(
-        (k for k in _KINDS if code.startswith(_family(k))), key=lambda k: len(_family(k)), default=CounterbalanceError
+        (k for k in _KINDS if code.startswith(k.family)), key=lambda k: len(k.family), default=CounterbalanceError
     )
     error = kind(str(body["message"]), code=code, hint=body.get("hint"))
     if isinstance(error, SqlError):
         error.sql, error.line, error.column = body.get("sql"), body.get("line"), body.get("column")
     return error
-
-
-def _family(kind: type[CounterbalanceError]) -> str:
-    return "E7" if kind is BusyError else kind.default_code.rstrip("0")

@@ -68,7 +68,7 @@ class Ray:
         with cluster(self._workers):
             gpu = expression.device == "auto" and self._device != "cpu" and self._gpus() > 0
             if not gpu and expression.device == "auto" and self._device.startswith("cuda"):
-                raise RequestError("the Ray cluster has no GPU", code="E3465", hint="say --device auto or cpu")
+                raise RequestError("the Ray cluster has no GPU", code="E3462", hint="say --device auto or cpu")
             count = self._workers or int(self._gpus() if gpu else self._ray.cluster_resources().get("CPU", 1))
             told = hello(replace(job, device="cuda:0" if gpu else "cpu"), expression)
             yield from _Actors(self._ray, told, tasks, gpu=gpu).run(max(1, count))

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.batch_backoff import Halving, out_of_memory
-from counterbalance.engine.errors import UNTOLD, FunctionError, StorageError, kind_of
+from counterbalance.engine.errors import UNFORESEEN, UNTOLD, FunctionError, StorageError, kind_of
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.executors.protocol import Event
 from counterbalance.engine.functions import load_file
@@ -52,10 +52,7 @@ class Worker:
             load_file(file)
         self._job, self._guard = job, guard or nullcontext()
         self._location = Location(job.uri, dict(job.storage_options))
-        dataset = tables.open_table(self._location, job.table, job.version)
-        if dataset is None:
-            raise StorageError(f"table {job.table!r} of {job.uri} is gone", code="E6007")
-        self._dataset = dataset
+        self._dataset = dataset = tables.existing(self._location, job.table, job.version)
         self._spool = spools.Spool(self._location, job.spool)
         expression = analyse(job.sql, job.table, dataset.schema.names, job.type)
         self._columns = list(expression.columns)
@@ -318,7 +315,7 @@ def shown_key(key: str) -> str | None:
 
 
 def _unloadable(error: BaseException, job: Job) -> FunctionError:
-    if isinstance(error, FunctionError) and not (job.closed and error.code == FunctionError.default_code):
+    if isinstance(error, FunctionError) and not (job.closed and error.code == UNFORESEEN):
         return error
     told = kind_of(error) if job.closed and not isinstance(error, ImportError) else said(error)
     return FunctionError(

@@ -105,7 +105,7 @@ class _Telling:
             traceback.print_exception(error)
             reason = f"{type(error).__name__}: {error}".splitlines()[0][:500]
             error = FunctionError(
-                f"a worker failed: {reason}", code="E8011", hint="its traceback is on stderr, or in Ray's logs"
+                f"a worker failed: {reason}", code="E9000", hint="its traceback is on stderr, or in Ray's logs"
             )
         self.lines.append(json.dumps({"error": error.to_dict()}))
         return True

@@ -145,7 +145,7 @@ def recipes() -> dict[str, Recipe]:
     for file in queries.shipped(FOLDER):
         recipe = parse(file.read_text(encoding="utf-8"), file.name)
         if recipe.name in found:
-            raise RequestError(f"two recipes are called {recipe.name!r}", code="E3560")
+            raise RequestError(f"two recipes are called {recipe.name!r}", code="E3031")
         found[recipe.name] = recipe
     return found
 

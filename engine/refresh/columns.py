@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from counterbalance.engine.catalog.definitions import FINGERPRINT
 from counterbalance.engine.catalog.freshness import ROW_VERSION, stale_filter
-from counterbalance.engine.errors import RequestError, StorageError
+from counterbalance.engine.errors import RequestError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.executors.worker import input_type
 from counterbalance.engine.refresh import failures, staleness
@@ -129,10 +129,7 @@ class Column:
         Raises:
             StorageError: The table is gone.
         """
-        dataset = tables.open_table(self.location, self.table)
-        if dataset is None:
-            raise StorageError(f"table {self.table!r} of {self.location.uri} is gone", code="E6008")
-        return dataset
+        return tables.existing(self.location, self.table)
 
 
 def look(context: Context, definition: Definition) -> Column | None:

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
     from counterbalance.engine.write.ingest import Progress
 
-_SAFE: Final = frozenset(
-    {"E1001", "E1035", "E1041", "E1046", "E3308", "E3309", "E3420", "E3421", "E3422", "E3424", "E3425"}
-)
+_SAFE: Final = frozenset({"E1001", "E1003", "E1035", "E1042", "E1046", "E3308", "E3421", "E3422", "E3424", "E3425"})
 """Codes of errors that name relations, functions and keys, and no values."""
 _RUN: Final = {"column": columns.refresh, "view": views.refresh, "index": indexes.refresh}
 
@@ -175,7 +173,7 @@ def _stage(context: Context, definition: Definition) -> Stage:
         _interrupted(run, stage)
         raise
     except (OSError, pa.ArrowException) as error:
-        stage.mode, stage.code = "failed", "E6014"
+        stage.mode, stage.code = "failed", "E6011"
         told = kind_of(error) if context.closed.holds(definition) else str(error).splitlines()[0][:300]
         stage.message = f"{definition.target} cannot be read or written: {told}"
         stage.hint = "somebody may be writing to its table with another tool; refresh again"
@@ -183,7 +181,7 @@ def _stage(context: Context, definition: Definition) -> Stage:
         if is_ctrl_c(error):
             _interrupted(run, stage)
             raise KeyboardInterrupt from error
-        stage.mode, stage.code = "failed", "E8007"
+        stage.mode, stage.code = "failed", "E9000"
         told = kind_of(error) if context.closed.holds(definition) else said(error)
         stage.message = f"{definition.target} failed unexpectedly: {told}"
         stage.hint = "this is a bug of counterbalance or of a function; COUNTERBALANCE_DEBUG=1 shows where"

@@ -94,6 +94,7 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
     """Bring a view up to date; fills in the stage.
 
     Raises:
+        NotFoundError: The query has no column of its key any more.
         RequestError: A key is NULL or not unique.
     """
     look(context, stage, definition)
@@ -180,7 +181,7 @@ def _waiting(context: Context, definition: Definition) -> Iterator[None]:
 def _unspilled(definition: Definition, error: duckdb.Error) -> StorageError:
     first = kind_of(error) if definition.sensitive else str(error).splitlines()[0]
     hint = "its rows wait in the temporary folder until they are compared"
-    return StorageError(f"{definition.name} cannot be computed: {first}", code="E6013", hint=hint)
+    return StorageError(f"{definition.name} cannot be computed: {first}", code="E6011", hint=hint)
 
 
 def _counted(
@@ -224,7 +225,7 @@ class _Difference:
         self._stage.rows = connection.sql("SELECT count(*) FROM new").fetchall()[0][0]
         missing = [k for k in key if k not in schema.names]
         if missing:
-            raise RequestError(f"{self._name} has no column {missing[0]!r} for its key", code="E3420")
+            raise NotFoundError(f"{self._name} has no column {missing[0]!r} for its key", code="E1042")
         nulls = " OR ".join(f"{quoted(k)} IS NULL" for k in key)
         empty = connection.sql(f"SELECT count(*) FROM new WHERE {nulls}").fetchall()[0][0]
         if empty:

@@ -67,7 +67,7 @@ def device(name: str = "auto") -> Device:
         'Cpu'
     """
     if name not in {"auto", "cpu"} and name.partition(":")[0] != "cuda":
-        raise RequestError(f"no device {name!r}", code="E3450", hint="devices: auto, cpu, cuda, cuda:0 …")
+        raise RequestError(f"no device {name!r}", code="E3461", hint="devices: auto, cpu, cuda, cuda:0 …")
     count = 0 if name == "cpu" else _gpus()
     if name == "cpu" or (name == "auto" and not count):
         return Cpu()
@@ -76,7 +76,7 @@ def device(name: str = "auto") -> Device:
             f"no device {name!r}: torch sees {count} of them here"
             if count
             else f"no device {name!r} without torch and a GPU",
-            code="E3451",
+            code="E3462",
             hint="leave it out, or say cpu",
         )
     return Torch("cuda" if name == "auto" else name)

@@ -124,7 +124,7 @@ def vector_search(
             hint="vectors are lists of fixed length of float32 or float16",
         )
     if metric is not None and metric not in METRICS:
-        raise SqlError(f"no metric {metric!r}", code="E3128", hint="metrics: cosine, dot, l2")
+        raise SqlError(f"no metric {metric!r}", code="E3130", hint="metrics: cosine, dot, l2")
     for value, named in ((nprobes, "nprobes"), (refine, "refine")):
         if value is not None:
             _at_least_one(value, named)

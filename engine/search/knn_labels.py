@@ -167,7 +167,7 @@ def knn_shares(
     if not cuts or cuts[0] < 1:
         raise SqlError(f"k must be at least 1, not {cuts[0] if cuts else 'nothing'}", code="E3120")
     if metric not in METRICS:
-        raise SqlError(f"no metric {metric!r}", code="E3128", hint="metrics: cosine, dot, l2")
+        raise SqlError(f"no metric {metric!r}", code="E3130", hint="metrics: cosine, dot, l2")
     a = _side(queries, "query_id", column, None, own)
     b = _side(items, "item_id", column, label, own)
     if not len(a.ids) or not len(b.ids):

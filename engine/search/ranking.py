@@ -84,7 +84,7 @@ def top_k(
     cut = _checked(max(k, default=0))
     wanted = {"tfidf": column or "text", "vector": column or "embedding", "random": None}
     if ranker not in wanted:
-        raise SqlError(f"no ranker {ranker!r}", code="E3121", hint="rankers: tfidf, vector, random")
+        raise SqlError(f"no ranker {ranker!r}", code="E3130", hint="rankers: tfidf, vector, random")
     q, i = _side(queries, "query_id", wanted[ranker]), _side(items, "item_id", wanted[ranker])
     own = exclude_own and q.images is not None and i.images is not None
     chosen = None if among is None else _chosen(i, among)
@@ -260,7 +260,7 @@ def _vectors(
     q: Side, i: Side, k: int, *, metric: str, own: tuple[NDArray[np.int64], NDArray[np.int64]] | None
 ) -> pa.Table:
     if metric not in METRICS:
-        raise SqlError(f"no metric {metric!r}", code="E3128", hint="metrics: cosine, dot, l2")
+        raise SqlError(f"no metric {metric!r}", code="E3130", hint="metrics: cosine, dot, l2")
     a, b = matrix(q.values, "queries"), matrix(i.values, "items")
     if not len(a) or not len(b):
         return HITS.empty_table()

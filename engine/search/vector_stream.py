@@ -142,7 +142,7 @@ def only(rows: pa.Table, name: str, *columns: str) -> pa.Table:
     """
     absent = [c for c in columns if c not in rows.column_names]
     if absent:
-        raise SqlError(f"{name} have no column {absent[0]!r}", code="E3181", hint=f"needed: {', '.join(columns)}")
+        raise SqlError(f"{name} have no column {absent[0]!r}", code="E3123", hint=f"needed: {', '.join(columns)}")
     return rows.select(list(columns)).drop_null()
 
 

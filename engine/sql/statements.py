@@ -228,7 +228,7 @@ def _type(tokens: Tokens) -> str | None:
         exp.DataType.build(text, dialect=DIALECT)
     except (ParseError, TokenError, ValueError, AttributeError, TypeError, IndexError, RecursionError):
         hint = "such as VARCHAR, INTEGER, DOUBLE, FLOAT[512]"
-        raise tokens.error(f"no type {text!r}", at=at, code="E3156", hint=hint) from None
+        raise tokens.error(f"no type {text!r}", at=at, code="E3142", hint=hint) from None
     return text
 
 

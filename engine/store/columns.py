@@ -56,7 +56,7 @@ def declare(location: Location, table: str, fields: Sequence[pa.Field]) -> int:
 
 def drop(location: Location, table: str, names: Iterable[str]) -> int:
     """Drop the columns that are there; returns the number of commits."""
-    there = set(_existing(location, table).schema.names)
+    there = set(tables.existing(location, table).schema.names)
     known = [n for n in names if n in there]
     if known:
         _again(location, table, lambda dataset: dataset.drop_columns(known))
@@ -67,7 +67,7 @@ def _again(location: Location, table: str, change: Callable[[lance.LanceDataset]
     """Change the columns of a table; such a commit loses to every other one that comes first, and is made again."""
     for left in reversed(range(_TRIES)):
         try:
-            change(_existing(location, table))
+            change(tables.existing(location, table))
         except (OSError, RuntimeError) as error:  # a lost commit is of either kind
             if "conflict" not in str(error).lower():
                 raise
@@ -127,13 +127,6 @@ def fill(
             f"cannot write table {table!r} of {location.uri}: {first}", code="E6003", hint=hint
         ) from error
     return True
-
-
-def _existing(location: Location, table: str) -> lance.LanceDataset:
-    dataset = tables.open_table(location, table)
-    if dataset is None:
-        raise StorageError(f"table {table!r} of {location.uri} is gone", code="E6006")
-    return dataset
 
 
 def _filled(

@@ -76,13 +76,7 @@ class Location:
 
     @property
     def path(self) -> Path:
-        """The folder, for a local lake.
-
-        Raises:
-            RequestError: It is not local.
-        """
-        if not self.is_local:
-            raise RequestError(f"{self.uri} is not a local folder", code="E3010")
+        """The folder of a local lake; others have none."""
         return Path(self.root)
 
     def table(self, name: str) -> str:
@@ -113,11 +107,7 @@ class Location:
         return _enclosed[self.root]
 
     def table_path(self, name: str) -> Path:
-        """Folder of a table of a local lake.
-
-        Raises:
-            RequestError: It is not local.
-        """
+        """Folder of a table of a local lake."""
         return self.path / self.folder(name)
 
     def lance_options(self) -> dict[str, str]:

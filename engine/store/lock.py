@@ -62,7 +62,9 @@ def _note(purpose: str) -> dict[str, Any]:
 def _busy(location: Location, note: dict[str, Any]) -> BusyError:
     who = f"process {note['pid']} on {note['host']}" if note else "another process"
     doing = f" ({note['purpose']}, since {note['since']})" if note else ""
-    return BusyError(f"{location.uri} is being written by {who}{doing}", hint="wait for it to finish, then try again")
+    return BusyError(
+        f"{location.uri} is being written by {who}{doing}", code="E7001", hint="wait for it to finish, then try again"
+    )
 
 
 def _parse(text: str) -> dict[str, Any]:

@@ -81,6 +81,18 @@ def open_table(
     return dataset
 
 
+def existing(location: Location, name: str, version: int | None = None) -> lance.LanceDataset:
+    """Open a table that must be there; as ``open_table``.
+
+    Raises:
+        StorageError: It is gone (E6004), or as ``open_table``.
+    """
+    dataset = open_table(location, name, version)
+    if dataset is None:
+        raise StorageError(f"table {name!r} of {location.uri} is gone", code="E6004", hint=DAMAGED)
+    return dataset
+
+
 @contextlib.contextmanager
 def reading(location: Location, name: str | None = None) -> Iterator[None]:
     """Turn what Lance and Arrow raise over files that are damaged or gone into an error that says what to do.
@@ -194,9 +206,7 @@ def fill(location: Location, name: str, key: Sequence[str], rows: pa.Table) -> i
     Raises:
         StorageError: They could not be written, or the table is gone.
     """
-    dataset = open_table(location, name)
-    if dataset is None:
-        raise StorageError(f"table {name!r} of {location.uri} is gone", code="E6004")
+    dataset = existing(location, name)
     try:
         dataset.merge_insert(list(key)).when_matched_update_all().execute(rows)
     except OSError as error:

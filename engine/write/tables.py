@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.catalog.snapshot import SENSITIVE_LABELS
-from counterbalance.engine.errors import RequestError, SourceError, StorageError
+from counterbalance.engine.errors import RequestError, SourceError
 from counterbalance.engine.ingest_types import Reject
 from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, PERCEIVED, SENSITIVE_ATTRIBUTES
 from counterbalance.engine.store import tables
@@ -275,9 +275,7 @@ class TableWriter:
             known = set() if before is None else {f.fragment_id for f in before.get_fragments()}
             version = tables.append(self._location, self._stored, _storable(self.table, rows))
             self._follow(0 if before is None else before.version, version)
-            dataset = tables.open_table(self._location, self._stored)
-            if dataset is None:
-                raise StorageError(f"{self._stored} vanished while it was written", code="E6004")
+            dataset = tables.existing(self._location, self._stored)
             fragments = [f for f in dataset.get_fragments() if f.fragment_id not in known]
             self.index.add_rows(dataset, self.table.key, fragments)
 

@@ -303,7 +303,7 @@ def test_vectors_of_two_models_are_refused():
     near = function("nearest_vectors").open({})
     with pytest.raises(RequestError, match="of 2 and of 3 dimensions") as caught:
         near([pa.array([[[1.0, 0.0]]]), pa.array([[[1.0, 0.0, 0.0]]])])
-    assert caught.value.code == "E3727"
+    assert caught.value.code == "E3700"
     with pytest.raises(RequestError, match="no direction"):
         near([pa.array([[[0.0, 0.0]]]), pa.array([[[1.0, 0.0]]])])
 

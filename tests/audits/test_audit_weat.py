@@ -189,7 +189,7 @@ def test_sets_that_make_no_sense():
         ([None, [1.0, 1.0]], {}, "E3702"),
         ([[1.0]], {}, "E3700"),
         ([[1.0], [1.0, 2.0]], {}, "E3700"),
-        ([[1.0, 2.0]], {"permutations": 0}, "E3703"),
+        ([[1.0, 2.0]], {"permutations": 0}, "E3051"),
     ):
         with pytest.raises(RequestError) as error:
             run(x, [[1.0, 1.0]], **more)

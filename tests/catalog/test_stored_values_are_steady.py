@@ -140,7 +140,7 @@ def test_views_leave_the_engine_its_words(lake, name):
 def test_an_unknown_function_may_be_in_a_file_that_was_not_loaded(lake):
     with pytest.raises(CounterbalanceError) as caught:
         lake.sql(f"{COLUMN}(tlen(text))").to_arrow()
-    assert caught.value.code == "E1041"
+    assert caught.value.code == "E1003"
     assert "--udfs FILE" in caught.value.hint
 
 

@@ -26,7 +26,7 @@ SHARED = {
     "E3116": "a required argument is missing",
     "E3120": "a number of things that are wanted is below 1",
     "E3126": "vectors have different lengths",
-    "E3128": "no metric of that name",
+    "E3130": "no metric of that name",
     "E3412": "an option of an index cannot have that value",
     "E3453": "a search names a column that is not in its table",
     "E4001": "a file of a source cannot be read",

@@ -191,12 +191,12 @@ def test_object_attributes_are_those_of_owlv2(owl, table):
 def test_what_cannot_be_used_is_said(blip, owl, table, tmp_path):
     with pytest.raises(RequestError, match="of type 'owlv2'; a model of type 'blip'") as caught:
         function("image_attributes").open({"caption": CAPTION, "attributes": table, "model": owl})
-    assert caught.value.code == "E3726"
+    assert caught.value.code == "E3541"
     with pytest.raises(NotFoundError):
         function("object_attributes").open({"attributes": str(tmp_path / "none.csv"), "model": owl, "score": 0.3})
     with pytest.raises(FunctionError) as wrong:
         function("object_attributes").open({"attributes": table, "model": owl, "score": 1.5})
-    assert wrong.value.code == "E8324"
+    assert wrong.value.code == "E8116"
     only = tmp_path / "only.csv"
     only.write_text("term,class\nfoggy,weather\n")
     assert called("object_attributes", {"attributes": str(only), "model": owl, "score": 0.3}, [picture(0)]) == (

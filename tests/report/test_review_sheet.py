@@ -149,7 +149,7 @@ def test_a_view_of_perceived_labels_needs_a_purpose(lake, tmp_path):
     [
         ({"view": "images"}, RequestError, "E3677"),
         ({"view": "edits; DROP"}, RequestError, "E3677"),
-        ({"view": "edits", "image": "edted"}, NotFoundError, "E1272"),
+        ({"view": "edits", "image": "edted"}, NotFoundError, "E1270"),
     ],
 )
 def test_what_is_no_view_of_edits_is_refused(lake, tmp_path, options, kind, code):

@@ -186,7 +186,7 @@ def test_small_products_do_not_wait_for_torch(tmp_path):
     assert done.stdout == "[0 1 2] False\n"
 
 
-@pytest.mark.parametrize(("name", "code"), [("tpu", "E3450"), ("cuda:99", "E3451"), ("cuda:x", "E3451")])
+@pytest.mark.parametrize(("name", "code"), [("tpu", "E3461"), ("cuda:99", "E3462"), ("cuda:x", "E3462")])
 def test_a_device_that_is_not_there(name, code):
     with pytest.raises(RequestError) as caught:
         device(name)

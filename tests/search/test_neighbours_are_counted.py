@@ -116,7 +116,7 @@ def test_what_is_near_nothing_has_no_row():
 
 @pytest.mark.parametrize(
     ("more", "code"),
-    [({"k": [0]}, "E3120"), ({"k": []}, "E3120"), ({"metric": "x"}, "E3128"), ({"label": "x"}, "E3123"), ({"own": "x"}, "E3123")],
+    [({"k": [0]}, "E3120"), ({"k": []}, "E3120"), ({"metric": "x"}, "E3130"), ({"label": "x"}, "E3123"), ({"own": "x"}, "E3123")],
 )  # fmt: skip
 def test_what_cannot_be_counted(more, code):
     rows = relation("id", [1], [[0, 0]], label=["x"])

@@ -281,7 +281,7 @@ def test_both_fused_by_rank(lake):
         ("vector_search(pictures, 'embedding', 'a horse', embed := 'nothing')", "E1003"),
         ("vector_search(pictures, 'embedding', (SELECT embedding FROM pictures))", "E3117"),
         ("vector_search(pictures, 'embedding', (SELECT embedding FROM nowhere))", "E1001"),
-        ("vector_search(pictures, 'embedding', [1], metric := 'hamming')", "E3128"),
+        ("vector_search(pictures, 'embedding', [1], metric := 'hamming')", "E3130"),
         ("vector_search(pictures, 'embeding', [1])", "E3453"),
         ("vector_search(pictures, 'words', [1])", "E3454"),
         ("vector_search(pictures, 'embedding', (SELECT embedding FROM pictures LIMIT 1), k := 0)", "E3120"),

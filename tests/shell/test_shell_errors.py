@@ -50,7 +50,7 @@ def test_tabs_do_not_move_the_caret():
 
 
 def test_colour_is_only_the_code():
-    assert errors.text_of(BusyError("m"), colour=True) == "\x1b[1;31merror[E7001]\x1b[0m: m\n"
+    assert errors.text_of(BusyError("m", code="E7001"), colour=True) == "\x1b[1;31merror[E7001]\x1b[0m: m\n"
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_when_there_is_colour(terminal, variables, wanted, monkeypatch):
     [
         (MemoryError(), "E5002", 1),
         (ValueError("x"), "E9000", 1),
-        (BusyError("x"), "E7001", 75),
-        (LimitError("x"), "E5000", 1),
+        (BusyError("x", code="E7001"), "E7001", 75),
+        (LimitError("x"), "E9000", 1),
     ],
 )
 def test_codes(error, code, exit_code, capsys):

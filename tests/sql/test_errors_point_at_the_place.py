@@ -50,7 +50,7 @@ def caret(error) -> str:
         ("ALTER TABLE captions ADD COLUMN c AS (c + 1)", "E3173", "c AS"),
         ("ALTER TABLE captions ADD COLUMN c AS (1) WITH (schedule = '@dayly')", "E3080", "@dayly"),
         ("ALTER TABLE captions ADD COLUMN c INTEGER AS ([1])", "E3144", "INTEGER AS"),
-        ("ALTER TABLE captions ADD COLUMN c AS (vader(text, 'x'))", "E3055", "x'"),
+        ("ALTER TABLE captions ADD COLUMN c AS (vader(text, 'x'))", "E3051", "x'"),
         ("CREATE MATERIALIZED VIEW v\nWITH (key = 'k') AS SELECT 1 AS k FROM captions", "E3177", "k FROM"),
         ("CREATE MATERIALIZED VIEW v WITH (key = 'k') AS SELECT NULL::BIGINT AS k", "E3177", "k"),
         ("CREATE INDEX ON captions USING btre (text)", "E3410", "btre"),

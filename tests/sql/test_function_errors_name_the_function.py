@@ -87,7 +87,7 @@ def test_errors_of_ours_keep_class_code_and_hint(lake, raising):
 
 def test_a_wrong_constant(lake):
     told = fails(lake, "SELECT neutralize(text, mode := 'nix') FROM captions")
-    assert (told.message, told.code) == ("'mode' of neutralize() cannot be 'nix'", "E3053")
+    assert (told.message, told.code) == ("'mode' of neutralize() cannot be 'nix'", "E3051")
     assert "replace" in told.hint
 
 

@@ -192,17 +192,17 @@ def test_too_little_gives_a_note(images, labels, note):
 @pytest.mark.parametrize(
     ("code", "call"),
     [
-        ("E3650", lambda: texts_of([1], ["x"], texts=["t"], attacker="lstmm")),
-        ("E3650", lambda: texts_of([1], ["x"], texts=["t"], seeds=0)),
-        ("E3650", lambda: texts_of([1], ["x"], texts=["t"], test_share=1.0)),
-        ("E3650", lambda: attackers.attack_sets(*one([1], [["w"]], ["x"]), attacker="lstm")),
-        ("E3650", lambda: attackers.attack_sets(*one([1], [["w"]], ["x"]), learning_rate=-1.0)),
+        ("E3051", lambda: texts_of([1], ["x"], texts=["t"], attacker="lstmm")),
+        ("E3051", lambda: texts_of([1], ["x"], texts=["t"], seeds=0)),
+        ("E3051", lambda: texts_of([1], ["x"], texts=["t"], test_share=1.0)),
+        ("E3051", lambda: attackers.attack_sets(*one([1], [["w"]], ["x"]), attacker="lstm")),
+        ("E3051", lambda: attackers.attack_sets(*one([1], [["w"]], ["x"]), learning_rate=-1.0)),
         ("E3651", lambda: texts_of([1, 2], ["x"], texts=["t"])),
         ("E3651", lambda: texts_of([1, 2], ["x", None], texts=["t", "u"])),
         ("E3651", lambda: texts_of([1, 2, 3], ["x", "y", "z"], texts=["t"] * 3)),
-        ("E3652", lambda: attackers.attack_vectors(*one(list(range(10)), [[1.0]] * 9 + [[1.0, 2.0]], ["x", "y"] * 5))),
-        ("E3652", lambda: attackers.attack_vectors(*one(list(range(10)), [[math.nan]] * 10, ["x", "y"] * 5))),
-        ("E3652", lambda: attackers.attack_vectors(*one(list(range(10)), [None] + [[1.0]] * 9, ["x", "y"] * 5))),
+        ("E3700", lambda: attackers.attack_vectors(*one(list(range(10)), [[1.0]] * 9 + [[1.0, 2.0]], ["x", "y"] * 5))),
+        ("E3702", lambda: attackers.attack_vectors(*one(list(range(10)), [[math.nan]] * 10, ["x", "y"] * 5))),
+        ("E3700", lambda: attackers.attack_vectors(*one(list(range(10)), [None] + [[1.0]] * 9, ["x", "y"] * 5))),
     ],
 )
 def test_what_makes_no_sense_is_refused(code, call):

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from counterbalance.engine.errors import FunctionError, NotFoundError  # noqa: E402
+from counterbalance.engine.errors import NotFoundError, RequestError  # noqa: E402
 from counterbalance.udfs import attackers  # noqa: E402
 from counterbalance.udfs.models.weights import digest  # noqa: E402
 
@@ -127,9 +127,9 @@ def test_weights_that_are_not_there(tmp_path):
         attack(texts(1.0), "bert", model="nobody/nothing-at-all")
     assert caught.value.code == "E1102"
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(FunctionError) as broken:
+    with pytest.raises(RequestError) as broken:
         attack(texts(1.0), "bert", model=str(tmp_path))
-    assert broken.value.code == "E8250"
+    assert broken.value.code == "E3546"
 
 
 def test_the_checkpoint_is_part_of_the_fingerprint(tiny_bert):

@@ -95,4 +95,4 @@ def test_what_makes_no_sense_is_refused_when_it_is_declared(lake, direct, labels
     lists = [repr(v) if isinstance(v, str) else "[" + ", ".join(map(repr, v)) + "]" for v in (labels, templates)]
     with pytest.raises(RequestError, match=said) as caught:
         lake.add_column("images", "kind", f"classify_zero_shot(image, {lists[0]}, {lists[1]}, '{direct[0]}')")
-    assert caught.value.code == "E3524"
+    assert caught.value.code == "E3051"

@@ -174,7 +174,7 @@ def test_weights_of_another_architecture(tiny_clip, tmp_path):
     (tmp_path / "open_clip_model.safetensors").write_bytes((source / "open_clip_model.safetensors").read_bytes())
     with pytest.raises(Exception, match="cannot be loaded") as caught:
         called("embed_text", {"model": str(tmp_path), "drop": None}, pa.array(["x"]))
-    assert caught.value.code == "E3522"
+    assert caught.value.code == "E3546"
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")

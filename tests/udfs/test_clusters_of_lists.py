@@ -71,13 +71,13 @@ def test_the_order_of_rows_does_not_matter(lake):
 @pytest.mark.parametrize(
     ("vectors", "k", "code", "told"),
     [
-        ([[0.0], [0.0], [1.0]], 3, "E3730", "3 clusters of 2 different vectors"),
-        ([], 1, "E3730", "1 clusters of 0"),
-        ([[0.0]], 0, "E3730", "'k' of kmeans"),
-        ([[0.0], [1.0, 2.0]], 1, "E3731", "different lengths: 1 and 2"),
-        ([[0.0], None], 1, "E3731", "different lengths"),
-        ([[0.0], [float("nan")]], 1, "E3731", "NaN"),
-        ([[0.0], [None]], 1, "E3731", "NULL"),
+        ([[0.0], [0.0], [1.0]], 3, "E3051", "3 clusters of 2 different vectors"),
+        ([], 1, "E3051", "1 clusters of 0"),
+        ([[0.0]], 0, "E3051", "'k' of kmeans"),
+        ([[0.0], [1.0, 2.0]], 1, "E3700", "different lengths: 1 and 2"),
+        ([[0.0], None], 1, "E3700", "different lengths"),
+        ([[0.0], [float("nan")]], 1, "E3702", "NaN"),
+        ([[0.0], [None]], 1, "E3702", "NULL"),
     ],
 )
 def test_what_kmeans_cannot_do(vectors, k, code, told):

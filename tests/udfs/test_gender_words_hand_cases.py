@@ -76,5 +76,5 @@ def test_no_rows():
 def test_unknown_rule(function):
     with pytest.raises(RequestError, match="did you mean 'gensynth'") as error:
         function(pa.array(["a"]), "gensyth")
-    assert error.value.code == "E3052"
+    assert error.value.code == "E3051"
     assert "words" in error.value.hint

@@ -77,4 +77,4 @@ def test_in_sql(lake):
 def test_other_attributes():
     with pytest.raises(RequestError, match="did you mean 'perceived_gender'") as error:
         label_prompt(pa.array(["percieved_gender"]))
-    assert error.value.code == "E3543"
+    assert error.value.code == "E3051"

@@ -265,7 +265,7 @@ def test_models_of_another_kind_are_refused(masked, likely, tmp_path):
     assert caught.value.code == "E1102"
     with pytest.raises(RequestError, match="k of fill_mask") as caught:
         filled(masked, ["a"], [0], k=0)
-    assert caught.value.code == "E3623"
+    assert caught.value.code == "E3051"
 
 
 def test_similarity_of_sentences():

@@ -105,4 +105,4 @@ def test_texts_without_gendered_words_stay(texts):
 def test_unknown_mode():
     with pytest.raises(RequestError, match="did you mean 'replace'") as error:
         neutralize(pa.array(["a"]), "replaced")
-    assert error.value.code == "E3053"
+    assert error.value.code == "E3051"

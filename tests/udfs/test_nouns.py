@@ -150,8 +150,8 @@ def test_spacy_with_a_pipeline(tmp_path):
 
 def test_taggers_that_are_not_there():
     for name, code, kind in (
-        ("brill", "E3620", RequestError),
-        ("spacy:", "E3620", RequestError),
+        ("brill", "E3051", RequestError),
+        ("spacy:", "E3051", RequestError),
         ("spacy:xx_never_installed", "E1221", NotFoundError),
     ):
         with pytest.raises(kind) as caught:

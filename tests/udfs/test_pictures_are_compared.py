@@ -74,7 +74,7 @@ def test_pixels_on_an_edge_count_by_their_share(high, wide, side):
 def test_sides_that_are_none(side):
     with pytest.raises(FunctionError) as caught:
         run("color_grid", [plain(0)], side=side)
-    assert caught.value.code == "E8210"
+    assert caught.value.code == "E8116"
 
 
 @pytest.mark.parametrize(

@@ -191,4 +191,4 @@ def test_a_checkpoint_for_something_else_is_refused(editor, painter):
 def test_sizes_are_multiples_of_64(editor):
     with pytest.raises(FunctionError) as error:
         edited(editor, {}, size=72)
-    assert error.value.code == "E8200"
+    assert error.value.code == "E8116"

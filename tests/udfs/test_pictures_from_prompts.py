@@ -136,7 +136,7 @@ def test_weights_that_could_run_something_are_not_read(copy):
     file.unlink()
     with pytest.raises(RequestError, match="cannot be loaded") as error:
         made(copy, ("a man", 7.5, 1, 1))
-    assert (error.value.code, "safetensors" in error.value.hint) == ("E3603", True)
+    assert (error.value.code, "safetensors" in error.value.hint) == ("E3546", True)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_what_a_checkpoint_may_name(copy, change, code):
 def test_a_folder_that_is_no_checkpoint(tmp_path):
     with pytest.raises(CounterbalanceError, match=r"model_index\.json") as error:
         made(tmp_path, ("a man", 7.5, 1, 1))
-    assert error.value.code == "E3600"
+    assert error.value.code == "E3520"
 
 
 def test_a_name_that_is_nowhere_is_not_fetched():
@@ -171,4 +171,4 @@ def test_a_name_that_is_nowhere_is_not_fetched():
 def test_sides_that_cannot_be_made(checkpoint, width):
     with pytest.raises(FunctionError) as error:
         made(checkpoint, ("a man", 7.5, 1, 1), width=width)
-    assert error.value.code == "E8200"
+    assert error.value.code == "E8116"

@@ -211,7 +211,7 @@ def test_stable_diffusion_xl(tiny_diffusion):
 def test_no_such_attention(checkpoint):
     with pytest.raises(FunctionError, match="did you mean") as error:
         result_of(checkpoint, (MAN, WOMAN, 0.5, 1, 7.5, 1), attention="crosss")
-    assert error.value.code == "E8201"
+    assert error.value.code == "E8116"
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_nothing_is_asked_twice(serve, tmp_path):
     assert "proposed already" in propose(stub, output)
     with pytest.raises(RequestError, match="other settings") as caught:
         propose(stub, output, seed=1)
-    assert caught.value.code == "E3725"
+    assert caught.value.code == "E3559"
     output.write_text(output.read_text().replace("dim", "gloomy"))
     assert "changed since" in propose(stub, output, seed=1)
     assert len(stub.seen) == asked
@@ -293,20 +293,20 @@ def test_tables_that_are_none(tmp_path, text, words):
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "code", "words"),
     [
-        ({}, "no model to propose one"),
-        ({"model": "tiny", "output": "a.jsonl"}, "to a .csv file only"),
-        ({"model": "tiny", "categories": 0}, "categories of"),
-        ({"model": "tiny", "caption": " "}, "caption of"),
-        ({"model": "tiny", "temperature": float("nan")}, "temperature of"),
+        ({}, "E3724", "no model to propose one"),
+        ({"model": "tiny", "output": "a.jsonl"}, "E3724", "to a .csv file only"),
+        ({"model": "tiny", "categories": 0}, "E3051", "categories of"),
+        ({"model": "tiny", "caption": " "}, "E3051", "caption of"),
+        ({"model": "tiny", "temperature": float("nan")}, "E3051", "temperature of"),
     ],
 )
-def test_requests_that_make_no_sense(tmp_path, given, words):
+def test_requests_that_make_no_sense(tmp_path, given, code, words):
     arguments = {"caption": CAPTION, **given, "output": str(tmp_path / given.get("output", "a.csv"))}
     with pytest.raises(RequestError, match=words) as caught:
         actions.run(None, actions.Call("propose_attributes", arguments))
-    assert caught.value.code == "E3724"
+    assert caught.value.code == code
     assert not any(tmp_path.iterdir())
 
 

@@ -169,7 +169,7 @@ def test_other_models_are_refused(tmp_path, kind):
         (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
     with pytest.raises(RequestError, match=f"its model type is {kind!r}") as caught:
         run(str(tmp_path), [WIDE], BOXES[:1])
-    assert caught.value.code == "E3610"
+    assert caught.value.code == "E3541"
 
 
 def test_weights_that_are_not_there():

@@ -177,7 +177,7 @@ def test_the_language_decides_how_texts_are_prepared(feelings):
     assert spanish([text]).to_pylist() == spanish([pa.array(["@usuario"])]).to_pylist()
     with pytest.raises(RequestError) as error:
         opened("sentiment", feelings, language="xx")
-    assert error.value.code == "E3535"
+    assert error.value.code == "E3051"
 
 
 def test_models_of_the_wrong_kind(feelings, hate):

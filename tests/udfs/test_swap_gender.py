@@ -64,4 +64,4 @@ def test_nulls():
 def test_unknown_gender():
     with pytest.raises(RequestError, match="did you mean 'female'") as error:
         swap_gender(pa.array(["a"]), "femal")
-    assert error.value.code == "E3054"
+    assert error.value.code == "E3051"

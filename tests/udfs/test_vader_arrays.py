@@ -150,7 +150,7 @@ def test_more_rows_than_a_block():
 def test_unknown_rules_are_refused(call):
     with pytest.raises(RequestError, match=r"no rules 'nlkt' for VADER; did you mean 'nltk'\?") as caught:
         call(pa.array(["x"]), "nlkt")
-    assert caught.value.code == "E3055"
+    assert caught.value.code == "E3051"
 
 
 def test_null_rules_are_refused():

@@ -135,11 +135,11 @@ def test_weights_that_do_not_fit(folders, tmp_path):
     """Two layers are stored; the third would be random."""
     with pytest.raises(RequestError, match=r"weights are missing: .*layers?\.2") as caught:
         called(copied(folders[0]["vit"], tmp_path, num_hidden_layers=3), [picture(9, 9)])
-    assert caught.value.code == "E3527"
+    assert caught.value.code == "E3546"
     (tmp_path / "preprocessor_config.json").unlink()
     with pytest.raises(RequestError, match="cannot be loaded") as caught:
         called(tmp_path, [picture(9, 9)])
-    assert caught.value.code == "E3527"
+    assert caught.value.code == "E3546"
 
 
 def test_a_pickle_is_not_run(folders, tmp_path):

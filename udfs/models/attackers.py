@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from counterbalance.engine.errors import CounterbalanceError, FunctionError
+from counterbalance.engine.errors import CounterbalanceError, RequestError
 from counterbalance.engine.executors.devices import available
 from counterbalance.udfs.attackers import MASKED, UNKNOWN
 from counterbalance.udfs.models import weights
@@ -89,7 +89,7 @@ def over_tokens(tokens: Sequence[Sequence[str]], settings: Settings) -> Attack:
 
     Raises:
         NotFoundError: There are no weights of the BERT.
-        FunctionError: They cannot be loaded (``E8250``).
+        RequestError: They cannot be loaded (``E3546``).
     """
     return _bert(tokens, settings) if settings.attacker == "bert" else _lstm(tokens, settings)
 
@@ -194,7 +194,7 @@ def _unloadable(name: str, error: Exception) -> CounterbalanceError:
     if isinstance(error, CounterbalanceError):
         return error
     first = next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
-    return FunctionError(f"{name} cannot be loaded: {first}", code="E8250")
+    return RequestError(f"{name} cannot be loaded: {first}", code="E3546")
 
 
 def _perceptron(columns: int, widths: Sequence[int]) -> Any:

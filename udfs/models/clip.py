@@ -60,7 +60,7 @@ def _kept(model: str, width: int, drop: Sequence[int] | None) -> NDArray[np.bool
     whole = isinstance(dropped, list) and all(type(d) is int and 0 <= d < width for d in dropped)
     if not whole or len(set(dropped)) == width:
         raise RequestError(
-            f"drop cannot be {drop!r}", code="E3523", hint=f"a list of dimensions of {model}: some of 0 to {width - 1}"
+            f"drop cannot be {drop!r}", code="E3051", hint=f"a list of dimensions of {model}: some of 0 to {width - 1}"
         )
     kept = np.ones(width, bool)
     kept[list(dropped)] = False
@@ -253,14 +253,14 @@ def _zero_shot(labels: Sequence[str], templates: Sequence[str] = TEMPLATES, mode
     for name, values in (("labels", labels), ("templates", templates)):
         if isinstance(values, str) or not values or not all(isinstance(v, str) and v.strip() for v in values):
             raise RequestError(
-                f"{name} cannot be {values!r}", code="E3524", hint=f"a list of texts: {name} := ['…', '…']"
+                f"{name} cannot be {values!r}", code="E3051", hint=f"a list of texts: {name} := ['…', '…']"
             )
     if len(set(labels)) < len(labels):
-        raise RequestError("labels holds a label twice", code="E3524", hint="give each once")
+        raise RequestError("labels holds a label twice", code="E3051", hint="give each once")
     odd = next((t for t in templates if "{}" not in t), None)
     if odd is not None:
         raise RequestError(
-            f"template {odd!r} has no {{}} for the label", code="E3524", hint=f"such as {TEMPLATES[0]!r}"
+            f"template {odd!r} has no {{}} for the label", code="E3051", hint=f"such as {TEMPLATES[0]!r}"
         )
     return _ZERO_SHOT
 

@@ -164,4 +164,4 @@ def _unfit(model: str, checkpoint: Path, error: Exception) -> RequestError:
     lacking = "offline" in str(error).lower() or "couldn't connect" in str(error).lower()
     hint = "say --allow-download to fetch once what it needs beside its weights" if lacking else None
     damaged = "weights that were saved as safetensors, or as plain tensors, can be read"
-    return RequestError(f"{model} cannot be loaded from {checkpoint}: {first}", code="E3522", hint=hint or damaged)
+    return RequestError(f"{model} cannot be loaded from {checkpoint}: {first}", code="E3546", hint=hint or damaged)

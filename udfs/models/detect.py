@@ -80,7 +80,7 @@ class detect:  # noqa: N801 - its name in SQL
     Raises:
         NotFoundError: No such model (E1111), or class (E1115).
         RequestError: ultralytics is not installed.
-        FunctionError: An option is out of range (E8118), or the weights cannot be loaded (E8112, E8113, E8114).
+        FunctionError: An option is out of range (E8116), or the weights cannot be loaded (E8112, E8113, E8114).
 
     Source: ultralytics YOLO11 (2024); Girrbach et al., person annotations of LAION-400M (2025), find people with YOLO11-l.
 
@@ -92,7 +92,7 @@ class detect:  # noqa: N801 - its name in SQL
         if not 0 <= score <= 1 or not 0 <= iou <= 1 or not 32 <= size <= _LARGEST:
             raise FunctionError(
                 f"score {score}, iou {iou}, size {size}: out of range",
-                code="E8118",
+                code="E8116",
                 hint=f"score and iou are in [0, 1], size in 32 … {_LARGEST} pixels",
             )
         self._model, self._classes, self._score, self._iou, self._size = model, classes, score, iou, size

@@ -72,7 +72,7 @@ class Diffusion:
 
     Raises:
         NotFoundError: There are no such weights (E1102, E1103).
-        RequestError: They are not for this task (E3600, E3601, E3602), or cannot be loaded (E3603).
+        RequestError: They are not for this task (E3520, E3601, E3602), or cannot be loaded (E3546).
     """
 
     def __init__(self, task: str, model: str, device: str) -> None:
@@ -184,7 +184,7 @@ def _loaded(path: Path, name: str, device: str) -> Any:
     except Exception as error:  # the libraries raise whatever they like
         raise RequestError(
             f"{path.name} cannot be loaded: {str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__}",
-            code="E3603",
+            code="E3546",
             hint="every part of the pipeline needs its weights as .safetensors",
         ) from error
     pipeline.set_progress_bar_config(disable=True)

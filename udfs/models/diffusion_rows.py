@@ -111,11 +111,11 @@ def check_side(name: str, pixels: int, multiple: int = _EIGHT) -> None:
     """Refuse a side that no pipeline can make.
 
     Raises:
-        FunctionError: It is no multiple, or out of range (E8200).
+        FunctionError: It is no multiple, or out of range (E8116).
     """
     if not STEP <= pixels <= LARGEST or pixels % multiple:
         raise FunctionError(
-            f"{name} cannot be {pixels} pixels", code="E8200", hint=f"a multiple of {multiple} from {STEP} to {LARGEST}"
+            f"{name} cannot be {pixels} pixels", code="E8116", hint=f"a multiple of {multiple} from {STEP} to {LARGEST}"
         )
 
 

@@ -130,7 +130,7 @@ def fit(
             if not math.isfinite(loss + epoch.validation_loss):
                 raise FunctionError(
                     f"training diverged in epoch {number}: the loss is no number any more",
-                    code="E8150",
+                    code="E8310",
                     hint="use lower learning rates: --lr, --tower-lr",
                 )
             done.append(epoch)

@@ -65,8 +65,8 @@ class inpaint(Diffuser):  # noqa: N801 - its name in SQL
 
     Raises:
         NotFoundError: There are no weights of that name (E1102, E1103).
-        RequestError: They are no checkpoint for inpainting (E3600, E3601, E3602), or cannot be loaded (E3603).
-        FunctionError: The size is out of range (E8200).
+        RequestError: They are no checkpoint for inpainting (E3520, E3601, E3602), or cannot be loaded (E3546).
+        FunctionError: The size is out of range (E8116).
 
     Source:
         Rombach et al. (2022), inpainting; Hirota et al. (2024) repaint people with it to resample their groups.

@@ -71,8 +71,8 @@ class instruct_pix2pix(Diffuser):  # noqa: N801 - its name in SQL
 
     Raises:
         NotFoundError: There are no weights of that name (E1102, E1103).
-        RequestError: They are no checkpoint of InstructPix2Pix (E3600, E3601, E3602), or cannot be loaded (E3603).
-        FunctionError: The size is out of range (E8200).
+        RequestError: They are no checkpoint of InstructPix2Pix (E3520, E3601, E3602), or cannot be loaded (E3546).
+        FunctionError: The size is out of range (E8116).
 
     Source:
         Brooks, Holynski and Efros, InstructPix2Pix (2023); Smith et al., Balancing the Picture (GenSynth, 2023) edits people

@@ -32,7 +32,7 @@ class Language:
 
     Raises:
         NotFoundError: It is not there (E1102, E1103).
-        RequestError: It is of another kind (E3540, E3541), its files make no model (E3621), or transformers is missing (E3501).
+        RequestError: It is of another kind (E3540, E3541), its files make no model (E3546), or transformers is missing (E3501).
     """
 
     def __init__(self, name: str, kind: Kind, device: str, role: str) -> None:
@@ -48,7 +48,7 @@ class Language:
             raise
         except Exception as error:
             first = next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
-            raise RequestError(f"{name} cannot be loaded: {first}", code="E3621") from error
+            raise RequestError(f"{name} cannot be loaded: {first}", code="E3546") from error
         self.device, self.longest = device, _longest(self.model.config, self.tokenizer)
         self.meter = Meter(f"{role}, {name}", device)
 

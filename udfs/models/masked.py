@@ -151,7 +151,7 @@ class fill_mask:  # noqa: N801 - its name in SQL
 
     Raises:
         NotFoundError: There is no such model (E1102, E1103).
-        RequestError: k is below 1 (E3623), the model is of another kind (E3540, E3541, E3622) or damaged (E3621), or an extra
+        RequestError: k is below 1 (E3051), the model is of another kind (E3540, E3541, E3622) or damaged (E3546), or an extra
             is missing (E3501).
 
     Source:
@@ -163,7 +163,7 @@ class fill_mask:  # noqa: N801 - its name in SQL
 
     def __init__(self, k: int = 10, model: str = DEFAULT) -> None:
         if k < 1:
-            raise RequestError(f"k of fill_mask() must be at least 1, not {k}", code="E3623")
+            raise RequestError(f"k of fill_mask() must be at least 1, not {k}", code="E3051")
         self._k, self._model, self._device = k, model, ""
         self._masks: Masks | None = None
 

@@ -56,7 +56,7 @@ def loaded(name: str, kind: str, network: str, device: str) -> tuple[Any, Any]:
 
     Raises:
         NotFoundError: There are no such weights (E1102, E1103).
-        RequestError: It is of another kind, or its files do not make a model (E3726).
+        RequestError: It is of another kind, or its files do not make a model (E3546).
     """
     path = weights.folder(name)
     transformers: Any = weights.need("transformers", "models")
@@ -64,7 +64,7 @@ def loaded(name: str, kind: str, network: str, device: str) -> tuple[Any, Any]:
     file = path / "config.json"
     found = json.loads(file.read_text("utf-8")).get("model_type") if file.is_file() else None
     if found != kind:
-        raise RequestError(f"{name} is of type {found!r}; a model of type {kind!r} is needed", code="E3726")
+        raise RequestError(f"{name} is of type {found!r}; a model of type {kind!r} is needed", code="E3541")
     safe: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
         with loading():
@@ -76,7 +76,7 @@ def loaded(name: str, kind: str, network: str, device: str) -> tuple[Any, Any]:
         raise
     except Exception as error:
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
-        raise RequestError(f"{name} cannot be loaded: {first}", code="E3726") from error
+        raise RequestError(f"{name} cannot be loaded: {first}", code="E3546") from error
     return model.to(device).eval(), processor
 
 
@@ -180,7 +180,7 @@ class image_attributes:  # noqa: N801 - the name of a SQL function
 
     Raises:
         NotFoundError: No such model (E1102, E1103) or table (E1012).
-        RequestError: A table (E3720), or a model (E3726), of another kind; an extra is missing (E3501).
+        RequestError: A table (E3720), or a model (E3546), of another kind; an extra is missing (E3501).
 
     Source:
         Kabra et al., GELDA (2023), image-level attributes: BLIP beside the base caption.

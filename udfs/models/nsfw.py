@@ -60,7 +60,7 @@ class nsfw_score:  # noqa: N801 - its name in SQL
 
     Raises:
         NotFoundError: There are no such weights (E1102, E1103).
-        RequestError: The model has no such label, or no other (E3611), gives independent scores (E3612), is of another kind
+        RequestError: The model has no such label, or no other (E3611), gives independent scores (E3536), is of another kind
             (E3540, E3541), or an extra is missing (E3501).
 
     Example:
@@ -131,7 +131,7 @@ def _unsafe(config: Any, model: str) -> list[int]:
     if config.problem_type == "multi_label_classification":
         raise RequestError(
             f"{model!r} gives scores that are independent of each other, no one label",
-            code="E3612",
+            code="E3536",
             hint="take a classifier of one label a picture",
         )
     return found
@@ -154,14 +154,14 @@ def nsfw_flagged(score: pa.Array, threshold: float) -> pa.Array:
         bool, never NULL, so that ``WHERE NOT nsfw_flagged(score)`` keeps only pictures that were looked at.
 
     Raises:
-        FunctionError: The threshold is out of range (E8211).
+        FunctionError: The threshold is out of range (E8116).
 
     Example:
         ``SELECT edit_id, nsfw_flagged(nsfw, threshold := 0.3) AS flagged FROM gensynth_requests``
     """
     if not 0 <= threshold <= 1 or math.isnan(threshold):
         raise FunctionError(
-            f"a threshold cannot be {threshold}", code="E8211", hint="0 flags every picture, 1 the surest"
+            f"a threshold cannot be {threshold}", code="E8116", hint="0 flags every picture, 1 the surest"
         )
     known = pc.less(score.cast(pa.float64()), threshold)  # false for NaN
     return pc.invert(known.fill_null(False))

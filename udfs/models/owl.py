@@ -101,8 +101,8 @@ class object_attributes:  # noqa: N801 - the name of a SQL function
 
     Raises:
         NotFoundError: No such model (E1102, E1103) or table (E1012).
-        RequestError: A table (E3720), or a model (E3726), of another kind; an extra is missing (E3501).
-        FunctionError: The threshold is out of range (E8324).
+        RequestError: A table (E3720), or a model (E3546), of another kind; an extra is missing (E3501).
+        FunctionError: The threshold is out of range (E8116).
 
     Source:
         Kabra et al., GELDA (2023), object-level attributes: OWLv2 with a score above .3.
@@ -113,7 +113,7 @@ class object_attributes:  # noqa: N801 - the name of a SQL function
 
     def __init__(self, attributes: str, model: str, score: float) -> None:
         if not 0 <= score <= 1:
-            raise FunctionError(f"score {score} is not in [0, 1]", code="E8324")
+            raise FunctionError(f"score {score} is not in [0, 1]", code="E8116")
         self._path, self._model, self._score = attributes, model, score
         self._owl: Owl | None = None
         self._categories: list[Category] = []

@@ -47,7 +47,7 @@ class perplexity:  # noqa: N801 - its name in SQL
 
     Raises:
         NotFoundError: There is no such model (E1102, E1103).
-        RequestError: It is of another kind (E3540, E3541) or damaged (E3621), or an extra is missing (E3501).
+        RequestError: It is of another kind (E3540, E3541) or damaged (E3546), or an extra is missing (E3501).
 
     Source:
         Le et al., COCO-Counterfactuals (2023), section 3.1: GPT-2 chooses among changed captions.

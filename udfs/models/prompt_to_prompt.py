@@ -73,8 +73,8 @@ class prompt_to_prompt(Diffuser):  # noqa: N801 - its name in SQL
 
     Raises:
         NotFoundError: There are no weights of that name (E1102, E1103).
-        RequestError: They are no checkpoint of a text-to-image pipeline (E3600, E3601, E3602), or cannot be loaded (E3603).
-        FunctionError: There is no such attention (E8201), or the size is out of range (E8200).
+        RequestError: They are no checkpoint of a text-to-image pipeline (E3520, E3601, E3602), or cannot be loaded (E3546).
+        FunctionError: There is no such attention (E8116), or the size is out of range (E8116).
 
     Source:
         Hertz et al., Prompt-to-Prompt Image Editing with Cross Attention Control (2022); Brooks et al., InstructPix2Pix
@@ -89,7 +89,7 @@ class prompt_to_prompt(Diffuser):  # noqa: N801 - its name in SQL
         if attention not in LAYERS:
             raise FunctionError(
                 f"no attention {attention!r}{did_you_mean(attention, LAYERS)}",
-                code="E8201",
+                code="E8116",
                 hint="one of " + ", ".join(LAYERS),
             )
         check_side("size", size)

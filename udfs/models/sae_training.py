@@ -100,8 +100,8 @@ def train_sae(
 
     Raises:
         NotFoundError: No such table or column (E1311).
-        RequestError: Settings that make no sense (E3711), a folder that holds something else (E3712), or vectors that cannot
-            be learned from (E3713 to E3715).
+        RequestError: Settings that make no sense (E3051), a folder that holds something else (E3559), or vectors that cannot
+            be learned from (E3713 to E3702).
         FunctionError: Training diverged (E8310).
         BusyError: Another training writes this folder.
 
@@ -146,7 +146,7 @@ def _grid(
 
 
 def _wrong(name: str, value: Any, wanted: str) -> RequestError:
-    return RequestError(f"{name!r} of train_sae() is {value!r}; it must be {wanted}", code="E3711")
+    return RequestError(f"{name!r} of train_sae() is {value!r}; it must be {wanted}", code="E3051")
 
 
 def _check(members: Sequence[Member], **counts: int) -> None:
@@ -188,7 +188,7 @@ def _finished(target: Path, key: str) -> Checkpoint | None:
             return found
     raise RequestError(
         f"{target} holds something else than these autoencoders",
-        code="E3712",
+        code="E3559",
         hint="name another folder as output, or remove this one; other vectors or settings make other autoencoders",
     )
 

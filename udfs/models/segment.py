@@ -77,7 +77,7 @@ class segment_person:  # noqa: N801 - its name in SQL
 
     Raises:
         NotFoundError: There are no such weights (E1102, E1103).
-        RequestError: The model is no SAM (E3610), or an extra is missing (E3501).
+        RequestError: The model is no SAM (E3541), or an extra is missing (E3501).
 
     Source: A. Kirillov et al., Segment Anything (2023), section 3: prompts by box, the mask of the highest predicted IoU.
 
@@ -172,7 +172,7 @@ def _check(path: Path) -> None:
     if found != "sam":
         raise RequestError(
             f"{path} is no SAM: its model type is {found!r}",
-            code="E3610",
+            code="E3541",
             hint=f"such are {transformer.NATIVE['MASK_GENERATION']}",
         )
 

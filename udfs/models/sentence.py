@@ -40,7 +40,7 @@ class Sentences:
         device: ``"cpu"``, ``"cuda:0"`` …
 
     Raises:
-        RequestError: transformers is missing, or the files do not make a model (E3532).
+        RequestError: transformers is missing, or the files do not make a model (E3546).
     """
 
     def __init__(self, model: str, device: str) -> None:
@@ -53,7 +53,7 @@ class Sentences:
             raise
         except Exception as error:
             first = next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
-            raise RequestError(f"{model} cannot be loaded: {first}", code="E3532") from error
+            raise RequestError(f"{model} cannot be loaded: {first}", code="E3546") from error
         self._most = self.declared.most_tokens or _longest(self._network.config, self._tokenizer)
         self._meter = Meter(f"{model}, texts", device)
 

@@ -57,8 +57,8 @@ def declared(model: str) -> Declared:
         model: A folder, or the id of a repository of the hub.
 
     Raises:
-        NotFoundError: It is not there (E1102), or is no such model (E1130).
-        RequestError: Its files are damaged (E3530), or it has a part that is not known here (E3531).
+        NotFoundError: It is not there (E1102), or is no such model (E1120).
+        RequestError: Its files are damaged (E3520), or it has a part that is not known here (E3531).
     """
     root = weights.folder(model)
     parts = {_kind(m): root / str(m.get("path", "")) for m in _modules(root)}
@@ -67,12 +67,12 @@ def declared(model: str) -> Declared:
     if config is None:
         raise NotFoundError(
             f"{model} is no model of sentences: {folder} has no config.json",
-            code="E1130",
+            code="E1120",
             hint="a folder of sentence-transformers or transformers, or the id of a repository of the hub",
         )
     lengths = [int(config[name]) for name in _LENGTHS if isinstance(config.get(name), int)]
     if not lengths:
-        raise RequestError(f"{folder / 'config.json'} does not tell the length of its vectors", code="E3530")
+        raise RequestError(f"{folder / 'config.json'} does not tell the length of its vectors", code="E3520")
     pooling = (_json(parts["Pooling"] / "config.json") if "Pooling" in parts else None) or {}
     poolings = _poolings(pooling, model)
     limits = next((_json(f) for f in sorted(folder.glob("sentence_*_config.json"))), None) or {}
@@ -130,7 +130,7 @@ def _json(path: Path, kind: type = dict) -> Any:
     try:
         found = json.loads(path.read_text("utf-8"))
     except ValueError as error:
-        raise RequestError(f"{path} is no JSON: {error}", code="E3530") from error
+        raise RequestError(f"{path} is no JSON: {error}", code="E3520") from error
     if not isinstance(found, kind):
-        raise RequestError(f"{path} does not hold what it should", code="E3530")
+        raise RequestError(f"{path} does not hold what it should", code="E3520")
     return found

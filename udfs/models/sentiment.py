@@ -74,7 +74,7 @@ class sentiment:  # noqa: N801 - its name in SQL
 
     Raises:
         NotFoundError: There are no such weights (E1102, E1103).
-        RequestError: There are no rules for the language (E3535), the model gives independent scores (E3536), is of another
+        RequestError: There are no rules for the language (E3051), the model gives independent scores (E3536), is of another
             kind (E3540, E3541), or an extra is missing (E3501).
 
     Source:
@@ -183,7 +183,7 @@ class _Classifier:
     def __init__(self, name: str, language: str, role: str) -> None:
         if language not in LANGUAGES:
             known = " or ".join(map(repr, LANGUAGES))
-            raise RequestError(f"no rules to prepare texts of language {language!r}: {known}", code="E3535")
+            raise RequestError(f"no rules to prepare texts of language {language!r}: {known}", code="E3051")
         self._name, self._language, self._role = name, language, role
         self._meter: Meter | None = None
 

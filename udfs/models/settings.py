@@ -33,7 +33,7 @@ class Settings:
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
             if not math.isfinite(value) or (name != "seed" and value <= 0):
-                raise RequestError(f"{name} is {value}; it must be above zero", code="E3550")
+                raise RequestError(f"{name} is {value}; it must be above zero", code="E3051")
 
 
 PAPER: Final = Settings()

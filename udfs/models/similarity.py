@@ -40,8 +40,8 @@ class sentence_similarity:  # noqa: N801 - its name in SQL
         float32 in [-1, 1]; 1 for equal texts. A text's batch mates change it by rounding only.
 
     Raises:
-        NotFoundError: There is no such model (E1102, E1103, E1130).
-        RequestError: It cannot be loaded (E3532), or an extra is missing (E3501).
+        NotFoundError: There is no such model (E1102, E1103, E1120).
+        RequestError: It cannot be loaded (E3546), or an extra is missing (E3501).
 
     Source:
         Le et al., COCO-Counterfactuals (2023), section 3.1: changed captions are kept above .8 and up to .91.

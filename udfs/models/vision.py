@@ -117,7 +117,7 @@ class Vision:
 
     Raises:
         NotFoundError: It is not there.
-        RequestError: transformers is missing, or the files do not make a model (E3527).
+        RequestError: transformers is missing, or the files do not make a model (E3546).
     """
 
     def __init__(self, model: str, device: str) -> None:
@@ -130,7 +130,7 @@ class Vision:
             raise
         except Exception as error:  # what is wrong with a file, each reader says in its own way
             first = next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
-            raise RequestError(f"{model} cannot be loaded: {first}", code="E3527") from error
+            raise RequestError(f"{model} cannot be loaded: {first}", code="E3546") from error
         self._network = self._network.to(device)
         shortest = int(dict(self._processor.size or {}).get("shortest_edge") or 0)
         self._rows = at_once(device, *taken(self._processor))

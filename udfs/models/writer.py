@@ -24,7 +24,7 @@ class Writer:
 
     Raises:
         NotFoundError: There are no such weights (E1102, E1103).
-        RequestError: It does something else (E3540, E3541), cannot be loaded (E3621), or has no chat template (E3723).
+        RequestError: It does something else (E3540, E3541), cannot be loaded (E3546), or has no chat template (E3723).
     """
 
     def __init__(self, name: str, device: str, temperature: float) -> None:
@@ -32,7 +32,7 @@ class Writer:
         self._temperature = temperature
         if not self._language.tokenizer.chat_template:
             raise RequestError(
-                f"{name} has no chat template", code="E3723", hint="take a model that was tuned to follow instructions"
+                f"{name} has no chat template", code="E3542", hint="take a model that was tuned to follow instructions"
             )
 
     def ask(self, question: str, seed: int) -> str:

@@ -57,14 +57,14 @@ def validate_labels(
 
     Raises:
         SensitiveError: The labels need a purpose.
-        RequestError: See ``draw``; or no picture could be decoded (E3575).
+        RequestError: See ``draw``; or no picture could be decoded (E3571).
     """
     question = Question(attribute, labels, unit, count, per_label, seed)
     with lake.session(sensitive=sensitive) as session:
         sample = draw(session, question)
         shown = list(pictures_of(lake, session, sample.units, blur=blur))
     if not shown:
-        raise RequestError("none of the pictures can be decoded", code="E3575", hint="ingest them again")
+        raise RequestError("none of the pictures can be decoded", code="E3571", hint="ingest them again")
     said = [attribute, unit, sorted(u.unit_id for u, _ in shown), sample.options, blur]
     sheet = paper.identity(said)
     items = [{"id": str(one.unit_id), "picture": uri} for one, uri in shown]  # nothing tells what the model said

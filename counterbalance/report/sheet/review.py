@@ -112,8 +112,8 @@ def review(
 
     Raises:
         SensitiveError: The view needs a purpose.
-        NotFoundError: A column is not there (E1272).
-        RequestError: The view is no view of edits (E3677), or there is nothing to show (E3679).
+        NotFoundError: A column is not there (E1270).
+        RequestError: The view is no view of edits (E3677), or there is nothing to show (E3571).
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", view):
         raise RequestError(f"{view!r} is no name of a view", code="E3677", hint="keep a query as a view to review it")
@@ -126,7 +126,7 @@ def review(
     if not items:
         raise RequestError(
             f"{view} holds no edit whose picture and source can be shown",
-            code="E3679",
+            code="E3571",
             hint=f"refresh {view}; sources need their pictures: ingest with --store-images",
         )
     options = [*dict.fromkeys(a for a in answers if a != paper.UNCLEAR), paper.UNCLEAR]
@@ -151,7 +151,7 @@ def _edits(session: Session, view: str, image: str | None) -> Edits:
     if image is not None and image not in binary:
         raise NotFoundError(
             f"{view} has no column {image!r} of pictures{did_you_mean(image, binary)}",
-            code="E1272",
+            code="E1270",
             hint=", ".join(binary),
         )
     picture = image or next((c for c in (*_PICTURES, *binary) if c in binary), None)

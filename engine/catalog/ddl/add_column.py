@@ -151,7 +151,7 @@ def _unknown_function(error: SqlError) -> SqlError | NotFoundError:
     near = did_you_mean(missing[1], callable_names())
     return NotFoundError(
         f"no function {missing[1]!r}{near}",
-        code="E1041",
+        code="E1003",
         hint=hints.FUNCTIONS,
     )
 

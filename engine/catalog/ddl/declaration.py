@@ -28,7 +28,7 @@ def journaled(catalog: Catalog, target: str, mode: str) -> Iterator[Writing]:
     """
     with writing(catalog.location, "declare", target) as work:
         if tables.latest_version(catalog.location, "meta/definitions") != catalog.version:
-            raise BusyError("somebody else has just declared something", code="E7002", hint="try again")
+            raise BusyError("somebody else has just declared something", code="E7001", hint="try again")
         yield work
         work.finish(mode, {})
 

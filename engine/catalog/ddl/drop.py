@@ -84,7 +84,7 @@ def drop_index(location: Location, statement: DropIndex) -> list[Definition]:
 
 def _missing(what: str, name: str, known: Collection[str]) -> NotFoundError:
     hint = "declared: " + (", ".join(sorted(known)) or "none")
-    return NotFoundError(f"no {what}{did_you_mean(name, known)}", code="E1043", hint=hint)
+    return NotFoundError(f"no {what}{did_you_mean(name, known)}", code="E1034", hint=hint)
 
 
 def _drop(catalog: Catalog, definition: Definition, what: str, *, cascade: bool) -> list[Definition]:

@@ -49,7 +49,7 @@ _TYPES: Final[dict[str, _Type]] = {
     **dict.fromkeys(("predicted", "scope", "template", "term", "text", "topic", "word"), ("VARCHAR", _text)),
 }
 """Of columns by name, or by the last part of it; nothing is said of others."""
-_CODES: Final = frozenset({"E3103", "E3105", "E3107", "E3108"})
+_CODES: Final = frozenset({"E3103", "E3105", "E3107"})
 """Of errors that rows of another shape lead to: DuckDB's on names, conversions, input and types."""
 _ABOUT_TYPES: Final = re.compile(r"compare|convert|cast|type|arguments", re.IGNORECASE)
 

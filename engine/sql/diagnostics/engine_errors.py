@@ -162,7 +162,7 @@ def _unreadable(text: str) -> StorageError:
     table = re.search(r"registered as '([^']+)'", text)
     reason = re.sub(r"^.*failed: |\. Detail: .*$", "", _first(without_sources(text)))
     what = f"table {table[1].partition('~')[0]!r} cannot be read: " if table else ""
-    return StorageError(what + reason, code="E6005", hint=f"{DAMAGED}; if it was cleaned up, open a new session")
+    return StorageError(what + reason, code="E6001", hint=f"{DAMAGED}; if it was cleaned up, open a new session")
 
 
 _CODES: dict[str, str] = {
@@ -173,8 +173,7 @@ _CODES: dict[str, str] = {
     "ConversionException": "E3105",
     "OutOfRangeException": "E3106",
     "InvalidInputException": "E3107",
-    "TypeMismatchException": "E3108",
-    "ConstraintException": "E3109",
+    "TypeMismatchException": "E3105",
 }
 
 
