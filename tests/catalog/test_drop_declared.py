@@ -156,23 +156,28 @@ def test_if_exists_is_content_without(refreshed, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "code", "message"),
     [
-        ("ALTER TABLE captions DROP COLUMN siz", "no generated column 'siz' of captions; did you mean 'size'?"),
-        ("ALTER TABLE captons DROP COLUMN size", "no table 'captons'; did you mean 'captions'?"),
-        ("DROP MATERIALIZED VIEW y", "no materialized view 'y'"),
-        ("DROP MATERIALIZED VIEW captions", "no materialized view 'captions'"),
-        ("DROP INDEX by_txt", "no index 'by_txt'; did you mean 'by_text'?"),
+        (
+            "ALTER TABLE captions DROP COLUMN siz",
+            "E1120",
+            "no generated column 'siz' of captions; did you mean 'size'?",
+        ),
+        ("ALTER TABLE captons DROP COLUMN size", "E3520", "no table 'captons'; did you mean 'captions'?"),
+        ("DROP MATERIALIZED VIEW y", "E3520", "no materialized view 'y'"),
+        ("DROP MATERIALIZED VIEW captions", "E3531", "no materialized view 'captions'"),
+        ("DROP INDEX by_txt", "E3520", "no index 'by_txt'; did you mean 'by_text'?"),
     ],
 )
-def test_missing(refreshed, text, message):
+def test_missing(refreshed, text, code, message):
     before = state(refreshed)
     with pytest.raises(NotFoundError) as caught:
         run(refreshed, text)
-    assert caught.value.message == message
+    assert (caught.value.message, caught.value.code) == (message, code)
     assert state(refreshed) == before
 
 
 def test_columns_that_were_ingested_stay(refreshed):
-    with pytest.raises(RefusedError, match=r"captions\.text is no generated column"):
+    with pytest.raises(RefusedError, match=r"captions\.text is no generated column") as caught:
         run(refreshed, "ALTER TABLE captions DROP COLUMN text CASCADE")
+    assert caught.value.code == "E3216"

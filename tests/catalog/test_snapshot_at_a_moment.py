@@ -42,8 +42,9 @@ def test_zones_are_understood(disk_lake, moments):
 
 
 def test_before_everything_there_was_nothing(disk_lake, moments):
-    with pytest.raises(NotFoundError, match=r"held nothing at.*\nhint: its first run ended at 20\d\d-"):
+    with pytest.raises(NotFoundError, match=r"held nothing at.*\nhint: its first run ended at 20\d\d-") as caught:
         count(disk_lake, moments[0].isoformat())
+    assert caught.value.code == "E1008"
 
 
 def test_nonsense_is_no_moment(disk_lake, moments):

@@ -98,6 +98,7 @@ def test_tags_of_other_tools_stay_theirs(disk_lake, build):
     disk_lake.ingest(rows(build, 1))
     lance.dataset(disk_lake.location.table("images")).tags.create("theirs", 1)
     disk_lake.ingest(rows(build, 2))
-    with pytest.raises(RequestError, match="table 'images' has a tag 'theirs' of its own"):
+    with pytest.raises(RequestError, match="table 'images' has a tag 'theirs' of its own") as caught:
         disk_lake.tag("theirs")
+    assert caught.value.code == "E3012"
     assert lance.dataset(disk_lake.location.table("images"), version="theirs").version == 1

@@ -134,5 +134,6 @@ def test_a_version_that_was_cleaned_up_is_a_clear_error(disk_lake, build):
     dataset.cleanup_old_versions(older_than=dt.timedelta(0))
     with pytest.raises(StorageError, match="has no version 1 that can be read") as caught:
         disk_lake.sql("SELECT count(*) FROM images", at=moment).fetchall()
+    assert caught.value.code == "E6002"
     assert "gc" in caught.value.hint
     assert tables.latest_version(disk_lake.location, "images") == 2

@@ -42,7 +42,7 @@ def test_the_template_is_sound_and_runs(lake, capsys):
 def test_a_template_is_never_written_over_a_file(lake, capsys):
     assert main(["audit", "--new", "mine"]) == 0
     assert main(["audit", "--new", "mine"]) != 0
-    assert "is there already" in capsys.readouterr().err
+    assert "error[E3034]: mine.sql is there already" in capsys.readouterr().err
 
 
 def test_a_file_runs_from_python(lake, tmp_path):

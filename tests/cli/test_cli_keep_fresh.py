@@ -154,7 +154,7 @@ def test_errors_of_a_target(declared, capsys):
     assert as_json(capsys, "errors", declared.uri, "captions.shout") == []
     assert main(["errors", declared.uri, "captions.text"]) == 1
     err = capsys.readouterr().err
-    assert "no generated column 'captions.text'" in err
+    assert "error[E1034]: no generated column 'captions.text'" in err
     assert "captions.shout" in err
 
 

@@ -158,7 +158,7 @@ def test_without_the_file_of_functions(filled, udfs, spawn_cli, capsys):
     sql(filled, "ALTER TABLE captions ADD COLUMN n AS (cli_picky(text))", "--udfs", udfs)
     done = spawn_cli("refresh", filled.uri)
     assert done.returncode == 1
-    assert "captions.n calls cli_picky(), which is not declared here" in done.stderr
+    assert "error[E1046]: captions.n calls cli_picky(), which is not declared here" in done.stderr
     assert "--udfs FILE" in done.stderr
     done = spawn_cli("status", filled.uri, "--json")
     assert [r["state"] for r in json.loads(done.stdout)] == ["unknown"]
@@ -195,10 +195,10 @@ def test_another_refresh(filled, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["captions.nope"], "nothing declared is named 'captions.nope'"),
-        (["--executor", "nope"], "no executor 'nope'"),
-        (["--device", "tpu"], "no device 'tpu'"),
-        (["--udfs", "nope.py"], "no file of functions at nope.py"),
+        (["captions.nope"], "error[E1034]: nothing declared is named 'captions.nope'"),
+        (["--executor", "nope"], "error[E1013]: no executor 'nope'"),
+        (["--device", "tpu"], "error[E3461]: no device 'tpu'"),
+        (["--udfs", "nope.py"], "error[E1031]: no file of functions at nope.py"),
     ],
 )
 def test_what_is_not_there(filled, words, message, capsys):

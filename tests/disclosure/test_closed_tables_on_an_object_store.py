@@ -55,6 +55,7 @@ def test_another_process_finds_it(stored):
 def test_a_column_of_a_table_with_rows(stored):
     with pytest.raises(RefusedError, match="lies open on an object store") as caught:
         stored.add_column("captions", "gender", "upper(text)")
+    assert caught.value.code == "E3241"
     assert "declare a view of captions" in caught.value.hint
     assert "gender" not in stored.sql("FROM captions").columns
     assert len(stored.sql("FROM meta.lineage").fetchall()) == 0

@@ -29,5 +29,6 @@ def test_what_is_there_twice_is_refused(closed):
     from counterbalance.engine.errors import StorageError
 
     (closed.location.path / "pg.lance").mkdir()
-    with pytest.raises(StorageError, match="cannot move table 'pg'"):
+    with pytest.raises(StorageError, match="cannot move table 'pg'") as caught:
         closed.refresh(executor="inline")
+    assert caught.value.code == "E6043"

@@ -74,8 +74,9 @@ def test_a_view_that_is_marked_needs_a_purpose(labelled: Lake) -> None:
         "marked_view", "SELECT caption_id, text FROM captions", "caption_id", sensitive=True
     )
     labelled.refresh(executor="inline")
-    with pytest.raises(SensitiveError, match="marked_view holds perceived-demographic labels"):
+    with pytest.raises(SensitiveError, match="marked_view holds perceived-demographic labels") as caught:
         labelled.sql("SELECT * FROM marked_view").fetchall()
+    assert caught.value.code == "E3308"
     assert len(labelled.sql("SELECT * FROM marked_view", sensitive=WHY).fetchall()) == 8
 
 

@@ -103,8 +103,9 @@ def test_gpus_that_the_cluster_lacks_are_an_error(started, tmp_path):
     if ray.cluster_resources().get("GPU"):
         pytest.skip("this machine has a GPU")
     _, events = started(f"x_device(text, folder := '{tmp_path}', devices := 1)", device="cuda")
-    with pytest.raises(RequestError, match="the Ray cluster has no GPU"):
+    with pytest.raises(RequestError, match="the Ray cluster has no GPU") as caught:
         list(events)
+    assert caught.value.code == "E3462"
 
 
 def test_a_cluster_of_its_own_ends_with_the_job(jobs, disk_lake, build, spawn):

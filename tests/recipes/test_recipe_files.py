@@ -69,52 +69,60 @@ def test_a_value_that_is_missing_is_asked_for_by_name():
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "told"),
+    ("given", "kind", "code", "told"),
     [
-        ({"nam": 1}, RequestError, "did you mean 'name'"),
-        ({"share": "much"}, SqlError, "must be double"),
-        ({"rows": "a; DROP b"}, RequestError, "one statement"),
-        ({"rows": "(SELECT 1"}, SqlError, "no relation"),
-        ({"rows": "words.csv"}, RequestError, "'rows' of recipe whole is a file, and a recipe takes none: words.csv"),
-        ({"rows": "/data/words.parquet"}, RequestError, "is a file, and a recipe takes none"),
+        ({"nam": 1}, RequestError, "E3563", "did you mean 'name'"),
+        ({"share": "much"}, SqlError, "E3114", "must be double"),
+        ({"rows": "a; DROP b"}, RequestError, "E3201", "one statement"),
+        ({"rows": "(SELECT 1"}, SqlError, "E3113", "no relation"),
+        (
+            {"rows": "words.csv"},
+            RequestError,
+            "E3564",
+            "'rows' of recipe whole is a file, and a recipe takes none: words.csv",
+        ),
+        ({"rows": "/data/words.parquet"}, RequestError, "E3564", "is a file, and a recipe takes none"),
     ],
 )
-def test_values_that_do_not_fit(given, kind, told):
-    with pytest.raises(kind, match=told):
+def test_values_that_do_not_fit(given, kind, code, told):
+    with pytest.raises(kind, match=told) as caught:
         values.literals(files.parse(WHOLE, "whole.sql"), given)
+    assert caught.value.code == code
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "code", "told"),
     [
-        ("SELECT $name;", "-- step NAME"),
-        ("SELECT $name;\n-- step a: x\nSELECT 1;", "-- step NAME"),
-        ("-- step a: x\n-- step b: y\nSELECT $name;", "step a has no statement"),
-        ("-- step a: x\nSELECT $name;\n-- step a: y\nSELECT 1;", "two steps are called 'a'"),
-        ("-- step a: x\nSELECT $name, $nam;", r"odd\.sql:6: no parameter declares \$nam; did you mean 'name'"),
-        ("-- step a: x\nCALL f(a := $name,\n  b := $nam)", r"odd\.sql:7: no parameter declares \$nam"),
-        ("-- step a: x\nSELECT '$name' -- $name", r"odd\.sql:3: the SQL does not use \$name"),
-        ("-- step a: x\nSELECT $name, 'open;", "never closed|quote|token"),
+        ("SELECT $name;", "E3561", "-- step NAME"),
+        ("SELECT $name;\n-- step a: x\nSELECT 1;", "E3561", "-- step NAME"),
+        ("-- step a: x\n-- step b: y\nSELECT $name;", "E3561", "step a has no statement"),
+        ("-- step a: x\nSELECT $name;\n-- step a: y\nSELECT 1;", "E3561", "two steps are called 'a'"),
+        ("-- step a: x\nSELECT $name, $nam;", "E3030", r"odd\.sql:6: no parameter declares \$nam; did you mean 'name'"),
+        ("-- step a: x\nCALL f(a := $name,\n  b := $nam)", "E3030", r"odd\.sql:7: no parameter declares \$nam"),
+        ("-- step a: x\nSELECT '$name' -- $name", "E3030", r"odd\.sql:3: the SQL does not use \$name"),
+        ("-- step a: x\nSELECT $name, 'open;", "E3102", "never closed|quote|token"),
     ],
 )
-def test_a_file_that_is_not_right(body, told):
-    with pytest.raises(CounterbalanceError, match=told):
+def test_a_file_that_is_not_right(body, code, told):
+    with pytest.raises(CounterbalanceError, match=told) as caught:
         files.parse(f'/*--- toml\nanswers = "Is odd."\nparams.name.type = "varchar"\n---*/\n{body}', "odd.sql")
+    assert caught.value.code == code
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "code", "told"),
     [
-        ("CALL f(1)", "have names"),
-        ("CALL f(a := 1, a := 2)", "twice"),
-        ("CALL f", "not a call"),
-        ("CALL f(a := 1) + 1", "not a call"),
-        ("CALL f(a := b(1))", "constant"),
+        ("CALL f(1)", "E3136", "have names"),
+        ("CALL f(a := 1, a := 2)", "E3136", "twice"),
+        ("CALL f", "E3136", "not a call"),
+        ("CALL f(a := 1) + 1", "E3136", "not a call"),
+        ("CALL f(a := b(1))", "E3115", "constant"),
     ],
 )
-def test_a_call_that_is_not_right(text, told):
-    with pytest.raises(SqlError, match=told):
+def test_a_call_that_is_not_right(text, code, told):
+    with pytest.raises(SqlError, match=told) as caught:
         actions.read(text)
+    assert caught.value.code == code
 
 
 def test_recipes_are_found_by_name_and_by_path(tmp_path):

@@ -170,37 +170,43 @@ def test_what_is_asked_for_wrongly_changes_nothing(lake, own, options, kind, tol
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "code", "told"),
     [
-        ("ALTER TABLE captions ADD COLUMN x AS (length(text))", "could not be run twice: add IF NOT EXISTS"),
-        ("CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS SELECT image_id FROM images", "IF NOT EXISTS"),
-        ("CREATE INDEX i ON captions (image_id)", "IF NOT EXISTS"),
-        ("DROP INDEX i", "add IF EXISTS"),
-        ("INSERT INTO captions VALUES (1)", "refused"),
-        ("ALTER TABLE captions ADD", "expected"),
+        ("ALTER TABLE captions ADD COLUMN x AS (length(text))", "E3228", "could not be run twice: add IF NOT EXISTS"),
+        ("CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS SELECT image_id FROM images", "E3228", "IF NOT EXISTS"),
+        ("CREATE INDEX i ON captions (image_id)", "E3228", "IF NOT EXISTS"),
+        ("DROP INDEX i", "E3228", "add IF EXISTS"),
+        ("INSERT INTO captions VALUES (1)", "E3202", "refused"),
+        ("ALTER TABLE captions ADD", "E3155", "expected"),
     ],
 )
-def test_statements_that_no_recipe_may_hold(lake, tmp_path, statement, told):
+def test_statements_that_no_recipe_may_hold(lake, tmp_path, statement, code, told):
     path = tmp_path / "odd.sql"
     path.write_text(f'/*--- toml\nanswers = "Odd."\n---*/\n-- step fine: x\nSELECT 1;\n-- step odd: x\n{statement};\n')
-    with pytest.raises(CounterbalanceError, match=told):
+    with pytest.raises(CounterbalanceError, match=told) as caught:
         lake.recipe(str(path))
+    assert caught.value.code == code
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "code", "told"),
     [
-        ("own_not(rows := long_ones)", "no action 'own_not'; did you mean 'own_note'"),
-        ("own_note(rows := long_ones)", "missing a required argument: 'text'"),
-        ("own_note(rows := long_ones, text := 'a', least := 'b')", "step call of calls: Could not convert string 'b'"),
+        ("own_not(rows := long_ones)", "E1161", "no action 'own_not'; did you mean 'own_note'"),
+        ("own_note(rows := long_ones)", "E3136", "missing a required argument: 'text'"),
+        (
+            "own_note(rows := long_ones, text := 'a', least := 'b')",
+            "E3105",
+            "step call of calls: Could not convert string 'b'",
+        ),
     ],
 )
-def test_calls_that_cannot_be_made(lake, own, tmp_path, call, told):
+def test_calls_that_cannot_be_made(lake, own, tmp_path, call, code, told):
     own(lake)
     path = tmp_path / "calls.sql"
     path.write_text(f'/*--- toml\nanswers = "Calls."\n---*/\n-- step call: it\nCALL {call};\n')
-    with pytest.raises(StepError, match=told):
+    with pytest.raises(StepError, match=told) as caught:
         lake.recipe(str(path), udfs=str(tmp_path / "own.py"))
+    assert caught.value.code == code
 
 
 def test_what_happens_is_told_as_it_happens(lake, own):

@@ -24,23 +24,23 @@ def options_broken(text: pa.Array) -> pa.Array:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "code", "said"),
     [
-        ({"workers": 0}, "workers is a number from 1 on, not 0"),
-        ({"workers": "x"}, "workers is a number from 1 on, not 'x'"),
-        ({"batch_size": -1}, "batch_size is a number from 1 on"),
-        ({"full": "yes"}, "full is true or false, not 'yes'"),
-        ({"executor": "lokal"}, "no executor 'lokal'; did you mean 'local'?"),
-        ({"device": "gpu"}, "no device 'gpu'"),
-        ({"bogus": 1}, "REFRESH has no option 'bogus'"),
-        ({"ful": True}, "did you mean 'full'?"),
+        ({"workers": 0}, "E3427", "workers is a number from 1 on, not 0"),
+        ({"workers": "x"}, "E3427", "workers is a number from 1 on, not 'x'"),
+        ({"batch_size": -1}, "E3427", "batch_size is a number from 1 on"),
+        ({"full": "yes"}, "E3427", "full is true or false, not 'yes'"),
+        ({"executor": "lokal"}, "E1013", "no executor 'lokal'; did you mean 'local'?"),
+        ({"device": "gpu"}, "E3461", "no device 'gpu'"),
+        ({"bogus": 1}, "E3158", "REFRESH has no option 'bogus'"),
+        ({"ful": True}, "E3158", "did you mean 'full'?"),
     ],
 )
-def test_in_python(lake: Lake, options: dict[str, Any], said: str) -> None:
+def test_in_python(lake: Lake, options: dict[str, Any], code: str, said: str) -> None:
     for _ in range(2):
         with pytest.raises(CounterbalanceError) as error:
             lake.refresh(**options)
-        assert said in str(error.value)
+        assert (said in str(error.value), error.value.code) == (True, code)
         lake.refresh(executor="inline")
 
 

@@ -88,14 +88,16 @@ def test_rows_that_are_farther_do_not_count(searched):
 
 def test_recall_of_what_is_no_vector_index(searched):
     dataset = tables.open_table(searched.location, "items")
-    with pytest.raises(RequestError, match="'by_words' is no vector index"):
+    with pytest.raises(RequestError, match="'by_words' is no vector index") as caught:
         recall(dataset, IndexSpec("by_words", "fts", "words"))
+    assert caught.value.code == "E3467"
 
 
 def test_recall_of_more_neighbours_than_there_are(searched):
     dataset = tables.open_table(searched.location, "items")
-    with pytest.raises(RequestError, match="has 399 others, fewer than k = 400"):
+    with pytest.raises(RequestError, match="has 399 others, fewer than k = 400") as caught:
         recall(dataset, IndexSpec("by_look", "ivf_flat", "look"), k=400)
+    assert caught.value.code == "E3468"
 
 
 def test_the_command_says_so_too(disk_lake, build_captions, capsys):

@@ -154,8 +154,9 @@ def test_what_was_half_read_says_that_the_session_is_closed(filled):
     with filled.session() as session:
         rows = iter(session.sql("SELECT a FROM mine", mine=pa.table({"a": range(500_000)})))
         next(rows)
-    with pytest.raises(RequestError, match="the session is closed"):
+    with pytest.raises(RequestError, match="the session is closed") as caught:
         list(rows)
+    assert caught.value.code == "E3040"
 
 
 def test_an_interrupt_never_fails(filled):

@@ -51,6 +51,7 @@ def test_it_wins_over_a_stored_table_and_yields_to_an_expression_of_the_query(la
 def test_it_is_no_value(lake: cb.Lake) -> None:
     with pytest.raises(SqlError, match=r"\$own is a table, not a value") as caught:
         lake.sql("SELECT $own", own=pa.table({"x": [1]}))
+    assert caught.value.code == "E3192"
     assert caught.value.hint == "write it without $: FROM own"
 
 
@@ -95,8 +96,9 @@ def test_what_is_no_table_is_named(lake: cb.Lake, rows: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("value", [None, 3, ["captions"]])
 def test_a_relation_is_no_value(lake: cb.Lake, value: object) -> None:
-    with pytest.raises(RequestError, match=r"'groups' of demographics\(\) is a relation, not a"):
+    with pytest.raises(RequestError, match=r"'groups' of demographics\(\) is a relation, not a") as caught:
         lake.audit("demographics", groups=value)
+    assert caught.value.code == "E3048"
 
 
 @pytest.mark.parametrize(

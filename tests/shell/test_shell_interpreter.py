@@ -178,13 +178,15 @@ def test_versions(shell, capsys):
 
 
 def test_unknown_command(shell):
-    with pytest.raises(RequestError, match=r"no command '\.tabels'; did you mean '\.tables'"):
+    with pytest.raises(RequestError, match=r"no command '\.tabels'; did you mean '\.tables'") as caught:
         shell.step(".tabels")
+    assert caught.value.code == "E3024"
 
 
 def test_unknown_mode(shell):
-    with pytest.raises(RequestError, match="no format 'jason'; did you mean 'json'"):
+    with pytest.raises(RequestError, match="no format 'jason'; did you mean 'json'") as caught:
         shell.step(".mode jason")
+    assert caught.value.code == "E3025"
 
 
 def test_quit_ends_a_script(shell, capsys):

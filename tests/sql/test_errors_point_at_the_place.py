@@ -312,5 +312,6 @@ def test_what_is_missing_of_an_ingest_is_told(lake, tmp_path):
     with pytest.raises(RequestError, match="A path needs a format") as caught:
         lake.ingest("labels.csv")
     assert "labels" in caught.value.hint
-    with pytest.raises(RequestError, match="no option 'splitt'; did you mean 'split'"):
+    with pytest.raises(RequestError, match="no option 'splitt'; did you mean 'split'") as caught:
         lake.ingest("labels.csv", "labels", splitt="x")
+    assert caught.value.code == "E3046"

@@ -153,8 +153,9 @@ def test_names_of_several_words(filled, given):
 
 @pytest.mark.parametrize("name", ["t", "images", "caption_gender"])
 def test_two_of_one_name_are_refused(filled, name):
-    with pytest.raises(SqlError, match=f"two expressions of one WITH are called '{name}'"):
+    with pytest.raises(SqlError, match=f"two expressions of one WITH are called '{name}'") as caught:
         filled.sql(f"WITH {name} AS (SELECT 1 x), {name.upper()} AS (SELECT 2 x) SELECT * FROM {name}").fetchall()
+    assert caught.value.code == "E3197"
 
 
 @pytest.mark.parametrize(

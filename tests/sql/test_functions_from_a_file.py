@@ -45,22 +45,24 @@ def test_the_same_file_runs_once(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="no file of functions at"):
+    with pytest.raises(NotFoundError, match="no file of functions at") as caught:
         load_file(str(tmp_path / "nowhere.py"))
+    assert caught.value.code == "E1031"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "code", "said"),
     [
-        ("x = 1", "declares no function"),
-        ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
-        ("def broken(:", "SyntaxError"),
-        (GOOD % "vader", "function 'vader' is already declared by counterbalance.udfs.vader"),
+        ("x = 1", "E3061", "declares no function"),
+        ("import no_such_module", "E3060", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("def broken(:", "E3060", "SyntaxError"),
+        (GOOD % "vader", "E3060", "function 'vader' is already declared by counterbalance.udfs.vader"),
     ],
 )
-def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, code: str, said: str) -> None:
     file = tmp_path / "bad.py"
     file.write_text(text)
     for _ in range(2):  # the second time too: nothing half-loaded stays
-        with pytest.raises(RequestError, match="(?s)" + said):
+        with pytest.raises(RequestError, match="(?s)" + said) as caught:
             load_file(str(file))
+        assert caught.value.code == code

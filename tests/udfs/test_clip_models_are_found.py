@@ -166,8 +166,9 @@ def test_a_query_without_weights(hub_cache, lake, model):
 
 def test_folders_that_are_damaged(tiny_clip, tmp_path):
     (tmp_path / "open_clip_config.json").write_text('{"model_cfg": {"embed_dim": 16}}')
-    with pytest.raises(RequestError, match="describes no open_clip model"):
+    with pytest.raises(RequestError, match="describes no open_clip model") as caught:
         clip_names.named(str(tmp_path))
+    assert caught.value.code == "E3520"
     good = (tiny_clip() / "open_clip_config.json").read_text()
     (tmp_path / "open_clip_config.json").write_text(good)
     with pytest.raises(NotFoundError, match="holds no weights"):
@@ -184,4 +185,5 @@ def test_folders_that_are_damaged(tiny_clip, tmp_path):
 def test_dimensions_that_are_none(tiny_clip, drop):
     with pytest.raises(RequestError, match="drop cannot be") as caught:
         function("embed_image").type({"model": str(tiny_clip()), "drop": drop})
+    assert caught.value.code == "E3051"
     assert "0 to 15" in caught.value.hint

@@ -154,6 +154,7 @@ def test_another_attribute_is_another_question(modules):
 def test_no_folder(tmp_path):
     with pytest.raises(NotFoundError, match="no folder") as caught:
         labelled(tmp_path / "nowhere", png(1))
+    assert caught.value.code == "E1155"
     assert "train classifier" in caught.value.hint
 
 

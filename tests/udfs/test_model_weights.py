@@ -60,6 +60,7 @@ def test_a_download_that_fails_says_why(cached, monkeypatch):
 def test_a_library_that_is_missing_is_named_with_the_command():
     with pytest.raises(RequestError, match="no_such_library cannot be imported") as caught:
         weights.need("no_such_library", "models")
+    assert caught.value.code == "E3501"
     assert caught.value.hint == "pip install 'counterbalance[models]'"
 
 

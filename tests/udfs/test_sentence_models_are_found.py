@@ -64,16 +64,22 @@ def test_newer_declarations(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("files", "error", "said"),
+    ("files", "error", "code", "said"),
     [
-        ({}, NotFoundError, "has no config.json"),
-        ({"config": "{"}, RequestError, "is no JSON"),
-        ({"config": {"vocab_size": 9}}, RequestError, "does not tell the length"),
-        ({"config": {"dim": 8}, "modules": [module("", "Transformer"), module("1", "Dense")]}, RequestError, "'Dense'"),
-        ({"config": {"dim": 8}, "modules": {}}, RequestError, "does not hold"),
+        ({}, NotFoundError, "E1120", "has no config.json"),
+        ({"config": "{"}, RequestError, "E3520", "is no JSON"),
+        ({"config": {"vocab_size": 9}}, RequestError, "E3520", "does not tell the length"),
+        (
+            {"config": {"dim": 8}, "modules": [module("", "Transformer"), module("1", "Dense")]},
+            RequestError,
+            "E3531",
+            "'Dense'",
+        ),
+        ({"config": {"dim": 8}, "modules": {}}, RequestError, "E3520", "does not hold"),
         (
             {"config": {"dim": 8}, "modules": [module("1", "Pooling")], "1__config": {"pooling_mode": "median"}},
             RequestError,
+            "E3531",
             "pools its tokens by 'median'",
         ),
         (
@@ -84,13 +90,15 @@ def test_newer_declarations(tmp_path):
                 "config_sentence_transformers": {"prompts": {"q": "find: "}, "default_prompt_name": "q"},
             },
             RequestError,
+            "E3531",
             "leaves its prompt out",
         ),
     ],
 )
-def test_what_is_none_is_refused_when_it_is_declared(tmp_path, lake, files, error, said):
-    with pytest.raises(error, match=said):
+def test_what_is_none_is_refused_when_it_is_declared(tmp_path, lake, files, error, code, said):
+    with pytest.raises(error, match=said) as caught:
         lake.add_column("captions", "meaning", f"embed_sentence(text, '{write(tmp_path, **files)}')")
+    assert caught.value.code == code
 
 
 def test_a_model_that_is_not_in_the_cache(tmp_path, monkeypatch):
