@@ -71,7 +71,7 @@ def find(name: str) -> Callable[..., Any]:
         found: Callable[..., Any] = offered[name].load()
     except (ImportError, AttributeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FunctionError(f"action {name} cannot be loaded: {reason}", code="E8165") from error
+        raise FunctionError(f"{name}() cannot be loaded: {reason}", code="E8001") from error
     return found
 
 

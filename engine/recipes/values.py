@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 _CALL: Final = re.compile(r"\bCALL\b", re.IGNORECASE)
 
 
-class MissingError(RequestError):
-    """A step needs a parameter that was not given."""
+class MissingError(Exception):
+    """A step needs a parameter that was not given: the recipe stops there."""
 
     def __init__(self, parameter: QueryParameter, recipe: str) -> None:
         what = f": {parameter.doc}" if parameter.doc else ""
-        hint = f"run it again with --param {parameter.name}=…; the steps before stay as they are"
-        super().__init__(f"{recipe} needs {parameter.name!r} here{what}", code="E3562", hint=hint)
         self.parameter = parameter
+        self.message = f"{recipe} needs {parameter.name!r} here{what}"
+        self.hint = f"run it again with --param {parameter.name}=…; the steps before stay as they are"
+        super().__init__(self.message)
 
 
 def literals(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, str | None]:

@@ -551,7 +551,7 @@ class Library(Mapping[str, Query]):
                 root = files(entry.value)
             except ImportError as error:
                 what = f"the package {entry.value} cannot be imported: {error}"
-                self.broken[entry.value] = RequestError(what, code="E3033")
+                self.broken[entry.value] = RequestError(what, code="E3030")
                 continue
             yield from _in_folder(root / folder)
 

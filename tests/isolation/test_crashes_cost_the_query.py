@@ -40,8 +40,9 @@ def test_a_crash_while_another_answer_is_half_read(folder_lake, misbehaving):
         assert next(rows) == (0,)
         with pytest.raises(FunctionError):
             session.sql("SELECT t_crash(image_id) FROM images").fetchall()
-        with pytest.raises(CounterbalanceError, match="ended with another query"):
+        with pytest.raises(CounterbalanceError, match="ended with another query") as caught:
             list(rows)
+        assert caught.value.code == "E9002"
         assert session.sql(COUNT).fetchall() == [(64,)]
 
 
@@ -56,6 +57,18 @@ def test_a_worker_that_the_system_ends(folder_lake):
             list(rows)
         assert caught.value.code == "E5006"
         assert result.fetchall() == [(64,)]  # planned again
+
+
+def test_a_worker_that_somebody_ends(folder_lake):
+    with folder_lake.session(isolated=True) as session:
+        rows = iter(session.sql("SELECT range FROM range(100000000)"))
+        next(rows)
+        (pid,) = workers()
+        os.kill(pid, signal.SIGTERM)
+        with pytest.raises(CounterbalanceError, match="SIGTERM") as caught:
+            list(rows)
+        assert caught.value.code == "E9001"
+        assert session.sql(COUNT).fetchall() == [(64,)]
 
 
 def test_an_interrupt_of_a_function_that_does_not_listen(folder_lake, misbehaving):

@@ -132,8 +132,9 @@ def test_an_interrupted_ingest_is_completed_first(lake):
 
     seen = snapshot.take(lake.location)
     meta.Run(lake.location, "ingest", "x.csv").open(seen.versions, seen.coded)
-    with pytest.raises(RequestError, match=r"x\.csv was interrupted"):
+    with pytest.raises(RequestError, match=r"x\.csv was interrupted") as caught:
         lake.delete(ids=[1], apply=True)
+    assert caught.value.code == "E3084"
 
 
 def test_a_lake_in_an_object_store(s3_lake, build):

@@ -45,14 +45,18 @@ def test_nobody_is_refused_at_once_and_told_what_to_set(
     monkeypatch.setenv("AWS_ENDPOINT_URL", s3_endpoint)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     calls = (
-        lambda: cb.connect("s3://nobody/my.lake").sql("SELECT 1").fetchall(),
-        lambda: cb.connect("s3://nobody/my.lake").ingest({"images": pa.table({"image_id": [1], "key": ["a"]})}),
-        lambda: cb.connect(str(tmp_path / "a.lake")).ingest("s3://nobody/labels.csv", "labels"),
+        ("E6016", lambda: cb.connect("s3://nobody/my.lake").sql("SELECT 1").fetchall()),
+        (
+            "E6016",
+            lambda: cb.connect("s3://nobody/my.lake").ingest({"images": pa.table({"image_id": [1], "key": ["a"]})}),
+        ),
+        ("E4001", lambda: cb.connect(str(tmp_path / "a.lake")).ingest("s3://nobody/labels.csv", "labels")),
     )
-    for call in calls:
+    for code, call in calls:
         with pytest.raises((StorageError, SourceError), match="credentials") as caught:
             call()
         assert "AWS_ACCESS_KEY_ID" in (caught.value.hint or "")
+        assert caught.value.code == code
 
 
 def test_public_data_are_read_unsigned(s3_lake: cb.Lake, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:

@@ -369,9 +369,20 @@ def test_settings_that_make_no_sense(train, tmp_path):
     for wrong in ({"epochs": 0}, {"batch_size": -1}, {"lr": 0.0}, {"tower_lr": float("nan")}):
         with pytest.raises(RequestError, match="must be above zero"):
             train(**wrong)
-    with pytest.raises(FunctionError, match="diverged"):
+    with pytest.raises(FunctionError, match="diverged") as caught:
         train(lr=1e30, epochs=2)
+    assert caught.value.code == "E8310"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_too_many_pictures_at_once(train, monkeypatch):
+    def full(*_arguments):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(fitting, "_train", full)
+    with pytest.raises(FunctionError, match="too many for the memory of cpu") as caught:
+        train()
+    assert caught.value.code == "E8150"
 
 
 def test_rows_of_labels_become_numbers(lake):

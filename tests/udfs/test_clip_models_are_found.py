@@ -175,8 +175,9 @@ def test_folders_that_are_damaged(tiny_clip, tmp_path):
         clip_names.named(str(tmp_path)).checkpoint()
     for name in ("epoch_1.pt", "epoch_2.pt"):
         (tmp_path / name).write_bytes(b"")
-    with pytest.raises(RequestError, match=r"several weights: epoch_1\.pt, epoch_2\.pt"):
+    with pytest.raises(RequestError, match=r"several weights: epoch_1\.pt, epoch_2\.pt") as caught:
         clip_names.named(str(tmp_path)).checkpoint()
+    assert caught.value.code == "E3521"
     (tmp_path / "epoch_2.safetensors").write_bytes(b"")
     assert clip_names.named(str(tmp_path)).checkpoint().name == "epoch_2.safetensors"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.functions import function
+from counterbalance.udfs.models.writer import Writer
 from counterbalance.udfs.wordspans import spans
 
 torch = pytest.importorskip("torch")
@@ -260,12 +262,30 @@ def test_models_of_another_kind_are_refused(masked, likely, tmp_path):
     with pytest.raises(RequestError, match="is no model for masked lm") as caught:
         filled(likely, ["a"], [0])
     assert caught.value.code == "E3541"
+    unmasked = shutil.copytree(masked, tmp_path / "unmasked")
+    for file in unmasked.glob("*tokeniz*.json"):
+        file.write_text(file.read_text().replace('"mask_token"', '"no_token"'))
+    (unmasked / "special_tokens_map.json").unlink(missing_ok=True)
+    with pytest.raises(RequestError, match="no token for a mask") as caught:
+        filled(unmasked, ["a"], [0])
+    assert caught.value.code == "E3622"
     with pytest.raises(NotFoundError) as caught:
         scored(tmp_path / "nothing", ["a"])
     assert caught.value.code == "E1102"
     with pytest.raises(RequestError, match="k of fill_mask") as caught:
         filled(masked, ["a"], [0], k=0)
     assert caught.value.code == "E3051"
+
+
+def test_questions_that_a_writer_cannot_take(likely, tmp_path):
+    with pytest.raises(RequestError, match="no chat template") as caught:
+        Writer(str(likely), "cpu", 0.0)
+    assert caught.value.code == "E3542"
+    talking = shutil.copytree(likely, tmp_path / "talking")
+    (talking / "chat_template.jinja").write_text("{{ messages[0]['content'] }}")
+    with pytest.raises(RequestError, match="more than the model takes") as caught:
+        Writer(str(talking), "cpu", 0.0).ask("a dog " * 100, 1)
+    assert caught.value.code == "E3723"
 
 
 def test_similarity_of_sentences():

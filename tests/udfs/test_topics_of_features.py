@@ -129,7 +129,7 @@ def test_features_stand_for_the_nearest_topics(vectors, decoders, checkpoint):
         (lambda n, v, c: cluster_topics(pa.array([["a", "a"]]), pa.array([[[1.0], [2.0]]])), RequestError, "E3717"),
         (lambda n, v, c: cluster_topics(pa.array([["a", "b"]]), pa.array([[[1.0], []]])), RequestError, "E3717"),
         (lambda n, v, c: name_features(n, v, c, keep=0), RequestError, "E3051"),
-        (lambda n, v, c: name_features(pa.array([["a"]]), pa.array([[[1.0]]]), c), RequestError, "E3717"),
+        (lambda n, v, c: name_features(pa.array([["a"]]), pa.array([[[1.0]]]), c), RequestError, "E3700"),
         (lambda n, v, c: name_features(n, v, c + "x"), NotFoundError, "E1310"),
     ],
 )

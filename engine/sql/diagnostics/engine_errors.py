@@ -11,7 +11,6 @@ from counterbalance.engine.errors import (
     DAMAGED,
     CounterbalanceError,
     LimitError,
-    RefusedError,
     SqlError,
     StorageError,
     did_you_mean,
@@ -87,8 +86,6 @@ def translate(
             code="E5002",
             hint="narrow it, or raise --memory",
         )
-    if isinstance(error, duckdb.PermissionException):
-        return RefusedError(_first(text), code="E3205")
     if isinstance(error, duckdb.IOException | OSError) or is_unreadable(error):
         return _unreadable(text)
     if isinstance(error, duckdb.Error):
