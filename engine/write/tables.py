@@ -54,6 +54,8 @@ def split_sensitive(
     rows: pa.Table, positions: Sequence[str] | None, keys: pa.Array | None, extra: frozenset[str]
 ) -> list[tuple[str, pa.Table, Sequence[str] | None, pa.Array | None]]:
     """Labels of sensitive attributes, however they are spelled, go to a table of their own."""
+    if "attribute" not in rows.column_names:
+        raise _misfit(BASE_TABLES["labels"], "no column attribute")
     names = pa.array(sorted(SENSITIVE_ATTRIBUTES | extra))
     plain = plain_names(rows["attribute"])
     closed = pc.or_(pc.is_in(plain, value_set=names), pc.starts_with(plain, PERCEIVED))
@@ -338,6 +340,11 @@ def _unknown(rows: pa.Table, at: NDArray[np.int64], called: pa.Array | None) -> 
     return told
 
 
+def _misfit(table: Table, what: str) -> RequestError:
+    names = ", ".join(table.schema(blobs=True).names)
+    return RequestError(f"rows for {table.name} have {what}", code="E3020", hint=f"columns: {names}")
+
+
 def _typed(table: Table, rows: pa.Table) -> pa.Table:
     """Rows with exactly the base table's types, columns in its order."""
     schema = table.schema(blobs=True)
@@ -346,9 +353,7 @@ def _typed(table: Table, rows: pa.Table) -> pa.Table:
     missing = [c for c in needed if c not in rows.column_names]
     if unknown or missing:
         what = f"unknown columns {', '.join(unknown)}" if unknown else f"no column {missing[0]}"
-        raise RequestError(
-            f"rows for {table.name} have {what}", code="E3020", hint="columns: " + ", ".join(schema.names)
-        )
+        raise _misfit(table, what)
     fields = [f for f in schema if f.name in rows.column_names]
     if table.name == "labels":
         fields = list(schema)

@@ -292,7 +292,7 @@ def test_both_fused_by_rank(lake):
         ("vector_search(pictures)", "E3116"),
         ("vector_search(pictures, 'embedding', [1], neighbours := 3)", "E3111"),
         ("full_text_search(pictures, 'embedding', 'x')", "E3455"),
-        ("full_text_search(pictures, 'words', 'x', \"where\" := ' ')", "E3466"),
+        ("vector_search(pictures, 'embedding', (SELECT embedding FROM pictures LIMIT 1), \"where\" := ' ')", "E3466"),
     ],
 )
 def test_what_cannot_be_searched(lake, call, code):

@@ -34,6 +34,12 @@ def test_refused(lake, code):
     assert caught.value.code == code
 
 
+def test_labels_need_an_attribute(lake):
+    with pytest.raises(CounterbalanceError, match="no column attribute") as caught:
+        lake.ingest({"labels": pa.table({"image_id": [1], "value": ["x"]})})
+    assert caught.value.code == "E3020"
+
+
 def test_a_session_of_the_past_changes_nothing(lake):
     lake.tag("first")
     with pytest.raises(CounterbalanceError) as caught:
