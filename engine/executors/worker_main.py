@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
-from counterbalance.engine.errors import CounterbalanceError, FunctionError
+from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.executors.protocol import Job, Task
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ class _Telling:
         if not isinstance(error, CounterbalanceError):
             traceback.print_exception(error)
             reason = f"{type(error).__name__}: {error}".splitlines()[0][:500]
-            error = FunctionError(
-                f"a worker failed: {reason}", code="E9000", hint="its traceback is on stderr, or in Ray's logs"
+            error = CounterbalanceError(
+                f"a worker failed: {reason}", hint="its traceback is on stderr, or in Ray's logs"
             )
         self.lines.append(json.dumps({"error": error.to_dict()}))
         return True

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from counterbalance.engine.catalog import access, closed, meta, snapshot
 from counterbalance.engine.catalog import definitions as catalog
-from counterbalance.engine.errors import BusyError, CounterbalanceError, LimitError, StorageError, kind_of
+from counterbalance.engine.errors import UNFORESEEN, BusyError, CounterbalanceError, LimitError, StorageError, kind_of
 from counterbalance.engine.executors.worker import said
 from counterbalance.engine.functions import load_file
 from counterbalance.engine.refresh import columns, due, indexes, plan, staleness, views
@@ -181,7 +181,7 @@ def _stage(context: Context, definition: Definition) -> Stage:
         if is_ctrl_c(error):
             _interrupted(run, stage)
             raise KeyboardInterrupt from error
-        stage.mode, stage.code = "failed", "E9000"
+        stage.mode, stage.code = "failed", UNFORESEEN
         told = kind_of(error) if context.closed.holds(definition) else said(error)
         stage.message = f"{definition.target} failed unexpectedly: {told}"
         stage.hint = "this is a bug of counterbalance or of a function; COUNTERBALANCE_DEBUG=1 shows where"

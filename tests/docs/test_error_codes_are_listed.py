@@ -1,10 +1,10 @@
-"""A code of an error stands for one situation: it belongs to one module, or to the few situations that several meet."""
+"""A code of an error stands for one cause: `docs/errors.md` lists it, one module or a few raise it, and a test names it."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 
@@ -12,40 +12,15 @@ from counterbalance.engine import errors
 
 PACKAGES = ("engine", "ingest", "udfs", "queries", "counterbalance")
 CODE = re.compile(r"E\d{4}")
-SHARED = {
-    "E1002": "a column or field that the user named is not in the source",
-    "E1004": "no audit of that name",
-    "E1006": "a source, or a part of one, is not there",
-    "E1011": "no word list of that name",
-    "E1012": "no word-list file at that path",
-    "E1020": "a script cannot be read",
-    "E3022": "a script is not UTF-8 text",
-    "E3030": "a query file is not what one has to be",
-    "E3102": "the SQL cannot be parsed",
-    "E3113": "an argument that should be a relation is none",
-    "E3116": "a required argument is missing",
-    "E3120": "a number of things that are wanted is below 1",
-    "E3126": "vectors have different lengths",
-    "E3130": "no metric of that name",
-    "E3412": "an option of an index cannot have that value",
-    "E3453": "a search names a column that is not in its table",
-    "E4001": "a file of a source cannot be read",
-    "E4002": "a file of a source is too large",
-    "E4010": "a source is not of the format that was asked for, or lacks what it needs",
-    "E4011": "two columns of a source are meant for one",
-    "E4012": "a file of a source is damaged or cut off",
-    "E4020": "a file is no COCO document",
-    "E4021": "a JSON document is broken or cut short",
-    "E3041": "a session cannot have such a limit",
-    "E5001": "a query ran too long",
-    "E5002": "memory ran out",
-    "E5004": "a query was cancelled",
-    "E6001": "a table of the lake cannot be read",
-    "E6003": "the lake cannot be written",
-    "E6004": "a table is gone that was there before",
-    "E6010": "a file that is no part of a lake cannot be read or written",
-}
-"""The situations that more than one module meets; a code that is added here needs a meaning that all its places have."""
+SHARED = set(
+    """
+    E1002 E1003 E1004 E1006 E1011 E1012 E1020 E1034 E1042 E1052 E1120 E1270 E3022 E3030 E3031 E3041 E3051 E3102
+    E3113 E3116 E3120 E3123 E3126 E3130 E3142 E3158 E3305 E3308 E3412 E3453 E3461 E3462 E3520 E3536 E3541 E3542
+    E3546 E3559 E3571 E3700 E3702 E4001 E4002 E4010 E4011 E4012 E4020 E4021 E5001 E5002 E5004 E6001 E6003 E6010
+    E6011 E7001 E8001 E8116 E8310
+    """.split()  # noqa: SIM905 - one code after another
+)
+"""Causes that more than one module meets; what all their places have in common stands in `docs/errors.md`."""
 FAMILIES = {
     "NotFoundError": "E1",
     "RequestError": r"E3[^123]",
@@ -56,20 +31,26 @@ FAMILIES = {
     "LimitError": "E5",
     "StorageError": "E6",
     "BusyError": "E7",
+    "FunctionError": "E8",
 }
 
 
 @pytest.fixture(scope="module")
-def trees(project_root):
+def texts(project_root):
     return {
-        str(path.relative_to(project_root)): ast.parse(path.read_text(encoding="utf-8"))
+        str(path.relative_to(project_root)): path.read_text(encoding="utf-8")
         for package in PACKAGES
         for path in sorted((project_root / package).rglob("*.py"))
     }
 
 
+@pytest.fixture(scope="module")
+def trees(texts):
+    return {module: ast.parse(text) for module, text in texts.items()}
+
+
 def given(node):
-    """Codes that a part of a tree gives to errors, also by a table of codes; comparisons and sets of codes give none."""
+    """Yield codes that a part of a tree gives to errors, also by a table of codes; comparisons and sets of codes give none."""
     if isinstance(node, ast.Compare | ast.Set):
         return
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and CODE.fullmatch(node.value):
@@ -87,25 +68,40 @@ def places(trees):
     return found
 
 
-def test_there_are_codes(places):
-    assert len(places) > 100
+@pytest.fixture(scope="module")
+def listed(project_root):
+    """Rows of the page: code, meaning, remedy."""
+    text = (project_root / "docs" / "errors.md").read_text(encoding="utf-8")
+    return re.findall(r"^\| (E\d{4}) \| (.+) \| (.+) \|$", text, re.MULTILINE)
 
 
-def test_a_code_belongs_to_one_module_or_to_a_shared_situation(places):
-    assert {c: sorted(m) for c, m in places.items() if len(m) > 1 and c not in SHARED and c not in defaults()} == {}
+def test_the_page_lists_what_the_code_gives(places, listed):
+    assert sorted(code for code, *_ in listed) == sorted(places)
 
 
-def defaults():
-    return {c.default_code for c in vars(errors).values() if isinstance(c, type) and hasattr(c, "default_code")}
+def test_every_meaning_and_every_remedy_is_a_sentence_and_no_two_codes_mean_the_same(listed):
+    assert [row for row in listed if not all(re.fullmatch(r"[A-Z`].+\.", text) for text in row[1:])] == []
+    assert [meaning for meaning, count in Counter(meaning for _, meaning, _ in listed).items() if count > 1] == []
 
 
-def test_shared_codes_are_used(places):
-    assert set(SHARED) - set(places) == set()
+def test_codes_that_texts_name_exist(texts, places):
+    named = {(code, module) for module, text in texts.items() for code in re.findall(r"\bE\d{4}\b", text)}
+    assert {(code, module) for code, module in named if code not in places} == set()
 
 
-def test_classes_have_different_default_codes():
-    classes = [c for c in vars(errors).values() if isinstance(c, type) and hasattr(c, "default_code")]
-    assert len({c.default_code for c in classes}) == len(classes)
+def test_a_code_belongs_to_one_module_or_to_a_shared_cause(places):
+    assert {code for code, modules in places.items() if len(modules) > 1} == SHARED
+
+
+def test_every_code_is_named_by_a_test(project_root, places):
+    files = [path for path in (project_root / "tests").rglob("*.py") if path.name != "test_error_codes_are_listed.py"]
+    named = {code for path in files for code in CODE.findall(path.read_text(encoding="utf-8"))}
+    assert set(places) - named == set()
+
+
+def test_classes_have_different_families():
+    classes = [c for c in vars(errors).values() if isinstance(c, type) and hasattr(c, "family")]
+    assert len({c.family for c in classes}) == len(classes)
 
 
 def test_a_code_is_of_its_errors_family(trees):
