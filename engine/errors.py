@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 _LISTED: Final = 30
 """So many names fit into a hint."""
-DAMAGED: Final = "a file may be missing or damaged: counterbalance verify LAKE tells which"
+DAMAGED: Final = "a file may be missing or damaged: counterbalance verify LAKE shows which"
 """The hint of every error over files that cannot be read."""
 UNFORESEEN: Final = "E9000"
 """The code of an error that nothing here raises on purpose: one of a function or plug-in, or a bug."""
-UNTOLD: Final = "its text is not told: it may hold closed values"
+UNTOLD: Final = "its text is hidden: it may hold closed values"
 """In the place of the text of an error of something closed."""
 
 
@@ -79,7 +79,7 @@ def kind_of(error: BaseException) -> str:
 
     Example:
         >>> kind_of(ValueError("invalid literal: 'female'"))
-        'ValueError (its text is not told: it may hold closed values)'
+        'ValueError (its text is hidden: it may hold closed values)'
     """
     return f"{type(error).__name__} ({UNTOLD})"
 
@@ -122,7 +122,7 @@ class NotFoundError(CounterbalanceError, LookupError):
         """No audit of that name."""
         known = list(known)
         near = did_you_mean(name, known)
-        hint = "counterbalance audit --list tells of all" if near else "audits: " + ", ".join(known)
+        hint = "counterbalance audit --list lists all" if near else "audits: " + ", ".join(known)
         return cls(f"no audit {name!r}{near}", code="E1004", hint=hint)
 
     @classmethod

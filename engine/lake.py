@@ -591,7 +591,9 @@ def _read_arrow(source: str | Mapping[str, Any], options: ReadOptions) -> Source
     """Rows that are in memory already, or stream, by base table."""
     if isinstance(source, str):
         known = ", ".join(formats())
-        raise RequestError(f"what is {source}? A path needs a format", code="E3045", hint=f"format=… of {known}")
+        raise RequestError(
+            f'{source}: a path needs a format, such as format="coco"', code="E3045", hint=f"formats: {known}"
+        )
     import pyarrow as pa
 
     from counterbalance.engine.schema import BASE_TABLES

@@ -104,9 +104,9 @@ def load(
     ways = [_last(rows), *([] if then is None else [_last(r for r in rows if r["at"] <= then)])]
     if untold := location.enclosed() - {d.table for d in ways[0].values()}:
         raise StorageError(
-            f"meta/definitions of {location.uri} lacks what is closed in {', '.join(sorted(untold))}",
+            f"meta/definitions of {location.uri} does not say what is closed in {', '.join(sorted(untold))}",
             code="E6044",
-            hint="put meta/definitions.lance back from a copy of the lake; counterbalance verify LAKE tells what else is gone",
+            hint="put meta/definitions.lance back from a copy of the lake; counterbalance verify LAKE shows what else is gone",
         )
     views: set[str] = set()
     columns: dict[str, set[str]] = {}

@@ -117,7 +117,7 @@ def _at(location: Location, at: str) -> Snapshot:
     past = runs.visible_at(location, moment)
     if past is None:
         raise NotFoundError(
-            f"{location.uri} held nothing at {moment.isoformat()}",
+            f"{location.uri} was empty at {moment.isoformat()}",
             code="E1008",
             hint=f"its first run ended at {runs.began(location):%Y-%m-%dT%H:%M:%SZ}",
         )

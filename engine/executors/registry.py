@@ -52,7 +52,7 @@ def executor(name: str, *, workers: int | None = None, device: str = "auto") -> 
     """
     if workers is not None and workers < 1:
         raise RequestError(
-            f"{workers} workers cannot do anything", code="E3460", hint="1 or more; leave it out for one a device"
+            f"workers must be at least 1, not {workers}", code="E3460", hint="1 or more; leave it out for one a device"
         )
     if not _DEVICE.fullmatch(device):
         raise RequestError(f"no device {device!r}", code="E3461", hint="devices: auto, cpu, cuda, cuda:0 …")

@@ -145,7 +145,7 @@ def look(context: Context, definition: Definition) -> Column | None:
         raise RequestError(
             f"table {definition.table!r} was made by another tool, without stable row ids",
             code="E3425",
-            hint="its rows cannot be told apart after an update; ingest it into a table of this lake",
+            hint="its rows cannot be identified after an update; ingest it into a table of this lake",
         )
     generated = context.definitions.columns(definition.table)
     known = [*visible_names(dataset), *(g for g in generated if g not in dataset.schema.names)]

@@ -214,7 +214,7 @@ def _refuse_unfinished(location: Location) -> None:
     unfinished = snapshot.take(location).unfinished
     if unfinished is not None:
         raise RequestError(
-            f"an ingest of {unfinished} was interrupted, and its rows wait to be seen",
+            f"an ingest of {unfinished} was interrupted and must be completed first",
             code="E3084",
             hint="run that ingest again, then delete",
         )

@@ -101,7 +101,7 @@ def gc(
         RequestError: A negative age.
     """
     if older_than < dt.timedelta(0):
-        raise RequestError("an age is not negative", code="E3081", hint="such as 7d, 12h or 0")
+        raise RequestError("older_than must not be negative", code="E3081", hint="such as 7d, 12h or 0")
     require_lake(location)
     if tables.open_table(location, "meta/runs") is None:
         return GcReport((), applied=apply, notes=("nothing was ever written to it from here",))

@@ -45,11 +45,11 @@ class Options:
         """Refuse what no refresh can do, before anything is looked at."""
         for name in ("full", "retry_errors", "due"):
             if not isinstance(getattr(self, name), bool):
-                raise RequestError(f"{name} is true or false, not {getattr(self, name)!r}", code="E3427")
+                raise RequestError(f"{name} must be true or false, not {getattr(self, name)!r}", code="E3427")
         for name in ("workers", "batch_size"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-                raise RequestError(f"{name} is a number from 1 on, not {value!r}", code="E3427")
+                raise RequestError(f"{name} must be a whole number of at least 1, not {value!r}", code="E3427")
         executor(self.executor, workers=self.workers, device=self.device)
 
     @property

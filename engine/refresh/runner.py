@@ -153,7 +153,7 @@ def _told(context: Context, definition: Definition, error: CounterbalanceError) 
     of_itself = definition.kind != "view" or isinstance(error, StorageError | LimitError) or error.code in _SAFE
     if of_itself or not context.closed.holds(definition):
         return error.message, error.hint
-    hint = 'a session with a purpose tells it: run the SELECT of the view with --sensitive "why"'
+    hint = 'a session with a purpose shows it: run the SELECT of the view with --sensitive "why"'
     return f"{definition.target} cannot be computed: {kind_of(error)}", hint
 
 

@@ -172,7 +172,7 @@ def _waiting(context: Context, definition: Definition) -> Iterator[None]:
             raise
         told = kind_of(error) if definition.sensitive else error.message
         raise RequestError(
-            f"{definition.name} reads what nobody sees before the ingest of {unfinished} is complete: {told}",
+            f"{definition.name} reads rows that are hidden until the ingest of {unfinished} is complete: {told}",
             code="E3424",
             hint="run that ingest again, then refresh",
         ) from error

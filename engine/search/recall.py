@@ -74,7 +74,7 @@ def recall(
     index, others = coverage(dataset, spec.name), int(dataset.count_rows()) - 1
     if index.metric is None:
         raise RequestError(
-            f"{spec.name!r} is no vector index", code="E3467", hint=f"it is {index.kind}, which finds all there is"
+            f"{spec.name!r} is not a vector index", code="E3467", hint=f"it is {index.kind}, which finds all there is"
         )
     if k > others:
         raise RequestError(

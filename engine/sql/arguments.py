@@ -192,7 +192,7 @@ def constant(node: exp.Expr, where: str) -> Any:
     is_list = isinstance(node, exp.Column) and node.table.lower() == "lists"
     hint = f"a word list is given by its name, as text: '{node.name}'" if is_list else None
     if isinstance(node, exp.Column) and not node.table:
-        hint = f"a text stands in single quotes: '{node.name}'"
+        hint = f"write text in single quotes: '{node.name}'"
     raise SqlError(f"{where} must be a constant, not {to_sql(node)}", code="E3115", hint=hint)
 
 

@@ -325,7 +325,7 @@ class Expander:
             return self._tables.name_of(name, function, call, replace(env, refers=False))
         whole = name if schema is None else f"{schema}.{name}"
         near = did_you_mean(whole, {*known, *SIGNATURES})
-        hint = "counterbalance audit --list tells of all" if near else "audits: " + ", ".join(queries.audits())
+        hint = "counterbalance audit --list lists all" if near else "audits: " + ", ".join(queries.audits())
         hint = known_as(name) or hint
         raise NotFoundError(f"no audit, view or table function {whole!r}{near}", code="E1004", hint=hint)
 

@@ -142,7 +142,7 @@ def _parsed(sql: str, type_: str | None) -> exp.Expr:
             is_unsteady = isinstance(node, exp.Func) and is_volatile(node)
             hint = "a generated column is computed row by row; use a materialized view"
             hint = "write the value itself" if is_unsteady else hint
-            raise SqlError(f"{what} cannot stand in a generated column", code="E3141", hint=hint)
+            raise SqlError(f"{what} cannot be part of a generated column", code="E3141", hint=hint)
     inline(holder)
     tree = holder.this
     if type_ is not None:

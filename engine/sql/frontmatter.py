@@ -98,7 +98,7 @@ def split(text: str, file: str) -> FrontMatter:
         raise RequestError(
             f"{file}:{line}: this is no TOML: {_PLACE.sub('', str(error))}",
             code=_CODE,
-            hint='text stands in double quotes: source = "Somebody (2024)"',
+            hint='write text in double quotes: source = "Somebody (2024)"',
         ) from None
     return FrontMatter(file, values, header, "\n".join(lines[end + 1 :]))
 

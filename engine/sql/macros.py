@@ -93,7 +93,7 @@ def _refuse_repeating(function: Query, bound: Mapping[str, exp.Expr], places: It
             continue
         if node.find(exp.Query) or any(is_volatile(call) for call in node.find_all(exp.Func)):
             raise SqlError(
-                f"{name!r} of {function.name}() stands there {times} times, which {to_sql(node)} cannot",
+                f"{name!r} of {function.name}() is used {times} times, and {to_sql(node)} cannot be repeated",
                 code="E3135",
                 hint=f"name it in an inner query: SELECT {function.name}(…) FROM (SELECT …, {to_sql(node)} AS {name})",
             )

@@ -262,10 +262,10 @@ def _as_query(tree: exp.Expr, text: str) -> exp.Query:
     if isinstance(tree, exp.Alias):  # two words, the first of which is none of SQL's
         word = text.split(maxsplit=1)[0]
         raise SqlError(
-            f"{word!r} begins no statement{did_you_mean(word, _BEGINNINGS)}",
+            f"no statement begins with {word!r}{did_you_mean(word, _BEGINNINGS)}",
             code="E3102",
             sql=text,
-            hint="SELECT, FROM, DESCRIBE, SHOW TABLES, SUMMARIZE and EXPLAIN ask; counterbalance --help tells of the rest",
+            hint="SELECT, FROM, DESCRIBE, SHOW TABLES, SUMMARIZE and EXPLAIN ask; counterbalance --help lists the rest",
         )
     if isinstance(tree, exp.Condition):
         raise SqlError(f"{to_sql(tree)!r} is no statement", code="E3102", hint=hints.of_expression(to_sql(tree)))

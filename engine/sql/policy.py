@@ -113,7 +113,7 @@ def without_values(name: str, error: CounterbalanceError) -> CounterbalanceError
     return SensitiveError(
         f"{name}() cannot be computed over these perceived labels: error {error.code}",
         code="E3324",
-        hint=f"what it says may quote them; to read it, {_PURPOSE}",
+        hint=f"its message may quote them; to read it, {_PURPOSE}",
     )
 
 
@@ -130,7 +130,7 @@ def refuse_undeclared(query: queries.Query) -> None:
 def refuse_past(query: queries.Query) -> None:
     """Refuse an audit of perceived labels as they were: two moments differ by the few images that came or went between."""
     raise SensitiveError(
-        f"{query.name}() counts perceived labels of another moment: the difference of two moments tells of few images",
+        f"{query.name}() counts perceived labels of another moment: the difference between two moments would reveal single images",
         code="E3325",
         hint=f"ask without --at; or {_PURPOSE}",
     )
@@ -156,7 +156,7 @@ def refuse_own_rows(query: queries.Query, given: Mapping[str, exp.Expr], is_own:
                 f"{query.name}() on perceived labels takes tables and views of {lakes} for {parameter.name!r}, "
                 "no rows of your own",
                 code="E3306",
-                hint=f"rows cut to measure would tell of single persons; {_PURPOSE}",
+                hint=f"rows that are cut to measure would reveal single people; {_PURPOSE}",
             )
 
 
@@ -239,7 +239,7 @@ def refuse_cuts(query: queries.Query, cuts: Collection[Cut]) -> None:
                 f"{cut.parameter.name!r} of {cut.query}() cuts the persons that {query.name}() counts; on perceived labels it "
                 f"takes {grid}",
                 code="E3320",
-                hint=f"two numbers that differ by a little would tell of single persons; {_PURPOSE}",
+                hint=f"two numbers that differ by a little would reveal single people; {_PURPOSE}",
             )
         if to_sql(first.value) != to_sql(cut.value) and (first.is_moved or cut.is_moved):
             raise SensitiveError(

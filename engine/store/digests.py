@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 NAME: Final = "_digests"
 LAKE: Final = ""
 """Stands in the place of a table's name for the lake, whose entries are the tables that were recorded."""
-HINT: Final = "counterbalance verify LAKE tells which files are damaged or lost, and what to do"
+HINT: Final = "counterbalance verify LAKE shows which files are damaged or lost, and what to do"
 _ROOMS: Final = ("", "meta", CLOSED)
 _VERSIONS: Final = "_versions"
 _PARTS: Final = (_VERSIONS, "_transactions", "_deletions", "_indices", "data")

@@ -70,7 +70,7 @@ def open_table(
         raise StorageError(
             f"table {name!r} of {location.uri} has no version {version} that can be read: {_first_line(error)}",
             code="E6002",
-            hint="old versions are removed by gc unless they are tagged; counterbalance verify LAKE tells what was lost",
+            hint="old versions are removed by gc unless they are tagged; counterbalance verify LAKE shows what was lost",
         ) from error
     except BaseException as error:
         if not isinstance(error, OSError) and not is_unreadable(error):

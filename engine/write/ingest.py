@@ -229,9 +229,9 @@ class _Ingest:
             names = plain_names(batch.column(0).unique())
             if shown := asked & set(names.to_pylist()):
                 raise RequestError(
-                    f"{self._location.uri} keeps labels of {', '.join(sorted(shown))} openly already",
+                    f"{self._location.uri} already holds open labels of {', '.join(sorted(shown))}",
                     code="E3029",
-                    hint="make a new lake: what lies open in this one, and in its past versions, stays readable",
+                    hint="make a new lake: the open labels of this one stay readable, also in its past versions",
                 )
         known = pa.array(self._codes.get((snapshot.SENSITIVE_LABELS, "attribute"), []), pa.string())
         return asked | {name for name in plain_names(known).to_pylist() if name is not None}

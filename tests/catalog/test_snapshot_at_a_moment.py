@@ -42,7 +42,7 @@ def test_zones_are_understood(disk_lake, moments):
 
 
 def test_before_everything_there_was_nothing(disk_lake, moments):
-    with pytest.raises(NotFoundError, match=r"held nothing at.*\nhint: its first run ended at 20\d\d-") as caught:
+    with pytest.raises(NotFoundError, match=r"was empty at.*\nhint: its first run ended at 20\d\d-") as caught:
         count(disk_lake, moments[0].isoformat())
     assert caught.value.code == "E1008"
 

@@ -135,7 +135,7 @@ def test_names_of_audits_and_parameters_in_any_case(place, capsys):
     ("words", "said"),
     [
         (["agreement"], "hint: attribute=… (attribute of labels, such as 'perceived_gender')"),
-        (["crime_words", "groups=captions"], "needs a column 'label', which captions has not"),
+        (["crime_words", "groups=captions"], "needs a column 'label'; captions has none"),
         (["demographics", "groups=nope"], "no table 'nope'"),
     ],
 )

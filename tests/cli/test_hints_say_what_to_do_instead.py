@@ -69,7 +69,7 @@ def test_what_is_no_statement(lake, text, hint):
 
 def test_a_text_without_quotes(lake):
     error = fails(lake, "FROM full_text_search(captions, text, 'dog')")
-    assert (error.code, error.hint) == ("E3115", "a text stands in single quotes: 'text'")
+    assert (error.code, error.hint) == ("E3115", "write text in single quotes: 'text'")
 
 
 @pytest.mark.parametrize("text", ["SELECT 1 WHERE key =", "DESCRIBE", "SELECT * FROM", "SELECT CASE WHEN 1 THEN"])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 
 import pytest
 
 from counterbalance.__main__ import main
 from counterbalance.engine.errors import CounterbalanceError, FunctionError
+
+CREATE_VIEW = import_module("counterbalance.engine.catalog.ddl.create_view")  # its package has a function of that name
 
 
 def everything_told(lake, capsys):
@@ -32,7 +35,7 @@ def everything_told(lake, capsys):
     ],
 )
 def test_a_view_that_fails(marked, why, capsys, monkeypatch, select):
-    monkeypatch.setattr("counterbalance.engine.catalog.ddl.create_view._refuse_repeated_keys", lambda *_: None)
+    monkeypatch.setattr(CREATE_VIEW, "_refuse_repeated_keys", lambda *_: None)
     key = "image_id" if "image_id" in select else "label_id"
     marked.create_materialized_view("bad", select, key, purpose=why)
     report = marked.refresh(executor="inline")
@@ -57,7 +60,7 @@ def test_an_open_view_tells_as_before(marked):
 
 
 def test_a_key_that_is_not_unique_names_numbers_alone(marked, why, monkeypatch):
-    monkeypatch.setattr("counterbalance.engine.catalog.ddl.create_view._refuse_repeated_keys", lambda *_: None)
+    monkeypatch.setattr(CREATE_VIEW, "_refuse_repeated_keys", lambda *_: None)
     text = "SELECT image_id % 2 AS image_id, value FROM labels"
     marked.create_materialized_view("bad", text, ("image_id", "value"), purpose=why)
     message = marked.refresh(executor="inline").stages[0].message
@@ -66,7 +69,7 @@ def test_a_key_that_is_not_unique_names_numbers_alone(marked, why, monkeypatch):
 
 def test_a_row_that_fails(closed, why, capsys):
     failed = closed.sql("SELECT key, code, message, attempts FROM meta.errors").fetchall()
-    assert failed == [("7", "ValueError", "ValueError (its text is not told: it may hold closed values)", 1)]
+    assert failed == [("7", "ValueError", "ValueError (its text is hidden: it may hold closed values)", 1)]
     assert "MARK" not in everything_told(closed, capsys)
     status = {row["target"]: row["errors"] for row in closed.status(sensitive=why).to_pylist()}
     assert status["captions.perceived_gender"] == 1
@@ -133,4 +136,4 @@ def test_worker_processes_tell_none_either(marked, why, spawn_cli, tmp_path):
     assert declared.returncode == 0, declared.stderr
     done = spawn_cli("refresh", marked.uri, "--udfs", file, "--workers", 1, "--batch-size", 1)
     assert "MARK" not in done.stdout + done.stderr
-    assert "FunctionError (its text is not told" in done.stderr
+    assert "FunctionError (its text is hidden" in done.stderr

@@ -61,7 +61,7 @@ def test_the_next_writer_moves_it(earlier, build, why, writer):
     ]
     assert "MARK" not in str(earlier.sql("FROM meta.errors").fetchall())
     runs = earlier.sql("SELECT kind, details FROM meta.runs").fetchall()
-    assert ("refresh", "its text is not told: it may hold closed values") in runs
+    assert ("refresh", "its text is hidden: it may hold closed values") in runs
     assert [kind for kind, _ in runs][:2] == ["ingest", "declare"]
 
 

@@ -38,6 +38,6 @@ def test_the_table_itself(closed_lake):
 def test_all_of_its_rows(closed_lake):
     tables.delete(closed_lake.location, "meta/definitions", "true")
     for query in ("FROM pg", "SELECT count(*) FROM captions"):
-        with pytest.raises(StorageError, match=r"meta/definitions .* lacks what is closed in pg") as caught:
+        with pytest.raises(StorageError, match=r"meta/definitions .* does not say what is closed in pg") as caught:
             closed_lake.sql(query).fetchall()
     assert (caught.value.code, "copy" in caught.value.hint) == ("E6044", True)

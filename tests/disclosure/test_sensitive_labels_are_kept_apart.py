@@ -73,7 +73,7 @@ def test_a_mark_stays_with_the_lake(disk_lake, build):
 
 def test_what_lies_open_cannot_be_closed_later(disk_lake, build):
     disk_lake.ingest(labels(build, "hair"))
-    with pytest.raises(RequestError, match="keeps labels of hair openly") as caught:
+    with pytest.raises(RequestError, match="already holds open labels of hair") as caught:
         disk_lake.ingest(labels(build, "hair", first=10), sensitive=frozenset({"hair"}))
     assert caught.value.code == "E3029"
     assert stored(disk_lake, "labels") == ["hair"]

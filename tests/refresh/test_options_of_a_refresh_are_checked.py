@@ -26,10 +26,10 @@ def options_broken(text: pa.Array) -> pa.Array:
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        ({"workers": 0}, "E3427", "workers is a number from 1 on, not 0"),
-        ({"workers": "x"}, "E3427", "workers is a number from 1 on, not 'x'"),
-        ({"batch_size": -1}, "E3427", "batch_size is a number from 1 on"),
-        ({"full": "yes"}, "E3427", "full is true or false, not 'yes'"),
+        ({"workers": 0}, "E3427", "workers must be a whole number of at least 1, not 0"),
+        ({"workers": "x"}, "E3427", "workers must be a whole number of at least 1, not 'x'"),
+        ({"batch_size": -1}, "E3427", "batch_size must be a whole number of at least 1"),
+        ({"full": "yes"}, "E3427", "full must be true or false, not 'yes'"),
         ({"executor": "lokal"}, "E1013", "no executor 'lokal'; did you mean 'local'?"),
         ({"device": "gpu"}, "E3461", "no device 'gpu'"),
         ({"bogus": 1}, "E3158", "REFRESH has no option 'bogus'"),

@@ -88,7 +88,7 @@ def test_rows_that_are_farther_do_not_count(searched):
 
 def test_recall_of_what_is_no_vector_index(searched):
     dataset = tables.open_table(searched.location, "items")
-    with pytest.raises(RequestError, match="'by_words' is no vector index") as caught:
+    with pytest.raises(RequestError, match="'by_words' is not a vector index") as caught:
         recall(dataset, IndexSpec("by_words", "fts", "words"))
     assert caught.value.code == "E3467"
 
@@ -102,7 +102,7 @@ def test_recall_of_more_neighbours_than_there_are(searched):
 
 def test_the_command_says_so_too(disk_lake, build_captions, capsys):
     assert main(["index", disk_lake.uri, build_captions, "--recall"]) == 1
-    assert "is no vector index" in capsys.readouterr().err
+    assert "is not a vector index" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -162,8 +162,8 @@ def test_a_python_function_in_an_argument_is_called_once_a_row(session):
         ("wilson_low(1, 2, 3)", "E3110", "takes 2 arguments", "parameters: count, n"),
         ("wilson_low(1, cuont := 3)", "E3111", "no parameter 'cuont'; did you mean 'count'", "parameters: count, n"),
         ("wilson_low(1, count := 3)", "E3112", "'count' twice", None),
-        ("wilson_low(random(), 3)", "E3135", r"'count' of wilson_low\(\) stands there 4 times", "SELECT wilson_low(…) FROM"),
-        ("wilson_low((SELECT 1), 3)", "E3135", r"which \(SELECT 1\) cannot", "AS count)"),
+        ("wilson_low(random(), 3)", "E3135", r"'count' of wilson_low\(\) is used 4 times", "SELECT wilson_low(…) FROM"),
+        ("wilson_low((SELECT 1), 3)", "E3135", r"and \(SELECT 1\) cannot be repeated", "AS count)"),
         ("wilson_lo(1, 3)", "E3104", "no function 'wilson_lo'; did you mean 'wilson_low'", "meta.functions"),
     ],
 )  # fmt: skip

@@ -15,4 +15,4 @@ def test_first_words(lake, text, near):
     with pytest.raises(SqlError) as error:
         lake.sql(text)
     assert not isinstance(error.value, RefusedError)
-    assert near is None or f"begins no statement; did you mean '{near}'?" in str(error.value)
+    assert near is None or f"; did you mean '{near}'?" in str(error.value)

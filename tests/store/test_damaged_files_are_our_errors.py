@@ -85,7 +85,7 @@ def test_a_panic_on_the_command_line(copied, monkeypatch, capsys):
     assert main(["status", copied().uri]) == 1
     assert capsys.readouterr().err == (
         "error[E6001]: a table cannot be read: x\n"
-        "hint: a file may be missing or damaged: counterbalance verify LAKE tells which\n"
+        "hint: a file may be missing or damaged: counterbalance verify LAKE shows which\n"
     )
 
 

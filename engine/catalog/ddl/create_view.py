@@ -151,7 +151,7 @@ def _refuse_any_rows(tree: exp.Expr) -> None:
         query = cut.parent
         if isinstance(query, exp.Query) and query.args.get("order") is None:
             raise RefusedError(
-                "LIMIT without ORDER BY takes other rows from run to run, and cannot stand in a view",
+                "LIMIT without ORDER BY takes other rows from run to run, and cannot be part of a view",
                 code="E3215",
                 hint="add ORDER BY the key to the same SELECT",
             )
@@ -170,7 +170,7 @@ def _refuse_unsteady(tree: exp.Expr) -> None:
             shown = to_sql(node).lower()
             hint = "write the value itself; ORDER BY hash(key) shuffles rows the same way every time"
             raise RefusedError(
-                f"{shown} changes from call to call, and cannot stand in a view", code="E3214", hint=hint
+                f"{shown} changes from call to call, and cannot be part of a view", code="E3214", hint=hint
             )
 
 

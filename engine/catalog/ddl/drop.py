@@ -42,7 +42,7 @@ def drop_column(location: Location, statement: DropColumn) -> list[Definition]:
     catalog.require(table)
     if name in catalog.types(table):
         raise RefusedError(
-            f"{table}.{name} is no generated column, and stays",
+            f"{table}.{name} is not a generated column and cannot be dropped",
             code="E3216",
             hint=f"generated: {', '.join(known) or 'none'}",
         )

@@ -99,7 +99,7 @@ def misfit(parameter: QueryParameter, where: str, shown: str, columns: pa.Schema
         >>> said = SqlError('Referenced column "label" not found in FROM clause!')
         >>> found = misfit(groups, "'groups' of f()", "images", pa.schema([("image_id", pa.int64())]), said)
         >>> print(found.message)
-        'groups' of f() needs a column 'label', which images has not
+        'groups' of f() needs a column 'label'; images has none
         >>> print(found.hint)
         it takes (image_id BIGINT, label VARCHAR); images has image_id
     """
@@ -109,7 +109,7 @@ def misfit(parameter: QueryParameter, where: str, shown: str, columns: pa.Schema
     absent = [c for c in wanted if c not in columns.names and re.search(rf"\b{c}\b", error.message)]
     if absent:
         meant = did_you_mean(absent[0], columns.names)
-        return SqlError(f"{where} needs a column {absent[0]!r}, which {shown} has not{meant}", code="E3131", hint=hint)
+        return SqlError(f"{where} needs a column {absent[0]!r}; {shown} has none{meant}", code="E3131", hint=hint)
     odd = [c for c in wanted if c in columns.names and not _type(c)[1](columns.field(c).type)]
     if odd and _ABOUT_TYPES.search(error.message):
         kind = columns.field(odd[0]).type

@@ -39,9 +39,9 @@ _HINTS: Final = (
     ),
     (
         r"SHOW\b",
-        "SHOW TABLES lists all relations, DESCRIBE name one's columns; counterbalance audit --list tells of audits",
+        "SHOW TABLES lists all relations, DESCRIBE name one's columns; counterbalance audit --list lists audits",
     ),
-    (r"CALL\b", "CALL stands in recipes: write it into FILE.sql, and run counterbalance recipe LAKE FILE.sql"),
+    (r"CALL\b", "CALL is for recipes: write it into FILE.sql, and run counterbalance recipe LAKE FILE.sql"),
     (r"(FORCE\s+)?(INSTALL|LOAD)\b", "extensions are not loaded; put the data into a lake: counterbalance ingest"),
 )
 _QUOTED: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|(?P<open>['\"]|/\*)", re.DOTALL)
@@ -123,7 +123,7 @@ def of_bytes(name: str) -> str:
 
 
 def of_double_quotes(name: str, sql: str) -> str | None:
-    """That a text stands in single quotes, when a name that is no column was written in double quotes.
+    """That write text in single quotes, when a name that is no column was written in double quotes.
 
     Example:
         >>> of_double_quotes("train", 'SELECT * FROM images WHERE split = "train"')
