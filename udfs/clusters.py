@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 _VECTORS: Final = pa.list_(pa.list_(pa.float32()))
 POINTS: Final = pa.list_(pa.struct([("x", pa.float64()), ("y", pa.float64())]))
 TOPICS: Final = pa.list_(pa.struct([("share", pa.float64()), ("words", pa.list_(pa.string()))]))
-_STEPS: Final = 300
-"""Of Lloyd; it ends before where nothing moves any more."""
 _WORD: Final = re.compile(r"\w\w+")
 _SEED: Final = Parameter("seed", pa.int64(), 0, constant=True)
 
@@ -191,27 +189,9 @@ def _centroids(points: Floats | None, k: int, seed: int, starts: int, device: st
         raise RequestError(
             f"kmeans() cannot make {k} clusters of {different} different vectors", code="E3051", hint="give a smaller k"
         )
-    from sklearn.cluster import kmeans_plusplus
-    from threadpoolctl import threadpool_limits
+    from counterbalance.engine.search.kmeans import best
 
-    from counterbalance.engine.search.devices import device as device_of
-    from counterbalance.engine.search.kmeans import assign, train
-
-    on = device_of(device)
-    draw = np.random.RandomState(seed)
-    best: tuple[float, Floats, NDArray[np.intp]] | None = None
-    with threadpool_limits(1), on.exact(1):
-        placed = on.put(points)
-        for _ in range(starts):
-            first, _ = kmeans_plusplus(points, k, random_state=draw)
-            centroids = train(points, k, start=first, steps=_STEPS, device=on)
-            labels, apart = assign(points, placed, centroids, on)
-            spread = float(apart.sum())
-            if best is None or spread < best[0]:
-                best = spread, centroids, labels
-    assert best is not None  # noqa: S101 - there is at least one start
-    sizes = np.bincount(best[2], minlength=k)
-    return best[1][np.lexsort((*best[1].T[::-1], -sizes))]
+    return best(points, k, seed=seed, starts=starts, device=device)
 
 
 def _map(points: Floats, perplexity: float, seed: int) -> NDArray[Any]:

@@ -1,4 +1,8 @@
-"""k-means by Lloyd's steps, seeded, with the same blocked products as exact search, so on a GPU too."""
+"""Cluster vectors by k-means, for the cells of an index (``train``) and for the function ``kmeans`` (``best``).
+
+The steps are our own, not scikit-learn's: they run on a GPU by the blocked products of exact search, keep to unit length for
+cosine, and give the same bits whatever the number of threads, which ``KMeans`` of scikit-learn does not promise.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,8 @@ if TYPE_CHECKING:
     from counterbalance.engine.search.devices import Device
 
 STEPS: Final = 12
+_TO_THE_END: Final = 300
+"""Steps of ``best``, which ends before where no point changes its cluster."""
 
 
 def train(
@@ -27,7 +33,7 @@ def train(
     start: NDArray[np.float32] | None = None,
     device: str | Device = "auto",
 ) -> NDArray[np.float32]:
-    """Centroids of ``count`` clusters, ``count`` by dimensions.
+    """Move first centroids by Lloyd's steps; returns ``count`` by dimensions, float32.
 
     Deterministic on one device. A cluster that loses all its points takes the point that lies farthest from its own
     centroid.
@@ -56,7 +62,7 @@ def train(
     with on.exact(1):
         placed = on.put(points)
         for _ in range(steps):
-            found, apart = assign(points, placed, centroids, on)
+            found, apart = _assign(points, placed, centroids, on)
             if (found == labels).all():
                 break
             labels = found
@@ -67,10 +73,42 @@ def train(
     return centroids
 
 
-def assign(
+def best(
+    points: NDArray[np.float32], count: int, *, seed: int = 0, starts: int = 10, device: str = "auto"
+) -> NDArray[np.float32]:
+    """Return the centroids of the best of several starts, that of the largest cluster first; ``count`` by dimensions.
+
+    First centroids are drawn by k-means++ (scikit-learn); the start with the least sum of squared distances is taken.
+
+    Args:
+        points: Finite vectors, rows by dimensions; at least ``count`` different ones.
+        count: Clusters.
+        seed: Of the draws.
+        starts: How many.
+        device: Where the products run.
+    """
+    from sklearn.cluster import kmeans_plusplus
+    from threadpoolctl import threadpool_limits
+
+    on = device_of(device)
+    draw = np.random.RandomState(seed)
+    found: list[tuple[float, NDArray[np.float32], NDArray[np.intp]]] = []
+    with threadpool_limits(1), on.exact(1):
+        placed = on.put(points)
+        for _ in range(starts):
+            first, _ = kmeans_plusplus(points, count, random_state=draw)
+            centroids = train(points, count, start=first, steps=_TO_THE_END, device=on)
+            labels, apart = _assign(points, placed, centroids, on)
+            found.append((float(apart.sum()), centroids, labels))
+    _, centroids, labels = min(found, key=lambda start: start[0])
+    sizes = np.bincount(labels, minlength=count)
+    return centroids[np.lexsort((*centroids.T[::-1], -sizes))]
+
+
+def _assign(
     points: NDArray[np.float32], placed: object, centroids: NDArray[np.float32], on: Device
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The nearest centroid of every point, the first of equal ones, and half the squared distance less a constant.
+    """Return the nearest centroid of every point, the first of equal ones, and half the squared distance less a constant.
 
     Args:
         points: The points.
@@ -90,7 +128,7 @@ def assign(
 
 
 def _means(placed: object, labels: NDArray[np.intp], before: NDArray[np.float32], on: Device) -> NDArray[np.float32]:
-    """Mean of every cluster; an empty one keeps its centroid."""
+    """Return the mean of every cluster; an empty one keeps its centroid."""
     total = np.zeros(before.shape)
     for first in range(0, len(labels), on.item_rows):
         block = slice(first, first + on.item_rows)
@@ -104,7 +142,7 @@ def _means(placed: object, labels: NDArray[np.intp], before: NDArray[np.float32]
 def _reseed(
     points: NDArray[np.float32], labels: NDArray[np.intp], apart: NDArray[np.float64], centroids: NDArray[np.float32]
 ) -> None:
-    """Empty clusters take the points that are farthest from their centroids, each another one."""
+    """Give empty clusters the points that are farthest from their centroids, each another one."""
     empty = np.flatnonzero(np.bincount(labels, minlength=len(centroids)) == 0)
     if len(empty):
         lengths = 0.5 * (points.astype(np.float64) ** 2).sum(axis=1)
