@@ -1,7 +1,7 @@
 """Functions written in SQL, ``queries/functions/*.sql``: a call becomes the function's own expression.
 
 Its arguments stand in the place of its parameters, each cast to the parameter's type, so that what is shown, stored,
-fingerprinted or sent to another engine is plain SQL.
+fingerprinted or sent to another engine is plain SQL. Functions may call each other.
 """
 
 from __future__ import annotations
@@ -26,12 +26,16 @@ if TYPE_CHECKING:
     from counterbalance.engine.sql.queries import Query
 
 
-def inline(tree: exp.Expr) -> bool:
-    """Put expressions in the place of calls below the root, in place; whether there were any.
+def inline(tree: exp.Expr, callers: tuple[str, ...] = ()) -> bool:
+    """Replace calls below the root by expressions, in place; returns whether there were any.
+
+    Args:
+        tree: A query, or the expression of a function.
+        callers: Functions that this expression belongs to, the outermost first.
 
     Raises:
         SqlError: A call's arguments do not fit, or one of them cannot be repeated.
-        RequestError: A Python function has the name, too.
+        RequestError: A Python function has the name, too, or a function calls itself.
     """
     calls = sql_calls(tree)
     for call in reversed(calls):  # the innermost first
@@ -43,7 +47,7 @@ def inline(tree: exp.Expr) -> bool:
                 hint="give yours another name",
             )
         place = call.parent if isinstance(call.parent, exp.Dot) else call
-        place.replace(_expression(queries.sql_functions()[name], call.expressions))
+        place.replace(_expression(queries.sql_functions()[name], call.expressions, callers))
     return bool(calls)
 
 
@@ -59,9 +63,13 @@ def sql_calls(tree: exp.Expr) -> list[exp.Anonymous]:
     ]
 
 
-def _expression(function: Query, nodes: list[exp.Expr]) -> exp.Expr:
+def _expression(function: Query, nodes: list[exp.Expr], callers: tuple[str, ...]) -> exp.Expr:
+    path = (*callers, function.name)
+    if function.name in callers:
+        raise RequestError(f"function {function.name} calls itself: {' -> '.join(path)}", code="E3030")
     bound = arguments.bind(function.name, [p.name for p in function.parameters], nodes)
     body = formula(function).copy()
+    inline(body, path)
     places = list(body.find_all(exp.Placeholder, exp.Parameter))
     given = _given(function, bound)
     _refuse_repeating(function, bound, places)
@@ -101,7 +109,7 @@ def _refuse_repeating(function: Query, bound: Mapping[str, exp.Expr], places: It
 
 @cache
 def formula(function: Query) -> exp.Expr:
-    r"""The expression of a function, in parentheses: to be copied before it is changed.
+    r"""Return the expression of a function, in parentheses: to be copied before it is changed.
 
     Raises:
         RequestError: It is not one expression of the parameters.
@@ -126,11 +134,10 @@ def formula(function: Query) -> exp.Expr:
         or tree.find(exp.Column, exp.Star, exp.AggFunc, exp.Window, exp.Subquery)
         or any(is_volatile(call) for call in tree.find_all(exp.Func))
         or not {p.name for p in tree.find_all(exp.Placeholder, exp.Parameter)} <= names
-        or sql_calls(tree)
     ):
         raise RequestError(
             f"function {function.name} is not one expression of its parameters",
             code="E3030",
-            hint="write SELECT, and the value of $parameters; no columns, aggregates, queries or functions like it",
+            hint="write SELECT, and the value of $parameters; no columns, aggregates or queries",
         )
     return exp.paren(tree.expressions[0].unalias().copy(), copy=False)

@@ -207,10 +207,43 @@ def test_in_a_generated_column_and_a_view(lake, monkeypatch):
 @pytest.mark.parametrize(
     "sql",
     ["SELECT $x FROM images", "SELECT width", "SELECT sum($x)", "SELECT $x, $x", "SELECT $y", "SELECT random() + $x", "$x +",
-     "SELECT (SELECT $x)", "SELECT wilson_low($x, $x)", "SELECT $x LIMIT 1", "DELETE FROM images"],
+     "SELECT (SELECT $x)", "SELECT $x LIMIT 1", "DELETE FROM images"],
 )  # fmt: skip
 def test_a_file_is_one_expression_of_its_parameters(sql):
     function = queries.Query("own", "function", "Own.", sql, (queries.QueryParameter("x", "double"),))
     with pytest.raises(RequestError, match="function own is not one expression") as caught:
         macros.formula(function)
+    assert caught.value.code == "E3030"
+
+
+def own(monkeypatch, **formulas):
+    made = {
+        name: queries.Query(name, "function", "Own.", f"SELECT {text}", (queries.QueryParameter("x", "double"),))
+        for name, text in formulas.items()
+    }
+    monkeypatch.setattr(queries, "sql_functions", lambda: made)
+
+
+def test_functions_call_each_other(session, monkeypatch):
+    own(monkeypatch, twice="2 * $x", four_times="twice(x := twice($x))", more="four_times($x) + twice($x) + $x")
+    assert one_of(session, "SELECT more(width) FROM images WHERE width = 200") == 1400
+    assert "twice" not in session.expand("SELECT more(3) AS n")
+    own(monkeypatch, twice="3 * $x", four_times="twice(x := twice($x))")
+    assert one_of(session, "SELECT four_times(2)") == 18, "what a function is made of is looked up when it is called"
+
+
+def test_an_argument_that_an_inner_function_repeats_is_refused(session, monkeypatch):
+    own(monkeypatch, square="$x * $x", area="3 * square($x)")
+    with pytest.raises(SqlError, match=r"'x' of area\(\) stands there 2 times, which RANDOM\(\) cannot"):
+        session.sql("SELECT area(random())").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("formulas", "path"),
+    [({"a": "a($x)"}, "a -> a"), ({"a": "1 + b($x)", "b": "c($x)", "c": "b($x)"}, "a -> b -> c -> b")],
+)
+def test_a_function_that_calls_itself_is_refused(session, monkeypatch, formulas, path):
+    own(monkeypatch, **formulas)
+    with pytest.raises(RequestError, match=f"calls itself: {path}") as caught:
+        session.sql("SELECT a(1)").fetchall()
     assert caught.value.code == "E3030"
