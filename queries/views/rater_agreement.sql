@@ -33,67 +33,17 @@ cells AS (
   LEFT JOIN said AS s
     ON s.annotator = r.annotator AND s.other = r.other AND s.label = r.label AND s.other_label = c.label
 ),
-firsts AS (
-  SELECT annotator, other, label, CAST(sum(count) AS BIGINT) AS count FROM cells GROUP BY annotator, other, label
-),
-seconds AS (
-  SELECT annotator, other, other_label AS label, CAST(sum(count) AS BIGINT) AS count
-  FROM cells
-  GROUP BY annotator, other, other_label
-),
+-- a kappa and its interval are equations over all counts of a confusion, and the smallest one would follow from them
 sums AS (
   SELECT
     annotator,
     other,
     CAST(sum(count) AS BIGINT) AS n,
-    CAST(sum(CASE WHEN label = other_label THEN count ELSE 0 END) AS BIGINT) AS agreed
+    CAST(sum(CASE WHEN label = other_label THEN count ELSE 0 END) AS BIGINT) AS agreed,
+    min(CASE WHEN count > 0 THEN count END) AS smallest,
+    cohen_kappa(list(struct_pack(label := label, other_label := other_label, count := count))) AS cohen
   FROM cells
   GROUP BY annotator, other
-),
-chances AS (
-  SELECT f.annotator, f.other, CAST(sum(CAST(f.count * s.count AS DECIMAL(38, 0))) AS DOUBLE) AS products
-  FROM firsts AS f
-  JOIN seconds AS s ON s.annotator = f.annotator AND s.other = f.other AND s.label = f.label
-  GROUP BY f.annotator, f.other
-),
-kappas AS (
-  SELECT
-    s.annotator,
-    s.other,
-    s.n,
-    s.agreed,
-    c.products / s.n / s.n AS chance,
-    (CAST(s.agreed AS DOUBLE) / s.n - c.products / s.n / s.n) / nullif(1 - c.products / s.n / s.n, 0) AS kappa
-  FROM sums AS s
-  JOIN chances AS c ON c.annotator = s.annotator AND c.other = s.other
-),
-variances AS (
-  SELECT
-    k.annotator,
-    k.other,
-    k.n,
-    k.agreed,
-    k.kappa,
-    (
-      CAST(sum(CAST(
-        CASE
-          WHEN c.label = c.other_label
-            THEN power(1 - (CAST(f.count AS DOUBLE) / k.n + CAST(s.count AS DOUBLE) / k.n) * (1 - k.kappa), 2)
-          ELSE power((CAST(f.count AS DOUBLE) / k.n + CAST(s.count AS DOUBLE) / k.n) * (1 - k.kappa), 2)
-        END * c.count / k.n AS DECIMAL(38, 18)
-      )) AS DOUBLE)
-      - power(k.kappa - k.chance * (1 - k.kappa), 2)
-    ) / nullif(power(1 - k.chance, 2), 0) / k.n AS variance
-  FROM kappas AS k
-  JOIN cells AS c ON c.annotator = k.annotator AND c.other = k.other
-  -- how often the second annotator said the first one's label, and the first one the second one's
-  JOIN seconds AS s ON s.annotator = c.annotator AND s.other = c.other AND s.label = c.label
-  JOIN firsts AS f ON f.annotator = c.annotator AND f.other = c.other AND f.label = c.other_label
-  GROUP BY k.annotator, k.other, k.n, k.agreed, k.kappa, k.chance
-),
--- a kappa and its interval are equations over all counts of a confusion, and one that is small would follow
-fewest AS (
-  SELECT annotator, other, min(CASE WHEN count > 0 THEN count END) AS smallest FROM cells GROUP BY annotator, other
 ),
 -- pairs of an annotator are those of each two annotators together
 parts AS (
@@ -117,50 +67,22 @@ rated AS (
   FROM votes
   WHERE target_votes >= 2
 ),
-targets AS (
-  SELECT count(*) AS n FROM (SELECT DISTINCT image_id, detection_id FROM rated) AS t
-),
-means AS (
-  SELECT
-    r.value,
-    CAST(sum(CAST(CAST(r.votes AS DOUBLE) / r.target_votes AS DECIMAL(38, 18))) AS DOUBLE) / max(t.n) AS mean
-  FROM rated AS r
-  CROSS JOIN targets AS t
-  GROUP BY r.value
-),
-fleiss_chance AS (
-  SELECT CAST(sum(CAST(mean * mean AS DECIMAL(38, 18))) AS DOUBLE) AS chance FROM means
-),
-per_target AS (
-  SELECT
-    r.image_id,
-    r.detection_id,
-    CAST(sum(r.votes * (r.votes - 1)) AS DOUBLE) / max(r.target_votes) / (max(r.target_votes) - 1) AS agreed,
-    CAST(sum(CAST(m.mean * r.votes / r.target_votes AS DECIMAL(38, 18))) AS DOUBLE) AS own_chance
-  FROM rated AS r
-  JOIN means AS m ON m.value = r.value
-  GROUP BY r.image_id, r.detection_id
+-- how many targets have the same votes
+patterns AS (
+  SELECT votes, count(*) AS targets
+  FROM (
+    SELECT list_sort(list(struct_pack(value := value, votes := votes))) AS votes
+    FROM rated
+    GROUP BY image_id, detection_id
+  ) AS t
+  GROUP BY votes
 ),
 fleiss AS (
   SELECT
-    t.n,
-    c.chance,
-    (CAST(sum(CAST(p.agreed AS DECIMAL(38, 18))) AS DOUBLE) / t.n - c.chance) / nullif(1 - c.chance, 0) AS kappa
-  FROM per_target AS p
-  CROSS JOIN targets AS t
-  CROSS JOIN fleiss_chance AS c
-  GROUP BY t.n, c.chance
-),
-fleiss_variance AS (
-  SELECT
-    f.n,
-    f.kappa,
-    CAST(sum(CAST(power(
-      ((p.agreed - f.chance) - 2 * (1 - f.kappa) * (p.own_chance - f.chance)) / nullif(1 - f.chance, 0) - f.kappa, 2
-    ) AS DECIMAL(38, 18))) AS DOUBLE) / nullif(f.n - 1, 0) / f.n AS variance
-  FROM fleiss AS f
-  CROSS JOIN per_target AS p
-  GROUP BY f.n, f.kappa
+    CAST(sum(targets) AS BIGINT) AS n,
+    fleiss_kappa(list(struct_pack(votes := votes, targets := targets))) AS fleiss
+  FROM patterns
+  HAVING count(*) > 0
 ),
 -- of each annotator: pairs of its label with another's on the same target, and how many independent ones they are worth at
 -- least, which is the number of targets where all have equally many labels (Kish)
@@ -178,11 +100,10 @@ annotators AS (
   SELECT annotator, agreed, n, CAST(agreed AS DOUBLE) / n AS share, CAST(n AS DOUBLE) * n / squares AS worth FROM own_pairs
 )
 SELECT
-  'cohen_kappa' AS metric, v.annotator, v.other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
-  CAST(NULL AS BIGINT) AS count, kappa AS value, kappa - 1.959963984540054e0 * sqrt(greatest(variance, 0)) AS low,
-  kappa + 1.959963984540054e0 * sqrt(greatest(variance, 0)) AS high, n, f.smallest
-FROM variances AS v
-JOIN fewest AS f ON f.annotator = v.annotator AND f.other = v.other
+  'cohen_kappa' AS metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
+  CAST(NULL AS BIGINT) AS count, cohen.kappa AS value, cohen.kappa - half_interval(cohen.error) AS low,
+  cohen.kappa + half_interval(cohen.error) AS high, n, smallest
+FROM sums
 UNION ALL
 SELECT
   'agreement' AS metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
@@ -205,7 +126,7 @@ FROM annotators AS a
 UNION ALL
 SELECT
   'fleiss_kappa' AS metric, CAST(NULL AS VARCHAR) AS annotator, CAST(NULL AS VARCHAR) AS other,
-  CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count, kappa AS value,
-  kappa - 1.959963984540054e0 * sqrt(variance) AS low, kappa + 1.959963984540054e0 * sqrt(variance) AS high, n,
-  (SELECT min(smallest) FROM fewest) AS smallest
-FROM fleiss_variance
+  CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count, fleiss.kappa AS value,
+  fleiss.kappa - half_interval(fleiss.error) AS low, fleiss.kappa + half_interval(fleiss.error) AS high, n,
+  (SELECT min(smallest) FROM sums) AS smallest
+FROM fleiss

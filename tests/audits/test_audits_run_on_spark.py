@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from sqlglot import exp
 import counterbalance as cb
 from counterbalance.engine import lists
 from counterbalance.engine.schema import BASE_TABLES
+from counterbalance.spark import register
 
 pytestmark = [
     pytest.mark.slow,
@@ -234,11 +236,13 @@ def spark():
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         pytest.skip("Spark needs Java, and there is none: install a JRE, such as openjdk-17-jre-headless")
     sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install counterbalance[spark]")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = sql.SparkSession.builder.master("local[2]").appName("counterbalance")
     for key, value in SETTINGS.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
+    register(session, ["chi_square_p", "cohen_kappa", "fleiss_kappa", "transfer_fit"])
     yield session
     session.stop()
 

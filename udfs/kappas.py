@@ -1,0 +1,120 @@
+"""Agreement of raters beyond chance, from counts: ``cohen_kappa`` and ``fleiss_kappa``."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from counterbalance.engine.functions import Parameter, udf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    Doubles = NDArray[np.float64]
+
+KAPPA: Final = pa.struct([("kappa", pa.float64()), ("error", pa.float64())])
+CELLS: Final = pa.list_(pa.struct([("label", pa.string()), ("other_label", pa.string()), ("count", pa.int64())]))
+PATTERNS: Final = pa.list_(
+    pa.struct(
+        [("votes", pa.list_(pa.struct([("value", pa.string()), ("votes", pa.int64())]))), ("targets", pa.int64())]
+    )
+)
+
+
+@udf(returns=KAPPA, parameters=[Parameter("cells", CELLS)], version="1")
+def cohen_kappa(cells: pa.Array) -> pa.Array:
+    """Return Cohen's kappa of two raters, with its standard error.
+
+    Args:
+        cells: How often the first said ``label`` and the second ``other_label``; cells without any may be left out.
+
+    Returns:
+        kappa and error, float64; both NULL where both raters always said the same one label, or there are no counts.
+
+    Source:
+        Cohen (1960); Fleiss, Cohen and Everitt (1969), the variance.
+
+    Example:
+        >>> table = [("a", "a", 20), ("a", "b", 5), ("b", "a", 10), ("b", "b", 15)]
+        >>> given = pa.array([[{"label": x, "other_label": y, "count": n} for x, y, n in table]], CELLS)
+        >>> {name: round(value, 4) for name, value in cohen_kappa(given).to_pylist()[0].items()}
+        {'kappa': 0.4, 'error': 0.127}
+    """
+    return pa.array([_cohen(row or []) for row in cells.to_pylist()], KAPPA)
+
+
+def _cohen(cells: list[dict[str, Any]]) -> dict[str, float | None]:
+    labels = sorted({c[side] for c in cells for side in ("label", "other_label")})
+    table = np.zeros((len(labels), len(labels)))
+    for cell in cells:
+        table[labels.index(cell["label"]), labels.index(cell["other_label"])] += cell["count"]
+    n = table.sum()
+    if not n:
+        return {"kappa": None, "error": None}
+    first, second = table.sum(axis=1) / n, table.sum(axis=0) / n
+    chance = _sum(first * second)
+    if chance == 1:
+        return {"kappa": None, "error": None}
+    kappa = (table.trace() / n - chance) / (1 - chance)
+    drift = np.add.outer(second, first) * (1 - kappa)
+    squares = np.where(np.eye(len(labels), dtype=bool), 1 - drift, drift) ** 2
+    variance = (_sum(squares * table / n) - (kappa - chance * (1 - kappa)) ** 2) / (1 - chance) ** 2 / n
+    return {"kappa": float(kappa), "error": math.sqrt(max(variance, 0))}
+
+
+@udf(returns=KAPPA, parameters=[Parameter("patterns", PATTERNS)], version="1")
+def fleiss_kappa(patterns: pa.Array) -> pa.Array:
+    """Return Fleiss' kappa of any number of raters, with its standard error.
+
+    Chance agreement comes from the mean share of each label over targets, so that targets may have different numbers of
+    votes; where all have as many it is Fleiss' own.
+
+    Args:
+        patterns: How many ``targets`` have these ``votes``, each a value and how many raters said it; two votes or more.
+
+    Returns:
+        kappa and error, float64; NULL where all votes are for one label, the error also with a single target.
+
+    Source:
+        Fleiss (1971); Gwet, Large-sample variance of Fleiss generalized kappa (2021).
+
+    Example:
+        >>> a, b = {"value": "a", "votes": 2}, {"value": "b", "votes": 2}
+        >>> split = [{"value": "a", "votes": 1}, {"value": "b", "votes": 1}]
+        >>> rows = [{"votes": [a], "targets": 4}, {"votes": [b], "targets": 4}, {"votes": split, "targets": 2}]
+        >>> {name: round(value, 4) for name, value in fleiss_kappa(pa.array([rows], PATTERNS)).to_pylist()[0].items()}
+        {'kappa': 0.6, 'error': 0.2667}
+    """
+    return pa.array([_fleiss(row or []) for row in patterns.to_pylist()], KAPPA)
+
+
+def _fleiss(patterns: list[dict[str, Any]]) -> dict[str, float | None]:
+    labels = sorted({v["value"] for p in patterns for v in p["votes"]})
+    votes = np.zeros((len(patterns), len(labels)))
+    for row, pattern in enumerate(patterns):
+        for vote in pattern["votes"]:
+            votes[row, labels.index(vote["value"])] = vote["votes"]
+    targets, of = np.array([p["targets"] for p in patterns], np.float64), votes.sum(axis=1)
+    n = targets.sum()
+    shares = votes / of[:, None]
+    means = np.array([_sum(column * targets) for column in shares.T]) / n
+    chance = _sum(means**2)
+    if len(labels) < 2:
+        return {"kappa": None, "error": None}
+    agreed = (votes * (votes - 1)).sum(axis=1) / of / (of - 1)
+    kappa = (_sum(agreed * targets) / n - chance) / (1 - chance)
+    own = np.array([_sum(row * means) for row in shares])
+    moved = ((agreed - chance) - 2 * (1 - kappa) * (own - chance)) / (1 - chance) - kappa
+    error = math.sqrt(_sum(moved**2 * targets) / (n - 1) / n) if n > 1 else None
+    return {"kappa": kappa, "error": error}
+
+
+def _sum(values: Doubles) -> float:
+    """Return the sum, rounded once, so that no order of rows changes it."""
+    flat: Iterable[float] = values.ravel().tolist()
+    return math.fsum(flat)
