@@ -122,8 +122,8 @@ pairs AS (
 SELECT
   category,
   difference / std AS value,
-  (difference - 1.959963984540054e0 * standard_error) / std AS low,
-  (difference + 1.959963984540054e0 * standard_error) / std AS high,
+  (difference - half_interval(standard_error)) / std AS low,
+  (difference + half_interval(standard_error)) / std AS high,
   mean_label,
   mean_against,
   std,

@@ -115,8 +115,8 @@ SELECT
   category,
   attribute,
   auc AS value,
-  CASE WHEN variance IS NOT NULL THEN greatest(auc - 1.959963984540054e0 * sqrt(variance), 0) END AS low,
-  CASE WHEN variance IS NOT NULL THEN least(auc + 1.959963984540054e0 * sqrt(variance), 1) END AS high,
+  CASE WHEN variance IS NOT NULL THEN greatest(auc - half_interval(sqrt(variance)), 0) END AS low,
+  CASE WHEN variance IS NOT NULL THEN least(auc + half_interval(sqrt(variance)), 1) END AS high,
   n_positive + n_negative AS n,
   n_positive
 FROM varied

@@ -38,63 +38,6 @@ count = "smallest"
 within = ["category", "other"]
 measures = ["cramers_v", "low", "high", "g2", "df", "p", "q", "n"]
 ---*/
-WITH known AS (
-  SELECT image_id, category, min(attribute) AS attribute
-  FROM attributes
-  WHERE attribute <> 'unknown'
-  GROUP BY image_id, category
-  HAVING min(attribute) = max(attribute)
-),
-cells AS (
-  SELECT a.category, b.category AS other, a.attribute, b.attribute AS other_attribute, count(*) AS count
-  FROM known AS a
-  JOIN known AS b ON b.image_id = a.image_id AND a.category < b.category
-  GROUP BY a.category, b.category, a.attribute, b.attribute
-),
-sides AS (
-  SELECT
-    *,
-    CAST(sum(count) OVER (PARTITION BY category, other) AS BIGINT) AS n,
-    CAST(sum(count) OVER (PARTITION BY category, other, attribute) AS BIGINT) AS n_row,
-    CAST(sum(count) OVER (PARTITION BY category, other, other_attribute) AS BIGINT) AS n_column
-  FROM cells
-),
--- with O of n in a cell, chi-square = n (sum of O^2 / (row column)) - n: cells without images add nothing
-pairs AS (
-  SELECT
-    category,
-    other,
-    max(n) AS n,
-    (count(DISTINCT attribute) - 1) * (count(DISTINCT other_attribute) - 1) AS df,
-    least(count(DISTINCT attribute), count(DISTINCT other_attribute)) - 1 AS side,
-    min(count) AS smallest,
-    2 * CAST(sum(CAST(count * ln(CAST(count AS DOUBLE) * n / n_row / n_column) AS DECIMAL(38, 12))) AS DOUBLE) AS g2,
-    CAST(sum(CAST(CAST(count AS DOUBLE) * count / n_row / n_column AS DECIMAL(38, 18))) AS DOUBLE) AS squares
-  FROM sides
-  GROUP BY category, other
-),
-tested AS (
-  SELECT
-    *,
-    CASE WHEN df > 0 THEN chi_square_p(greatest(g2, 0), df) END AS p,
-    CASE WHEN df > 0 THEN chi_square_bounds(n * greatest(squares - 1, 0), df) END AS bounds
-  FROM pairs
-),
-ranked AS (
-  SELECT
-    *,
-    row_number() OVER (PARTITION BY p IS NULL ORDER BY p, category, other) AS p_rank,
-    count(p) OVER () AS family
-  FROM tested
-),
-controlled AS (
-  SELECT
-    *,
-    CASE WHEN p IS NOT NULL THEN greatest(p, least(min(p * family / p_rank) OVER (
-      PARTITION BY p IS NULL ORDER BY p_rank DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ), 1)) END AS q
-  FROM ranked
-)
 SELECT
   category,
   other,
@@ -107,5 +50,46 @@ SELECT
   q,
   n,
   CASE WHEN df = 1 THEN smallest END AS smallest
-FROM controlled
+FROM false_discovery((
+  WITH known AS (
+    SELECT image_id, category, min(attribute) AS attribute
+    FROM attributes
+    WHERE attribute <> 'unknown'
+    GROUP BY image_id, category
+    HAVING min(attribute) = max(attribute)
+  ),
+  cells AS (
+    SELECT a.category, b.category AS other, a.attribute, b.attribute AS other_attribute, count(*) AS count
+    FROM known AS a
+    JOIN known AS b ON b.image_id = a.image_id AND a.category < b.category
+    GROUP BY a.category, b.category, a.attribute, b.attribute
+  ),
+  sides AS (
+    SELECT
+      *,
+      CAST(sum(count) OVER (PARTITION BY category, other) AS BIGINT) AS n,
+      CAST(sum(count) OVER (PARTITION BY category, other, attribute) AS BIGINT) AS n_row,
+      CAST(sum(count) OVER (PARTITION BY category, other, other_attribute) AS BIGINT) AS n_column
+    FROM cells
+  ),
+  -- with O of n in a cell, chi-square = n (sum of O^2 / (row column)) - n: cells without images add nothing
+  pairs AS (
+    SELECT
+      category,
+      other,
+      max(n) AS n,
+      (count(DISTINCT attribute) - 1) * (count(DISTINCT other_attribute) - 1) AS df,
+      least(count(DISTINCT attribute), count(DISTINCT other_attribute)) - 1 AS side,
+      min(count) AS smallest,
+      2 * CAST(sum(CAST(count * ln(CAST(count AS DOUBLE) * n / n_row / n_column) AS DECIMAL(38, 12))) AS DOUBLE) AS g2,
+      CAST(sum(CAST(CAST(count AS DOUBLE) * count / n_row / n_column AS DECIMAL(38, 18))) AS DOUBLE) AS squares
+    FROM sides
+    GROUP BY category, other
+  )
+  SELECT
+    *,
+    CASE WHEN df > 0 THEN chi_square_p(greatest(g2, 0), df) END AS p,
+    CASE WHEN df > 0 THEN chi_square_bounds(n * greatest(squares - 1, 0), df) END AS bounds
+  FROM pairs
+))
 ORDER BY cramers_v DESC NULLS LAST, category, other

@@ -48,74 +48,46 @@ count = "other_count"
 by = ["other_attribute"]
 measures = ["expected", "ratio", "ratio_low", "ratio_high", "g2", "p", "q"]
 ---*/
-WITH cells AS (
-  SELECT c.*, CAST(c.label_count AS DOUBLE) AS n_row, CAST(c.other_count AS DOUBLE) AS n_column
-  FROM crossed_labels(
-    (
-      SELECT image_id, min(attribute) AS label
-      FROM attributes
-      WHERE attribute <> 'unknown' AND category = $category
-      GROUP BY image_id
-      HAVING min(attribute) = max(attribute)
-    ),
-    (
-      SELECT image_id, min(attribute) AS label
-      FROM attributes
-      WHERE attribute <> 'unknown' AND category = $other
-      GROUP BY image_id
-      HAVING min(attribute) = max(attribute)
-    )
-  ) AS c
-),
-measured AS (
-  SELECT
-    *,
-    greatest(2 * (
-      CASE WHEN count > 0 THEN count * ln(count * n / n_row / n_column) ELSE 0 END
-      + CASE WHEN n_row > count THEN (n_row - count) * ln((n_row - count) * n / n_row / (n - n_column)) ELSE 0 END
-      + CASE
-        WHEN n_column > count THEN (n_column - count) * ln((n_column - count) * n / (n - n_row) / n_column)
-        ELSE 0
-      END
-      + CASE
-        WHEN n - n_row - n_column + count > 0
-          THEN (n - n_row - n_column + count) * ln((n - n_row - n_column + count) * n / (n - n_row) / (n - n_column))
-        ELSE 0
-      END
-    ), 0) AS g2
-  FROM cells
-),
-tested AS (
-  SELECT label, other, g2, chi_square_p(g2, CAST(1 AS BIGINT)) AS p FROM measured
-),
-ranked AS (
-  SELECT *, row_number() OVER (ORDER BY p, label, other) AS p_rank, count(*) OVER () AS family FROM tested
-),
-controlled AS (
-  SELECT
-    *,
-    greatest(
-      p, least(min(p * family / p_rank) OVER (ORDER BY p_rank DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), 1)
-    ) AS q
-  FROM ranked
-)
 SELECT
-  c.label AS attribute,
-  c.other AS other_attribute,
-  c.count,
-  c.n,
-  c.share,
-  c.low,
-  c.high,
-  c.expected,
-  c.ratio,
-  c.ratio_low,
-  c.ratio_high,
-  q.g2,
-  q.p,
-  q.q,
-  c.label_count AS attribute_count,
-  c.other_count
-FROM cells AS c
-LEFT JOIN controlled AS q ON q.label = c.label AND q.other = c.other
+  label AS attribute,
+  other AS other_attribute,
+  count,
+  n,
+  share,
+  low,
+  high,
+  expected,
+  ratio,
+  ratio_low,
+  ratio_high,
+  g2,
+  p,
+  q,
+  label_count AS attribute_count,
+  other_count
+FROM false_discovery((
+  WITH cells AS (
+    SELECT *
+    FROM crossed_labels(
+      (
+        SELECT image_id, min(attribute) AS label
+        FROM attributes
+        WHERE attribute <> 'unknown' AND category = $category
+        GROUP BY image_id
+        HAVING min(attribute) = max(attribute)
+      ),
+      (
+        SELECT image_id, min(attribute) AS label
+        FROM attributes
+        WHERE attribute <> 'unknown' AND category = $other
+        GROUP BY image_id
+        HAVING min(attribute) = max(attribute)
+      )
+    )
+  ),
+  measured AS (
+    SELECT *, log_likelihood_ratio(count, label_count, other_count, n) AS g2 FROM cells
+  )
+  SELECT *, chi_square_p(g2, CAST(1 AS BIGINT)) AS p FROM measured
+))
 ORDER BY attribute, other_attribute

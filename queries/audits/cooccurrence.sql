@@ -73,120 +73,120 @@ by = ["label"]
 overlap = true
 omit = true
 ---*/
-WITH sizes AS (
-  SELECT label, used AS shown FROM group_sizes(groups, $min_count)
-),
-members AS (
-  SELECT DISTINCT g.image_id, g.label
-  FROM groups AS g
-  JOIN sizes AS s ON s.label = g.label
-  WHERE g.image_id IS NOT NULL AND ($population = 'all' OR ($population = 'labelled' AND s.shown))
-),
-images AS (
-  SELECT DISTINCT image_id FROM members
-),
-total AS (
-  SELECT count(*) AS n FROM images
-),
-found AS (
-  SELECT DISTINCT c.image_id, c.concept
-  FROM concepts AS c
-  JOIN images AS i ON i.image_id = c.image_id
-  WHERE c.concept IS NOT NULL
-),
-labels_n AS (
-  SELECT m.label, s.shown, count(*) AS n_label
-  FROM members AS m
-  JOIN sizes AS s ON s.label = m.label
-  GROUP BY m.label, s.shown
-),
-concepts_n AS (
-  SELECT concept, count(*) AS n_concept FROM found GROUP BY concept
-),
-pairs_n AS (
-  SELECT m.label, f.concept, count(*) AS count
-  FROM members AS m
-  JOIN found AS f ON f.image_id = m.image_id
-  GROUP BY m.label, f.concept
-),
-cells AS (
-  SELECT
-    l.label,
-    c.concept,
-    coalesce(p.count, 0) AS count,
-    l.n_label,
-    c.n_concept,
-    t.n
-  FROM labels_n AS l
-  CROSS JOIN concepts_n AS c
-  CROSS JOIN total AS t
-  LEFT JOIN pairs_n AS p ON p.label = l.label AND p.concept = c.concept
-  WHERE l.shown AND c.n_concept >= $min_count
-),
--- log-likelihood ratio of observed against expected counts in the four cells of the table of a pair
-tested AS (
-  SELECT
-    *,
-    CAST(n_label AS DOUBLE) * n_concept / n AS expected,
-    log_likelihood_ratio(count, n_label, n_concept, n) AS g2
-  FROM cells
-),
--- p = erfc(sqrt(g2 / 2)) = t exp(-g2 / 2 + polynomial in t), t = 1 / (1 + sqrt(g2 / 2) / 2); relative error under 3e-8 (our
--- own fit, interpolated at Chebyshev's nodes)
-reduced AS (
-  SELECT *, 1 / (1 + sqrt(g2 / 2) / 2) AS t FROM tested
-),
-judged AS (
-  SELECT
-    *,
-    least(t * exp(-g2 / 2 - 1.26551212348e0 + t * (0.999999539036e0 + t * (0.375039205952e0 + t * (0.0822840787015e0
-      + t * (-0.0723798896755e0 + t * (-0.243590067818e0 + t * (0.360099153211e0 + t * (-1.26249163408e0
-      + t * (2.43208863084e0 + t * (-2.2215605681e0 + t * (0.994780962681e0 - t * 0.178757287262e0))))))))))), 1) AS p
-  FROM reduced
-  WHERE count > 0 OR $min_count = 0
-),
-ranked AS (
-  SELECT *, row_number() OVER (ORDER BY p, label, concept) AS p_rank, count(*) OVER () AS family FROM judged
-),
-controlled AS (
-  SELECT
-    *,
-    greatest(
-      p, least(min(p * family / p_rank) OVER (ORDER BY p_rank DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), 1)
-    ) AS q,
-    count + CAST($smoothing AS DOUBLE) AS both_s,
-    n_label + 2 * CAST($smoothing AS DOUBLE) AS label_s,
-    n_concept + 2 * CAST($smoothing AS DOUBLE) AS concept_s,
-    n + 4 * CAST($smoothing AS DOUBLE) AS n_s
-  FROM ranked
-),
-measured AS (
-  SELECT
-    *,
-    CASE WHEN both_s > 0 THEN ln(both_s * n_s / label_s / concept_s) ELSE CAST('-Infinity' AS DOUBLE) END AS pmi,
-    CASE WHEN both_s > 0 THEN -ln(both_s / n_s) END AS surprise,
-    log_ratio_half(both_s, label_s, concept_s, n_s) AS half
-  FROM controlled
-),
-pairs_found AS (
-  SELECT count(*) AS pairs FROM pairs_n AS p JOIN sizes AS s ON s.label = p.label AND s.shown
-)
 SELECT
-  m.label,
-  m.concept,
-  m.count,
-  m.n,
-  m.n_label,
-  m.n_concept,
-  m.expected,
-  m.pmi,
-  m.pmi - m.half AS low,
-  m.pmi + m.half AS high,
-  CASE WHEN m.both_s > 0 THEN m.pmi / nullif(m.surprise, 0) ELSE -1e0 END AS npmi,
-  m.g2,
-  m.p,
-  m.q,
-  f.pairs - count(CASE WHEN m.count > 0 THEN 1 END) OVER () AS n_suppressed
-FROM measured AS m
-CROSS JOIN pairs_found AS f
-ORDER BY m.label, m.pmi DESC, m.concept
+  label,
+  concept,
+  count,
+  n,
+  n_label,
+  n_concept,
+  expected,
+  pmi,
+  low,
+  high,
+  npmi,
+  g2,
+  p,
+  q,
+  n_suppressed
+FROM false_discovery((
+  WITH sizes AS (
+    SELECT label, used AS shown FROM group_sizes(groups, $min_count)
+  ),
+  members AS (
+    SELECT DISTINCT g.image_id, g.label
+    FROM groups AS g
+    JOIN sizes AS s ON s.label = g.label
+    WHERE g.image_id IS NOT NULL AND ($population = 'all' OR ($population = 'labelled' AND s.shown))
+  ),
+  images AS (
+    SELECT DISTINCT image_id FROM members
+  ),
+  total AS (
+    SELECT count(*) AS n FROM images
+  ),
+  found AS (
+    SELECT DISTINCT c.image_id, c.concept
+    FROM concepts AS c
+    JOIN images AS i ON i.image_id = c.image_id
+    WHERE c.concept IS NOT NULL
+  ),
+  labels_n AS (
+    SELECT m.label, s.shown, count(*) AS n_label
+    FROM members AS m
+    JOIN sizes AS s ON s.label = m.label
+    GROUP BY m.label, s.shown
+  ),
+  concepts_n AS (
+    SELECT concept, count(*) AS n_concept FROM found GROUP BY concept
+  ),
+  pairs_n AS (
+    SELECT m.label, f.concept, count(*) AS count
+    FROM members AS m
+    JOIN found AS f ON f.image_id = m.image_id
+    GROUP BY m.label, f.concept
+  ),
+  cells AS (
+    SELECT
+      l.label,
+      c.concept,
+      coalesce(p.count, 0) AS count,
+      l.n_label,
+      c.n_concept,
+      t.n
+    FROM labels_n AS l
+    CROSS JOIN concepts_n AS c
+    CROSS JOIN total AS t
+    LEFT JOIN pairs_n AS p ON p.label = l.label AND p.concept = c.concept
+    WHERE l.shown AND c.n_concept >= $min_count
+  ),
+  -- log-likelihood ratio of observed against expected counts in the four cells of the table of a pair
+  tested AS (
+    SELECT
+      *,
+      CAST(n_label AS DOUBLE) * n_concept / n AS expected,
+      log_likelihood_ratio(count, n_label, n_concept, n) AS g2
+    FROM cells
+  ),
+  judged AS (
+    SELECT *, two_sided_p(g2) AS p FROM tested WHERE count > 0 OR $min_count = 0
+  ),
+  smoothed AS (
+    SELECT
+      *,
+      count + CAST($smoothing AS DOUBLE) AS both_s,
+      n_label + 2 * CAST($smoothing AS DOUBLE) AS label_s,
+      n_concept + 2 * CAST($smoothing AS DOUBLE) AS concept_s,
+      n + 4 * CAST($smoothing AS DOUBLE) AS n_s
+    FROM judged
+  ),
+  measured AS (
+    SELECT
+      *,
+      CASE WHEN both_s > 0 THEN ln(both_s * n_s / label_s / concept_s) ELSE CAST('-Infinity' AS DOUBLE) END AS pmi,
+      CASE WHEN both_s > 0 THEN -ln(both_s / n_s) END AS surprise,
+      log_ratio_half(both_s, label_s, concept_s, n_s) AS half
+    FROM smoothed
+  ),
+  pairs_found AS (
+    SELECT count(*) AS pairs FROM pairs_n AS p JOIN sizes AS s ON s.label = p.label AND s.shown
+  )
+  SELECT
+    m.label,
+    m.concept,
+    m.count,
+    m.n,
+    m.n_label,
+    m.n_concept,
+    m.expected,
+    m.pmi,
+    m.pmi - m.half AS low,
+    m.pmi + m.half AS high,
+    CASE WHEN m.both_s > 0 THEN m.pmi / nullif(m.surprise, 0) ELSE -1e0 END AS npmi,
+    m.g2,
+    m.p,
+    f.pairs - count(CASE WHEN m.count > 0 THEN 1 END) OVER () AS n_suppressed
+  FROM measured AS m
+  CROSS JOIN pairs_found AS f
+))
+ORDER BY label, pmi DESC, concept

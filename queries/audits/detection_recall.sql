@@ -151,8 +151,9 @@ means AS (
   SELECT
     *,
     times / 10e0 / n AS mean,
-    1.959963984540054e0
-    * sqrt((CAST(squares AS DOUBLE) - CAST(times AS DOUBLE) * times / n) / 100 / nullif(n - 1, 0) / n) AS half
+    half_interval(
+      sqrt((CAST(squares AS DOUBLE) - CAST(times AS DOUBLE) * times / n) / 100 / nullif(n - 1, 0) / n)
+    ) AS half
   FROM sums
 ),
 measures AS (

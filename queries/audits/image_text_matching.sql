@@ -59,7 +59,7 @@ bounds AS (
   SELECT
     *,
     total / n AS mean,
-    1.959963984540054e0 * sqrt(greatest(squares - total * total / n, 0) / nullif(n - 1, 0) / n) AS half
+    half_interval(sqrt(greatest(squares - total * total / n, 0) / nullif(n - 1, 0) / n)) AS half
   FROM sums
 )
 SELECT

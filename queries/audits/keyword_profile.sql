@@ -98,9 +98,9 @@ odds AS (
   SELECT
     *,
     ln((count + 0.5e0) / (n - count + 0.5e0)) - ln((rest + 0.5e0) / (rest_n - rest + 0.5e0)) AS log_odds,
-    1.959963984540054e0 * sqrt(
+    half_interval(sqrt(
       1 / (count + 0.5e0) + 1 / (n - count + 0.5e0) + 1 / (rest + 0.5e0) + 1 / (rest_n - rest + 0.5e0)
-    ) AS half
+    )) AS half
   FROM cells
   WHERE rest_n > 0
 )

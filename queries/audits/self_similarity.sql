@@ -71,8 +71,8 @@ pairs AS (
 SELECT
   label,
   value,
-  CASE WHEN value IS NOT NULL THEN greatest(value - 1.959963984540054e0 * standard_error, -1) END AS low,
-  CASE WHEN value IS NOT NULL THEN least(value + 1.959963984540054e0 * standard_error, 1) END AS high,
+  CASE WHEN value IS NOT NULL THEN greatest(value - half_interval(standard_error), -1) END AS low,
+  CASE WHEN value IS NOT NULL THEN least(value + half_interval(standard_error), 1) END AS high,
   n,
   n_all,
   images,

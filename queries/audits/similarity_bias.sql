@@ -84,8 +84,8 @@ pairs AS (
 SELECT
   category,
   mean_label - mean_against AS value,
-  mean_label - mean_against - 1.959963984540054e0 * standard_error AS low,
-  mean_label - mean_against + 1.959963984540054e0 * standard_error AS high,
+  mean_label - mean_against - half_interval(standard_error) AS low,
+  mean_label - mean_against + half_interval(standard_error) AS high,
   mean_label,
   mean_against,
   n_label + n_against AS n,

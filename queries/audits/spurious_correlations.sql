@@ -80,19 +80,12 @@ omit = true
 tests = ["p", "q"]
 places = ["place", "top"]
 ---*/
-WITH ranked AS (
-  SELECT
-    *,
-    row_number() OVER (PARTITION BY is_listed ORDER BY p, kind, attribute, label) AS p_rank,
-    count(*) OVER (PARTITION BY is_listed) AS tests,
-    difference_low(rate, rate_low, rest_rate, rest_high) AS low,
-    difference_high(rate, rate_high, rest_rate, rest_low) AS high
-  FROM independence(attribute_contrasts(groups, attributes, $min_count))
-)
 SELECT
   CASE
     WHEN is_listed
-      THEN CAST(row_number() OVER (PARTITION BY is_listed ORDER BY round(greatest(low, -high), 12) DESC, p_rank) AS BIGINT)
+      THEN CAST(row_number() OVER (
+        PARTITION BY is_listed ORDER BY round(greatest(low, -high), 12) DESC, p, kind, attribute, label
+      ) AS BIGINT)
   END AS place,
   kind,
   family,
@@ -109,18 +102,14 @@ SELECT
   n_concept,
   n,
   g2,
-  CASE WHEN is_listed THEN p END AS p,
-  CASE
-    WHEN is_listed
-      THEN greatest(
-        p,
-        least(
-          min(p * tests / p_rank) OVER (
-            PARTITION BY is_listed ORDER BY p_rank DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-          ),
-          1
-        )
-      )
-  END AS q
-FROM ranked
+  p,
+  q
+FROM false_discovery((
+  SELECT
+    * EXCLUDE (p),
+    CASE WHEN is_listed THEN p END AS p,
+    difference_low(rate, rate_low, rest_rate, rest_high) AS low,
+    difference_high(rate, rate_high, rest_rate, rest_low) AS high
+  FROM independence(attribute_contrasts(groups, attributes, $min_count))
+))
 ORDER BY place, kind, attribute, label

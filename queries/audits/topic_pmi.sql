@@ -212,25 +212,10 @@ spreads AS (
         CAST(sum(CAST((o.score - s.score) * (o.score - s.score) AS DECIMAL(38, 18))) AS DOUBLE)
         + (s.saes - s.found) * s.score * s.score
       ) / nullif(s.saes - 1, 0) / s.saes
-    ) AS error
+    ) * student_point(s.saes - 1) AS half
   FROM scores AS s
   JOIN own AS o ON o.label = s.label AND o.topic = s.topic
   GROUP BY s.label, s.topic, s.saes, s.found, s.score
-),
--- 97.5 % point of Student's t: the first two exact, others by its expansion around the normal one
-student AS (
-  SELECT
-    CASE saes
-      WHEN 2 THEN 12.706204736174694e0
-      WHEN 3 THEN 4.302652729749462e0
-      ELSE
-        1.959963984540054e0
-        + 2.372271230e0 / nullif(saes - 1, 0)
-        + 2.822498616e0 / nullif((saes - 1) * (saes - 1), 0)
-        + 2.555849680e0 / nullif((saes - 1) * (saes - 1) * (saes - 1), 0)
-        + 1.589534053e0 / nullif((saes - 1) * (saes - 1) * (saes - 1) * (saes - 1), 0)
-    END AS t
-  FROM autoencoders
 ),
 ranked AS (
   SELECT
@@ -249,8 +234,8 @@ SELECT
   r.rank,
   r.topic,
   r.score,
-  r.score - q.t * p.error AS low,
-  r.score + q.t * p.error AS high,
+  r.score - p.half AS low,
+  r.score + p.half AS high,
   r.count,
   CAST(r.thresholds AS INTEGER) AS thresholds,
   CAST(r.saes AS INTEGER) AS saes,
@@ -260,5 +245,4 @@ FROM ranked AS r
 JOIN spreads AS p ON p.label = r.label AND p.topic = r.topic
 JOIN labels_n AS l ON l.label = r.label
 CROSS JOIN totals AS t
-CROSS JOIN student AS q
-ORDER BY r.label, r.rank
+ORDER BY r.label, r.rank, r.topic

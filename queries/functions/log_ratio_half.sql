@@ -25,6 +25,6 @@ about = "how many have the other"
 type = "double"
 about = "of how many"
 ---*/
-SELECT CASE WHEN $both > 0 AND $one > 0 AND $other > 0 AND $n > 0 THEN 1.959963984540054e0 * sqrt(greatest(
+SELECT CASE WHEN $both > 0 AND $one > 0 AND $other > 0 AND $n > 0 THEN half_interval(sqrt(greatest(
   1e0 / $both - 1e0 / $one - 1e0 / $other - 1e0 / $n + 2e0 * $both / $one / $other, 0
-)) END AS half
+))) END AS half

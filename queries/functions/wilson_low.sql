@@ -16,5 +16,5 @@ about = "of how many"
 ---*/
 SELECT CASE WHEN $count BETWEEN 0 AND $n AND $n > 0 THEN greatest(
   ($count + 1.920729410347062e0) / ($n + 3.841458820694124e0)
-  - 1.959963984540054e0 * sqrt($count * ($n - $count) / $n + 0.960364705173531e0) / ($n + 3.841458820694124e0), 0
+  - half_interval(sqrt($count * ($n - $count) / $n + 0.960364705173531e0)) / ($n + 3.841458820694124e0), 0
 ) END AS low

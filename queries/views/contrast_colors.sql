@@ -71,10 +71,12 @@ SELECT
   s.label,
   s.n,
   s.total / s.n AS value,
-  s.total / s.n - 1.959963984540054e0
-  * sqrt(greatest(s.squares - s.total * s.total / s.n, 0) / nullif(s.n - 1, 0) / s.n) AS low,
-  s.total / s.n + 1.959963984540054e0
-  * sqrt(greatest(s.squares - s.total * s.total / s.n, 0) / nullif(s.n - 1, 0) / s.n) AS high,
+  s.total / s.n - half_interval(
+    sqrt(greatest(s.squares - s.total * s.total / s.n, 0) / nullif(s.n - 1, 0) / s.n)
+  ) AS low,
+  s.total / s.n + half_interval(
+    sqrt(greatest(s.squares - s.total * s.total / s.n, 0) / nullif(s.n - 1, 0) / s.n)
+  ) AS high,
   s.all_total / s.all_n AS base
 FROM sums AS s
 JOIN channels AS c ON c.channel = s.channel

@@ -98,8 +98,8 @@ SELECT
   rest,
   rest_n,
   log_odds,
-  log_odds - 1.959963984540054e0 * error AS low,
-  log_odds + 1.959963984540054e0 * error AS high,
+  log_odds - half_interval(error) AS low,
+  log_odds + half_interval(error) AS high,
   log_odds / error AS z
 FROM placed
 WHERE place <= $top

@@ -37,8 +37,8 @@ bounds AS (
     k,
     n,
     mean,
-    CASE WHEN metric = 'recall' THEN wilson_low(mean * n, n) ELSE mean - 1.959963984540054e0 * standard_error END AS low,
-    CASE WHEN metric = 'recall' THEN wilson_high(mean * n, n) ELSE mean + 1.959963984540054e0 * standard_error END AS high
+    CASE WHEN metric = 'recall' THEN wilson_low(mean * n, n) ELSE mean - half_interval(standard_error) END AS low,
+    CASE WHEN metric = 'recall' THEN wilson_high(mean * n, n) ELSE mean + half_interval(standard_error) END AS high
   FROM means
 )
 SELECT ranking, metric, k, mean AS value, low, high, n

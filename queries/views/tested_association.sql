@@ -69,8 +69,8 @@ measures AS (
 )
 SELECT
   test.effect AS value,
-  test.effect - 1.959963984540054e0 * standard_error / test.std AS low,
-  test.effect + 1.959963984540054e0 * standard_error / test.std AS high,
+  test.effect - half_interval(standard_error) / test.std AS low,
+  test.effect + half_interval(standard_error) / test.std AS high,
   test.p AS p,
   test.exact AS exact,
   test.permutations AS permutations,

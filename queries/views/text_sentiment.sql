@@ -77,7 +77,7 @@ SELECT
   CASE WHEN n > 0 THEN wilson_low(negative, n) END AS negative_low,
   CASE WHEN n > 0 THEN wilson_high(negative, n) END AS negative_high,
   mean,
-  mean - 1.959963984540054e0 * standard_error AS mean_low,
-  mean + 1.959963984540054e0 * standard_error AS mean_high,
+  mean - half_interval(standard_error) AS mean_low,
+  mean + half_interval(standard_error) AS mean_high,
   NOT used AS suppressed
 FROM cells
