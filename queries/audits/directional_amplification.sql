@@ -370,10 +370,10 @@ pairs AS (
   SELECT
     *,
     test_centre + train_centre AS centre,
-    1.959963984540054e0 * sqrt(
+    half_interval(sqrt(
       greatest(CAST(test_squares + 1 AS DOUBLE) / (n + 2) - test_centre * test_centre, 0) / (n + 2)
       + apart * greatest(-train_centre - train_centre * train_centre, 0) / (train_over + 2)
-    ) AS half,
+    )) AS half,
     count(*) OVER (PARTITION BY direction) AS cells,
     count(y) OVER (PARTITION BY direction) AS pairs,
     count(*) OVER () AS all_cells,
@@ -453,8 +453,8 @@ rows_of AS (
     CAST(NULL AS VARCHAR) AS label,
     CAST(NULL AS VARCHAR) AS concept,
     m.value,
-    m.value - 1.959963984540054e0 * sqrt(s.variance) / m.pairs AS low,
-    m.value + 1.959963984540054e0 * sqrt(s.variance) / m.pairs AS high,
+    m.value - half_interval(sqrt(s.variance)) / m.pairs AS low,
+    m.value + half_interval(sqrt(s.variance)) / m.pairs AS high,
     m.absolute,
     greatest(m.squares - m.mean_delta * m.mean_delta, 0) AS variance,
     CAST(NULL AS INTEGER) AS y,
