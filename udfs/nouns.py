@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from counterbalance.engine.functions import Parameter, udf
 from counterbalance.udfs import taggers
-from counterbalance.udfs.wordspans import spans
+from counterbalance.udfs.spans import spans
 
 if TYPE_CHECKING:
     from counterbalance.udfs.taggers import Tagger

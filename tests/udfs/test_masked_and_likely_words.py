@@ -12,7 +12,7 @@ import pytest
 from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.functions import function
 from counterbalance.udfs.models.writer import Writer
-from counterbalance.udfs.wordspans import spans
+from counterbalance.udfs.spans import spans
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -10,7 +10,7 @@ import pytest
 from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.functions import function
 from counterbalance.udfs import taggers
-from counterbalance.udfs.wordspans import spans
+from counterbalance.udfs.spans import spans
 
 TEXTS = [
     "A man riding a horse near the T-shirt shop's doors.",

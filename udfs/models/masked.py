@@ -14,7 +14,7 @@ from counterbalance.udfs.models.running import by_budget, inference, rows_of
 from counterbalance.udfs.models.shared import Shared
 from counterbalance.udfs.models.vocabulary import Vocabulary
 from counterbalance.udfs.models.weights import digest, folder, need
-from counterbalance.udfs.wordspans import spans
+from counterbalance.udfs.spans import spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import counterbalance as cb
 from counterbalance.engine.functions import function
 from counterbalance.udfs import directions
-from counterbalance.udfs.directions import clip_direction
+from counterbalance.udfs.clip_direction import clip_direction
 
 ORDER = ("image_a", "image_b", "text_a", "text_b")
 
