@@ -8,11 +8,10 @@ lower-case: simplemma makes ``german`` to ``German``.
 from __future__ import annotations
 
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.udfs import wordlists
-from counterbalance.udfs.memo import Memo
 from counterbalance.udfs.tokens import WORDS, Tokens, cut
 
 if TYPE_CHECKING:
@@ -21,23 +20,25 @@ if TYPE_CHECKING:
     from counterbalance.udfs.rows import Rows
 
 _KEPT: Final = 1 << 18
+"""Chunks whose lemmas are remembered."""
 
 
 @cache
 def stop_words() -> frozenset[str]:
-    """Words that lemmatising leaves out."""
+    """Return the words that lemmatising leaves out."""
     return frozenset(wordlists.terms("stop_words"))
 
 
 @cache
 def _lemmatize() -> Callable[[str, str], str]:
-    """The lemmatiser, without a memory of its own; loads its dictionary (0.15 s, 30 MB) at the first word."""
+    """Return the lemmatiser, without a cache of its own; it loads its dictionary (0.15 s, 30 MB) at the first word."""
     from simplemma import Lemmatizer
 
     lemmatize: Callable[[str, str], str] = Lemmatizer(cache_max_size=0).lemmatize
     return lemmatize
 
 
+@lru_cache(_KEPT)
 def _of_chunk(chunk: str) -> tuple[str, ...]:
     stop, lemmatize = stop_words(), _lemmatize()
     tokens = (chunk,) if chunk.isascii() else WORDS.tokens(unicodedata.normalize("NFC", chunk))
@@ -45,21 +46,18 @@ def _of_chunk(chunk: str) -> tuple[str, ...]:
     return tuple(lemma for lemma in lemmas if lemma not in stop)
 
 
-_memo: Final = Memo(_of_chunk, _KEPT)
-
-
 def lemmatized(rows: Rows) -> tuple[Tokens, list[tuple[str, ...]]]:
-    """The chunks of a slice, and for each distinct one its lemmas (mostly one or none)."""
+    """Return the chunks of a slice, and for each distinct one its lemmas (mostly one or none)."""
     tokens = cut(rows, WORDS)
-    return tokens, _memo.many(tokens.chunks)
+    return tokens, list(map(_of_chunk, tokens.chunks))
 
 
 def lemmas_of(text: str) -> list[str]:
-    """Lemmas of a short text, in order.
+    """Return the lemmas of a short text, in order.
 
     Example:
         >>> lemmas_of("The men were LOOTING shops")
         ['man', 'loot', 'shop']
     """
     words = WORDS.split(unicodedata.normalize("NFC", text))
-    return [lemma for lemmas in _memo.many(words) for lemma in lemmas]
+    return [lemma for lemmas in map(_of_chunk, words) for lemma in lemmas]

@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 from counterbalance.engine.errors import RequestError, did_you_mean
 from counterbalance.engine.functions import Parameter, udf
 from counterbalance.udfs.rows import BATCH_ROWS
+from counterbalance.udfs.vader_rules import Scores
 from counterbalance.udfs.vader_texts import encoded, score, starts_of
-from counterbalance.udfs.vader_totals import Scores
 from counterbalance.udfs.vader_words import load, package_is_known, reference
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """From whitespace tokens to VADER's four scores, a block of texts at a time.
 
 A text without a scoring word is neutral: that is decided for all texts with one look-up a token. The others, a minority
-in captions, are gathered and scored together: word by word in :mod:`counterbalance.udfs.vader_valence`, text by text in
-:mod:`counterbalance.udfs.vader_totals`.
+in captions, are gathered and scored together: word by word, then text by text, in
+:mod:`counterbalance.udfs.vader_rules`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.udfs.vader_totals import Scores, contrast, totals
-from counterbalance.udfs.vader_valence import Valences, Window, valences
+from counterbalance.udfs.vader_rules import Scores, Valences, Window, contrast, totals, valences
 from counterbalance.udfs.vader_words import (
     DROPPED,
     EXCLAMATIONS,

@@ -23,7 +23,7 @@ open_clip = pytest.importorskip("open_clip")
 from counterbalance.udfs.models import fitting, labelled, training  # noqa: E402
 from counterbalance.udfs.models.clip_pictures import Preparation  # noqa: E402
 from counterbalance.udfs.models.settings import Settings  # noqa: E402
-from counterbalance.udfs.models.splits import split  # noqa: E402
+from counterbalance.udfs.models.training import split  # noqa: E402
 
 COLOURS = {"blue": (30, 40, 220), "green": (30, 200, 60), "red": (220, 40, 30)}
 NAMES = sorted(COLOURS)

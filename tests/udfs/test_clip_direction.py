@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import counterbalance as cb
 from counterbalance.engine.functions import function
-from counterbalance.udfs import directions
+from counterbalance.udfs import clip_direction as module
 from counterbalance.udfs.clip_direction import clip_direction
 
 ORDER = ("image_a", "image_b", "text_a", "text_b")
@@ -89,7 +89,7 @@ def test_no_numbers_are_errors():
 def test_a_row_does_not_depend_on_others(four, monkeypatch, block):
     columns = [fixed(m.tolist(), 24) for m in four]
     whole = clip_direction(*columns).values.to_pylist()
-    monkeypatch.setattr(directions, "_BLOCK", block)
+    monkeypatch.setattr(module, "_BLOCK", block)
     assert clip_direction(*columns).values.to_pylist() == whole
     assert [clip_direction(*(c.slice(i, 1) for c in columns)).values[0].as_py() for i in range(0, 300, 37)] == whole[
         ::37

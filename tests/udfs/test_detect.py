@@ -25,7 +25,8 @@ if importlib.util.find_spec("ultralytics") is None:  # importing it changes the 
     pytest.skip("ultralytics is not installed", allow_module_level=True)
 
 from counterbalance.udfs.models import detect as detect_module  # noqa: E402 - they need what may not be installed
-from counterbalance.udfs.models import letterbox, yolo, yolo_files  # noqa: E402
+from counterbalance.udfs.models import yolo, yolo_files  # noqa: E402
+from counterbalance.udfs.models.detect import Letterbox  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of pycocotools
 
@@ -178,7 +179,7 @@ def test_boxes_are_looked_for_as_soon_as_a_batch_is_full(monkeypatch, files):
     opened = detect_module.detect(files[MODELS[0]], None, 0.3, 0.5, 160)
     opened.open("cpu")
     seen = []
-    for owner, name in ((letterbox.Letterbox, "__call__"), (yolo.Network, "find")):
+    for owner, name in ((Letterbox, "__call__"), (yolo.Network, "find")):
         own = getattr(owner, name)
         monkeypatch.setattr(owner, name, lambda *given, own=own, name=name: (seen.append(name), own(*given))[1])
     square = png(picture(160, 160, 1))
@@ -197,7 +198,7 @@ def test_pictures_are_prepared_as_ultralytics_prepares_them(width, height):
 
     pixels = np.asarray(picture(width, height, 1))
     for size in (160, 170, 640):
-        found, shape = letterbox.Letterbox(size, 32)(pixels)
+        found, shape = Letterbox(size, 32)(pixels)
         side = -(-size // 32) * 32
         assert np.array_equal(found, LetterBox((side, side), auto=True, stride=32)(image=pixels))
         assert shape == (height, width)
@@ -206,7 +207,7 @@ def test_pictures_are_prepared_as_ultralytics_prepares_them(width, height):
 def test_the_head_is_exact_where_the_rest_is_not(files):
     """Under mixed precision, as on a GPU: corners stay within a pixel or so of the exact ones, and are no bfloat16."""
     network = yolo.Network(files["yolo11n"], "cpu")
-    boxed, _ = letterbox.Letterbox(160, network.stride)(PICTURES[0])
+    boxed, _ = Letterbox(160, network.stride)(PICTURES[0])
     pixels = torch.from_numpy(boxed[None]).permute(0, 3, 1, 2).float() / 255
     with torch.inference_mode():
         exact = network._model(pixels)[0]

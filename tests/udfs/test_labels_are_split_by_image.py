@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterbalance.udfs.models.splits import SHARES, split
+from counterbalance.udfs.models.training import SHARES, split
 
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 40)), min_size=1, max_size=150)
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterbalance.udfs import vader_memory
-from counterbalance.udfs.vader_memory import LONGEST, ShortWords
+from counterbalance.udfs import vader_words
+from counterbalance.udfs.vader_words import LONGEST, ShortWords
 
 
 def code(word):
@@ -60,8 +60,8 @@ def test_slices():
 
 def test_many_words_share_places(monkeypatch):
     """A full table forgets, and is right all the same."""
-    monkeypatch.setattr(vader_memory, "_FIRST_BITS", 3)
-    monkeypatch.setattr(vader_memory, "_MOST_BITS", 5)
+    monkeypatch.setattr(vader_words, "_FIRST_BITS", 3)
+    monkeypatch.setattr(vader_words, "_MOST_BITS", 5)
     table, draw = ShortWords(), np.random.default_rng(3)
     for _ in range(50):
         check(table, [f"w{number}" for number in draw.integers(0, 300, 40)])
@@ -72,7 +72,7 @@ def test_it_grows_and_keeps():
     table = ShortWords()
     words = [f"w{number}" for number in range(20_000)]
     check(table, words)
-    assert table._bits > vader_memory._FIRST_BITS
+    assert table._bits > vader_words._FIRST_BITS
     asked = []
 
     def counted(missing):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from counterbalance.udfs.models.tweets import prepared
+from counterbalance.udfs.models.sentiment import prepared
 
 pytest.importorskip("emoji")
 

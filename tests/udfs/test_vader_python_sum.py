@@ -10,7 +10,7 @@ import pytest
 from nltk.sentiment import vader as nltk_vader
 from vaderSentiment import vaderSentiment as package  # noqa: N813 - the module, not a class
 
-from counterbalance.udfs import vader_totals
+from counterbalance.udfs import vader_rules
 from counterbalance.udfs.vader import vader_scores
 
 WORDS = [
@@ -78,7 +78,7 @@ def test_the_model_of_the_new_sum():
     assert modern_sum([1.0, 1e100, 1.0, -1e100]) == 2.0
     assert modern_sum([]) == 0
     assert modern_sum([2, 3]) == 5
-    if vader_totals.COMPENSATED:
+    if vader_rules.COMPENSATED:
         draw = random.Random(1)
         for _ in range(1_000):
             values = draw.choices([0, 3, -2, 0.1, 1.9, -2.5, -0.74 * 1.9, 0.95], k=8)
@@ -89,8 +89,8 @@ def test_the_model_of_the_new_sum():
 @pytest.mark.parametrize("add", [modern_sum, plain_sum])
 def test_scores_follow_the_sum_of_the_python_they_run_on(references, monkeypatch, rules, add):
     given = texts()
-    monkeypatch.setattr(vader_totals, "COMPENSATED", add is modern_sum)
-    monkeypatch.setattr(vader_totals, "_sum", add)
+    monkeypatch.setattr(vader_rules, "COMPENSATED", add is modern_sum)
+    monkeypatch.setattr(vader_rules, "_sum", add)
     for reference in (package, nltk_vader):
         monkeypatch.setattr(reference, "sum", add, raising=False)
     wanted = [references[rules].polarity_scores(text) for text in given]
@@ -126,8 +126,8 @@ def sign(values, add=modern_sum):
 def test_whole_numbers_are_added_as_such(references, monkeypatch, rules):
     given = list(near_zero())
     assert len({len(text.split()) for text in given}) == 5
-    monkeypatch.setattr(vader_totals, "COMPENSATED", True)
-    monkeypatch.setattr(vader_totals, "_sum", modern_sum)
+    monkeypatch.setattr(vader_rules, "COMPENSATED", True)
+    monkeypatch.setattr(vader_rules, "_sum", modern_sum)
     for reference in (package, nltk_vader):
         monkeypatch.setattr(reference, "sum", modern_sum, raising=False)
     wanted = [references[rules].polarity_scores(text) for text in given]

@@ -1,7 +1,8 @@
 """Sentiment and hatefulness of texts by pysentimiento's classifiers: ``sentiment``, ``hate_scores``.
 
-Texts are prepared as those the models were trained on (``tweets``): handles, addresses, emoji, hashtags, laughter. They are
-cut at the length of the model, 128 tokens for BERTweet. An empty text gets what the model says of an empty text, as with
+Texts are prepared as those the models were trained on: handles, addresses, emoji, hashtags and laughter as
+``preprocess_tweet`` of pysentimiento 0.7.3 has them, written anew. They are cut at the length of the model, 128 tokens for
+BERTweet. An empty text gets what the model says of an empty text, as with
 pysentimiento. Both were trained on posts of social media; of other texts, such as alt-texts, they know less.
 
 Sources: J. M. Pérez et al., pysentimiento: A Python Toolkit for Opinion Mining and Social NLP tasks (2021); the use on
@@ -11,6 +12,8 @@ by the rules for Spanish (handles become ``@usuario``, emoji Spanish words); ``l
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -21,7 +24,6 @@ from counterbalance.engine.functions import Parameter, udf
 from counterbalance.udfs.models import transformer
 from counterbalance.udfs.models.meter import Meter
 from counterbalance.udfs.models.running import by_budget, inference
-from counterbalance.udfs.models.tweets import LANGUAGES, prepared
 from counterbalance.udfs.models.weights import digest, folder, need
 
 if TYPE_CHECKING:
@@ -38,6 +40,66 @@ HATE: Final = pa.struct([(aspect, pa.float32()) for aspect in ASPECTS])
 _BUDGET: Final = {"cpu": 1 << 12, "cuda": 1 << 17}
 _TEXT: Final = Parameter("text", pa.string())
 _LANGUAGE: Final = Parameter("language", pa.string(), default="en", constant=True)
+
+
+_ENDINGS: Final = "com co org edu gov uk net ca de jp fr au us ru ch it nl se no es mil iq io ac ly sm"
+_HASHTAG: Final = re.compile(r"\B#(\w*[a-zA-Z]\w*)")
+_CAPITALS: Final = re.compile(r"([A-Z]+)")
+_HANDLE: Final = re.compile(r"@[a-zA-Z0-9_]{0,15}")
+_ADDRESS: Final = re.compile(
+    rf"(?<=[^a-zA-Z0-9])(?:https?://|[a-zA-Z0-9]+\.|\b)(?:\w+\.){{1,5}}(?:{_ENDINGS.replace(' ', '|')})(?:/[a-zA-Z0-9]+)*"
+)
+_REPEATED: Final = re.compile(r"(.)\1{2,}")
+_BETWEEN_BARS: Final = re.compile(r"\|([^|]+)\|")
+_LEFT_OUT: Final = "~£¥©°´¶·º×ا–—‘’•…™●☠☹☺♀♂⚰⛱⛹✈✓❤ー🕯🛰"  # noqa: RUF001 - the very characters
+_INSTEAD: Final = {**dict.fromkeys("¨«»“”", '"'), "‼": "!", "€": "$", "☻": "😃", **dict.fromkeys("♡♥", "❤️")}
+_CHARACTERS: Final = str.maketrans({**dict.fromkeys(_LEFT_OUT, ""), **_INSTEAD})
+
+
+@dataclass(frozen=True, slots=True)
+class _Language:
+    handle: str
+    address: str
+    laughter: re.Pattern[str]
+    laugh: str
+
+
+LANGUAGES: Final = {
+    "en": _Language("@USER", "HTTPURL", re.compile("[ha]{2,}ah[ha]+"), "haha"),
+    "es": _Language("@usuario", "url", re.compile("[ja]{2,}aj[ja]+"), "jaja"),
+}
+"""Languages whose models are known; tokens that stand for handles and addresses differ, and names of emoji."""
+
+
+def prepared(text: str, language: str = "en") -> str:
+    """A text as the models saw texts.
+
+    Args:
+        text: As it was written.
+        language: One of ``LANGUAGES``.
+
+    Example:
+        >>> prepared("@jane see http://bit.ly/x “so gooooood” #CatVideo hahahahah")
+        '@USER see HTTPURL "so goood" hashtag cat video haha'
+    """
+    rules = LANGUAGES[language]
+    text = _HASHTAG.sub(_told, text).translate(_CHARACTERS)
+    text = _ADDRESS.sub(rules.address, _HANDLE.sub(rules.handle, text))
+    text = _REPEATED.sub(r"\1\1\1", text)
+    if not text.isascii():
+        emoji: Any = need("emoji", "models")
+        text = emoji.demojize(text, language=language, delimiters=("|", "|"))
+    if "|" in text:
+        text = _BETWEEN_BARS.sub(_named, text)
+    return rules.laughter.sub(rules.laugh, text).strip()
+
+
+def _told(found: re.Match[str]) -> str:
+    return "hashtag " + _CAPITALS.sub(r" \1", found[1]).strip().lower()
+
+
+def _named(found: re.Match[str]) -> str:
+    return f" emoji {found[1].replace('_', ' ')} emoji "
 
 
 def _model(default: str) -> Parameter:

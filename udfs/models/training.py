@@ -16,7 +16,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -25,14 +25,14 @@ from counterbalance.engine.executors.devices import available
 from counterbalance.engine.store.location import Location, local_path
 from counterbalance.engine.store.lock import writer_lock
 from counterbalance.engine.write.ingest import Progress
-from counterbalance.udfs.models import card, classifier, fitting, labelled, scores, splits
+from counterbalance.udfs.models import card, classifier, fitting, labelled, scores
 from counterbalance.udfs.models.ahead import in_order
 from counterbalance.udfs.models.settings import MODEL, PAPER, Settings
 from counterbalance.udfs.models.shared import loading
 from counterbalance.udfs.models.weights import digest, need
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -41,6 +41,58 @@ if TYPE_CHECKING:
     from counterbalance.udfs.models.classifier import Beginning
     from counterbalance.udfs.models.clip_pictures import Preparation
     from counterbalance.udfs.models.labelled import Encoded, Labelled, Pictures
+
+SPLITS: Final = ("train", "validation", "test")
+SHARES: Final = (0.8, 0.1, 0.1)
+"""As Girrbach et al. (2025) divide their labels."""
+
+
+def split(classes: Sequence[Hashable], groups: Sequence[Hashable], seed: int) -> NDArray[np.int8]:
+    """Number of the split of every row: 0 train, 1 validation, 2 test.
+
+    Rows of one group stay together, so that the persons of one image are never on two sides. Groups are given out class by
+    class, the class with the fewest groups left first, in the order of a hash of seed and group, each to the split that
+    lacks most of its share of that class (iterative stratification, Sechidis et al. 2011, with a fixed order for ties).
+
+    Args:
+        classes: Class of every row.
+        groups: Group of every row, such as an image id; told apart and hashed by ``repr``.
+        seed: Another seed, another split.
+
+    Returns:
+        int8, one a row.
+
+    Example:
+        >>> split(["a"] * 10, range(10), seed=0).tolist()
+        [0, 0, 0, 2, 0, 0, 0, 0, 0, 1]
+    """
+    shown: dict[Hashable, set[Hashable]] = {}
+    for label, group in zip(classes, groups, strict=True):
+        shown.setdefault(group, set()).add(label)
+    left: dict[Hashable, list[Hashable]] = {}
+    for group in sorted(shown, key=lambda g: _order(seed, g)):
+        for label in shown[group]:
+            left.setdefault(label, []).append(group)
+    lacking = {label: [share * len(found) for share in SHARES] for label, found in left.items()}
+    every = [share * len(shown) for share in SHARES]
+    side: dict[Hashable, int] = {}
+    while left:
+        label = min(left, key=lambda c: (len(left[c]), repr(c)))
+        for group in left[label]:
+            where = side[group] = _most(lacking[label], every)
+            for needs in (every, *(lacking[c] for c in shown[group])):
+                needs[where] -= 1
+        left = {c: kept for c, found in left.items() if (kept := [g for g in found if g not in side])}
+    return np.array([side[g] for g in groups], np.int8)
+
+
+def _order(seed: int, group: Hashable) -> bytes:
+    return hashlib.sha256(f"{seed} {group!r}".encode()).digest()
+
+
+def _most(lacking: Sequence[float], every: Sequence[float]) -> int:
+    """The split that lacks most; of equals the one that lacks most groups of all, then the earlier one."""
+    return max(range(len(SHARES)), key=lambda i: (round(lacking[i], 6), round(every[i], 6), -i))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +247,7 @@ def _finished(target: Path, key: str) -> Trained | None:
 
 def _told(target: Path, config: Mapping[str, Any], *, trained: bool, seconds: float = 0.0) -> Trained:
     training = config["training"]
-    counts = [training["splits"][name] for name in splits.SPLITS]
+    counts = [training["splits"][name] for name in SPLITS]
     return Trained(
         str(target),
         config["attribute"],
@@ -258,8 +310,8 @@ class _Run:
         rows = rows.only(there)
         labelled.require_enough(rows)
         examples = fitting.Examples(pixels, np.flatnonzero(there), rows.labels, self.start.preparation)
-        side = splits.split(rows.labels.tolist(), rows.images.tolist(), self.settings.seed)
-        parts = {name: np.flatnonzero(side == i) for i, name in enumerate(splits.SPLITS)}
+        side = split(rows.labels.tolist(), rows.images.tolist(), self.settings.seed)
+        parts = {name: np.flatnonzero(side == i) for i, name in enumerate(SPLITS)}
         self._require_all(rows, parts)
         cuda = [self.device] if self.device.startswith("cuda") else []
         with torch.random.fork_rng(devices=cuda):
