@@ -1,4 +1,4 @@
-"""Pictures from prompts by a diffusion model: ``generate``."""
+"""Make pictures from prompts by a diffusion model: ``generate``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from counterbalance.engine import provenance
 from counterbalance.engine.functions import Parameter, Partial, udf
 from counterbalance.udfs.models.diffusion_files import fingerprint
 from counterbalance.udfs.models.diffusion_model import Job
-from counterbalance.udfs.models.diffusion_rows import Diffuser, check_side, complete, fault
-from counterbalance.udfs.models.running import rows_of
+from counterbalance.udfs.models.diffusion_rows import Diffuser, check_settings, check_side
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
@@ -79,20 +78,15 @@ class generate(Diffuser):  # noqa: N801 - its name in SQL
         self._size = width, height
 
     def __call__(self, prompt: pa.Array, guidance: pa.Array, steps: pa.Array, seed: pa.Array) -> Partial:
-        """Pictures of a batch."""
-        jobs: dict[int, Job] = {}
-        errors: dict[int, str] = {}
-        for row, text, weight, count, number in complete(prompt, guidance, steps, seed):
-            if why := fault(weight, count, self.diffusion.most_steps):
-                errors[row] = why
-            else:
-                jobs[row] = Job((text,), weight, count, number, self._size)
-        made, failed = self.diffusion.pictures(jobs)
-        found = {row: self._signed(pixels, jobs[row]) for row, (pixels,) in made.items()}
-        return rows_of(found, errors | failed, len(prompt), pa.binary())
+        """Return the pictures of a batch."""
+        return self.made(self._job, self._written, prompt, guidance, steps, seed)
 
-    def _signed(self, pixels: NDArray[Any], job: Job) -> bytes:
+    def _job(self, prompt: str, guidance: float, steps: int, seed: int) -> tuple[Job, tuple[()]]:
+        check_settings(guidance, steps, self.diffusion.most_steps)
+        return Job((prompt,), guidance, steps, seed, self._size), ()
+
+    def _written(self, pixels: Sequence[NDArray[Any]], job: Job) -> bytes:
         from PIL import Image
 
         settings: Mapping[str, float] = {"guidance": job.guidance, "steps": job.steps}
-        return self.signed(Image.fromarray(pixels), provenance.GENERATED, job.prompts[0], job.seed, **settings)
+        return self.signed(Image.fromarray(pixels[0]), provenance.GENERATED, job.prompts[0], job.seed, **settings)

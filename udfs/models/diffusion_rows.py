@@ -1,4 +1,4 @@
-"""What the diffusion functions share: rows checked before they reach a pipeline, and pictures that say what made them."""
+"""Check rows before they reach a diffusion pipeline, and make pictures of them that say what made them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,27 @@ from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+
 from counterbalance.engine import provenance
 from counterbalance.engine.errors import FunctionError
-from counterbalance.engine.images import encode
+from counterbalance.engine.images import ImageError, encode
 from counterbalance.udfs.models.diffusion_model import MODELS, Diffusion
+from counterbalance.udfs.models.running import rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
-    import pyarrow as pa
     from numpy.typing import NDArray
     from PIL.Image import Image
+
+    from counterbalance.engine.functions import Partial
+    from counterbalance.udfs.models.diffusion_model import Job
 
 STEP: Final = 64
 """Sides of edited pictures are multiples of it: eight pixels a latent, which the network halves three times."""
 LARGEST: Final = 2048
+BYTES: Final = pa.binary()
 _EIGHT: Final = 8
 
 
@@ -51,12 +57,44 @@ class Diffuser:
 
     @property
     def diffusion(self) -> Diffusion:
-        """The pipeline, while it is open."""
+        """Return the pipeline, while it is open."""
         assert self._loaded is not None  # noqa: S101 - functions are opened before they are called
         return self._loaded
 
+    def made(
+        self,
+        prepare: Callable[..., tuple[Job, tuple[Any, ...]]],
+        write: Callable[..., Any],
+        *arrays: pa.Array,
+        returns: pa.DataType = BYTES,
+        control: Callable[..., Any] | None = None,
+    ) -> Partial:
+        """Make the pictures of a batch; a row with a NULL is NULL.
+
+        Args:
+            prepare: Makes a job of a row's values, and what ``write`` wants beside it; what it raises as ``ValueError`` or
+                ``ImageError`` is the error of the row.
+            write: Makes the result of the pixels of a job's pictures, the job, and that.
+            arrays: The batch.
+            returns: Type of the results.
+            control: Steers the pipeline, see ``Diffusion.pictures``.
+        """
+        jobs: dict[int, Job] = {}
+        beside: dict[int, tuple[Any, ...]] = {}
+        errors: dict[int, str] = {}
+        for row, values in enumerate(zip(*(array.to_pylist() for array in arrays), strict=True)):
+            if any(value is None for value in values):
+                continue
+            try:
+                jobs[row], beside[row] = prepare(*values)
+            except (ImageError, ValueError) as error:
+                errors[row] = str(error)
+        made, failed = self.diffusion.pictures(jobs, control)
+        found = {row: write(pixels, jobs[row], *beside[row]) for row, pixels in made.items()}
+        return rows_of(found, errors | failed, len(arrays[0]), returns)
+
     def signed(self, picture: Image, kind: str, prompt: str, seed: int, **settings: Any) -> bytes:
-        """PNG bytes of a picture with where it came from.
+        """Return PNG bytes of a picture that say where it came from.
 
         Args:
             picture: RGB.
@@ -77,34 +115,57 @@ class Diffuser:
         return encode(picture, xmp=source.packet())
 
 
+class Editor(Diffuser):
+    """A function that edits a part of a picture, and leaves the other pixels as they are decoded.
+
+    Args:
+        model: A folder, or a repository of the hub.
+        size: Pixels of the longer side in the network.
+
+    Raises:
+        FunctionError: The size is out of range (E8200).
+    """
+
+    def __init__(self, model: str, size: int) -> None:
+        super().__init__(model)
+        check_side("size", size, STEP)
+        self._size = size
+
+    def shrunk(self, picture: Image) -> Image:
+        """Return what is edited at the size at which it goes through the network (Lanczos)."""
+        from PIL import Image as PillowImage
+
+        return picture.resize(fitted(*picture.size, self._size), PillowImage.Resampling.LANCZOS)
+
+    def composed(self, picture: Image, job: Job, **settings: Any) -> bytes:
+        """Return an edited picture as PNG bytes that say so."""
+        settings = {"guidance": job.guidance, "steps": job.steps} | settings
+        return self.signed(picture, provenance.COMPOSITE, job.prompts[0], job.seed, **settings)
+
+
 @cache
 def _software() -> str:
     return f"counterbalance {version('counterbalance')}, diffusers {version('diffusers')}"
 
 
-def complete(*arrays: pa.Array) -> Iterator[tuple[Any, ...]]:
-    """Row number and Python values of each row that has no NULL."""
-    for row, values in enumerate(zip(*(array.to_pylist() for array in arrays), strict=True)):
-        if all(value is not None for value in values):
-            yield (row, *values)
+def check_settings(guidance: float, steps: int, most: int, image_guidance: float = 1.0) -> None:
+    """Refuse settings of a row that no pipeline can use.
 
-
-def fault(guidance: float, steps: int, most: int, image_guidance: float = 1.0) -> str | None:
-    """Why a row's settings cannot be used, or ``None``.
+    Raises:
+        ValueError: Says which.
 
     Example:
-        >>> fault(7.5, 50, 1000) is None
-        True
-        >>> fault(0.5, 50, 1000)
-        'guidance 0.5: 1 (none) or more'
+        >>> check_settings(7.5, 50, 1000)
+        >>> check_settings(0.5, 50, 1000)
+        Traceback (most recent call last):
+        ValueError: guidance 0.5: 1 (none) or more
     """
     if not 1 <= guidance < math.inf:
-        return f"guidance {guidance:g}: 1 (none) or more"
+        raise ValueError(f"guidance {guidance:g}: 1 (none) or more")
     if not 1 <= image_guidance < math.inf:
-        return f"image_guidance {image_guidance:g}: 1 or more"
+        raise ValueError(f"image_guidance {image_guidance:g}: 1 or more")
     if not 1 <= steps <= most:
-        return f"{steps} steps: from 1 to {most}"
-    return None
+        raise ValueError(f"{steps} steps: from 1 to {most}")
 
 
 def check_side(name: str, pixels: int, multiple: int = _EIGHT) -> None:
@@ -120,7 +181,7 @@ def check_side(name: str, pixels: int, multiple: int = _EIGHT) -> None:
 
 
 def fitted(width: int, height: int, size: int) -> tuple[int, int]:
-    """Sides at which a picture goes through the network: the longer one ``size``, multiples of 64, near its proportions.
+    """Return the sides at which a picture goes through the network: the longer one ``size``, multiples of 64, near its proportions.
 
     Example:
         >>> fitted(200, 100, 512), fitted(100, 310, 512), fitted(10, 1000, 512)
@@ -135,7 +196,7 @@ def _near(side: float) -> int:
 
 
 def scaled(pixels: NDArray[Any], size: tuple[int, int]) -> Image:
-    """A picture that was made, uint8 (height, width, 3), at another width and height (Lanczos)."""
+    """Return a picture that was made, uint8 (height, width, 3), at another width and height (Lanczos)."""
     from PIL import Image as PillowImage
 
     return PillowImage.fromarray(pixels).resize(size, PillowImage.Resampling.LANCZOS)

@@ -1,4 +1,4 @@
-"""Photographs repainted under a mask: ``inpaint``. What the mask leaves out keeps the very pixels of the source."""
+"""Repaint photographs under a mask: ``inpaint``. What the mask leaves out keeps the very pixels of the source."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from counterbalance.engine import provenance
 from counterbalance.engine.functions import Parameter, Partial, udf
 from counterbalance.engine.images import ImageError, decode
 from counterbalance.udfs.models.diffusion_files import fingerprint
 from counterbalance.udfs.models.diffusion_model import Job
-from counterbalance.udfs.models.diffusion_rows import STEP, Diffuser, check_side, complete, fault, fitted, scaled
-from counterbalance.udfs.models.running import rows_of
+from counterbalance.udfs.models.diffusion_rows import Editor, check_settings, scaled
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
     from PIL.Image import Image
 
@@ -40,7 +40,7 @@ _WHITE: Final = 128
     memory="16GB",
     weights=fingerprint,
 )
-class inpaint(Diffuser):  # noqa: N801 - its name in SQL
+class inpaint(Editor):  # noqa: N801 - its name in SQL
     """A picture repainted where a mask is white, as a prompt says (Stable Diffusion inpainting): PNG bytes that say what made them.
 
     The picture is scaled to ``size``, painted and scaled back; every pixel that the mask leaves black stays as it is
@@ -77,11 +77,6 @@ class inpaint(Diffuser):  # noqa: N801 - its name in SQL
 
     task = "inpaint"
 
-    def __init__(self, model: str, size: int) -> None:
-        super().__init__(model)
-        check_side("size", size, STEP)
-        self._size = size
-
     def __call__(
         self,
         image: pa.Array,
@@ -91,38 +86,30 @@ class inpaint(Diffuser):  # noqa: N801 - its name in SQL
         steps: pa.Array,
         seed: pa.Array,
     ) -> Partial:
-        """Repainted pictures of a batch."""
+        """Return the repainted pictures of a batch."""
+        return self.made(self._job, self._pasted, image, mask, prompt, guidance, steps, seed)
+
+    def _job(
+        self, image: bytes, mask: bytes, prompt: str, guidance: float, steps: int, seed: int
+    ) -> tuple[Job, tuple[Image, Image]]:
         from PIL import Image as PillowImage
 
-        jobs: dict[int, Job] = {}
-        sources: dict[int, tuple[Image, Image]] = {}
-        errors: dict[int, str] = {}
-        for row, data, where, text, weight, count, number in complete(image, mask, prompt, guidance, steps, seed):
-            try:
-                if why := fault(weight, count, self.diffusion.most_steps):
-                    raise ValueError(why)  # noqa: TRY301 - told as what the picture is told for
-                picture = decode(data)
-                white = _white(where, picture)
-            except (ImageError, ValueError) as error:
-                errors[row] = str(error)
-                continue
-            sides = fitted(*picture.size, self._size)
-            small = picture.resize(sides, PillowImage.Resampling.LANCZOS)
-            painted = white.resize(sides, PillowImage.Resampling.BOX).point([0] + [255] * 255)  # all that white touches
-            jobs[row] = Job((text,), weight, count, number, sides, image=small, mask=painted)
-            sources[row] = picture, white
-        made, failed = self.diffusion.pictures(jobs)
-        found = {row: self._pasted(pixels, jobs[row], *sources[row]) for row, (pixels,) in made.items()}
-        return rows_of(found, errors | failed, len(image), pa.binary())
+        check_settings(guidance, steps, self.diffusion.most_steps)
+        picture = decode(image)
+        white = _white(mask, picture)
+        small = self.shrunk(picture)
+        painted = white.resize(small.size, PillowImage.Resampling.BOX).point(
+            [0] + [255] * 255
+        )  # all that white touches
+        return Job((prompt,), guidance, steps, seed, small.size, image=small, mask=painted), (picture, white)
 
-    def _pasted(self, pixels: NDArray[Any], job: Job, picture: Image, white: Image) -> bytes:
-        picture.paste(scaled(pixels, picture.size), mask=white)
-        settings = {"guidance": job.guidance, "steps": job.steps}
-        return self.signed(picture, provenance.COMPOSITE, job.prompts[0], job.seed, **settings)
+    def _pasted(self, pixels: Sequence[NDArray[Any]], job: Job, picture: Image, white: Image) -> bytes:
+        picture.paste(scaled(pixels[0], picture.size), mask=white)
+        return self.composed(picture, job)
 
 
 def _white(data: bytes, picture: Image) -> Image:
-    """A mask of 0 and 255.
+    """Return a mask of 0 and 255.
 
     Raises:
         ImageError: It cannot be read.

@@ -1,4 +1,4 @@
-"""Photographs edited in a box as an instruction says: ``instruct_pix2pix``. The rest keeps the very pixels of the source."""
+"""Edit photographs in a box as an instruction says: ``instruct_pix2pix``. The rest keeps the very pixels of the source."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from counterbalance.engine import provenance
 from counterbalance.engine.functions import Parameter, Partial, udf
-from counterbalance.engine.images import ImageError, decode
+from counterbalance.engine.images import decode
 from counterbalance.udfs.models.diffusion_files import fingerprint
 from counterbalance.udfs.models.diffusion_model import Job
-from counterbalance.udfs.models.diffusion_rows import STEP, Diffuser, check_side, complete, fault, fitted, scaled
-from counterbalance.udfs.models.running import rows_of
+from counterbalance.udfs.models.diffusion_rows import Editor, check_settings, scaled
 from counterbalance.udfs.pictures import within
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
     from PIL.Image import Image
+
+    Corners = tuple[int, int, int, int]
 
 DEFAULT: Final = "timbrooks/instruct-pix2pix"
 
@@ -41,7 +43,7 @@ DEFAULT: Final = "timbrooks/instruct-pix2pix"
     memory="16GB",
     weights=fingerprint,
 )
-class instruct_pix2pix(Diffuser):  # noqa: N801 - its name in SQL
+class instruct_pix2pix(Editor):  # noqa: N801 - its name in SQL
     """A picture edited in a box as an instruction says (InstructPix2Pix): PNG bytes that say what made them.
 
     The crop is scaled to ``size``, edited, scaled back and pasted; every pixel outside of the box stays as it is decoded.
@@ -84,11 +86,6 @@ class instruct_pix2pix(Diffuser):  # noqa: N801 - its name in SQL
 
     task = "instruct_pix2pix"
 
-    def __init__(self, model: str, size: int) -> None:
-        super().__init__(model)
-        check_side("size", size, STEP)
-        self._size = size
-
     def __call__(
         self,
         image: pa.Array,
@@ -102,34 +99,23 @@ class instruct_pix2pix(Diffuser):  # noqa: N801 - its name in SQL
         steps: pa.Array,
         seed: pa.Array,
     ) -> Partial:
-        """Edited pictures of a batch."""
-        from PIL import Image as PillowImage
+        """Return the edited pictures of a batch."""
+        box = x, y, width, height
+        return self.made(self._job, self._pasted, image, *box, instruction, guidance, image_guidance, steps, seed)
 
-        jobs: dict[int, Job] = {}
-        sources: dict[int, tuple[Image, tuple[int, int, int, int]]] = {}
-        errors: dict[int, str] = {}
-        for row, data, *box, text, weight, keep, count, number in complete(
-            image, x, y, width, height, instruction, guidance, image_guidance, steps, seed
-        ):
-            try:
-                if why := fault(weight, count, self.diffusion.most_steps, keep):
-                    raise ValueError(why)  # noqa: TRY301 - told as what the picture is told for
-                picture = decode(data)
-                corners = left, top, right, bottom = within(picture, *box)
-            except (ImageError, ValueError) as error:
-                errors[row] = str(error)
-                continue
-            sides = fitted(right - left, bottom - top, self._size)
-            crop = picture.crop(corners).resize(sides, PillowImage.Resampling.LANCZOS)
-            jobs[row] = Job((text,), weight, count, number, sides, image_guidance=keep, image=crop)
-            sources[row] = picture, corners
-        made, failed = self.diffusion.pictures(jobs)
-        found = {row: self._pasted(pixels, jobs[row], *sources[row]) for row, (pixels,) in made.items()}
-        return rows_of(found, errors | failed, len(image), pa.binary())
+    def _job(
+        self, image: bytes, x: float, y: float, width: float, height: float, instruction: str, *settings: Any
+    ) -> tuple[Job, tuple[Image, Corners]]:
+        guidance, image_guidance, steps, seed = settings
+        check_settings(guidance, steps, self.diffusion.most_steps, image_guidance)
+        picture = decode(image)
+        corners = within(picture, x, y, width, height)
+        crop = self.shrunk(picture.crop(corners))
+        job = Job((instruction,), guidance, steps, seed, crop.size, image_guidance=image_guidance, image=crop)
+        return job, (picture, corners)
 
-    def _pasted(self, pixels: NDArray[Any], job: Job, picture: Image, corners: tuple[int, int, int, int]) -> bytes:
+    def _pasted(self, pixels: Sequence[NDArray[Any]], job: Job, picture: Image, corners: Corners) -> bytes:
         left, top, right, bottom = corners
-        picture.paste(scaled(pixels, (right - left, bottom - top)), (left, top))
-        settings = {"guidance": job.guidance, "image_guidance": job.image_guidance, "steps": job.steps}
+        picture.paste(scaled(pixels[0], (right - left, bottom - top)), (left, top))
         box = [left, top, right - left, bottom - top]
-        return self.signed(picture, provenance.COMPOSITE, job.prompts[0], job.seed, **settings, box=box)
+        return self.composed(picture, job, image_guidance=job.image_guidance, box=box)

@@ -1,4 +1,4 @@
-"""Pairs of pictures that differ as their prompts do: ``prompt_to_prompt``."""
+"""Make pairs of pictures that differ as their prompts do: ``prompt_to_prompt``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from counterbalance.engine.functions import Parameter, Partial, udf
 from counterbalance.udfs.models.attention_control import LAYERS, shared
 from counterbalance.udfs.models.diffusion_files import fingerprint
 from counterbalance.udfs.models.diffusion_model import Job
-from counterbalance.udfs.models.diffusion_rows import Diffuser, check_side, complete, fault
-from counterbalance.udfs.models.running import rows_of
+from counterbalance.udfs.models.diffusion_rows import Diffuser, check_settings, check_side
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,18 +103,16 @@ class prompt_to_prompt(Diffuser):  # noqa: N801 - its name in SQL
         guidance: pa.Array,
         steps: pa.Array,
     ) -> Partial:
-        """Pairs of a batch."""
-        jobs: dict[int, Job] = {}
-        errors: dict[int, str] = {}
-        for row, one, two, share, number, weight, count in complete(prompt_a, prompt_b, p, seed, guidance, steps):
-            why = fault(weight, count, self.diffusion.most_steps)
-            if why or not 0 <= share <= 1:
-                errors[row] = why or f"p {share:g}: a share of the steps, from 0 to 1"
-            else:
-                jobs[row] = Job((one, two), weight, count, number, self._size, share=share)
-        made, failed = self.diffusion.pictures(jobs, partial(shared, kind=self._attention))
-        found = {row: self._pair(pixels, jobs[row]) for row, pixels in made.items()}
-        return rows_of(found, errors | failed, len(prompt_a), PAIR)
+        """Return the pairs of a batch."""
+        control = partial(shared, kind=self._attention)
+        given = prompt_a, prompt_b, p, seed, guidance, steps
+        return self.made(self._job, self._pair, *given, returns=PAIR, control=control)
+
+    def _job(self, one: str, two: str, p: float, seed: int, guidance: float, steps: int) -> tuple[Job, tuple[()]]:
+        check_settings(guidance, steps, self.diffusion.most_steps)
+        if not 0 <= p <= 1:
+            raise ValueError(f"p {p:g}: a share of the steps, from 0 to 1")
+        return Job((one, two), guidance, steps, seed, self._size, share=p), ()
 
     def _pair(self, pixels: Sequence[NDArray[Any]], job: Job) -> dict[str, bytes]:
         from PIL import Image
