@@ -18,6 +18,7 @@ from counterbalance.engine.errors import CounterbalanceError, RequestError
 from counterbalance.engine.executors.devices import available
 from counterbalance.udfs.attackers import MASKED, UNKNOWN
 from counterbalance.udfs.models import weights
+from counterbalance.udfs.models.learning import descend
 from counterbalance.udfs.models.running import seed_of
 from counterbalance.udfs.models.shared import loading
 from counterbalance.udfs.models.weights import need
@@ -234,7 +235,7 @@ def _learned(
     seed: int,
     lengths: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float64]:
-    """Let a network learn from the training side; the probability of the label in every row of the test side.
+    """Let a network learn from the training side; returns the probability of the label in every row of the test side.
 
     Args:
         model: The network, for its parameters and modes.
@@ -250,14 +251,16 @@ def _learned(
     recipe = _RECIPES[settings.attacker]
     truth = torch.from_numpy(positive.astype(np.int64))
     order = np.random.default_rng([seed, len(cut.train)])
+
+    def loss(places: NDArray[np.int64]) -> Any:
+        logits = batch(places)
+        return torch.nn.functional.cross_entropy(logits, truth[places].to(logits.device))
+
     model.train()
     for _ in range(settings.epochs or recipe.epochs):
-        for places in _batches(order.permutation(cut.train), recipe.batch, lengths, order):
-            logits = batch(places)
-            loss = torch.nn.functional.cross_entropy(logits, truth[places].to(logits.device))
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+        batches = _batches(order.permutation(cut.train), recipe.batch, lengths, order)
+        for _ in descend(batches, loss, optimizer):
+            pass
     model.eval()
     chance = np.empty(len(cut.test), np.float64)
     ranked = np.argsort(lengths[cut.test], kind="stable") if lengths is not None else np.arange(len(cut.test))

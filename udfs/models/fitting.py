@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from counterbalance.engine.errors import FunctionError
+from counterbalance.udfs.models.learning import descend
 from counterbalance.udfs.models.running import inference
 from counterbalance.udfs.models.weights import need
 
@@ -183,20 +184,20 @@ def _train(
     model.train()
     if schedule is None:
         model.tower.eval()
-    total, count = 0.0, 0
-    for pixels, labels in examples.batches(order, settings.batch_size, device):
+    sizes = []
+
+    def loss(batch: tuple[Any, Any]) -> Any:
+        pixels, labels = batch
+        sizes.append(len(labels))
         with torch.autocast("cuda", torch.bfloat16, enabled=device.startswith("cuda")):
             logits = model(pixels)
-        loss = torch.nn.functional.cross_entropy(logits.float(), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if schedule is not None:
-            schedule.step()
-        total += loss.item() * len(labels)
-        count += len(labels)
-        seen(count)
-    return total / count
+        return torch.nn.functional.cross_entropy(logits.float(), labels)
+
+    total = 0.0
+    for value in descend(examples.batches(order, settings.batch_size, device), loss, optimizer, schedule):
+        total += value * sizes[-1]
+        seen(sum(sizes))
+    return total / sum(sizes)
 
 
 def ask(model: Any, examples: Examples, rows: NDArray[np.int64], size: int, device: str) -> NDArray[np.float32]:

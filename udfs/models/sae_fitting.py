@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from counterbalance.engine.errors import FunctionError
+from counterbalance.udfs.models.learning import descend
 from counterbalance.udfs.models.sae_model import PARTS, Autoencoder, Member, largest
 from counterbalance.udfs.models.weights import need
 
@@ -88,20 +89,22 @@ def fit(
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, steps))
     idle = torch.zeros(member.expansion * vectors.width, dtype=torch.long, device=device)
     patience = max(1, round(PATIENCE * steps))
-    for step, batch in enumerate(islice(vectors.batches(member.seed, batch_size), steps)):
-        loss = _loss(parts, member, torch.from_numpy(batch).to(device), idle, patience, vectors.variance)
-        if not math.isfinite(loss.item()):
+
+    def loss(batch: NDArray[np.float32]) -> Any:
+        return _loss(parts, member, torch.from_numpy(batch).to(device), idle, patience, vectors.variance)
+
+    def adjust() -> None:
+        _keep_length(parts["decoder.weight"])
+        torch.nn.utils.clip_grad_norm_(learned, 1.0)
+
+    batches = islice(vectors.batches(member.seed, batch_size), steps)
+    for step, value in enumerate(descend(batches, loss, optimizer, schedule, adjust=adjust)):
+        if not math.isfinite(value):
             raise FunctionError(
                 f"training of {member.name} diverged in step {step + 1}: the loss is no number any more",
                 code="E8310",
                 hint="use a lower learning rate: lr := […]",
             )
-        optimizer.zero_grad()
-        loss.backward()
-        _keep_length(parts["decoder.weight"])
-        torch.nn.utils.clip_grad_norm_(learned, 1.0)
-        optimizer.step()
-        schedule.step()
         with torch.no_grad():
             parts["decoder.weight"] /= parts["decoder.weight"].norm(dim=0, keepdim=True).clamp(min=1e-12)
         seen(step + 1)

@@ -6,7 +6,6 @@ The folder appears whole or not at all; what a killed training had finished is t
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
@@ -17,17 +16,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from counterbalance.engine.errors import RequestError, StorageError
+from counterbalance.engine.errors import RequestError
 from counterbalance.engine.executors.devices import available
-from counterbalance.engine.store.location import Location, local_path
-from counterbalance.engine.store.lock import writer_lock
+from counterbalance.engine.store.location import local_path
 from counterbalance.engine.write.ingest import Progress
-from counterbalance.udfs.models import sae_fitting, sae_vectors
+from counterbalance.udfs.models import learning, sae_fitting, sae_vectors
 from counterbalance.udfs.models.sae_model import CONFIG, FORMAT, KINDS, STRIDE, Checkpoint, Member, checkpoint
 from counterbalance.udfs.models.weights import digest, need
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from counterbalance.engine.lake import Lake
@@ -52,7 +50,6 @@ REPORT: Final = pa.schema(
         ("trained", pa.bool_()),
     ]
 )
-_KEY: Final = "fingerprint"
 
 
 def train_sae(
@@ -118,7 +115,7 @@ def train_sae(
         found = _finished(target, key)
         if found is not None:
             return _table(found, trained=False)
-        with _workplace(target, key) as place:
+        with learning.workplace(target, key) as place:
             run = _Run(given, members, steps, batch_size, available(device, wants=True)[0], place, progress)
             reports = [run.one(number) for number in range(len(members))]
             _publish(target, place, members, reports, key, given, {"steps": steps, "batch_size": batch_size})
@@ -174,44 +171,24 @@ def _fingerprint(vectors: Vectors, members: Sequence[Member], steps: int, batch_
 
 
 def _finished(target: Path, key: str) -> Checkpoint | None:
-    """What the folder holds already.
+    """Return what the folder holds already.
 
     Raises:
-        RequestError: Something else.
+        RequestError: It holds something else (E3712).
     """
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
-        return None
-    with contextlib.suppress(RequestError, LookupError):
+
+    def read() -> Checkpoint | None:
         found = checkpoint(target)
         kept = {m.name: digest(found.file(m)) for m in found.members}
-        if found.config[_KEY] == key and kept == {m["name"]: m["weights"] for m in found.config["members"]}:
-            return found
-    raise RequestError(
+        same = found.config[learning.KEY] == key and kept == {m["name"]: m["weights"] for m in found.config["members"]}
+        return found if same else None
+
+    otherwise = RequestError(
         f"{target} holds something else than these autoencoders",
         code="E3559",
         hint="name another folder as output, or remove this one; other vectors or settings make other autoencoders",
     )
-
-
-@contextlib.contextmanager
-def _workplace(target: Path, key: str) -> Iterator[Path]:
-    """A folder beside the output for one training at a time; what a killed one of the same settings left is kept."""
-    place = target.parent / f".{target.name}.training"
-    try:
-        with writer_lock(Location(str(place)), f"training of {target.name}"):
-            note = place / _KEY
-            if not note.is_file() or note.read_text(encoding="utf-8") != key:
-                for entry in place.iterdir():
-                    if entry.is_file() and not entry.name.startswith(".lock"):
-                        entry.unlink()
-                note.write_text(key, encoding="utf-8")
-            yield place
-        shutil.rmtree(place, ignore_errors=True)
-    except OSError as error:
-        if isinstance(error, StorageError):
-            raise
-        hint = "free some space, or name a folder on another disk" if error.errno == 28 else "check the path"
-        raise StorageError(f"cannot write {place}: {error.strerror or error}", code="E6003", hint=hint) from error
+    return learning.finished(target, read, otherwise)
 
 
 class _Run:
@@ -274,7 +251,7 @@ def _publish(
         (place / file).rename(done / file)
     config = {
         "format": FORMAT,
-        _KEY: key,
+        learning.KEY: key,
         "width": vectors.width,
         "vectors": vectors.learned + vectors.held_out,
         "training": {**settings, "column": vectors.column, "vectors_digest": vectors.digest},

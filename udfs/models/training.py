@@ -6,7 +6,6 @@ training runs; so neither memory nor decoding bounds it. The output appears whol
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
@@ -20,12 +19,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from counterbalance.engine.errors import RequestError, StorageError
+from counterbalance.engine.errors import RequestError
 from counterbalance.engine.executors.devices import available
-from counterbalance.engine.store.location import Location, local_path
-from counterbalance.engine.store.lock import writer_lock
+from counterbalance.engine.store.location import local_path
 from counterbalance.engine.write.ingest import Progress
-from counterbalance.udfs.models import card, classifier, fitting, labelled, scores
+from counterbalance.udfs.models import card, classifier, fitting, labelled, learning, scores
 from counterbalance.udfs.models.ahead import in_order
 from counterbalance.udfs.models.settings import MODEL, PAPER, Settings
 from counterbalance.udfs.models.shared import loading
@@ -196,9 +194,9 @@ def train(
         if (found := _finished(target, key)) is not None:
             return found
         tables = {n: v for n, v in sorted(session.versions.items()) if "/" not in n}
-        with _workplace(target) as place:
+        with learning.workplace(target) as place:
             run = _Run(target, place, attribute, start, settings, available(device, wants=True)[0], progress)
-            config = {"fingerprint": key, "training": {**facts, "tables": tables}}
+            config = {learning.KEY: key, "training": {**facts, "tables": tables}}
             result = run.all(rows, pictures, config)
     return _told(target, result, trained=True, seconds=time.monotonic() - began)
 
@@ -227,22 +225,23 @@ def _fingerprint(attribute: str, start: Beginning, pictures: Pictures, facts: Ma
 
 
 def _finished(target: Path, key: str) -> Trained | None:
-    """What the folder holds already.
+    """Return what the folder holds already.
 
     Raises:
-        RequestError: Something else.
+        RequestError: It holds something else (E3559).
     """
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
-        return None
-    with contextlib.suppress(RequestError, LookupError):
+
+    def read() -> Trained | None:
         config = classifier.checkpoint(target).config
-        if config.get("fingerprint") == key and config.get("weights") == digest(target / classifier.MODEL):
-            return _told(target, config, trained=False)
-    raise RequestError(
+        same = config.get(learning.KEY) == key and config.get("weights") == digest(target / classifier.MODEL)
+        return _told(target, config, trained=False) if same else None
+
+    otherwise = RequestError(
         f"{target} holds something else than this classifier",
         code="E3559",
         hint="name another folder for --output, or remove this one; other labels or settings make another classifier",
     )
+    return learning.finished(target, read, otherwise)
 
 
 def _told(target: Path, config: Mapping[str, Any], *, trained: bool, seconds: float = 0.0) -> Trained:
@@ -259,33 +258,6 @@ def _told(target: Path, config: Mapping[str, Any], *, trained: bool, seconds: fl
         training["test"],
         seconds,
     )
-
-
-@contextlib.contextmanager
-def _workplace(target: Path) -> Iterator[Path]:
-    """A folder beside the output for one training at a time; what a killed one left there is removed."""
-    place = target.parent / f".{target.name}.training"
-    try:
-        with writer_lock(Location(str(place)), f"training of {target.name}"):
-            _clear(place)
-            try:
-                yield place
-            finally:
-                _clear(place)
-        shutil.rmtree(place, ignore_errors=True)
-    except OSError as error:
-        if isinstance(error, StorageError):
-            raise
-        hint = "free some space, or name a folder on another disk" if error.errno == 28 else "check the path"
-        raise StorageError(f"cannot write {place}: {error.strerror or error}", code="E6003", hint=hint) from error
-
-
-def _clear(place: Path) -> None:
-    for entry in place.iterdir():
-        if entry.is_dir():
-            shutil.rmtree(entry, ignore_errors=True)
-        elif not entry.name.startswith(".lock"):
-            entry.unlink()
 
 
 @dataclass(frozen=True, slots=True)
