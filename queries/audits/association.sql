@@ -68,15 +68,12 @@ within = ["category"]
 count = "n_against"
 within = ["category"]
 ---*/
-WITH cosines AS MATERIALIZED (
-  SELECT * FROM category_similarities(images, categories, groups, $column)
-),
-totals AS (
+WITH totals AS (
   SELECT
     sum(CAST(n AS BIGINT)) AS n,
     sum(CAST(n * mean AS DECIMAL(38, 18))) AS total,
     sum(CAST(n * (variance + mean * mean) AS DECIMAL(38, 18))) AS squares
-  FROM cosines
+  FROM category_similarities(images, categories, groups, $column)
   WHERE mean IS NOT NULL
 ),
 whole AS (
@@ -84,37 +81,10 @@ whole AS (
     sqrt(greatest(CAST(squares AS DOUBLE) - CAST(total AS DOUBLE) * CAST(total AS DOUBLE) / n, 0) / nullif(n - 1, 0)) AS std
   FROM totals
 ),
-unused AS (
-  SELECT count(CASE WHEN NOT used THEN 1 END) > 0 AS suppressed
-  FROM group_sizes(groups, $min_count)
-  WHERE label IN ($label, $against)
-),
 sides AS (
-  SELECT
-    a.place,
-    a.category,
-    a.n AS n_label,
-    b.n AS n_against,
-    a.n + b.n AS n,
-    a.mean AS mean_label,
-    b.mean AS mean_against,
-    a.mean - b.mean AS difference,
-    sqrt(a.variance / nullif(a.n - 1, 0) + b.variance / nullif(b.n - 1, 0)) AS standard_error,
-    CASE $normalizer
-      WHEN 'group' THEN sqrt(
-        (
-          a.n * a.variance + b.n * b.variance
-          + CAST(a.n AS DOUBLE) * b.n / (a.n + b.n) * (a.mean - b.mean) * (a.mean - b.mean)
-        ) / (a.n + b.n - 1)
-      )
-      WHEN 'global' THEN w.std
-    END AS std,
-    u.suppressed
-  FROM cosines AS a
-  JOIN cosines AS b ON b.place = a.place AND b.label = $against
+  SELECT d.*, CASE $normalizer WHEN 'group' THEN d.group_std WHEN 'global' THEN w.std END AS std
+  FROM label_differences(images, categories, groups, $label, $against, $column, $min_count) AS d
   CROSS JOIN whole AS w
-  CROSS JOIN unused AS u
-  WHERE a.label = $label
 ),
 pairs AS (
   SELECT * REPLACE (CASE WHEN std > 1e-7 THEN std END AS std) FROM sides

@@ -95,9 +95,7 @@ measures AS (
   SELECT
     *,
     mean - rest_mean AS difference,
-    sqrt(
-      variance / nullif(n - 1, 0) + greatest(rest_squares - rest_mean * rest_mean, 0) / nullif(rest - 1, 0)
-    ) AS standard_error
+    welch_error(variance, n, greatest(rest_squares - rest_mean * rest_mean, 0), rest) AS standard_error
   FROM sides
 ),
 cells AS (

@@ -58,39 +58,16 @@ within = ["category"]
 count = "n_against"
 within = ["category"]
 ---*/
-WITH cosines AS MATERIALIZED (
-  SELECT * FROM category_similarities(images, categories, groups, $column)
-),
-unused AS (
-  SELECT count(CASE WHEN NOT used THEN 1 END) > 0 AS suppressed
-  FROM group_sizes(groups, $min_count)
-  WHERE label IN ($label, $against)
-),
-pairs AS (
-  SELECT
-    a.place,
-    a.category,
-    a.mean AS mean_label,
-    b.mean AS mean_against,
-    sqrt(a.variance / nullif(a.n - 1, 0) + b.variance / nullif(b.n - 1, 0)) AS standard_error,
-    a.n AS n_label,
-    b.n AS n_against,
-    u.suppressed
-  FROM cosines AS a
-  JOIN cosines AS b ON b.place = a.place AND b.label = $against
-  CROSS JOIN unused AS u
-  WHERE a.label = $label
-)
 SELECT
   category,
-  mean_label - mean_against AS value,
-  mean_label - mean_against - half_interval(standard_error) AS low,
-  mean_label - mean_against + half_interval(standard_error) AS high,
+  difference AS value,
+  difference - half_interval(standard_error) AS low,
+  difference + half_interval(standard_error) AS high,
   mean_label,
   mean_against,
-  n_label + n_against AS n,
+  n,
   n_label,
   n_against,
   suppressed
-FROM pairs
+FROM label_differences(images, categories, groups, $label, $against, $column, $min_count)
 ORDER BY category, place

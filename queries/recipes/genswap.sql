@@ -119,11 +119,6 @@ WITH complete AS (
   WHERE list_first([edited]) IS NOT NULL
   GROUP BY image_id
   HAVING count(*) = (SELECT count(DISTINCT label) FROM genswap_sources)
-),
-first_texts AS ( -- captions with a gendered word first
-  SELECT image_id, text, row_number() OVER (PARTITION BY image_id ORDER BY gender_label(text) IS NULL, caption_id) AS place
-  FROM $texts
-  WHERE text IS NOT NULL
 )
 SELECT
   r.edit_id,
@@ -135,14 +130,11 @@ SELECT
   r.width,
   r.height,
   list_first([r.edited]) AS image,
-  CASE r.label
-    WHEN 'male' THEN swap_gender(t.text, 'male')
-    WHEN 'female' THEN swap_gender(t.text, 'female')
-    ELSE t.text
-  END AS text
+  t.text
 FROM genswap_requests AS r
 JOIN complete AS c ON c.image_id = r.image_id
-LEFT JOIN first_texts AS t ON t.image_id = r.image_id AND t.place = 1;
+LEFT JOIN swapped_captions((SELECT edit_id, image_id, label FROM genswap_requests), $texts) AS t
+  ON t.edit_id = r.edit_id AND t.place = 1;
 CREATE MATERIALIZED VIEW IF NOT EXISTS genswap_skipped WITH (key = 'image_id', errors = 'reason') AS
 SELECT
   i.image_id,

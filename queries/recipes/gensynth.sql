@@ -257,22 +257,7 @@ FROM ranked AS r
 JOIN complete AS c ON c.image_id = r.image_id
 WHERE r.place = 1;
 CREATE MATERIALIZED VIEW IF NOT EXISTS gensynth_captions WITH (key = 'edit_id, caption_id') AS
-SELECT
-  c.edit_id,
-  t.caption_id,
-  c.image_id,
-  c.label,
-  CASE c.label
-    WHEN 'male' THEN swap_gender(t.text, 'male')
-    WHEN 'female' THEN swap_gender(t.text, 'female')
-    ELSE t.text
-  END AS text,
-  row_number() OVER (
-    PARTITION BY c.edit_id ORDER BY gender_label(t.text) IS NULL, t.caption_id
-  ) AS place -- captions with a gendered word first
-FROM gensynth_chosen AS c
-JOIN $texts AS t ON t.image_id = c.image_id
-WHERE t.text IS NOT NULL;
+SELECT edit_id, caption_id, image_id, label, text, place FROM swapped_captions(gensynth_chosen, $texts);
 CREATE MATERIALIZED VIEW IF NOT EXISTS gensynth_set WITH (key = 'edit_id') AS
 SELECT
   c.edit_id,

@@ -367,6 +367,8 @@ OWN = {
         "asked": "(SELECT caption_id AS query_id, image_id, [1.0, 2.0] AS embedding FROM captions)",
         "ranked": "(SELECT image_id AS item_id, image_id, [2.0, 1.0] AS embedding FROM images)",
     },
+    "label_differences": {"label": "'female'", "against": "'male'"},
+    "swapped_captions": {"edits": "(SELECT caption_id AS edit_id, image_id, 'male' AS label FROM captions)"},
     "false_discovery": {"tests": "(SELECT image_id / 9 AS p FROM images)"},
 }
 """Where a parameter of that name is another thing elsewhere."""

@@ -1,0 +1,67 @@
+/*--- toml
+answers = "How much nearer each category is to the images of one label than to those of another, in mean cosines."
+details = """
+One row a category: see similarity_bias, which shows it, and association, which divides it by group_std, the standard
+deviation of the category's cosines over the images of both labels together (ddof 1).
+"""
+source = "Girrbach et al. (2025), Eq. 1"
+local = "calls projections(); moments() is computed outside of SQL"
+
+[params.images]
+relation = ["image_id"]
+about = "with a vector column"
+
+[params.categories]
+relation = ["category", "embedding"]
+
+[params.groups]
+relation = ["image_id", "label"]
+
+[params.label]
+type = "varchar"
+about = "label that counts as +"
+
+[params.against]
+type = "varchar"
+about = "label it is held against"
+
+[params.column]
+type = "varchar"
+default = "embedding"
+about = "vector column of images"
+
+[params.min_count]
+type = "integer"
+default = 10
+min = 0
+about = "see group_sizes"
+---*/
+WITH cosines AS MATERIALIZED (
+  SELECT * FROM category_similarities(images, categories, groups, $column)
+),
+unused AS (
+  SELECT count(CASE WHEN NOT used THEN 1 END) > 0 AS suppressed
+  FROM group_sizes(groups, $min_count)
+  WHERE label IN ($label, $against)
+)
+SELECT
+  a.place,
+  a.category,
+  a.n AS n_label,
+  b.n AS n_against,
+  a.n + b.n AS n,
+  a.mean AS mean_label,
+  b.mean AS mean_against,
+  a.mean - b.mean AS difference,
+  welch_error(a.variance, a.n, b.variance, b.n) AS standard_error,
+  sqrt(
+    (
+      a.n * a.variance + b.n * b.variance
+      + CAST(a.n AS DOUBLE) * b.n / (a.n + b.n) * (a.mean - b.mean) * (a.mean - b.mean)
+    ) / (a.n + b.n - 1)
+  ) AS group_std,
+  u.suppressed
+FROM cosines AS a
+JOIN cosines AS b ON b.place = a.place AND b.label = $against
+CROSS JOIN unused AS u
+WHERE a.label = $label
