@@ -1,4 +1,4 @@
-"""Associations of vectors: cosines by moments (``projections``), and permutation tests of them (``association_test``)."""
+"""Measure associations of vectors: cosines by moments (``projections``), and permutation tests of them (``association_test``)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _CHUNK: Final = 1 << 22
     version="1",
 )
 def projections(mean: pa.Array, products: pa.Array, vectors: pa.Array) -> pa.Array:
-    """Mean and variance of the cosines that many vectors have with each of some others, from their moments alone.
+    """Return the mean and variance of the cosines that many vectors have with each of some others, from their moments alone.
 
     With the mean m and the mean outer product P of unit vectors, cosines with a unit vector e have mean e·m and variance
     eᵀ(P - m mᵀ)e, whatever the number of vectors.
@@ -91,7 +91,7 @@ def _numbers(value: Any) -> Doubles:
 
 
 def _matrix(vectors: pa.Array) -> Doubles:
-    """float64 (rows, length); a NULL vector is all NaN.
+    """Return float64 (rows, length); a NULL vector is all NaN.
 
     Raises:
         RequestError: Lengths differ (E3700).
@@ -108,7 +108,7 @@ def _matrix(vectors: pa.Array) -> Doubles:
 
 
 def _directions(vectors: Doubles) -> Doubles:
-    """Unit vectors; NaN for one without a direction."""
+    """Return unit vectors; NaN for one without a direction."""
     with np.errstate(invalid="ignore", divide="ignore"):
         scaled = vectors / np.abs(vectors).max(axis=1, keepdims=True, initial=0)
         return np.asarray(scaled / np.sqrt((scaled * scaled).sum(axis=1, keepdims=True)))
@@ -146,7 +146,7 @@ def _cosines(mean: Doubles, products: Doubles, vectors: Doubles) -> pa.Array:
 def association_test(
     x: pa.Array, y: pa.Array, a: pa.Array, b: pa.Array, permutations: int = 10_000, seed: int = 0
 ) -> pa.Array:
-    """Embedding association test: are the vectors x nearer to a, and y to b, than the other way round?
+    """Test by permutations whether two sets are associated: are the vectors x nearer to a, and y to b, than the other way round?
 
     s(w) = mean cosine of w with a - mean cosine of w with b. The effect is (mean of s over x - mean over y) / standard
     deviation of s over both (ddof 1). p is the share of the divisions of x and y together, into as many of each, whose
@@ -232,13 +232,13 @@ def _variance(values: Doubles) -> float | None:
 
 
 def _std(values: Doubles) -> float | None:
-    """With ddof 1; ``None`` where the values differ by no more than rounding."""
+    """Return the standard deviation with ddof 1; ``None`` where the values differ by no more than rounding."""
     variance = _variance(values)
     return None if variance is None or np.ptp(values) <= 2.0**-_TICKS else math.sqrt(variance)
 
 
 def _permuted(values: NDArray[np.int64], first: int, most: int, seed: int) -> tuple[float, int, bool]:
-    """Share of divisions whose first part adds up to as much or more, how many were compared, whether all."""
+    """Return the share of divisions whose first part adds up to as much or more, how many were compared, whether all."""
     observed = int(values[:first].sum())
     whole = math.comb(len(values), first)
     if whole <= most:

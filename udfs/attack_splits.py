@@ -1,4 +1,4 @@
-"""Which rows a classifier learns from and which it is judged by, when it is asked what gives a label away.
+"""Choose the rows that a classifier learns from and those it is judged by, when it is asked what gives a label away.
 
 Rows of one image stay on one side. Both sides hold as many rows of one label as of the other, so that guessing is right half
 of the time. What goes where is decided by hashes of seed and image, not by the order of rows: two sets over the same
@@ -62,7 +62,7 @@ def split(images: NDArray[np.int64], positive: NDArray[np.bool_], seed: int, sha
 
 
 def _balanced(side: NDArray[np.bool_], positive: NDArray[np.bool_], order: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """As many rows of both labels as the rarer one has on a side."""
+    """Return as many rows of both labels as the rarer one has on a side."""
     rows = [np.flatnonzero(side & (positive == label)) for label in (False, True)]
     count = min(map(len, rows))
     chosen = [own[np.lexsort((own, order[own]))[:count]] for own in rows]
@@ -70,7 +70,7 @@ def _balanced(side: NDArray[np.bool_], positive: NDArray[np.bool_], order: NDArr
 
 
 def _places(at: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Number of every row among those of its image, from 0, in their order."""
+    """Return the number of every row among those of its image, from 0, in their order."""
     order = np.argsort(at, kind="stable")
     starts = np.searchsorted(at[order], at[order])
     places = np.empty(len(at), np.int64)
@@ -79,7 +79,7 @@ def _places(at: NDArray[np.intp]) -> NDArray[np.int64]:
 
 
 def _hash(values: NDArray[np.int64] | NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
-    """SplitMix64 of values and seed, the same on every machine."""
+    """Return SplitMix64 of values and seed, the same on every machine."""
     start = np.uint64((seed + 1) * _GOLDEN % 2**64)
     mixed = values.astype(np.uint64, copy=True) + start
     mixed = (mixed ^ (mixed >> np.uint64(30))) * _FIRST

@@ -1,4 +1,4 @@
-"""Classifiers that are asked what gives a label away, as functions over lists: a call learns and judges, seed by seed.
+"""Ask classifiers what gives a label away, as functions over lists: a call learns and judges, seed by seed.
 
 One row of a query holds a whole data set as lists: the image, the features and the label of everything that is in it. For
 each seed the images are cut anew (``attack_splits``), a classifier learns from one side and is judged by the other. What
@@ -132,7 +132,7 @@ def attack_texts(
     learning_rate: float | None = None,
     model: str = BERT,
 ) -> pa.Array:
-    r"""How well a classifier tells the label of texts whose telling words are masked, seed by seed.
+    r"""Return how well a classifier tells the label of texts whose telling words are masked, seed by seed.
 
     Texts are cut into words by ``\w+`` in lower case.
 
@@ -196,7 +196,7 @@ def attack_sets(
     epochs: int | None = None,
     learning_rate: float | None = None,
 ) -> pa.Array:
-    """How well a classifier tells the label of sets of strings, such as the objects of an image, seed by seed.
+    """Return how well a classifier tells the label of sets of strings, such as the objects of an image, seed by seed.
 
     Args:
         images: Image of every set.
@@ -239,7 +239,7 @@ def attack_vectors(
     epochs: int | None = None,
     learning_rate: float | None = None,
 ) -> pa.Array:
-    """How well a classifier tells the label of vectors, such as embeddings, seed by seed.
+    """Return how well a classifier tells the label of vectors, such as embeddings, seed by seed.
 
     Args:
         images: Image of every vector.
@@ -274,7 +274,7 @@ def attack_vectors(
     name="split_interval",
 )
 def split_interval(values: pa.Array, ratio: pa.Array) -> pa.Array:
-    """Mean of a measure over random cuts into training and test side, with a 95 % interval.
+    """Return the mean of a measure over random cuts into training and test side, with a 95 % interval.
 
     The cuts share rows, so that the plain standard error is too small: the variance is multiplied by 1 / cuts + ratio
     instead of 1 / cuts, with Student's t of cuts - 1 degrees of freedom (the corrected resampled t-test).
@@ -314,7 +314,7 @@ def _interval(values: Sequence[float | None] | None, ratio: float | None) -> tup
 def _attacked(
     function: str, given: tuple[pa.Array, ...], attack: Callable[[int], Attack], settings: Settings
 ) -> pa.Array:
-    """The runs of every row."""
+    """Return the runs of every row."""
     from threadpoolctl import threadpool_limits
 
     images, features, labels = given
@@ -344,7 +344,7 @@ def _runs(
 
 
 def _note(function: str, ids: list[int], said: list[str]) -> str | None:
-    """Why nothing can be learned, if so."""
+    """Return why nothing can be learned, if so."""
     if None in ids or None in said:
         raise RequestError(f"an image or a label of {function}() is NULL", code="E3651", hint="leave such rows out")
     sizes = {label: len({i for i, own in zip(ids, said, strict=True) if own == label}) for label in sorted({*said})}
@@ -378,7 +378,7 @@ def _run(cut: Split, positive: NDArray[np.bool_], seed: int, attack: Attack) -> 
 
 
 def judged(chance: NDArray[np.float64], truth: NDArray[np.bool_]) -> tuple[float, float]:
-    """Accuracy, and mean of the probability of the predicted label where it is right (0 where not).
+    """Return the accuracy, and the mean of the probability of the predicted label where it is right (0 where not).
 
     Args:
         chance: Probability of the label, one a row; it is predicted from 0.5 on.
@@ -406,7 +406,7 @@ def _tokens(texts: Iterable[str | None], masked: set[str], known: set[str] | Non
 
 
 def _counts(tokens: Iterable[Sequence[str]]) -> Any:
-    """How often each word is in each row, int64 CSR; columns in the order of the words' first use."""
+    """Return how often each word is in each row, int64 CSR; columns in the order of the words' first use."""
     from scipy.sparse import csr_array
 
     columns: dict[str, int] = {}
@@ -422,7 +422,7 @@ def _counts(tokens: Iterable[Sequence[str]]) -> Any:
 
 
 def _over_counts(counts: Any) -> Attack:
-    """Logistic regression over TF-IDF, words and weights those of the training side."""
+    """Fit logistic regression over TF-IDF, words and weights those of the training side."""
 
     def attack(cut: Split, positive: NDArray[np.bool_], _: int) -> NDArray[np.float64]:
         from sklearn.feature_extraction.text import TfidfTransformer
@@ -470,7 +470,7 @@ def _logistic(train: Any, test: Any, positive: NDArray[np.bool_]) -> NDArray[np.
 
 
 def _matrix(vectors: pa.ListArray) -> NDArray[np.float32]:
-    """float32 (rows, length) of equally long lists of finite numbers."""
+    """Return float32 (rows, length) of equally long lists of finite numbers."""
     flat = vectors.flatten()
     length = len(flat) // len(vectors)
     lengths = np.asarray(vectors.value_lengths().fill_null(-1))

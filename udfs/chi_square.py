@@ -1,4 +1,4 @@
-"""Chances of chi-square: ``chi_square_p`` and ``chi_square_bounds``."""
+"""Compute tails of chi-square: ``chi_square_p`` and ``chi_square_bounds``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NONE: Final = 1e-9
     version="1",
 )
 def chi_square_p(statistic: pa.Array, df: pa.Array) -> pa.Array:
-    """Probability that chi-square is as large as a statistic, or larger.
+    """Return the probability that chi-square is as large as a statistic, or larger.
 
     Args:
         statistic: Values from 0 up, such as a G²; NULL gives NULL.
@@ -47,7 +47,7 @@ def chi_square_p(statistic: pa.Array, df: pa.Array) -> pa.Array:
     version="1",
 )
 def chi_square_bounds(statistic: pa.Array, df: pa.Array) -> pa.Array:
-    """The 95 % interval of the noncentrality of which a chi-square was drawn.
+    """Return the 95 % interval of the noncentrality of which a chi-square was drawn.
 
     Args:
         statistic: Values from 0 up; NULL gives NULL.

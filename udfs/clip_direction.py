@@ -1,4 +1,4 @@
-"""Directions between vectors: ``clip_direction``."""
+"""Compare the directions in which two vectors change: ``clip_direction``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _VECTOR: Final = pa.list_(pa.float32())
     batch_size=16_384,
 )
 def clip_direction(image_a: pa.Array, image_b: pa.Array, text_a: pa.Array, text_b: pa.Array) -> Partial:
-    """How well the change from one picture to another fits the change from one text to another (CLIP_dir).
+    """Return how well the change from one picture to another fits the change from one text to another (CLIP_dir).
 
     The cosine of the two differences b - a. Nothing is normalised before: give unit vectors, as ``embed_image`` and
     ``embed_text`` make them. Differences are rounded as the vectors are (float32), sums and the quotient are in double
@@ -87,7 +87,7 @@ def _told(cosines: Doubles, rows: NDArray[Any], count: int, errors: dict[int, st
 
 
 def _matrices(given: Sequence[pa.Array]) -> list[Floats] | None:
-    """The vectors as they lie in memory, where none is NULL and all are equally long."""
+    """Return the vectors as they lie in memory, where none is NULL and all are equally long."""
     count = len(given[0])
     width = len(given[0][0]) if count and given[0][0].is_valid else 0
     found: list[Floats] = []
@@ -108,7 +108,7 @@ def _rows(vectors: pa.Array, rows: NDArray[Any], width: int) -> Floats:
 
 
 def _cosines(image_a: Floats, image_b: Floats, text_a: Floats, text_b: Floats) -> Doubles:
-    """Cosines of differences; each row by itself, in blocks that stay in a cache.
+    """Return the cosines of differences; each row by itself, in blocks that stay in a cache.
 
     All four have the shape (n, width).
     """

@@ -1,4 +1,4 @@
-"""What holds sets of vectors and texts together, as functions over lists: ``kmeans``, ``tsne``, ``lda``.
+"""Find groups in sets of vectors and texts, as functions over lists: ``kmeans``, ``tsne``, ``lda``.
 
 One row of a query holds a whole set as lists. Give them in a fixed order, ``list(x ORDER BY id)``: then the same rows give
 the same bits, whatever the order in which they are stored.
@@ -42,7 +42,7 @@ _SEED: Final = Parameter("seed", pa.int64(), 0, constant=True)
     version="1",
 )
 def kmeans(vectors: pa.Array, k: int, seed: int = 0, starts: int = 10, device: str = "auto") -> pa.Array:
-    """Centroids of k clusters of vectors, that of the largest cluster first (K-means).
+    """Return the centroids of k clusters of vectors, that of the largest cluster first (K-means).
 
     First centroids are drawn by k-means++ (scikit-learn), moved by Lloyd's steps on a GPU or CPU, and the best of several
     such starts, by the sum of squared distances, is taken. The same on every run of one device.
@@ -85,7 +85,7 @@ def kmeans(vectors: pa.Array, k: int, seed: int = 0, starts: int = 10, device: s
     version="1",
 )
 def tsne(vectors: pa.Array, perplexity: float = 30.0, seed: int = 0) -> pa.Array:
-    """Places of vectors on a map, near ones near each other (t-SNE, scikit-learn).
+    """Return the places of vectors on a map, near ones near each other (t-SNE, scikit-learn).
 
     Only who is near whom means something: axes, distances between groups and their sizes do not. The time goes with the
     number of vectors: a few thousand take some ten seconds.
@@ -126,7 +126,7 @@ def tsne(vectors: pa.Array, perplexity: float = 30.0, seed: int = 0) -> pa.Array
     version="1",
 )
 def lda(texts: pa.Array, without: pa.Array, topics: int = 3, top: int = 10, seed: int = 0) -> pa.Array:
-    r"""Topics of texts, each as its weightiest words (latent Dirichlet allocation, scikit-learn).
+    r"""Return the topics of texts, each as its weightiest words (latent Dirichlet allocation, scikit-learn).
 
     Words are runs of two or more letters, digits and underscores, in lower case. The order of the texts does not matter.
 
@@ -159,7 +159,7 @@ def lda(texts: pa.Array, without: pa.Array, topics: int = 3, top: int = 10, seed
 
 
 def _matrices(function: str, vectors: pa.Array) -> list[Floats | None]:
-    """float32 (vectors, length) of every row.
+    """Return float32 (vectors, length) of every row.
 
     Raises:
         RequestError: Lengths differ (E3700), or there is what is no number (E3702).

@@ -1,4 +1,4 @@
-"""How alike two pictures are, in what they show, in colour and outside a box: what filters of edited pictures rank by."""
+"""Compare two pictures in what they show, in colour and outside a box: filters of edited pictures rank by it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BOX: Final = tuple(Parameter(name, pa.float64()) for name in ("x", "y", "width"
     batch_size=_BATCH,
 )
 def color_grid(image: pa.Array, side: int) -> Partial:
-    """Mean colours of a picture's cells in a grid: what is left of it without shapes.
+    """Return mean colours of a picture's cells in a grid: what is left of it without shapes.
 
     Args:
         image: Encoded pictures.
@@ -60,7 +60,7 @@ def color_grid(image: pa.Array, side: int) -> Partial:
 
 
 def grid(picture: Image, side: int = SIDE) -> NDArray[np.float32]:
-    """Mean colours of the cells of a picture.
+    """Return mean colours of the cells of a picture.
 
     Args:
         picture: RGB.
@@ -82,7 +82,7 @@ def grid(picture: Image, side: int = SIDE) -> NDArray[np.float32]:
 
 
 def _means(values: NDArray[Any], parts: int) -> NDArray[np.float64]:
-    """Means along the first axis of equal parts of it; in one order of adding up, whatever the machine's libraries."""
+    """Return means along the first axis of equal parts of it; in one order of adding up, whatever the machine's libraries."""
     import numpy as np
 
     length = len(values)
@@ -97,7 +97,7 @@ def _means(values: NDArray[Any], parts: int) -> NDArray[np.float64]:
 
 @udf(returns=pa.float64(), parameters=[_A, _B], version="1", batch_size=_BATCH)
 def color_fidelity(a: pa.Array, b: pa.Array) -> Partial:
-    """How alike two pictures are in colour: 1 / the Frobenius norm of their difference at 14 x 14; +infinity without any.
+    """Return how alike two pictures are in colour: 1 / the Frobenius norm of their difference at 14 x 14; +infinity without any.
 
     The sides may be exchanged. Pictures of different sizes are squeezed into the same grid.
 
@@ -133,7 +133,7 @@ def color_fidelity(a: pa.Array, b: pa.Array) -> Partial:
 def background_difference(
     a: pa.Array, b: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.Array
 ) -> Partial:
-    """The largest difference of two pictures outside a box: 0 if an edit changed nothing but what it was asked to.
+    """Return the largest difference of two pictures outside a box: 0 if an edit changed nothing but what it was asked to.
 
     Args:
         a: Encoded pictures.
@@ -175,7 +175,7 @@ def _size(picture: Image) -> str:
     batch_size=1 << 16,
 )
 def object_f1(a: pa.Array, b: pa.Array) -> pa.Array:
-    """How alike two sets of objects are: their F1, 2 x those in both / (those in one + those in the other).
+    """Return how alike two sets of objects are: their F1, 2 x those in both / (those in one + those in the other).
 
     Args:
         a: Categories of what is in a picture; how often one is named does not matter, and neither does a NULL among them.
@@ -204,7 +204,7 @@ def object_f1(a: pa.Array, b: pa.Array) -> pa.Array:
 
 
 def _members(lists: pa.Array, words: pa.Array) -> NDArray[np.int64]:
-    """Row and word of every member of the rows' sets as one number, rising: row * number of words + place of the word."""
+    """Return the row and word of every member of the rows' sets as one number, rising: row * number of words + place of the word."""
     import numpy as np
 
     row = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Countries named in texts, by the terms of ``lists.countries``."""
+"""Find countries named in texts, by the terms of ``lists.countries``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_PLURAL: Final = ("s", "sh", "ch", "ese", "men")
 
 @cache
 def labels(output: str) -> list[str]:
-    """Names, or codes, of the countries in order of their names."""
+    """Return names, or codes, of the countries in order of their names."""
     rows = wordlists.wordlist("countries").to_pylist()
     by_name = {row["country"]: str(row[output]) for row in rows}
     return [by_name[name] for name in sorted(by_name)]
@@ -34,7 +34,7 @@ def labels(output: str) -> list[str]:
 
 @cache
 def by_lemmas() -> Matcher:
-    """Finds countries whatever the case, by lemmas, as ``matches()`` does.
+    """Find countries whatever the case, by lemmas, as ``matches()`` does.
 
     Plurals are added ("Germans"): simplemma has none for lower-case demonyms.
     """
@@ -55,7 +55,7 @@ class _Term:
     plural: bool
 
     def end(self, text: str, start: int) -> int | None:
-        """Where the term ends in ``text``, if it stands at ``start`` as a whole word."""
+        """Return where the term ends in ``text``, if it stands at ``start`` as a whole word."""
         if not text.startswith(self.text, start):
             return None
         end = start + len(self.text)
@@ -66,7 +66,7 @@ class _Term:
 
 @cache
 def _written() -> dict[str, list[_Term]]:
-    """The terms, longest first, by their first word in lower case."""
+    """Return the terms, longest first, by their first word in lower case."""
     rows = wordlists.wordlist("countries").to_pylist()
     places = {name: i for i, name in enumerate(labels("country"))}
     by_term: dict[str, list[dict[str, str]]] = {}
@@ -86,7 +86,7 @@ def _written() -> dict[str, list[_Term]]:
 
 
 def as_written(rows: Rows) -> tuple[Integers, Integers]:
-    """Row and country numbers of terms that occur as written, by row, then country; each pair once.
+    """Return row and country numbers of terms that occur as written, by row, then country; each pair once.
 
     A term is a whole word, or several, with the capitals, spaces and marks it has in the list; an ``s`` may follow an
     adjective or demonym ("Germans"). Of terms that overlap the one that starts first counts, then the longest: "Papua New
@@ -102,7 +102,7 @@ def as_written(rows: Rows) -> tuple[Integers, Integers]:
 
 
 def _in_text(text: str) -> list[int]:
-    """Countries of one text, rising."""
+    """Return the countries of one text, rising."""
     first, found, taken = _written(), set[int](), 0
     for word in _WORD.finditer(text):
         if word.start() < taken:

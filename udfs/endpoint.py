@@ -1,4 +1,4 @@
-"""Language models behind an endpoint that speaks as OpenAI's chat completions do.
+"""Ask language models behind an endpoint that speaks as OpenAI's chat completions do.
 
 Nothing is sent but what a caller asks; the network is used because a caller named an address. The key comes from the
 environment, goes into one header, and is neither stored nor printed.
@@ -35,7 +35,7 @@ class _Stay(urllib.request.HTTPRedirectHandler):
     """Follows no redirect, which would take the key elsewhere."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """None."""
+        """Follow no redirection."""
 
 
 class Endpoint:
@@ -73,7 +73,7 @@ class Endpoint:
         self._open = urllib.request.build_opener(_Stay()).open
 
     def ask(self, question: str, seed: int) -> str:
-        """The reply to a question.
+        """Return the reply to a question.
 
         Args:
             question: What the user says.
@@ -152,7 +152,7 @@ class Endpoint:
 
 
 def plain(url: str) -> str:
-    """The address without what must not be written down: user, password, query.
+    """Return the address without what must not be written down: user, password, query.
 
     Raises:
         RequestError: It is no address of http or https (E3721).
@@ -173,7 +173,7 @@ def plain(url: str) -> str:
 
 
 def _private(url: str) -> bool:
-    """Whether what is sent there cannot be read on the way."""
+    """Return whether what is sent there cannot be read on the way."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     try:
@@ -184,7 +184,7 @@ def _private(url: str) -> bool:
 
 
 def _asked(headers: Message) -> float | None:
-    """Seconds that an endpoint asks to wait."""
+    """Return the seconds that an endpoint asks to wait."""
     try:
         wait = float(headers.get("Retry-After", ""))
     except ValueError:

@@ -1,4 +1,4 @@
-"""A face in a picture exchanged for another: the baseline GENSWAP, which changes no more of a picture than a face."""
+"""Exchange a face in a picture for another: the baseline GENSWAP, which changes no more of a picture than a face."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BOX: Final = tuple(Parameter(name, pa.float64()) for name in ("x", "y", "width"
     batch_size=64,
 )
 def swap_face(image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.Array, face: pa.Array) -> Partial:
-    """The picture with another face in a box: an ellipse, in the colours of the face it covers, with a soft edge.
+    """Return the picture with another face in a box: an ellipse, in the colours of the face it covers, with a soft edge.
 
     The new face is cut to the box's shape around its middle, scaled to the box, and given the mean and the standard
     deviation of each colour that the old one has within the ellipse (as Reinhard et al. 2001, in RGB). Pixels outside the
@@ -62,7 +62,7 @@ def swap_face(image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height
 
 
 def swapped(picture: Image, face: Image, x: float, y: float, width: float, height: float) -> Image:
-    """A picture with another face in a box.
+    """Return a picture with another face in a box.
 
     Args:
         picture: RGB.
@@ -92,7 +92,7 @@ def swapped(picture: Image, face: Image, x: float, y: float, width: float, heigh
 
 
 def ellipse(width: int, height: int) -> NDArray[np.float64]:
-    """How much of the new face each pixel of a box shows: 1 within, 0 outside the ellipse that fills it, falling between.
+    """Return how much of the new face each pixel of a box shows: 1 within, 0 outside the ellipse that fills it, falling between.
 
     Args:
         width: Pixels.
@@ -114,7 +114,7 @@ def ellipse(width: int, height: int) -> NDArray[np.float64]:
 
 
 def matched(new: NDArray[np.float64], old: NDArray[np.float64], where: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Colours of one picture moved and stretched to another's mean and standard deviation, each colour by itself.
+    """Return the colours of one picture moved and stretched to another's mean and standard deviation, each colour by itself.
 
     Args:
         new: (height, width, 3).

@@ -1,4 +1,4 @@
-"""Gendered words in texts: ``gender_words``, ``gender_label``, ``neutralize``, ``swap_gender``."""
+"""Find and replace gendered words in texts: ``gender_words``, ``gender_label``, ``neutralize``, ``swap_gender``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RULES: Final[dict[str, tuple[str, Cutter]]] = {
 
 @udf(returns=_COUNTS, parameters=[_TEXT, _RULE], version="1")
 def gender_words(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Array:
-    r"""Numbers of masculine and of feminine words in a text.
+    r"""Return the numbers of masculine and of feminine words in a text.
 
     Args:
         text: Texts; NULL gives NULL.
@@ -66,7 +66,7 @@ def gender_words(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Ar
 
 @udf(returns=pa.string(), parameters=[_TEXT, _RULE], version="1")
 def gender_label(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Array:
-    """``'male'``, ``'female'`` or ``'both'`` by the gendered words of a text; NULL where it has none.
+    """Return ``'male'``, ``'female'`` or ``'both'`` by the gendered words of a text; NULL where it has none.
 
     Args:
         text: Texts; NULL gives NULL.
@@ -91,7 +91,7 @@ def gender_label(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Ar
 
 @udf(returns=pa.string(), parameters=[_TEXT, Parameter("mode", pa.string(), "replace", constant=True)], version="2")
 def neutralize(text: pa.Array | pa.ChunkedArray, mode: str = "replace") -> pa.Array:
-    """The text without its gendered words.
+    """Return the text without its gendered words.
 
     Args:
         text: Texts; NULL gives NULL.
@@ -123,7 +123,7 @@ def neutralize(text: pa.Array | pa.ChunkedArray, mode: str = "replace") -> pa.Ar
 
 @udf(returns=pa.string(), parameters=[_TEXT, Parameter("to", pa.string(), constant=True)], version="2")
 def swap_gender(text: pa.Array | pa.ChunkedArray, to: str) -> pa.Array:
-    """The text with the gendered words of the other gender replaced by their counterparts, in their case.
+    """Return the text with the gendered words of the other gender replaced by their counterparts, in their case.
 
     Args:
         text: Texts; NULL gives NULL.
@@ -145,7 +145,7 @@ def swap_gender(text: pa.Array | pa.ChunkedArray, to: str) -> pa.Array:
 
 
 def _rule(rule: str) -> tuple[Mapping[str, str], Cutter]:
-    """The class of each word of a rule, and how it cuts."""
+    """Return the class of each word of a rule, and how it cuts."""
     if rule not in RULES:
         raise _unknown("rule", "gender_words", rule, RULES, "E3051")
     return _classes(RULES[rule][0]), RULES[rule][1]
@@ -157,7 +157,7 @@ def _classes(name: str) -> Mapping[str, str]:
 
 
 def _counts(rows: Rows, rule: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Masculine and feminine words of each row."""
+    """Return masculine and feminine words of each row."""
     classes, cutter = _rule(rule)
     tokens = cut(rows, cutter)
     weights = np.zeros((2, len(tokens.chunks)), np.int64)

@@ -1,4 +1,4 @@
-"""Agreement of raters beyond chance, from counts: ``cohen_kappa`` and ``fleiss_kappa``."""
+"""Measure the agreement of raters beyond chance, from counts: ``cohen_kappa`` and ``fleiss_kappa``."""
 
 from __future__ import annotations
 

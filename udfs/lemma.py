@@ -1,4 +1,4 @@
-r"""Lemmas of English words, computed once for each distinct word.
+r"""Find lemmas of English words, computed once for each distinct word.
 
 A text is cut into words by ``\w+`` after lower-casing (and Unicode NFC), function words (``stop_words``) are left out,
 the rest goes through simplemma's English lemmatiser, and lemmas that are function words are left out, too. Lemmas are

@@ -1,4 +1,4 @@
-"""Segmentation masks as the column ``detections.mask`` holds them: COCO's run lengths or polygons, as JSON text.
+"""Read and write segmentation masks as the column ``detections.mask`` has them: COCO's run lengths or polygons, as JSON text.
 
 Run lengths go down the columns, left to right, and begin with pixels outside the mask: ``{"size": [height, width],
 "counts": …}``, with the lengths as a list, or packed into text of six bits a character as COCO's own tools do.
@@ -30,7 +30,7 @@ _ZERO: Final = ord("0")
 
 
 def encode(mask: NDArray[np.bool_]) -> str:
-    """A mask as JSON text of packed run lengths.
+    """Return a mask as JSON text of packed run lengths.
 
     Args:
         mask: bool (height, width).
@@ -51,7 +51,7 @@ def encode(mask: NDArray[np.bool_]) -> str:
 
 
 def decode(text: str, height: int, width: int) -> NDArray[np.bool_]:
-    """The mask of a picture from its JSON text.
+    """Return the mask of a picture from its JSON text.
 
     Args:
         text: Run lengths (list or packed) or polygons.
@@ -105,7 +105,7 @@ def _polygons(value: list[Any], height: int, width: int) -> NDArray[np.bool_]:
 
 
 def _packed(lengths: Sequence[int]) -> str:
-    """Each length, from the fourth on less the one two before, in groups of five bits, lowest first."""
+    """Return each length, from the fourth on less the one two before, in groups of five bits, lowest first."""
     found = bytearray()
     for place, length in enumerate(lengths):
         value, more = length - (lengths[place - 2] if place > 2 else 0), True

@@ -1,4 +1,4 @@
-"""Which terms occur in which texts, by lemmas.
+"""Find terms in texts, by lemmas.
 
 A term of one word occurs where its lemma does. A term of several words occurs where all its lemmas do, in any order. A
 hyphenated term (``cyber-attack``) occurs in its joined form (``cyberattack``), too; its hyphenated and spaced forms are
@@ -30,7 +30,7 @@ _HYPHEN: Final = re.compile("(?<=\\w)[-\u00ad\u2010\u2011](?=\\w)")
 
 
 def forms_of(term: str) -> list[frozenset[str]]:
-    """What stands for a term: sets of lemmas, all of which a text must have.
+    """Return what stands for a term: sets of lemmas, all of which a text must have.
 
     Example:
         >>> [sorted(form) for form in forms_of("money-laundering")]
@@ -72,13 +72,13 @@ class Matcher:
         return frozenset(self._ids.setdefault(lemma, len(self._ids)) for lemma in lemmas)
 
     def find(self, rows: Rows) -> tuple[Integers, Integers]:
-        """Row numbers and labels of all finds, by row, then label; each pair once."""
+        """Return row numbers and labels of all finds, by row, then label; each pair once."""
         if not len(self._labels):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         return self._whole(*self._lemmas(rows))
 
     def find_in(self, lists: pa.Array) -> tuple[Integers, Integers]:
-        """The same for texts of which the lemmas are given, as lists of strings."""
+        """Return the same for texts of which the lemmas are given, as lists of strings."""
         if not len(self._labels):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         ids = pc.index_in(pc.list_flatten(lists), value_set=pa.array(list(self._ids), pa.string()))
@@ -89,7 +89,7 @@ class Matcher:
         return self._whole(at, lemmas)
 
     def _whole(self, at: Integers, lemmas: Integers) -> tuple[Integers, Integers]:
-        """Rows and labels from distinct pairs of a row and a lemma."""
+        """Return rows and labels from distinct pairs of a row and a lemma."""
         repeats = self._starts[lemmas + 1] - self._starts[lemmas]
         places = self._places[_ranges(self._starts[lemmas], repeats)]
         at, places, counts = _pairs(np.repeat(at, repeats), places)
@@ -98,7 +98,7 @@ class Matcher:
         return at, labels
 
     def _lemmas(self, rows: Rows) -> tuple[Integers, Integers]:
-        """Row numbers and lemma ids of the lemmas that any term has; each pair once."""
+        """Return row numbers and lemma ids of the lemmas that any term has; each pair once."""
         tokens, lemmas = lemmatized(rows)
         ids = self._ids
         known = [(i, ids[lemma]) for i, own in enumerate(lemmas) for lemma in own if lemma in ids]
@@ -115,25 +115,25 @@ class Matcher:
 
 
 def _forms(term: str) -> list[str]:
-    """The term, and with its hyphens left out."""
+    """Return the term, and with its hyphens left out."""
     joined = _HYPHEN.sub("", term)
     return [term] if joined == term else [term, joined]
 
 
 def _pairs(rows: Integers, values: Integers) -> tuple[Integers, Integers, Integers]:
-    """Distinct pairs of a row and a value, by row, then value, and how often each occurs."""
+    """Return distinct pairs of a row and a value, by row, then value, and how often each occurs."""
     base = int(values.max()) + 1 if len(values) else 1
     keys, counts = np.unique(rows * base + values, return_counts=True)
     return keys // base, keys % base, np.asarray(counts, np.int64)
 
 
 def _ranges(starts: Integers, lengths: Integers) -> Integers:
-    """``starts[0], starts[0] + 1, …`` for each start as many as its length, one after the other."""
+    """Return ``starts[0], starts[0] + 1, …`` for each start as many as its length, one after the other."""
     before = np.cumsum(lengths) - lengths
     return np.asarray(np.repeat(starts - before, lengths) + np.arange(int(lengths.sum())), np.int64)
 
 
 @lru_cache(maxsize=64)
 def matcher(terms: tuple[str, ...]) -> Matcher:
-    """The matcher of terms that stand for themselves."""
+    """Return the matcher of terms that stand for themselves."""
     return Matcher([(term,) for term in terms])

@@ -1,4 +1,4 @@
-"""The nouns of a text: ``nouns``."""
+"""Find the nouns of a text: ``nouns``."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class nouns:  # noqa: N801 - its name in SQL
         self._tags = None
 
     def __call__(self, text: pa.Array) -> pa.Array:
-        """Nouns of a batch; equal texts are tagged once."""
+        """Return the nouns of a batch; equal texts are tagged once."""
         coded = text.dictionary_encode()
         found = pa.array([self._of(t) for t in coded.dictionary.to_pylist()], pa.list_(NOUN))
         return found.take(coded.indices)

@@ -1,4 +1,4 @@
-"""Pictures cut, marked and covered: bytes in, PNG bytes out, in pixels of the picture as stored.
+"""Cut, mark and cover pictures: bytes in, PNG bytes out, in pixels of the picture as stored.
 
 NULL in any argument gives NULL: a picture of which nobody looked for people is not handed on as if it had none. What goes
 out are pixels only; comments, places and colour profiles stay behind. A picture that cannot be decoded, or a box that is
@@ -42,7 +42,7 @@ Corners = tuple[int, int, int, int]
     batch_size=_BATCH,
 )
 def crop(image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.Array, margin: float) -> Partial:
-    """The part of a picture in a box, whole pixels, with a margin as a share of the box's sides; no wider than the picture.
+    """Return the part of a picture in a box, whole pixels, with a margin as a share of the box's sides; no wider than the picture.
 
     Args:
         image: Encoded pictures.
@@ -73,7 +73,7 @@ def crop(image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.
 
 @udf(returns=pa.binary(), parameters=[_IMAGE, *_BOX], version="1", batch_size=_BATCH)
 def highlight(image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.Array) -> Partial:
-    """The whole picture with a red frame around a box: of whom a caption is asked.
+    """Return the whole picture with a red frame around a box: of whom a caption is asked.
 
     The frame is drawn just outside the box, as far as the picture reaches, so that it hides nothing of whom it shows.
 
@@ -99,7 +99,7 @@ def highlight(image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height
     batch_size=_BATCH,
 )
 def mask_people(image: pa.Array, people: pa.Array, fill: str) -> Partial:
-    """The picture with people painted black, or (fill := 'mask') white on black where they are, for inpainting.
+    """Paint people of a picture black, or (fill := 'mask') white on black where they are, for inpainting.
 
     Args:
         image: Encoded pictures.
@@ -133,7 +133,7 @@ def mask_people(image: pa.Array, people: pa.Array, fill: str) -> Partial:
 
 @udf(returns=pa.binary(), parameters=[_IMAGE, _PEOPLE], version="1", batch_size=_BATCH)
 def blur_faces(image: pa.Array, people: pa.Array) -> Partial:
-    """The picture with the upper part of every person's box blurred beyond recognition; who has no box can still be seen.
+    """Return the picture with the upper part of every person's box blurred beyond recognition; who has no box can still be seen.
 
     The upper third of a box that is taller than wide, all of any other.
 
@@ -155,7 +155,7 @@ def blur_faces(image: pa.Array, people: pa.Array) -> Partial:
 
 
 def framed(picture: Image, x: float, y: float, width: float, height: float) -> Image:
-    """The picture itself, with a red frame drawn around a box.
+    """Return the picture itself, with a red frame drawn around a box.
 
     Args:
         picture: RGB; changed in place.
@@ -197,12 +197,12 @@ def blur(picture: Image, corners: Corners) -> None:
 
 
 def _edited(edit: Callable[..., Image], image: pa.Array, *others: pa.Array) -> Partial:
-    """PNG bytes of every edited picture."""
+    """Return PNG bytes of every edited picture."""
     return each(lambda data, *values: encode(edit(decode(data), *values)), pa.binary(), image, *others)
 
 
 def each(call: Callable[..., Any], kind: pa.DataType, *arrays: pa.Array) -> Partial:
-    """What a function makes of the values of each row, one at a time, so that one decoded picture is held and not all.
+    """Return what a function makes of the values of each row, one at a time, so that one decoded picture is held and not all.
 
     Args:
         call: Gets the Python values of a row, none of them NULL; an ``ImageError`` or ``ValueError`` is an error of the row.
@@ -232,7 +232,7 @@ def _rows(*arrays: pa.Array) -> Iterator[tuple[Any, ...]]:
 
 
 def within(picture: Image, x: float, y: float, width: float, height: float) -> Corners:
-    """The pixels of the picture that a box touches.
+    """Return the pixels of the picture that a box touches.
 
     Raises:
         ValueError: There are none.
@@ -253,7 +253,7 @@ def _corners(picture: Image, x: float, y: float, width: float, height: float) ->
 
 
 def _sides(box: Mapping[str, Any] | None) -> tuple[float, float, float, float]:
-    """Left, top, width, height of a person's box.
+    """Return left, top, width, height of a person's box.
 
     Raises:
         ValueError: One is NULL: who cannot be covered is not left uncovered without a word.
@@ -265,7 +265,7 @@ def _sides(box: Mapping[str, Any] | None) -> tuple[float, float, float, float]:
 
 
 def _cover(where: Image, box: Mapping[str, Any] | None) -> None:
-    """White over the mask of a person, or over the box."""
+    """Paint white over the mask of a person, or over the box."""
     if box is None or box["mask"] is None:
         where.paste(255, _corners(where, *_sides(box)))
         return

@@ -20,7 +20,7 @@ _ATTRIBUTE: Final = Parameter("attribute", pa.string())
 
 @udf(returns=pa.string(), parameters=[_ATTRIBUTE], version="1")
 def label_prompt(attribute: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The question about an attribute of the person in a crop, for a multimodal language model.
+    """Return the question about an attribute of the person in a crop, for a multimodal language model.
 
     Args:
         attribute: ``'perceived_gender'`` or ``'perceived_race_ethnicity'``; NULL gives NULL.
@@ -44,7 +44,7 @@ def label_prompt(attribute: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 @udf(returns=pa.list_(pa.string()), parameters=[_ATTRIBUTE], version="1")
 def label_options(attribute: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The options of the question about an attribute, in order.
+    """Return the options of the question about an attribute, in order.
 
     Args:
         attribute: As for ``label_prompt``.

@@ -38,7 +38,7 @@ class Category:
 
 
 def digest(path: str) -> str:
-    """Digest of a file's bytes; empty where there is none yet.
+    """Return the digest of a file's bytes; empty where there is none yet.
 
     Example:
         >>> digest("no such file")
@@ -49,7 +49,7 @@ def digest(path: str) -> str:
 
 
 def read(path: str | Path) -> list[Category]:
-    """The categories of a proposal, in the order in which the table names them.
+    """Return the categories of a proposal, in the order in which the table names them.
 
     Args:
         path: A file as word lists are: ``.csv``, ``.tsv``, ``.jsonl`` or ``.parquet``.
@@ -75,7 +75,7 @@ def read(path: str | Path) -> list[Category]:
 
 
 def of_level(path: str | Path, level: str) -> list[Category]:
-    """The categories of one level; there may be none."""
+    """Return the categories of one level; there may be none."""
     return [category for category in read(path) if category.level == level]
 
 

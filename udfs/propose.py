@@ -166,7 +166,7 @@ def _asked(
 
 
 def _there(target: Path, settings: _Settings) -> str:
-    """What is said of a file that is there."""
+    """Describe a file that is there."""
     found = proposals.read(target)
     what = f"{target}: {sum(len(c.attributes) for c in found)} attributes of {len(found)} categories"
     record = _record(target)
@@ -196,7 +196,7 @@ def _beside(target: Path) -> Path:
 
 
 def _write(target: Path, settings: _Settings, rows: Sequence[Row], said: Sequence[Mapping[str, Any]]) -> None:
-    """The record first: a table is there only with what tells where it came from."""
+    """Write the record first: a table is there only with what tells where it came from."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(HEADER)

@@ -1,4 +1,4 @@
-"""The questions in which a language model proposes attributes, and how its replies become one proposal.
+"""Ask a language model to propose attributes, and make one proposal of its replies.
 
 Three questions (Q1 to Q3): which categories of attributes pictures with a caption may differ in; which attributes each category
 has; whether a category is a matter of the whole picture or of an object in it. Each is put several times; what most replies
@@ -79,7 +79,7 @@ class Interview:
     said: list[dict[str, Any]] = field(default_factory=list)
 
     def proposal(self, categories: int, attributes: int) -> list[Row]:
-        """The proposal.
+        """Return the proposal.
 
         Args:
             categories: How many to take.
@@ -120,7 +120,7 @@ class Interview:
 
 
 def most_named(lists: Sequence[Sequence[str]], count: int) -> list[tuple[str, int]]:
-    """What most lists name, with how many do.
+    """Return what most lists name, with how many do.
 
     Of what equally many name, that comes first which stands further in front (by the sum of its places, a list that lacks it
     counting its length), then what is first in the alphabet.
@@ -138,7 +138,7 @@ def most_named(lists: Sequence[Sequence[str]], count: int) -> list[tuple[str, in
 
 
 def _field(reply: str, name: str) -> Any:
-    """The value of the one field that a reply must have, ``None`` where it is anything else."""
+    """Return the value of the one field that a reply must have, ``None`` where it is anything else."""
     text = reply.strip()
     fenced = _FENCE.match(text)
     try:
@@ -155,7 +155,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _list(value: Any) -> list[str] | None:
-    """Different names in lower case, in order.
+    """Return different names in lower case, in order.
 
     Example:
         >>> _list(["Wing  Colour", "wing_colour.", "pose"]), _list(["pose", 3]), _list([])

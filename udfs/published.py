@@ -1,4 +1,4 @@
-"""Caption neutralising exactly as in the released code of GenSynth.
+"""Neutralise captions exactly as in the released code of GenSynth.
 
 There a text is lower-cased, then for each of 44 words in turn: the word is replaced (or deleted), white space is squeezed
 to one space, one space before ``? . ! , "`` is dropped where white space or the end follows, and the ends are stripped.
@@ -31,7 +31,7 @@ _UNCLEAN: Final = rf'{_BLANK}{_BLANK}|[\t-\r\x1c-\x1f]|{_BLANK}[?.!,"]|^{_BLANK}
 
 
 def neutralized(text: pa.Array | pa.ChunkedArray, one: Callable[[str], str], words: frozenset[str]) -> pa.Array:
-    """``one`` of every text; only lower-casing where it would do no more.
+    """Return ``one`` of every text; only lower-casing where it would do no more.
 
     Args:
         text: Texts; NULL gives NULL.
@@ -50,14 +50,14 @@ def neutralized(text: pa.Array | pa.ChunkedArray, one: Callable[[str], str], wor
 
 @cache
 def words() -> dict[str, str]:
-    """The 44 words in their order, with their neutral word."""
+    """Return the 44 words in their order, with their neutral word."""
     rows = wordlists.wordlist("gender_gensynth").to_pylist()
     return {row["term"]: row["neutral"] for row in rows}
 
 
 @cache
 def replacer() -> Callable[[str], str]:
-    """Words replaced, as for its CLIP run: ``"A man walks ."`` gives ``"a person walks."``."""
+    """Return what replaces words as for its CLIP run: ``"A man walks ."`` gives ``"a person walks."``."""
     neutral = words()
     either = rewriting.pattern(neutral, fold=False)
     unclean = re.compile(r'\s\s|[^\S ]|\s[?.!,"]|^\s|\s$')
@@ -74,20 +74,20 @@ def replacer() -> Callable[[str], str]:
 
 @cache
 def deleter() -> Callable[[str], str]:
-    """Words deleted, as for its TF-IDF run: ``"A man walks ."`` gives ``"a walks."``."""
+    """Return what deletes words as for its TF-IDF run: ``"A man walks ."`` gives ``"a walks."``."""
     passes = _in_turn(dict.fromkeys(words(), ""))
     return lambda text: passes(text.lower())
 
 
 @cache
 def masker() -> Callable[[str], str]:
-    """Words masked, as for its BERT run, without cleaning: ``"A man walks ."`` gives ``"a [MASK] walks ."``."""
+    """Return what masks words as for its BERT run, without cleaning: ``"A man walks ."`` gives ``"a [MASK] walks ."``."""
     either = re.compile(rf"\b(?:{'|'.join(words())})\b", re.IGNORECASE)
     return lambda text: either.sub("[MASK]", text.lower())
 
 
 def _in_turn(replacements: Mapping[str, str]) -> Callable[[str], str]:
-    """A function that makes one pass for each word, in order."""
+    """Return a function that makes one pass for each word, in order."""
     either = rewriting.pattern(replacements, fold=False)
     turns = {w: (i, re.compile(rf"\b{w}\b"), new) for i, (w, new) in enumerate(replacements.items())}
 
@@ -103,7 +103,7 @@ def _in_turn(replacements: Mapping[str, str]) -> Callable[[str], str]:
 
 
 def _cleaned(text: str, times: int) -> str:
-    """The text after so many passes of cleaning."""
+    """Return the text after so many passes of cleaning."""
     for _ in range(times):
         before = text
         text = _SPACE.sub(" ", text) if text[:1].isspace() else " ".join(text.split())

@@ -1,4 +1,4 @@
-"""Replacing gendered words in texts, keeping everything else as it is.
+"""Replace gendered words in texts, keeping everything else as it is.
 
 A word is a longest run of word characters, so ``man`` in ``man's`` is one and in ``woman`` is none. Its replacement takes
 its case: ``Man`` gives ``Person``, ``MAN`` gives ``PERSON``, anything else lower case.
@@ -44,7 +44,7 @@ class Uses:
 
 @cache
 def table(column: Literal["neutral", "counterpart"], gender: Gender | None = None) -> Mapping[str, Uses]:
-    """Replacements of gendered words of ``lists.gender_pairs``, of one gender or of both."""
+    """Return the replacements of gendered words of ``lists.gender_pairs``, of one gender or of both."""
     found: dict[str, dict[str, str]] = {}
     for row in wordlists.wordlist("gender_pairs").to_pylist():
         if gender in (None, row["class"]):
@@ -53,7 +53,7 @@ def table(column: Literal["neutral", "counterpart"], gender: Gender | None = Non
 
 
 def pattern(words: Iterable[str], around: str = "{}", *, fold: bool = True) -> re.Pattern[str]:
-    r"""A pattern for any of the words standing alone; a tree of letters, which ``re`` walks faster than alternatives.
+    r"""Return a pattern for any of the words standing alone; a tree of letters, which ``re`` walks faster than alternatives.
 
     Args:
         words: Lower-case ASCII words.
@@ -68,7 +68,7 @@ def pattern(words: Iterable[str], around: str = "{}", *, fold: bool = True) -> r
 
 
 def _tree(words: frozenset[str], *, fold: bool) -> str:
-    """A pattern for exactly these words, longer ones first."""
+    """Return a pattern for exactly these words, longer ones first."""
     tails: dict[str, set[str]] = {}
     for word in words - {""}:
         tails.setdefault(word[0], set()).add(word[1:])
@@ -81,7 +81,7 @@ def _tree(words: frozenset[str], *, fold: bool) -> str:
 
 
 def cased(model: str, word: str) -> str:
-    """The word in the case of another.
+    """Return the word in the case of another.
 
     Example:
         >>> cased("MAN", "person"), cased("Man", "person"), cased("mAn", "person")
@@ -93,7 +93,7 @@ def cased(model: str, word: str) -> str:
 
 
 def replacer(replacements: Mapping[str, Uses]) -> Callable[[str], str]:
-    """A function that puts replacements for gendered words into a text."""
+    """Return a function that puts replacements for gendered words into a text."""
     words = pattern(replacements)
 
     def one(match: re.Match[str]) -> str:
@@ -107,7 +107,7 @@ def replacer(replacements: Mapping[str, Uses]) -> Callable[[str], str]:
 
 
 def _owned(text: str, end: int) -> bool:
-    """Whether what follows can be what *her* or *his* owns."""
+    """Return whether what follows can be what *her* or *his* owns."""
     other = _OR_OTHER.match(text, end)
     following = _FOLLOWING.match(text, other.end() if other else end)
     return following is not None and following[1].lower() not in _not_owned()
@@ -119,13 +119,13 @@ def _not_owned() -> frozenset[str]:
 
 
 def rewrite(text: pa.Array | pa.ChunkedArray, words: Iterable[str], one: Callable[[str], str]) -> pa.Array:
-    """Texts with ``one`` applied to those that hold any of the words (lower case); the others as they are."""
+    """Return texts with ``one`` applied to those that hold any of the words (lower case); the others as they are."""
     known = frozenset(words)
     return apply(text, lambda rows: replaced(rows, rows.text, holding(rows, known), one), pa.string())
 
 
 def holding(rows: Rows, words: frozenset[str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which rows hold any of the words."""
+    """Return which rows hold any of the words."""
     tokens = cut(rows, WORDS)
     held = [not words.isdisjoint(WORDS.tokens(chunk)) for chunk in tokens.chunks]
     return np.asarray(tokens.row_sums(np.array(held, np.int64)) > 0)
@@ -134,7 +134,7 @@ def holding(rows: Rows, words: frozenset[str]) -> np.ndarray[Any, np.dtype[np.bo
 def replaced(
     rows: Rows, others: pa.Array, chosen: np.ndarray[Any, np.dtype[np.bool_]], one: Callable[[str], str]
 ) -> pa.Array:
-    """``one`` of the chosen rows, ``others`` in place of the rest, NULL where the text is."""
+    """Return ``one`` of the chosen rows, ``others`` in place of the rest, NULL where the text is."""
     mask = pa.array(chosen)
     changed = pa.array([one(row) for row in rows.text.filter(mask).to_pylist()], pa.string())
     result = pc.replace_with_mask(others, mask, changed) if len(changed) else others

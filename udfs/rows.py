@@ -1,4 +1,4 @@
-"""Text columns as bytes and offsets, cut into slices of bounded size.
+"""Cut text columns, as bytes and offsets, into slices of bounded size.
 
 The functions of this package work on the bytes of a whole batch at once. ``apply`` takes whatever holds text in Arrow
 (``string``, ``large_string``, views, dictionaries, chunks, slices, NULLs) and calls a function with plain NumPy arrays.
@@ -42,17 +42,17 @@ class Rows:
         return len(self.offsets) - 1
 
     def mask(self) -> pa.Array | None:
-        """NULL rows as Arrow's constructors take them."""
+        """Return NULL rows as Arrow's constructors take them."""
         return None if self.null is None else pa.array(self.null)
 
     def non_ascii(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Numbers of the rows that hold a byte above 0x7f, rising."""
+        """Return the numbers of the rows that hold a byte above 0x7f, rising."""
         found = np.flatnonzero(self.data >= _NON_ASCII)
         return np.unique(np.searchsorted(self.offsets, found, side="right") - 1)
 
 
 def apply(text: pa.Array | pa.ChunkedArray, call: Callable[[Rows], pa.Array], returns: pa.DataType) -> pa.Array:
-    """Results of ``call`` for all rows, one array; ``call`` sees at most 16,384 rows at a time.
+    """Return the results of ``call`` for all rows, one array; ``call`` sees at most 16,384 rows at a time.
 
     Args:
         text: Any Arrow text column, NULLs included.
@@ -70,7 +70,7 @@ def apply(text: pa.Array | pa.ChunkedArray, call: Callable[[Rows], pa.Array], re
 
 
 def slices(text: pa.Array | pa.ChunkedArray) -> Iterator[Rows]:
-    """The rows in order, in slices of at most 16,384 rows and about 32 MiB (a longer row stands alone)."""
+    """Yield the rows in order, in slices of at most 16,384 rows and about 32 MiB (a longer row stands alone)."""
     chunks = text.chunks if isinstance(text, pa.ChunkedArray) else [text]
     for chunk in chunks:
         start = 0
@@ -82,7 +82,7 @@ def slices(text: pa.Array | pa.ChunkedArray) -> Iterator[Rows]:
 
 
 def _fitting(part: pa.Array) -> int:
-    """How many rows of a part stay below the limit on bytes; at least one."""
+    """Return how many rows of a part stay below the limit on bytes; at least one."""
     if part.nbytes <= _BYTES:
         return len(part)
     sizes = np.cumsum(pc.fill_null(pc.binary_length(part.cast(pa.large_string())), 0).to_numpy())

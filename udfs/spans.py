@@ -1,4 +1,4 @@
-r"""Where the words of an English text are: the same numbers for whatever finds, masks or replaces a word.
+r"""Find the words of an English text: the same numbers for whatever finds, masks or replaces a word.
 
 Cut as the Penn Treebank cuts: marks stand alone, and so do ``'s``, ``'re`` … and ``n't`` behind their word; words keep their
 hyphens and the points and commas inside of numbers. Unlike there, nothing is rewritten: a span is a part of the text.

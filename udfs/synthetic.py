@@ -1,4 +1,4 @@
-"""What pictures say of their own making: ``synthetic_source``."""
+"""Read what pictures say of their own making: ``synthetic_source``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOURCE: Final = pa.struct([(name, pa.int64() if name == "seed" else pa.string())
 
 @udf(returns=SOURCE, parameters=[Parameter("image", pa.binary())], version="1", batch_size=256)
 def synthetic_source(image: pa.Array) -> Partial:
-    """What made a synthetic picture, as its own XMP metadata says; NULL where they name no synthetic source.
+    """Return what made a synthetic picture, as its own XMP metadata says; NULL where they name no synthetic source.
 
     Every picture that ``generate``, ``instruct_pix2pix``, ``inpaint`` and ``prompt_to_prompt`` make carries them. A picture
     of another program is recognised by IPTC's digital source type. NULL proves nothing: whoever saves a picture anew may

@@ -33,7 +33,7 @@ _DATA: Final = "taggers/averaged_perceptron_tagger_eng/"
 
 
 def load(name: str) -> Tagger:
-    """A function from the words of a text to their tags.
+    """Return a function from the words of a text to their tags.
 
     Args:
         name: ``'textblob'``, ``'nltk'`` or ``'spacy:NAME'``.
@@ -50,7 +50,7 @@ def load(name: str) -> Tagger:
 
 
 def digest(tagger: str) -> str:
-    """What a tagger's results depend on: the version of its library, and of its data where the user brings them.
+    """Return what a tagger's results depend on: the version of its library, and of its data where the user brings them.
 
     Raises:
         RequestError: As ``load``.
@@ -93,7 +93,7 @@ def _textblob() -> Tagger:
 
 
 def _in_context(words: Sequence[str], tags: Sequence[str]) -> list[str]:
-    """Tags with those of nouns and verbs mended that their neighbours rule out.
+    """Return tags with those of nouns and verbs mended that their neighbours rule out.
 
     On 3,524 captions of COCO that had no part in choosing the rules, against spaCy's en_core_web_sm: precision of nouns
     0.957 instead of 0.955, recall 0.955 instead of 0.940.
@@ -144,7 +144,7 @@ def _nltk() -> Tagger:
 
 
 def _pipeline(name: str) -> Path:
-    """The folder of a spaCy pipeline."""
+    """Return the folder of a spaCy pipeline."""
     if not name.startswith(_SPACY) or name == _SPACY:
         raise RequestError(
             f"no tagger {name!r}",

@@ -1,4 +1,4 @@
-r"""Words of a batch: distinct ones, and for each word of each row which one it is.
+r"""Cut a batch into words: distinct ones, and for each word of each row which one it is.
 
 Cutting is done on bytes: a *chunk* is a longest run of word bytes, where every byte above 0x7f counts as one, so that
 chunks are whole characters. A chunk of ASCII only is one token; any other chunk is cut exactly, by Python's ``re`` or
@@ -49,7 +49,7 @@ class Cutter:
     split: Callable[[str], list[str]]
 
     def tokens(self, chunk: str) -> tuple[str, ...]:
-        """Tokens of a chunk.
+        """Return the tokens of a chunk.
 
         Example:
             >>> WORDS.tokens("caf\u00e9\u2019s"), SPACES.tokens("man,")
@@ -80,7 +80,7 @@ class Tokens:
     rows: np.ndarray[Any, np.dtype[np.int64]]
 
     def row_sums(self, weights: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """For each row the sum of its chunks' weights.
+        """Return for each row the sum of its chunks' weights.
 
         Args:
             weights: One for each distinct chunk.
@@ -90,7 +90,7 @@ class Tokens:
         return np.asarray(np.diff(sums[self.rows]), np.int64)
 
     def rows_of(self, places: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Row numbers of places in ``codes``."""
+        """Return row numbers of places in ``codes``."""
         return np.asarray(np.searchsorted(self.rows, places, side="right") - 1, np.int64)
 
 
@@ -120,7 +120,7 @@ def cut(rows: Rows, cutter: Cutter) -> Tokens:
 def _edges(
     inside: np.ndarray[Any, np.dtype[np.bool_]], offsets: np.ndarray[Any, np.dtype[np.int64]], *, last: bool
 ) -> np.ndarray[Any, np.dtype[np.intp]]:
-    """Places of first (or last) bytes of chunks; a chunk ends with its row."""
+    """Return the places of first (or last) bytes of chunks; a chunk ends with its row."""
     edge = inside.copy()
     filled = offsets[:-1] < offsets[1:]
     if last:

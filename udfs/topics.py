@@ -1,4 +1,4 @@
-"""Topics by name: which of them mean the same, and what features of sparse autoencoders stand for, as functions over lists.
+"""Cluster topics that mean the same, and name features of sparse autoencoders by them, as functions over lists.
 
 One row of a query holds all topics, or clusters of them, with their vectors. Both functions follow Girrbach et al.,
 Person-Centric Annotations of LAION-400M (2025), topic analysis.
@@ -63,7 +63,7 @@ _BLOCK: Final = 4096
 def cluster_topics(
     topics: pa.Array, vectors: pa.Array, least: float = 0.8, most: float = 0.95, steps: int = 20
 ) -> pa.Array:
-    """Clusters of topics that mean nearly the same, at evenly spaced thresholds of the cosine.
+    """Return the clusters of topics that mean nearly the same, at evenly spaced thresholds of the cosine.
 
     In alphabetical order (of code points) every topic that is in no cluster yet begins one, and each later one joins that is
     more similar than the threshold to all that are in it already. A cluster is called by its topics, joined by ", ".
@@ -149,7 +149,7 @@ def _weights(checkpoint: str, **_: object) -> str:
     weights=_weights,
 )
 def name_features(topics: pa.Array, vectors: pa.Array, checkpoint: str, keep: int = 5) -> pa.Array:
-    """What features of sparse autoencoders stand for: p(t|F), the topics nearest to what each feature adds to a vector.
+    """Return what features of sparse autoencoders stand for: p(t|F), the topics nearest to what each feature adds to a vector.
 
     The cosines of a feature's column of the decoder with all topics are computed, the ``keep`` largest stay (ties in the order
     of ``topics``) as far as they are above 0, and are divided by their sum.
@@ -214,7 +214,7 @@ def _nearest(number: int, columns: Doubles, names: list[str], matrix: Doubles, k
 
 
 def _lists(rows: list[list[pa.Table] | None]) -> pa.Array:
-    """Tables as lists of structs, one a row."""
+    """Return tables as lists of structs, one a row."""
     lengths = [sum(len(t) for t in tables or ()) for tables in rows]
     offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
     tables = [t for part in rows for t in part or ()]
@@ -227,7 +227,7 @@ def _lists(rows: list[list[pa.Table] | None]) -> pa.Array:
 
 
 def _given(function: str, topics: pa.Array, vectors: pa.Array) -> Iterator[tuple[list[str] | None, Doubles]]:
-    """Names and unit vectors of every row; no names where a list is NULL."""
+    """Yield names and unit vectors of every row; no names where a list is NULL."""
     for row in range(len(topics)):
         if not (topics[row].is_valid and vectors[row].is_valid):
             yield None, np.empty((0, 0))
@@ -253,7 +253,7 @@ def _unit(rows: Doubles) -> Doubles:
 
 
 def _products(a: Doubles, b: Doubles) -> Doubles:
-    """Cosines of unit vectors; on one thread, so that they have the same bits whatever the machine is doing."""
+    """Return the cosines of unit vectors; on one thread, so that they have the same bits whatever the machine is doing."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):

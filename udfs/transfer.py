@@ -1,4 +1,4 @@
-"""How one bias follows from another over categories: ``transfer_fit``."""
+"""Fit how one bias follows from another over categories: ``transfer_fit``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentiment of texts by VADER, equal to the vaderSentiment package (or NLTK's port) to the last bit.
+"""Score the sentiment of texts by VADER, equal to the vaderSentiment package (or NLTK's port) to the last bit.
 
 ``vader(text)`` gives the compound score, ``vader_scores(text)`` all four, ``vader_tokens(tokens)`` the compound score of
 texts stored as whitespace-split tokens. With ``rules := 'nltk'`` the rules are those of NLTK's port. Only the English
@@ -42,7 +42,7 @@ _RULES: Final = Parameter("rules", pa.string(), default="vader", constant=True)
 
 @udf(returns=pa.float64(), parameters=[_TEXT, _RULES], version="1", batch_size=BATCH_ROWS)
 def vader(text: pa.Array | pa.ChunkedArray, rules: str = "vader") -> pa.Array:
-    """Sentiment of a text, from -1 to 1: VADER's compound score.
+    """Return the sentiment of a text, from -1 to 1: VADER's compound score.
 
     Args:
         text: Strings of any length; NULL gives NULL.
@@ -63,7 +63,7 @@ def vader(text: pa.Array | pa.ChunkedArray, rules: str = "vader") -> pa.Array:
 
 @udf(returns=SCORES, parameters=[_TEXT, _RULES], version="1", batch_size=BATCH_ROWS)
 def vader_scores(text: pa.Array | pa.ChunkedArray, rules: str = "vader") -> pa.Array:
-    """Shares of negative, neutral and positive words of a text and its compound score, by VADER.
+    """Return the shares of negative, neutral and positive words of a text and its compound score, by VADER.
 
     Args:
         text: Strings of any length; NULL gives NULL.
@@ -85,7 +85,7 @@ def vader_scores(text: pa.Array | pa.ChunkedArray, rules: str = "vader") -> pa.A
 
 @udf(returns=pa.float64(), parameters=[_TOKENS, _RULES], version="1", batch_size=BATCH_ROWS)
 def vader_tokens(tokens: pa.Array | pa.ChunkedArray, rules: str = "vader") -> pa.Array:
-    """Compound score of a text stored as its whitespace-split tokens; equals vader() of the text.
+    """Return the compound score of a text stored as its whitespace-split tokens; equals vader() of the text.
 
     The tokens must be the text's own, with their case and punctuation: ``string_split`` by white space, not a
     tokeniser's words, lemmas or lower-cased forms. Large batches are scored fastest dictionary-encoded
@@ -109,18 +109,18 @@ def vader_tokens(tokens: pa.Array | pa.ChunkedArray, rules: str = "vader") -> pa
 
 
 def _nulls(array: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-    """Where the array is NULL, as numpy bool."""
+    """Return where the array is NULL, as numpy bool."""
     return np.asarray(pc.is_null(array))
 
 
 def _split(texts: pa.Array) -> pa.Array:
-    """Lists of tokens as ``str.split`` gives them, save for empty ones at the ends."""
+    """Return the lists of tokens as ``str.split`` gives them, save for empty ones at the ends."""
     plain = pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)
     return pc.utf8_split_whitespace(texts if plain else texts.cast(pa.large_string()))
 
 
 def _as_lists(lists: pa.Array) -> pa.Array:
-    """Lists of strings in a form that can be flattened and encoded."""
+    """Return the lists of strings in a form that can be flattened and encoded."""
     if pa.types.is_null(lists.type):
         return lists.cast(pa.list_(pa.string()))
     item = lists.type.value_type
@@ -144,7 +144,7 @@ def _scores(
 
 
 def _by_the_package(lists: pa.Array) -> Scores:
-    """Scores from the package itself, for a release whose rules may be others."""
+    """Return scores from the package itself, for a release whose rules may be others."""
     rows, starts = [], starts_of(lists).tolist()
     ids, distinct = encoded(lists.flatten())
     words = distinct.to_pylist()
@@ -155,7 +155,7 @@ def _by_the_package(lists: pa.Array) -> Scores:
 
 
 def _blocks(array: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
-    """Slices of a bounded number of rows and bytes; at least one, empty for an empty array."""
+    """Yield the slices of a bounded number of rows and bytes; at least one, empty for an empty array."""
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
     if not len(array):
         yield pa.array([], array.type)
@@ -165,7 +165,7 @@ def _blocks(array: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
 
 
 def _halves(block: pa.Array) -> Iterator[pa.Array]:
-    """The block, cut in halves until each has few enough bytes or one row."""
+    """Yield the block, cut in halves until each has few enough bytes or one row."""
     item = getattr(block.type, "value_type", block.type)
     if (
         len(block) < 2

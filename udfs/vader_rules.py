@@ -80,7 +80,7 @@ class Valences(NamedTuple):
 
 
 def valences(rules: Rules, window: Window) -> Valences:
-    """Valence of each scoring word.
+    """Return the valence of each scoring word.
 
     Args:
         rules: The rule set.
@@ -105,14 +105,14 @@ def valences(rules: Rules, window: Window) -> Valences:
 
 
 def _named(rules: Rules, window: Window) -> tuple[Named, Named]:
-    """Special words whatever their case, and those that are seen; NLTK sees some of them only in lower case."""
+    """Return special words whatever their case, and those that are seen; NLTK sees some of them only in lower case."""
     codes = np.stack([window.here, *window.before, *window.after])
     words = (codes >> SPECIAL) & (SPECIALS - 1)
     return Named(*words), Named(*(np.where(codes & EXACT, words, 0) if rules.nltk else words))
 
 
 def _own_valence(rules: Rules, window: Window, words: Named) -> Numbers:
-    """Lexicon value, changed by a "no" nearby (not in NLTK) and by capitals."""
+    """Return the lexicon value, changed by a "no" nearby (not in NLTK) and by capitals."""
     value: Numbers = rules.values[window.here >> VALUE]
     if not rules.nltk:
         no, own = rules.special["no"], value
@@ -125,7 +125,7 @@ def _own_valence(rules: Rules, window: Window, words: Named) -> Numbers:
 
 
 def _boost(rules: Rules, window: Window, value: Numbers, back: int) -> Numbers:
-    """What a booster so many words before adds; 0 where there is none."""
+    """Return what a booster so many words before adds; 0 where there is none."""
     code = window.before[back]
     step = rules.steps[(code >> STEP) & 3]
     loud = (step != 0) & (code & UPPER != 0) & window.mixed
@@ -136,7 +136,7 @@ def _boost(rules: Rules, window: Window, value: Numbers, back: int) -> Numbers:
 
 
 def _negation(rules: Rules, window: Window, written: Named, value: Numbers, back: int, active: Flags) -> Numbers:
-    """Negation by a word one, two or three places before."""
+    """Apply negation by a word one, two or three places before."""
     negated = active & (window.before[back] & NEGATES != 0)
     if back == 0:
         return np.where(negated, value * NEGATION, value)
@@ -157,7 +157,7 @@ def _negation(rules: Rules, window: Window, written: Named, value: Numbers, back
 
 
 def _idioms(rules: Rules, written: Named, value: Numbers, whole: Flags, active: Flags) -> None:
-    """Idioms and two-word boosters around the active words, in place; few are, so word by word."""
+    """Apply idioms and two-word boosters around the active words, in place; few are, so word by word."""
     here, one, two, three, next_one, next_two = written
     begun = rules.begins[one, here] | rules.begins[two, one] | rules.begins[three, two] | rules.begins[here, next_one]
     for row in np.flatnonzero(active & begun).tolist():
@@ -170,7 +170,7 @@ def _idioms(rules: Rules, written: Named, value: Numbers, whole: Flags, active: 
 def _with_idiom(
     rules: Rules, value: float, three: str, two: str, one: str, here: str, next_one: str, next_two: str
 ) -> float:
-    """Valence of one word: that of an idiom it is in or near, if any, and the two-word boosters before it."""
+    """Return the valence of one word: that of an idiom it is in or near, if any, and the two-word boosters before it."""
     behind = (f"{one} {here}", f"{two} {one} {here}", f"{two} {one}", f"{three} {two} {one}", f"{three} {two}")
     value = next((rules.idioms[phrase] for phrase in behind if phrase in rules.idioms), value)
     for phrase in (f"{here} {next_one}", f"{here} {next_one} {next_two}"):
@@ -182,7 +182,7 @@ def _with_idiom(
 
 
 def _least(rules: Rules, window: Window, words: Named, value: Numbers, whole: Flags) -> None:
-    """Negation by "least" right before, in place."""
+    """Apply negation by "least" right before, in place."""
     spared = (words.two == rules.special["at"]) | (words.two == rules.special["very"])
     least = np.flatnonzero((words.one == rules.special["least"]) & (window.before[0] & LEXICON == 0) & ~spared)
     value[least] *= NEGATION
@@ -199,7 +199,7 @@ class Scores(NamedTuple):
 
 
 def contrast(rules: Rules, found: Valences, row: Integers, places: Integers, first_but: Integers) -> None:
-    """What comes before the first "but" counts half, what comes after it one and a half times; in place.
+    """Count what comes before the first "but" half, and what comes after it one and a half times; in place.
 
     NLTK does just that. The package looks each valence up by its value, so that of equal ones the first is changed,
     changed ones included; that is followed here, text by text (words without valence cannot be met).
@@ -243,7 +243,7 @@ def _python_numbers(found: Valences, rows: Integers | slice) -> list[float]:
 
 
 def totals(row: Integers, found: Valences, words: Integers, emphasis: Numbers, *, shares: bool) -> Scores:
-    """Sums of the valences, turned into the four scores.
+    """Turn sums of the valences into the four scores.
 
     Args:
         row: Of each scoring word, which text it is of; from 0, rising, none left out.
@@ -280,7 +280,7 @@ def totals(row: Integers, found: Valences, words: Integers, emphasis: Numbers, *
 
 
 def _sums(row: Integers, value: Numbers, count: int) -> Numbers:
-    """Sum of the values of each row, added one after the other."""
+    """Return the sum of the values of each row, added one after the other."""
     sums: Numbers = np.zeros(count)
     if len(row):  # without weights numpy would count instead
         sums += np.bincount(row, value, count)
@@ -288,7 +288,7 @@ def _sums(row: Integers, value: Numbers, count: int) -> Numbers:
 
 
 def _rounded(values: Numbers, digits: int) -> Numbers:
-    """As Python's ``round``, which looks at the exact decimal value, for numbers from -1 to 1."""
+    """Round as Python's ``round``, which looks at the exact decimal value, for numbers from -1 to 1."""
     scale = 10.0**digits
     scaled = values * scale
     rounded: Numbers = np.rint(scaled) / scale

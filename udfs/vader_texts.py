@@ -1,4 +1,4 @@
-"""From whitespace tokens to VADER's four scores, a block of texts at a time.
+"""Make VADER's four scores from whitespace tokens, a block of texts at a time.
 
 A text without a scoring word is neutral: that is decided for all texts with one look-up a token. The others, a minority
 in captions, are gathered and scored together: word by word, then text by text, in
@@ -69,7 +69,7 @@ class _Marked(NamedTuple):
 
 
 def tokens_of(rules: Rules, lists: pa.Array) -> Tokens:
-    """Tokens of an Arrow list array of strings or of dictionary-encoded strings; NULL lists and tokens count as empty."""
+    """Return the tokens of an Arrow list array of strings or of dictionary-encoded strings; NULL lists and tokens count as empty."""
     starts, flat = starts_of(lists), lists.flatten()
     if rules.nltk or pa.types.is_dictionary(flat.type):
         ids, distinct = encoded(flat)
@@ -86,14 +86,14 @@ def tokens_of(rules: Rules, lists: pa.Array) -> Tokens:
 
 
 def starts_of(lists: pa.Array) -> Integers:
-    """Where each list's items start and, last, where they all end."""
+    """Return where each list's items start and, last, where they all end."""
     starts = np.zeros(len(lists) + 1, dtype=np.int64)
     np.cumsum(pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False), out=starts[1:])
     return starts
 
 
 def encoded(flat: pa.Array) -> tuple[npt.NDArray[np.integer[Any]], pa.Array]:
-    """Place of each string among the distinct ones, and these, of which none is NULL; NULL counts as empty."""
+    """Return the place of each string among the distinct ones, and these, of which none is NULL; NULL counts as empty."""
     given = pa.types.is_dictionary(flat.type)
     if not given:
         flat = flat.dictionary_encode()
@@ -111,7 +111,7 @@ def encoded(flat: pa.Array) -> tuple[npt.NDArray[np.integer[Any]], pa.Array]:
 
 
 def score(rules: Rules, lists: pa.Array, *, shares: bool) -> Scores:
-    """Scores of each text.
+    """Return the scores of each text.
 
     Args:
         rules: The rule set.
@@ -134,7 +134,7 @@ def score(rules: Rules, lists: pa.Array, *, shares: bool) -> Scores:
 
 
 def _rewritten(rules: Rules, tokens: Tokens, places: Integers, written: list[str]) -> Tokens:
-    """The same texts with the tokens at some places, which hold emoji or white space, replaced by their words."""
+    """Return the same texts with the tokens at some places, which hold emoji or white space, replaced by their words."""
     spelled = {token: rules.rewritten(token) for token in set(written)}
     parts = [word for token in written for word in spelled[token]]
     sizes = np.ones(len(tokens.codes), dtype=np.int64)
@@ -153,7 +153,7 @@ def _rewritten(rules: Rules, tokens: Tokens, places: Integers, written: list[str
 
 
 def _neutral(tokens: Tokens, *, shares: bool) -> Scores:
-    """Scores of texts without a scoring word: all neutral, or nothing at all for a text without words."""
+    """Return the scores of texts without a scoring word: all neutral, or nothing at all for a text without words."""
     texts = len(tokens.starts) - 1
     neutral = np.zeros(texts)
     if shares:
@@ -164,7 +164,7 @@ def _neutral(tokens: Tokens, *, shares: bool) -> Scores:
 
 
 def _gather(tokens: Tokens, rows: Integers) -> _Marked:
-    """The given texts (each with a token at least), without the tokens that are no words."""
+    """Return the given texts (each with a token at least), without the tokens that are no words."""
     lengths = tokens.starts[rows + 1] - tokens.starts[rows]
     starts = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(lengths, out=starts[1:])
@@ -180,7 +180,7 @@ def _gather(tokens: Tokens, rows: Integers) -> _Marked:
 
 
 def _emphasis(codes: Codes, starts: Integers) -> Numbers:
-    """What exclamation marks (up to four) and question marks (from two on) add to a text's sum."""
+    """Return what exclamation marks (up to four) and question marks (from two on) add to a text's sum."""
     marks = codes >> EXCLAMATIONS
     if not (marks & 63).any():
         return np.zeros(len(starts) - 1)
@@ -190,7 +190,7 @@ def _emphasis(codes: Codes, starts: Integers) -> Numbers:
 
 
 def _marked(rules: Rules, words: list[str], texts: _Marked, *, shares: bool) -> Scores:
-    """Scores of texts with scoring words."""
+    """Return the scores of texts with scoring words."""
     places = np.flatnonzero(texts.codes & SCORES)
     row = texts.row[places]
     found = valences(rules, _window(texts, places))
@@ -205,7 +205,7 @@ def _marked(rules: Rules, words: list[str], texts: _Marked, *, shares: bool) -> 
 
 
 def _window(texts: _Marked, places: Integers) -> Window:
-    """The words around each scoring word; code 0 beyond the ends of its text."""
+    """Return the words around each scoring word; code 0 beyond the ends of its text."""
     row = texts.row[places]
     place, left = places - texts.starts[row], texts.starts[row + 1] - places - 1
     padded = np.concatenate([np.zeros(3, np.int32), texts.codes, np.zeros(2, np.int32)])
@@ -217,7 +217,7 @@ def _window(texts: _Marked, places: Integers) -> Window:
 
 
 def _repeats(rules: Rules, words: list[str], ids: npt.NDArray[np.integer[Any]], row: Integers, found: Valences) -> None:
-    """NLTK gives every repeat of a word the valence of its first occurrence in the text; in place."""
+    """Give every repeat of a word, as NLTK does, the valence of its first occurrence in the text; in place."""
     first: dict[tuple[int, str], int] = {}
     several = np.flatnonzero(np.bincount(row)[row] > 1)
     for at, text, token in zip(several.tolist(), row[several].tolist(), ids[several].tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""What VADER's rules ask about one word, packed in one integer.
+"""Pack what VADER's rules ask about one word in one integer.
 
 Most captions hold no word of the lexicon, and the same words come again and again. So each distinct token is looked at
 once, in Python, with Python's own idea of case, punctuation and white space; everything after that works on the
@@ -123,7 +123,7 @@ class ShortWords:
         self._turn = threading.Lock()
 
     def codes(self, words: pa.Array, work_out: Callable[[list[str]], Codes]) -> Codes:
-        """Code of each word.
+        """Return the code of each word.
 
         Args:
             words: ``string`` or ``large_string`` without NULL, of any length.
@@ -156,7 +156,7 @@ class ShortWords:
             self._rows[_places(keys.hash[which], self._bits)] = rows
 
     def _grow(self) -> None:
-        """Four times the places, and a place there for each word."""
+        """Make four times the places, and a place there for each word."""
         old = self._rows[self._rows[:, 2] != 0]
         self._bits, self._kept = self._bits + 2, len(old)
         self._rows = np.zeros((1 << self._bits, 3), np.uint64)
@@ -242,7 +242,7 @@ class Rules:
         self.bare: Callable[[str], str] = _bare_in_nltk if self.nltk else _bare_in_package
 
     def _table(self) -> dict[str, int]:
-        """Code of each lower-case word that some table holds, but for how it is written."""
+        """Return the code of each lower-case word that some table holds, but for how it is written."""
         table: defaultdict[str, int] = defaultdict(int)
         for word, value in self.lexicon.items():
             scores = 0 if word in self.boosters else SCORES
@@ -256,7 +256,7 @@ class Rules:
         return dict(table)
 
     def codes(self, tokens: list[str]) -> npt.NDArray[np.int32]:
-        """Code of each token, from memory where it was seen before; safe to call from several threads.
+        """Return the code of each token, from memory where it was seen before; safe to call from several threads.
 
         Args:
             tokens: Distinct tokens.
@@ -270,11 +270,11 @@ class Rules:
             return self._learned(tokens)
 
     def codes_of(self, tokens: pa.Array) -> npt.NDArray[np.int32]:
-        """Code of each token of a ``string`` or ``large_string`` array without NULL; safe to call from several threads."""
+        """Return the code of each token of a ``string`` or ``large_string`` array without NULL; safe to call from several threads."""
         return self._short.codes(tokens, self._worked_out)
 
     def _worked_out(self, tokens: list[str]) -> npt.NDArray[np.int32]:
-        """Code of each distinct token; only those that the table of short words cannot hold are remembered here."""
+        """Return the code of each distinct token; only those that the table of short words cannot hold are remembered here."""
         short = [len(token) <= LONGEST for token in tokens]
         if all(short):
             return np.fromiter(map(self.code, tokens), np.int32, len(tokens))
@@ -308,7 +308,7 @@ class Rules:
             self.memo, self._short = {}, ShortWords()
 
     def code(self, token: str) -> int:
-        """Code of one token, worked out."""
+        """Return the code of one token, worked out."""
         if token.isalpha() and token.isascii() and not (self.nltk and len(token) == 1):
             return self._code_of_word(token)  # as below, for most tokens, without the detours
         if not (token.isascii() and token.isprintable()) or " " in token or not token:
@@ -332,7 +332,7 @@ class Rules:
         return code | EXACT * (word == lower) | UPPER * word.isupper()  # both, for capitals without a small form
 
     def rewritten(self, text: str) -> list[str]:
-        """Words of a text or token whose emoji have been replaced by their descriptions.
+        """Return the words of a text or token whose emoji have been replaced by their descriptions.
 
         Example:
             >>> load("vader").rewritten("ok😀ay 💘")
@@ -343,13 +343,13 @@ class Rules:
 
 
 def _bare_in_package(token: str) -> str:
-    """Token without punctuation around it; left alone when only two characters or fewer would stay (an emoticon)."""
+    """Return a token without punctuation around it; left alone when only two characters or fewer would stay (an emoticon)."""
     bare = token.strip(string.punctuation)
     return token if len(bare) <= 2 else bare
 
 
 def _bare_in_nltk(token: str) -> str:
-    """Token without one of NLTK's marks before or after it, where no other punctuation is in it."""
+    """Return a token without one of NLTK's marks before or after it, where no other punctuation is in it."""
     bare = token.translate(_NO_PUNCTUATION)
     if len(bare) < 2 or len(bare) == len(token):
         return token
@@ -359,7 +359,7 @@ def _bare_in_nltk(token: str) -> str:
 
 
 def _number_from_one(*groups: Iterable[str]) -> dict[str, int]:
-    """Numbers from 1 for the given words; of the phrases, for each of their words."""
+    """Return numbers from 1 for the given words; of the phrases, for each of their words."""
     rule_words, *phrases = groups
     words = [*rule_words, *(word for group in phrases for phrase in group if " " in phrase for word in phrase.split())]
     return {word: number for number, word in enumerate(dict.fromkeys(words), 1)}
@@ -367,7 +367,7 @@ def _number_from_one(*groups: Iterable[str]) -> dict[str, int]:
 
 @cache
 def load(name: str) -> Rules:
-    """The rule set ``'vader'`` (the vaderSentiment package's) or ``'nltk'``; both with the package's lexicon.
+    """Return the rule set ``'vader'`` (the vaderSentiment package's) or ``'nltk'``; both with the package's lexicon.
 
     Sources: C. J. Hutto and E. Gilbert, VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media
     Text, ICWSM 2014; vaderSentiment 3.3.2; NLTK 3.10 (``nltk.sentiment.vader``), which has fewer boosters, other idioms
@@ -386,7 +386,7 @@ def load(name: str) -> Rules:
 
 @cache
 def reference() -> Any:
-    """The package's own analyzer."""
+    """Return the package's own analyzer."""
     from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
     return SentimentIntensityAnalyzer()
@@ -394,5 +394,5 @@ def reference() -> Any:
 
 @cache
 def package_is_known() -> bool:
-    """Whether the installed vaderSentiment is the release whose rules are written here."""
+    """Return whether the installed vaderSentiment is the release whose rules are written here."""
     return version("vaderSentiment") == KNOWN_VERSION

@@ -1,4 +1,4 @@
-"""How wide a set of vectors spreads, and how well it covers another: ``effective_dimension`` and ``nearest_vectors``."""
+"""Measure how wide a set of vectors spreads, and how well it covers another: ``effective_dimension`` and ``nearest_vectors``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROUNDING: Final = 1e-12
     version="1",
 )
 def effective_dimension(vectors: pa.Array, share: float = 0.95) -> pa.Array:
-    """How many principal components a set of vectors needs for a share of its variance; vectors are centred first.
+    """Return how many principal components a set of vectors needs for a share of its variance; vectors are centred first.
 
     Args:
         vectors: Lists of vectors of one length.
@@ -58,7 +58,7 @@ def effective_dimension(vectors: pa.Array, share: float = 0.95) -> pa.Array:
     version="1",
 )
 def nearest_vectors(vectors: pa.Array, others: pa.Array) -> pa.Array:
-    """For each of some vectors the nearest of others, by cosine.
+    """Return for each of some vectors the nearest of others, by cosine.
 
     Args:
         vectors: Lists of vectors of one length.

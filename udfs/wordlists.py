@@ -32,7 +32,7 @@ _CLASSES: Final = ("class", "category", "group", "kind")
 
 @cache
 def names() -> list[str]:
-    """Names of the shipped lists, sorted.
+    """Return the names of the shipped lists, sorted.
 
     Example:
         >>> "gender_gensynth" in names()
@@ -43,7 +43,7 @@ def names() -> list[str]:
 
 @cache
 def wordlist(name: str) -> pa.Table:
-    """A shipped list; where it comes from is in the schema's metadata under ``b"source"``.
+    """Return a shipped list; where it comes from is in the schema's metadata under ``b"source"``.
 
     Raises:
         NotFoundError: There is no such list (``E1011``).
@@ -62,7 +62,7 @@ def wordlist(name: str) -> pa.Table:
 
 
 def source(name: str) -> str:
-    """What a shipped list says of itself: what it is, its source and its terms.
+    """Return what a shipped list says of itself: what it is, its source and its terms.
 
     Raises:
         NotFoundError: There is no such list (``E1011``).
@@ -75,12 +75,12 @@ def source(name: str) -> str:
 
 
 def terms(name: str) -> list[str]:
-    """The terms of a shipped list, in its order."""
+    """Return the terms of a shipped list, in its order."""
     return [str(t) for t in wordlist(name)["term"].to_pylist()]
 
 
 def load(path: str | Path) -> pa.Table:
-    """A user's own list.
+    """Return a user's own list.
 
     Args:
         path: A file: ``.txt`` with a term a line (lines that start with ``#`` are notes); ``.csv`` or ``.tsv`` with a
@@ -137,7 +137,7 @@ def _parquet(path: Path) -> pa.Table:
 
 
 def _csv(text: str, where: str, delimiter: str) -> pa.Table:
-    """Rows of a CSV with a header; every column is text, an empty field is NULL."""
+    """Return the rows of a CSV with a header; every column is text, an empty field is NULL."""
     rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter, strict=True) if row]
     if not rows:
         raise SourceError(f"the word list {where} is empty: it needs a header", code="E4050")
@@ -159,7 +159,7 @@ _READERS: Final[dict[str, Callable[[Path], pa.Table]]] = {
 
 
 def _tidy(table: pa.Table, where: str) -> pa.Table:
-    """The table with its terms first and their classes second, both text; equal rows once."""
+    """Return the table with its terms first and their classes second, both text; equal rows once."""
     if table.num_columns == 0:
         raise SourceError(f"the word list {where} has no columns", code="E4050")
     order = _order(table.column_names, where)
@@ -175,7 +175,7 @@ def _tidy(table: pa.Table, where: str) -> pa.Table:
 
 
 def _order(columns: Sequence[str], where: str) -> list[int]:
-    """Places of the columns: terms, classes, the rest."""
+    """Return the places of the columns: terms, classes, the rest."""
     lower = [c.lower().strip() for c in columns]
     terms = [i for name in _TERMS for i, c in enumerate(lower) if c.rstrip("s") == name]
     if not terms:

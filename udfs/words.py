@@ -28,7 +28,7 @@ _TERMS: Final = Parameter("terms", _STRINGS, constant=True)
 
 @udf(returns=_STRINGS, parameters=[_TEXT], version="1", batch_size=BATCH_ROWS)
 def lemmas(text: pa.Array | pa.ChunkedArray) -> pa.Array:
-    r"""Lemmas of the words of a text, in order, function words left out.
+    r"""Return the lemmas of the words of a text, in order, function words left out.
 
     Lower-case, cut by ``\w+``, lemmatised by simplemma's English rules; ``lists.stop_words`` are left out, before and
     after. NULL gives NULL.
@@ -61,7 +61,7 @@ def _lemmas(rows: Rows) -> pa.Array:
 
 @udf(returns=pa.bool_(), parameters=[_TEXT, _TERMS], version="1", batch_size=BATCH_ROWS)
 def matches(text: pa.Array | pa.ChunkedArray, terms: Sequence[str | None] | str | None) -> pa.Array:
-    """Whether any of the terms occurs in a text.
+    """Return whether any of the terms occurs in a text.
 
     Texts and terms are compared by their lemmas, function words left out. A term of several words occurs when all its
     lemmas do, in any order; a hyphenated one in its hyphenated, joined and spaced forms.
@@ -97,7 +97,7 @@ def matches(text: pa.Array | pa.ChunkedArray, terms: Sequence[str | None] | str 
 
 @udf(returns=_STRINGS, parameters=[_TEXT, _TERMS], version="1", batch_size=BATCH_ROWS)
 def match_terms(text: pa.Array | pa.ChunkedArray, terms: Sequence[str | None] | str | None) -> pa.Array:
-    """The terms that occur in a text, each once, in the order of the terms.
+    """Return the terms that occur in a text, each once, in the order of the terms.
 
     Args:
         text: Texts; NULL gives NULL.
@@ -129,7 +129,7 @@ def match_terms(text: pa.Array | pa.ChunkedArray, terms: Sequence[str | None] | 
     batch_size=BATCH_ROWS,
 )
 def country_mentions(text: pa.Array | pa.ChunkedArray, matching: str = "lemmas", output: str = "country") -> pa.Array:
-    """Countries that a text names, by their names, adjectives and demonyms, each once, in order of their names.
+    """Return countries that a text names, by their names, adjectives and demonyms, each once, in order of their names.
 
     Args:
         text: Texts; NULL gives NULL.
@@ -162,21 +162,21 @@ def country_mentions(text: pa.Array | pa.ChunkedArray, matching: str = "lemmas",
 
 
 def _matches_in(words: pa.Array, terms: Sequence[str | None] | str | None) -> pa.Array:
-    """``matches`` of texts whose lemmas are given."""
+    """Return ``matches`` of texts whose lemmas are given."""
     found = np.zeros(len(words), np.bool_)
     found[matcher(_terms(terms) or ()).find_in(words)[0]] = True
     return pa.array(found, mask=words.is_null().to_numpy(zero_copy_only=False))
 
 
 def _match_terms_in(words: pa.Array, terms: Sequence[str | None] | str | None) -> pa.Array:
-    """``match_terms`` of texts whose lemmas are given."""
+    """Return ``match_terms`` of texts whose lemmas are given."""
     known = _terms(terms) or ()
     at, places = matcher(known).find_in(words)
     return _lists(len(words), at, places, pa.array(known, pa.string()), words.is_null() if words.null_count else None)
 
 
 def _forms(terms: Sequence[str | None] | str | None) -> list[tuple[str, frozenset[str]]] | None:
-    """What is looked for in lemmas; ``None`` when a term can never occur, which the function itself shall say."""
+    """Return what is looked for in lemmas; ``None`` when a term can never occur, which the function itself shall say."""
     found = [(term, form) for term in _terms(terms) or () for form in forms_of(term)]
     return found if all(form for _, form in found) else None
 
@@ -190,14 +190,14 @@ answered_from(
 
 
 def _terms(terms: Sequence[str | None] | str | None) -> tuple[str, ...] | None:
-    """The terms, each once; a list's where a name is given."""
+    """Return the terms, each once; a list's where a name is given."""
     if isinstance(terms, str):
         terms = _listed(terms)["term"].to_pylist()
     return None if terms is None else tuple(dict.fromkeys(term for term in terms if term is not None))
 
 
 def _listed(name: str) -> pa.Table:
-    """A shipped list, or one of another package."""
+    """Return a shipped list, or one of another package."""
     if name in wordlists.names():
         return wordlists.wordlist(name)
     if name in lists.names():
@@ -208,7 +208,7 @@ def _listed(name: str) -> pa.Table:
 
 
 def _named(rows: Rows, at: Integers, places: Integers, names: pa.StringArray) -> pa.Array:
-    """A list for each row of the names at its places."""
+    """Return a list for each row of the names at its places."""
     return _lists(len(rows), at, places, names, rows.mask())
 
 

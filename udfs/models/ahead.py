@@ -74,11 +74,11 @@ class Ahead:
         self._left = 0
 
     def expect(self, images: pa.Array, rows: int, *others: pa.Array) -> None:
-        """What ``batches`` will be given the time after next: begun while the last batch before it is computed."""
+        """Return what ``batches`` will be given the time after next: begun while the last batch before it is computed."""
         self._coming = _Order((images, *others), rows, self._count) if self._count else None
 
     def batches(self, images: pa.Array, rows: int, *others: pa.Array) -> Iterator[Prepared]:
-        """Prepared pictures in order.
+        """Yield prepared pictures in order.
 
         Args:
             images: Encoded pictures, binary.
@@ -105,7 +105,7 @@ class Ahead:
             yield self._joined([self._next(order.most) for _ in range(parts)])
 
     def _next(self, most: int) -> Prepared:
-        """The next task that is done, while others are under way."""
+        """Return the next task that is done, while others are under way."""
         assert self._pool is not None  # noqa: S101 - made before it is asked
         while len(self._under_way) < most and (task := next(self._waiting, None)) is not None:
             self._under_way.append(self._pool.submit(self._of, task))
@@ -114,7 +114,7 @@ class Ahead:
         return done
 
     def _following(self) -> Iterator[Work]:
-        """Tasks of what is expected, one call after the other."""
+        """Yield the tasks of what is expected, one call after the other."""
         while self._coming is not None:
             self._begun, self._coming = self._coming, None
             yield from self._begun.tasks()
@@ -127,7 +127,7 @@ class Ahead:
         self._waiting, self._left = iter(()), 0
 
     def _joined(self, parts: Sequence[Prepared]) -> Prepared:
-        """One batch of the tasks that it was cut into."""
+        """Return one batch of the tasks that it was cut into."""
         found = [row for rows, _, _ in parts for row in rows]
         errors = {row: reason for _, _, errors in parts for row, reason in errors.items()}
         arrays = [part for _, part, _ in parts if part is not None]
@@ -164,16 +164,16 @@ class _Order:
         self.most = (self.parts or [1])[0] + _DEPTH * processes
 
     def is_of(self, columns: tuple[pa.Array, ...], rows: int) -> bool:
-        """Whether it is the order that these make."""
+        """Return whether it is the order that these make."""
         same = rows == self._rows and len(columns) == len(self._columns)
         return same and all(one.equals(two) for one, two in zip(columns, self._columns, strict=True))
 
     def batches(self) -> Iterator[Work]:
-        """The work of each batch."""
+        """Return the work of each batch."""
         return map(self._work, self._batches)
 
     def tasks(self) -> Iterator[Work]:
-        """The work of each task."""
+        """Return the work of each task."""
         return map(self._work, chain.from_iterable(self._tasks))
 
     def _work(self, rows: list[int]) -> Work:
@@ -181,7 +181,7 @@ class _Order:
 
 
 def in_order(pool: Executor, call: Callable[[T], R], work: Iterable[T], most: int) -> Iterator[R]:
-    """Results of a call in the order of the work, of which at most so many are under way.
+    """Yield the results of a call in the order of the work, of which at most so many are under way.
 
     Args:
         pool: Where it runs.

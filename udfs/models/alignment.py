@@ -1,4 +1,4 @@
-"""Which tokens of one prompt stand for which of another: how attention is carried over between two pictures."""
+"""Align the tokens of two prompts, so that attention is carried over between two pictures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def aligned(first: str, second: str, tokenizer: Any) -> Alignment:
-    """How the attention to the tokens of one prompt becomes attention to those of another.
+    """Return how the attention to the tokens of one prompt becomes attention to those of another.
 
     Prompts of equally many words are replaced word by word; where a word has more or fewer tokens than the one it stands
     for, its attention is shared out evenly. Other prompts are aligned by their longest common subsequence of tokens, and
@@ -43,7 +43,7 @@ def aligned(first: str, second: str, tokenizer: Any) -> Alignment:
 
 
 def replaced(first: Sequence[int], second: Sequence[int], length: int) -> Alignment:
-    """Word by word.
+    """Align word by word.
 
     Args:
         first: Tokens of each word of the first prompt.
@@ -69,7 +69,7 @@ def replaced(first: Sequence[int], second: Sequence[int], length: int) -> Alignm
 
 
 def refined(first: Sequence[int], second: Sequence[int], length: int) -> Alignment:
-    """By the longest common subsequence of tokens, padding by padding.
+    """Align by the longest common subsequence of tokens, padding by padding.
 
     Args:
         first: Tokens of the first prompt, with start and end.
@@ -91,12 +91,12 @@ def refined(first: Sequence[int], second: Sequence[int], length: int) -> Alignme
 
 
 def _counts(words: Sequence[str], tokenizer: Any) -> list[int]:
-    """Tokens of each word."""
+    """Return the tokens of each word."""
     return [len(tokenizer(word, add_special_tokens=False).input_ids) for word in words]
 
 
 def _common(one: Sequence[int], two: Sequence[int]) -> list[tuple[int, int]]:
-    """Places of a longest common subsequence; the earliest pairs where several are as long."""
+    """Return the places of a longest common subsequence; the earliest pairs where several are as long."""
     best = np.zeros((len(one) + 1, len(two) + 1), np.int64)
     for at in reversed(range(len(one))):
         for to in reversed(range(len(two))):

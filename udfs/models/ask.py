@@ -113,7 +113,7 @@ class ask:  # noqa: N801 - its name in SQL
         self._asker.expect(image)
 
     def __call__(self, image: pa.Array, prompt: pa.Array, options: pa.Array) -> Partial:
-        """Answers of a batch."""
+        """Return the answers of a batch."""
         shown: dict[int, list[str]] = {}
         errors: dict[int, str] = {}
 
@@ -208,7 +208,7 @@ class caption_person:  # noqa: N801 - its name in SQL
         self._asker.expect(image, x, y, width, height)
 
     def __call__(self, image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.Array) -> Partial:
-        """Descriptions of a batch."""
+        """Return the descriptions of a batch."""
         assert self._asker is not None  # noqa: S101 - opened before it is called
         replies, errors = self._asker.replies(lambda _: self._prompt, image, x, y, width, height)
         errors |= {row: "the model said nothing" for row, reply in replies.items() if not reply}
@@ -222,7 +222,7 @@ class caption_person:  # noqa: N801 - its name in SQL
 
 
 def framed(picture: Image, x: float, y: float, width: float, height: float) -> NDArray[np.uint8]:
-    """Pixels with a red frame around a box.
+    """Return pixels with a red frame around a box.
 
     Raises:
         ImageError: The box is not in the picture.
@@ -251,13 +251,13 @@ class _Asker:
         self._ahead = Ahead(prepare, device, stack=False)
 
     def expect(self, image: pa.Array, *others: pa.Array) -> None:
-        """Pictures that ``replies`` will be given the time after next."""
+        """Return pictures that ``replies`` will be given the time after next."""
         self._ahead.expect(image, _AT_ONCE, *others)
 
     def replies(
         self, prompt: Callable[[int], str | None], image: pa.Array, *others: pa.Array
     ) -> tuple[dict[int, str], dict[int, str]]:
-        """Replies by row number, and the reason by row number of pictures that cannot be shown.
+        """Return replies by row number, and the reason by row number of pictures that cannot be shown.
 
         Args:
             prompt: That of a row; ``None`` where nothing is asked.
@@ -285,7 +285,7 @@ class _Asker:
 
 
 def _fault(options: Sequence[str | None]) -> str | None:
-    """Why these cannot be asked for."""
+    """Return why these cannot be asked for."""
     texts = [(option or "").strip() for option in options]
     if not 2 <= len(texts) <= len(LETTERS):
         return f"{len(texts)} options; from 2 to {len(LETTERS)} can be asked for"

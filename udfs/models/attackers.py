@@ -58,7 +58,7 @@ _RECIPES: Final = {
 
 
 def over_rows(rows: Any, settings: Settings) -> Attack:
-    """The perceptron of Wang et al. (2019): four layers with batch normalisation, 300 wide.
+    """Return the perceptron of Wang et al. (2019): four layers with batch normalisation, 300 wide.
 
     Args:
         rows: (rows, columns), a NumPy array or a SciPy matrix.
@@ -82,7 +82,7 @@ def over_rows(rows: Any, settings: Settings) -> Attack:
 
 
 def over_tokens(tokens: Sequence[Sequence[str]], settings: Settings) -> Attack:
-    """The LSTM or the BERT of Hirota et al. (2022).
+    """Return the LSTM or the BERT of Hirota et al. (2022).
 
     Args:
         tokens: Words of every text.
@@ -96,7 +96,7 @@ def over_tokens(tokens: Sequence[Sequence[str]], settings: Settings) -> Attack:
 
 
 def _lstm(tokens: Sequence[Sequence[str]], settings: Settings) -> Attack:
-    """Two bidirectional layers of 256 over embeddings of 100, dropout of a half, words of the training side."""
+    """Return two bidirectional layers of 256 over embeddings of 100, dropout of a half, words of the training side."""
     lengths = np.array([max(len(t), 1) for t in tokens], np.int64)
 
     def attack(cut: Split, positive: NDArray[np.bool_], seed: int) -> NDArray[np.float64]:
@@ -134,14 +134,14 @@ def _lstm(tokens: Sequence[Sequence[str]], settings: Settings) -> Attack:
 
 
 def _numbers(tokens: Sequence[Sequence[str]], rows: NDArray[np.int64]) -> dict[str, int]:
-    """Numbers of the most frequent words of some texts, from 2; what is unknown stays so."""
+    """Return the numbers of the most frequent words of some texts, from 2; what is unknown stays so."""
     counts = Counter(word for row in rows for word in tokens[row] if word != UNKNOWN)
     ranked = sorted(counts, key=lambda word: (-counts[word], word))[:_VOCABULARY]
     return {word: number for number, word in enumerate(ranked, _UNK + 1)}
 
 
 def _bert(tokens: Sequence[Sequence[str]], settings: Settings) -> Attack:
-    """A BERT fine-tuned with a small perceptron on its first token; masked words are its own mask."""
+    """Return a BERT fine-tuned with a small perceptron on its first token; masked words are its own mask."""
     transformers: Any = need("transformers", "models")
     path = weights.folder(settings.model)
     try:
@@ -212,7 +212,7 @@ def _rate(settings: Settings) -> float:
 
 @contextlib.contextmanager
 def _on(seed: int) -> Iterator[str]:
-    """A device, with torch's own randomness fixed by the seed, and one thread on a CPU; all as it was in the end."""
+    """Lend a device, with torch's own randomness fixed by the seed, and one thread on a CPU; all as it was in the end."""
     torch: Any = need("torch", "models")
     device = available("auto", wants=True)[0]
     threads = torch.get_num_threads()
@@ -273,7 +273,7 @@ def _learned(
 def _batches(
     rows: NDArray[np.int64], size: int, lengths: NDArray[np.int64] | None, order: np.random.Generator
 ) -> Iterator[NDArray[np.int64]]:
-    """Rows in batches of about one size; of like length, in random order, where lengths are given."""
+    """Yield rows in batches of about one size; of like length, in random order, where lengths are given."""
     for pool in np.array_split(rows, -(-len(rows) // (size * _POOL))):
         own = pool if lengths is None else pool[np.argsort(lengths[pool], kind="stable")]
         parts = np.array_split(own, -(-len(own) // size))

@@ -1,4 +1,4 @@
-"""Attention that the second of two pictures takes from the first while both are made (Prompt-to-Prompt)."""
+"""Let the second of two pictures take attention from the first while both are made (Prompt-to-Prompt)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LAYERS: Final = {"cross": "attn2", "self": "attn1"}
 
 @contextlib.contextmanager
 def shared(pipeline: Any, jobs: Sequence[Job], kind: str) -> Iterator[None]:
-    """While pairs of pictures go through a pipeline, the second of each keeps the attention of the first.
+    """Let the second of each pair of pictures keep the attention of the first.
 
     Only the second pictures, and only in the first ``int(share * (steps + 1))`` steps, are computed otherwise than the
     pipeline does: the first of a pair, and both at a share of 0, are those of the pipeline alone, bit by bit.
@@ -68,13 +68,13 @@ class _State:
         )
 
     def advance(self, *_: Any) -> None:
-        """One call of the network more."""
+        """Count one more call of the network."""
         self._step += 1
         until = (self._shares * (len(self._scheduler.timesteps) + 1)).astype(np.int64)
         self.active = np.flatnonzero(self._step < until)
 
     def places(self, rows: int) -> Iterator[tuple[Any, Any]]:
-        """First and second pictures of the active pairs in a batch: without the prompts, where it has that half, and with."""
+        """Yield first and second pictures of the active pairs in a batch: without the prompts, where it has that half, and with."""
         torch: Any = need("torch", "models")
         active = torch.from_numpy(self.active).to(self._device)
         for start in range(0, rows, 2 * self.pairs):
@@ -91,7 +91,7 @@ class _Processor:
     def __call__(
         self, attn: Any, hidden_states: Any, encoder_hidden_states: Any = None, *others: Any, **more: Any
     ) -> Any:
-        """As the processors of diffusers."""
+        """Attend as the processors of diffusers do."""
         result = self._plain(attn, hidden_states, encoder_hidden_states, *others, **more)
         if len(self._state.active):
             self._edit(attn, hidden_states, encoder_hidden_states, self._state, result)
@@ -99,7 +99,7 @@ class _Processor:
 
 
 def _cross(attn: Any, hidden: Any, context: Any, state: _State, result: Any) -> None:
-    """Maps of the first prompt's words on the second prompt's values; what is made without prompt is left alone."""
+    """Return the maps of the first prompt's words on the second prompt's values; what is made without prompt is left alone."""
     torch: Any = need("torch", "models")
     *_, (first, second) = state.places(len(hidden))
     matrices, kept = (
@@ -118,7 +118,7 @@ def _maps(attn: Any, hidden: Any, context: Any) -> Any:
 
 
 def _self(attn: Any, hidden: Any, context: Any, state: _State, result: Any) -> None:
-    """Maps of the first picture's places on the second picture's values, with and without prompt."""
+    """Return the maps of the first picture's places on the second picture's values, with and without prompt."""
     del context
     torch: Any = need("torch", "models")
     for first, second in state.places(len(hidden)):

@@ -1,4 +1,4 @@
-"""The model card of a classifier: what it learned from, how good it is, and what it must not be taken for."""
+"""Write the model card of a classifier: what it learned from, how good it is, and what it must not be taken for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Groups for which the tables below are worse are counted worse: correct shares fo
 
 
 def write(config: Mapping[str, Any]) -> str:
-    """The card, as Markdown.
+    """Return the card, as Markdown.
 
     Args:
         config: What ``config.json`` holds; what is ``None`` is not shown.
@@ -129,6 +129,6 @@ def _listed(classes: Sequence[str]) -> str:
 
 
 def _plain(text: Any) -> str:
-    """Text that stays in its cell and says nothing to a Markdown reader."""
+    """Return text that stays in its cell and says nothing to a Markdown reader."""
     flat = " ".join(str(text).split())
     return "".join(f"\\{c}" if c in "\\|*_[]<>#" else "'" if c == "`" else c for c in flat)

@@ -21,7 +21,7 @@ _PIXELS_A_TOKEN: Final = 28 * 28
 
 
 def fingerprint(model: str, **_: Any) -> str:
-    """Digest of a model's weights, vocabulary and chat template."""
+    """Return the digest of a model's weights, vocabulary and chat template."""
     return digest(folder(model))
 
 
@@ -65,7 +65,7 @@ class Chat:
         self._meter = Meter(role, device)
 
     def replies(self, pictures: Sequence[Image], prompts: Sequence[str], tokens: int) -> list[str]:
-        """A reply to each picture with its prompt.
+        """Return a reply to each picture with its prompt.
 
         Args:
             pictures: RGB.
@@ -105,7 +105,7 @@ class Chat:
         return str(self._processor.apply_chat_template(turns, add_generation_prompt=True))
 
     def _length(self, size: tuple[int, int]) -> int:
-        """About how many tokens a picture becomes; processors of transformers tell."""
+        """Return about how many tokens a picture becomes; processors of transformers tell."""
         if size not in self._lengths:
             tell = getattr(self._processor, "_get_num_multimodal_tokens", None)
             width, height = size

@@ -50,13 +50,13 @@ class Architecture:
     quick_gelu: bool = False
 
     def build(self) -> Any:
-        """The tower with random weights, float32, on the CPU."""
+        """Return the tower with random weights, float32, on the CPU."""
         open_clip: Any = weights.need("open_clip", "models")
         config = {**self.vision, "timm_model_pretrained": False, "output_tokens": False}
         return open_clip.CLIP(self.embed_dim, config, dict(_TEXT), quick_gelu=self.quick_gelu).visual
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON keeps it."""
+        """Return it as JSON keeps it."""
         named = {"name": self.name, "embed_dim": self.embed_dim, "quick_gelu": self.quick_gelu}
         return {**named, "vision_cfg": dict(self.vision)}
 
@@ -78,7 +78,7 @@ class Beginning:
     digest: str
 
     def tower(self) -> Any:
-        """The tower with these weights; the text tower's are left.
+        """Return the tower with these weights; the text tower's are left.
 
         Raises:
             RequestError: They do not fit.
@@ -118,7 +118,7 @@ def beginning(model: str) -> Beginning:
 
 
 def _told(found: clip_names.Named, model: str) -> dict[str, Any]:
-    """What is known of the input of a model beside its architecture."""
+    """Return what is known of the input of a model beside its architecture."""
     if found.tag:
         open_clip: Any = weights.need("open_clip", "models")
         name, _, tag = model.partition("/")
@@ -131,7 +131,7 @@ def _told(found: clip_names.Named, model: str) -> dict[str, Any]:
 
 
 def architecture(config: Any, where: str) -> Architecture:
-    """The architecture that a file describes, checked.
+    """Return the architecture that a file describes, checked.
 
     Raises:
         RequestError: It is none, names a model to fetch, or is too large to be one.
@@ -148,7 +148,7 @@ def architecture(config: Any, where: str) -> Architecture:
 
 
 def preparation(config: Any, where: str) -> Preparation:
-    """The preparation that a file describes, checked.
+    """Return the preparation that a file describes, checked.
 
     Raises:
         RequestError: It is none.
@@ -173,7 +173,7 @@ def preparation(config: Any, where: str) -> Preparation:
 
 
 def described(found: Preparation) -> dict[str, Any]:
-    """A preparation as JSON keeps it."""
+    """Return a preparation as JSON keeps it."""
     rest = {n: getattr(found, n) for n in ("interpolation", "resize_mode", "fill_color")}
     return {"size": [found.height, found.width], "mean": list(found.mean), "std": list(found.std), **rest}
 
@@ -208,7 +208,7 @@ class Checkpoint:
     config: Mapping[str, Any]
 
     def load(self, device: str) -> Any:
-        """The model with its weights on a device, ready to be asked: float32 pixels in, logits out.
+        """Return the model with its weights on a device, ready to be asked: float32 pixels in, logits out.
 
         Raises:
             RequestError: The weights are damaged, or do not fit the architecture.
@@ -226,7 +226,7 @@ class Checkpoint:
 
 
 def assembled(tower: Any, width: int, classes: int) -> Any:
-    """A tower with a fresh linear head."""
+    """Return a tower with a fresh linear head."""
     from collections import OrderedDict
 
     torch: Any = weights.need("torch", "models")
@@ -234,7 +234,7 @@ def assembled(tower: Any, width: int, classes: int) -> Any:
 
 
 def checkpoint(folder: str | Path) -> Checkpoint:
-    """The classifier of a folder; its weights are read by ``load``. Imports no model library.
+    """Return the classifier of a folder; its weights are read by ``load``. Imports no model library.
 
     Raises:
         NotFoundError: There is no such folder.

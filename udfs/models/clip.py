@@ -40,22 +40,22 @@ _DROP: Final = Parameter("drop", pa.list_(pa.int32()), None, constant=True)
 
 
 def _of_texts(model: str, drop: Sequence[int] | None = None) -> pa.DataType:
-    """The type of a model's vectors, from its configuration alone."""
+    """Return the type of a model's vectors, from its configuration alone."""
     return pa.list_(pa.float32(), int(_kept(model, named(model).width, drop).sum()))
 
 
 def _of_pictures(model: str, drop: Sequence[int] | None = None) -> pa.DataType:
-    """The type of a model's vectors, from its configuration alone."""
+    """Return the type of a model's vectors, from its configuration alone."""
     return pa.list_(pa.float32(), int(_kept(model, _seeing(model).width, drop).sum()))
 
 
 def _seeing(model: str) -> Named | vision.Named:
-    """A model that has vectors of pictures, of transformers or of open_clip."""
+    """Return a model that has vectors of pictures, of transformers or of open_clip."""
     return vision.named(model) or named(model)
 
 
 def _kept(model: str, width: int, drop: Sequence[int] | None) -> NDArray[np.bool_]:
-    """Which dimensions stay."""
+    """Return which dimensions stay."""
     dropped = [] if drop is None else drop
     whole = isinstance(dropped, list) and all(type(d) is int and 0 <= d < width for d in dropped)
     if not whole or len(set(dropped)) == width:
@@ -102,17 +102,17 @@ class _Model:
 
     @property
     def clip(self) -> Clip:
-        """The model, while it is open."""
+        """Return the model, while it is open."""
         assert self._clip is not None  # noqa: S101 - functions are opened before they are called
         return self._clip  # type: ignore[no-any-return]  # a Vision has all that embed_image calls
 
     def coming(self, images: pa.Array) -> None:
-        """Pictures that ``images`` will be given the time after next."""
+        """Return pictures that ``images`` will be given the time after next."""
         if self._device != "cpu":
             self.clip.expect(_different(images)[0])
 
     def images(self, images: pa.Array) -> tuple[dict[int, NDArray[np.float32]], dict[int, str]]:
-        """Unit vectors by row number, and reasons of rows whose picture cannot be read; equal pictures are computed once."""
+        """Return unit vectors by row number, and reasons of rows whose picture cannot be read; equal pictures are computed once."""
         different, places = _different(images)
         found, unread = self.clip.images(different)
         of = dict(zip(found, self.unit(np.stack(list(found.values()))), strict=True)) if found else {}
@@ -120,7 +120,7 @@ class _Model:
         return there, {row: unread[place] for row, place in places.items() if place in unread}
 
     def texts(self, texts: pa.Array) -> dict[int, NDArray[np.float32]]:
-        """Unit vectors by row number; equal texts are computed once."""
+        """Return unit vectors by row number; equal texts are computed once."""
         different, places = _different(texts)
         if not places:
             return {}
@@ -128,7 +128,7 @@ class _Model:
         return {row: found[place] for row, place in places.items()}
 
     def unit(self, found: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Without the dropped dimensions, and of length 1."""
+        """Return vectors without the dropped dimensions, and of length 1."""
         found = found[:, self.kept]
         lengths = np.sqrt(np.einsum("ij,ij->i", found, found, dtype=np.float64))
         result: NDArray[np.float32] = (found / np.maximum(lengths, 1e-12)[:, None]).astype(np.float32)
@@ -140,7 +140,7 @@ def _where(valid: pa.Array, values: pa.Array) -> pa.Array:
 
 
 def _different(values: pa.Array) -> tuple[pa.Array, dict[int, int]]:
-    """The different values, and the place in them of every row that is not NULL."""
+    """Return the different values, and the place in them of every row that is not NULL."""
     coded = values.dictionary_encode()
     places = coded.indices.to_pylist()
     return coded.dictionary, {row: place for row, place in enumerate(places) if place is not None}
@@ -182,7 +182,7 @@ class embed_image(_Model):  # noqa: N801 - the name of a SQL function
         self.coming(image)
 
     def __call__(self, image: pa.Array) -> Partial:
-        """Fixed-size lists of float32; a picture that cannot be read is an error of its row."""
+        """Return fixed-size lists of float32; a picture that cannot be read is an error of its row."""
         found, errors = self.images(image)
         return vectors(found, errors, len(image), pa.list_(pa.float32(), int(self.kept.sum())))
 
@@ -210,7 +210,7 @@ class embed_text(_Model):  # noqa: N801 - the name of a SQL function
     """
 
     def __call__(self, text: pa.Array) -> Partial:
-        """Fixed-size lists of float32."""
+        """Return fixed-size lists of float32."""
         return vectors(self.texts(text), {}, len(text), pa.list_(pa.float32(), int(self.kept.sum())))
 
 
@@ -240,7 +240,7 @@ class clip_score(_Model):  # noqa: N801 - the name of a SQL function
         self.coming(_where(text.is_valid(), image))
 
     def __call__(self, image: pa.Array, text: pa.Array) -> Partial:
-        """Float32; NULL where the picture or the text is."""
+        """Return float32; NULL where the picture or the text is."""
         seen, errors = self.images(_where(text.is_valid(), image))
         read = self.texts(_where(image.is_valid(), text))
         found = {row: float(np.dot(v.astype(np.float64), read[row].astype(np.float64))) for row, v in seen.items()}
@@ -248,7 +248,7 @@ class clip_score(_Model):  # noqa: N801 - the name of a SQL function
 
 
 def _zero_shot(labels: Sequence[str], templates: Sequence[str] = TEMPLATES, model: str = DEFAULT) -> pa.DataType:
-    """The type of a classification, once its arguments are checked."""
+    """Return the type of a classification, once its arguments are checked."""
     del model
     for name, values in (("labels", labels), ("templates", templates)):
         if isinstance(values, str) or not values or not all(isinstance(v, str) and v.strip() for v in values):
@@ -317,7 +317,7 @@ class classify_zero_shot(_Model):  # noqa: N801 - the name of a SQL function
         self.coming(image)
 
     def __call__(self, image: pa.Array) -> Partial:
-        """Structs of the label, its score in [0, 1], and all scores in the order of ``labels``."""
+        """Return structs of the label, its score in [0, 1], and all scores in the order of ``labels``."""
         found, errors = self.images(image)
         return rows_of({row: self._scored(v) for row, v in found.items()}, errors, len(image), _ZERO_SHOT)
 

@@ -64,11 +64,11 @@ class Clip:
         self._read.close()
 
     def expect(self, images: pa.Array) -> None:
-        """Pictures that ``images`` will be given the time after next."""
+        """Return pictures that ``images`` will be given the time after next."""
         self._ahead.expect(images, self._rows)
 
     def images(self, images: pa.Array) -> tuple[dict[int, NDArray[np.float32]], dict[int, str]]:
-        """Vectors (float32, not of length 1) by row number, and the reason by row number of those that cannot be read."""
+        """Return vectors (float32, not of length 1) by row number, and the reason by row number of those that cannot be read."""
         found: dict[int, NDArray[np.float32]] = {}
         errors: dict[int, str] = {}
         with self._turn:
@@ -79,7 +79,7 @@ class Clip:
         return found, errors
 
     def placed(self, batches: Iterable[Batch]) -> Iterator[tuple[list[int], Any, dict[int, str]]]:
-        """Pixels as tensors on the device; on a GPU one batch ahead of what computes, by a thread and a stream of their own."""
+        """Yield pixels as tensors on the device; on a GPU one batch ahead, by a thread and a stream of their own."""
         torch: Any = need("torch", "models")
         if self._copies is None:
             for batch, pixels, unread in batches:
@@ -105,7 +105,7 @@ class Clip:
         return batch[0], there, batch[2]
 
     def encoded(self, pixels: Any) -> NDArray[np.float32]:
-        """Vectors of prepared pictures, float32 (rows, length), not of length 1.
+        """Return the vectors of prepared pictures, float32 (rows, length), not of length 1.
 
         Args:
             pixels: Tensor on the device, uint8 (rows, height, width, 3).
@@ -115,7 +115,7 @@ class Clip:
         return _numpy(features)
 
     def texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of texts, float32 (texts, length), not of length 1; a text is cut at the length of the model's context."""
+        """Return the vectors of texts, float32 (texts, length), not of length 1; a text is cut at the length of the model's context."""
         parts: list[NDArray[np.float32]] = []
         rows = max(1, _TOKENS[self._kind] // int(self._tokenize.context_length))
         for start in range(0, len(texts), rows):
@@ -137,7 +137,7 @@ def _numpy(features: Any) -> NDArray[np.float32]:
 
 
 def _loaded(model: str) -> tuple[Any, Any, dict[str, Any]]:
-    """The network on the CPU in float32, the tokenizer, and the preprocessing."""
+    """Return the network on the CPU in float32, the tokenizer, and the preprocessing."""
     open_clip: Any = need("open_clip", "models")
     found = named(model)
     checkpoint = found.checkpoint()

@@ -1,4 +1,4 @@
-"""Which CLIP model a name means: its configuration and its weights, found without importing open_clip or torch.
+"""Find the CLIP model of a name: its configuration and its weights, without importing open_clip or torch.
 
 open_clip's architectures are JSON files beside its modules; which weights there are is read from the text of its
 ``pretrained.py``, whose import would bring torch along. Planning a refresh needs both, and takes milliseconds this way.
@@ -52,11 +52,11 @@ class Named:
 
     @property
     def width(self) -> int:
-        """Length of its vectors."""
+        """Return the length of its vectors."""
         return int(self.config["embed_dim"])
 
     def checkpoint(self) -> Path:
-        """The file of its weights.
+        """Return the file of its weights.
 
         Raises:
             NotFoundError: It is not there, and may not be fetched or cannot be.
@@ -73,7 +73,7 @@ class Named:
         return _first(repository, dict.fromkeys([safe, member or _DEFAULT]))
 
     def digest(self) -> str:
-        """Digest of all that decides its results."""
+        """Return the digest of all that decides its results."""
         if self.name.startswith(_LOCAL):
             return weights.digest(Path(self.place))
         found = weights.digest(self.checkpoint())
@@ -125,7 +125,7 @@ def named(model: str) -> Named:
 
 @cache
 def architectures() -> dict[str, Path]:
-    """The configuration file of every architecture of open_clip, by name.
+    """Return the configuration file of every architecture of open_clip, by name.
 
     Raises:
         RequestError: open_clip is not installed.
@@ -135,7 +135,7 @@ def architectures() -> dict[str, Path]:
 
 @cache
 def registry() -> dict[str, dict[str, dict[str, Any]]]:
-    """What open_clip's ``pretrained.py`` says of weights, by architecture and tag: ``hf_hub`` and ``quick_gelu``."""
+    """Return what open_clip's ``pretrained.py`` says of weights, by architecture and tag: ``hf_hub`` and ``quick_gelu``."""
     known: dict[str, Any] = {}
     for node in ast.parse((_library() / "pretrained.py").read_text("utf-8")).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -148,7 +148,7 @@ def registry() -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
-    """Constants, dictionaries, and calls as what they are given by name; ``None`` for anything else."""
+    """Return constants, dictionaries, and calls as what they are given by name; ``None`` for anything else."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
@@ -170,7 +170,7 @@ def _library() -> Path:
 
 
 def _config(path: Path) -> Mapping[str, Any]:
-    """``model_cfg`` of a configuration file."""
+    """Return ``model_cfg`` of a configuration file."""
     if not path.is_file():
         raise NotFoundError(f"no model at {path.parent}: it has no {CONFIG}", code="E1120", hint=_FORMS)
     try:
@@ -184,7 +184,7 @@ def _config(path: Path) -> Mapping[str, Any]:
 
 
 def _in_folder(folder: Path) -> Path:
-    """The checkpoint of a folder: by open_clip's own names, else the only one of the safest kind."""
+    """Return the checkpoint of a folder: by open_clip's own names, else the only one of the safest kind."""
     files = sorted(f for f in folder.iterdir() if f.suffix in _SUFFIXES)
     for name in _PREFERRED:
         if folder / name in files:
@@ -203,7 +203,7 @@ def _in_folder(folder: Path) -> Path:
 
 
 def _first(repository: str, members: Mapping[str, None]) -> Path:
-    """The first of these files of a repository that can be had."""
+    """Return the first of these files of a repository that can be had."""
     *others, last = members
     for member in others:
         try:

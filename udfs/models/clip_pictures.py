@@ -51,7 +51,7 @@ class Preparation:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Preparation:
-        """As open_clip's ``PreprocessCfg`` describes it."""
+        """Make one as open_clip's ``PreprocessCfg`` describes it."""
         size = config["size"]
         height, width = size if isinstance(size, list | tuple) else (size, size)
         mean, std = (tuple(map(float, config[name])) for name in ("mean", "std"))
@@ -59,7 +59,7 @@ class Preparation:
         return cls(int(height), int(width), mean, std, **rest)
 
     def __call__(self, picture: Image) -> NDArray[np.uint8]:
-        """Pixels, uint8 (height, width, 3).
+        """Return pixels, uint8 (height, width, 3).
 
         Raises:
             ImageError: It is so long and thin that it cannot be resized.
@@ -85,7 +85,7 @@ class Preparation:
         return max(1, round(width / ratio)), max(1, round(height / ratio))
 
     def _cut(self, picture: Image) -> Image:
-        """The middle, padded where it is smaller."""
+        """Return the middle, padded where it is smaller."""
         from PIL import ImageOps
 
         wide, high = max(0, self.width - picture.width), max(0, self.height - picture.height)
@@ -97,7 +97,7 @@ class Preparation:
         return picture.crop((left, top, left + self.width, top + self.height))
 
     def tensor(self, pixels: Any) -> Any:
-        """The model's input from pixels that are on its device.
+        """Return the model's input from pixels that are on its device.
 
         Args:
             pixels: Tensor, uint8 (rows, height, width, 3).

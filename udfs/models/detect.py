@@ -63,7 +63,7 @@ class Letterbox:
         self._side, self._stride = math.ceil(size / stride) * stride, stride
 
     def __call__(self, picture: Image | NDArray[np.uint8]) -> tuple[NDArray[np.uint8], tuple[int, int]]:
-        """The picture, and its height and width before.
+        """Return the picture, and its height and width before.
 
         Args:
             picture: RGB; as an array uint8 (height, width, 3).
@@ -87,7 +87,7 @@ class Letterbox:
 
 @cache
 def _cv2() -> Any:
-    """OpenCV in one thread, as ultralytics sets it: processes that decode are one a core."""
+    """Return OpenCV in one thread, as ultralytics sets it: processes that decode are one a core."""
     cv2: Any = need("cv2", "detect")
     cv2.setNumThreads(0)
     return cv2
@@ -163,7 +163,7 @@ class detect:  # noqa: N801 - its name in SQL
         self._ahead.expect(image, _AT_ONCE)
 
     def __call__(self, image: pa.Array) -> Partial:
-        """Boxes of a batch of pictures."""
+        """Return the boxes of a batch of pictures."""
         network = self._network
         assert network is not None  # noqa: S101 - opened before it is called
         waiting: dict[tuple[int, ...], list[Prepared]] = defaultdict(list)

@@ -37,12 +37,12 @@ _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion"})
 
 
 def fingerprint(model: str, **_: Any) -> str:
-    """Digest of a checkpoint: its weights, configurations and vocabularies."""
+    """Return the digest of a checkpoint: its weights, configurations and vocabularies."""
     return digest(folder(model, FILES))
 
 
 def pipeline_class(path: Path, task: str) -> str:
-    """Name of the class of diffusers that runs a checkpoint for a task.
+    """Return the name of the class of diffusers that runs a checkpoint for a task.
 
     Args:
         path: Folder of the checkpoint.

@@ -88,18 +88,18 @@ class Diffusion:
 
     @property
     def tokenizer(self) -> Any:
-        """Of its prompts."""
+        """Return the tokenizer of its prompts."""
         return self._pipeline.tokenizer
 
     @property
     def most_steps(self) -> int:
-        """Steps of its noise schedule: no more can be asked for."""
+        """Return the steps of its noise schedule: no more can be asked for."""
         return int(self._pipeline.scheduler.config.num_train_timesteps)
 
     def pictures(
         self, jobs: Mapping[int, Job], control: Control | None = None
     ) -> tuple[dict[int, list[NDArray[np.uint8]]], dict[int, str]]:
-        """What the rows ask for.
+        """Return what the rows ask for.
 
         Rows of equal size, steps and guidance go through the network together; each draws from its own seed, so that a
         picture depends on the others of a batch only by rounding.
@@ -160,7 +160,7 @@ class Diffusion:
 
 
 def _judged(made: Sequence[tuple[NDArray[np.float32], bool]]) -> list[NDArray[np.uint8]] | str:
-    """Pixels of what a row asked for, or why it gets none: what a safety checker blackened is never kept."""
+    """Return the pixels of what a row asked for, or why it gets none: what a safety checker blackened is never kept."""
     if any(flagged for _, flagged in made):
         return "nsfw: the checkpoint's safety checker flagged the picture"
     if not all(np.isfinite(pixels).all() for pixels, _ in made):
@@ -198,7 +198,7 @@ def _loaded(path: Path, name: str, device: str) -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without diffusers' advice to those who write programs with it."""
+    """Work without diffusers' advice to those who write programs with it."""
     said: Any = need("diffusers.utils.logging", "models")
     level, bars = said.get_verbosity(), said.is_progress_bar_enabled()
     said.set_verbosity_error()

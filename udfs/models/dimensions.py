@@ -1,4 +1,4 @@
-"""Dimensions of vectors that tell a label: what CLIP-clip drops (Wang, Liu and Wang 2021, section 4.2)."""
+"""Find the dimensions of vectors that tell a label: what CLIP-clip drops (Wang, Liu and Wang 2021, section 4.2)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def telling(vectors: pa.Array | NDArray[np.float32], labels: Sequence[str], count: int, *, seed: int = 0) -> list[int]:
-    """The dimensions with the highest mutual information with a label, for ``drop`` of ``embed_image`` and ``embed_text``.
+    """Return the dimensions with the highest mutual information with a label, for ``drop`` of ``embed_image`` and ``embed_text``.
 
     Mutual information is estimated by nearest neighbours (Ross 2014), as scikit-learn does; some thousand rows are enough.
 

@@ -1,4 +1,4 @@
-"""Fine-tuning of a vision tower with a linear head, as Girrbach et al. (2025) do it.
+"""Fine-tune a vision tower with a linear head, as Girrbach et al. (2025) do it.
 
 Their recipe: one epoch of the head alone with the tower frozen, at a constant rate; then all weights under OneCycle with
 cosine annealing; AdamW, cross-entropy without label smoothing, no augmentation; the epoch of the best validation accuracy
@@ -51,7 +51,7 @@ class Examples:
     preparation: Preparation
 
     def batches(self, order: NDArray[np.int64], size: int, device: str) -> Iterator[tuple[Any, Any]]:
-        """Input and classes of the rows in an order; the next batch is read while one is used."""
+        """Yield the input and classes of the rows in an order; the next batch is read while one is used."""
         torch: Any = need("torch", "models")
         chunks = [order[i : i + size] for i in range(0, len(order), size)]
         with ThreadPoolExecutor(1) as pool:
@@ -152,7 +152,7 @@ def _rank(epoch: Epoch) -> tuple[float, float]:
 
 
 def _begin(model: Any, head_only: bool, settings: Settings, steps: int) -> tuple[Any, Any]:
-    """Optimizer and schedule of the first epoch, or of all others."""
+    """Return the optimizer and schedule of the first epoch, or of all others."""
     torch: Any = need("torch", "models")
     model.tower.requires_grad_(not head_only)
     if head_only:
@@ -179,7 +179,7 @@ def _train(
     schedule: Any,
     seen: Callable[[int], None],
 ) -> float:
-    """One epoch; returns the mean loss. A frozen tower is not changed, its running statistics neither."""
+    """Train one epoch; returns the mean loss. A frozen tower is not changed, its running statistics neither."""
     torch: Any = need("torch", "models")
     model.train()
     if schedule is None:
@@ -201,7 +201,7 @@ def _train(
 
 
 def ask(model: Any, examples: Examples, rows: NDArray[np.int64], size: int, device: str) -> NDArray[np.float32]:
-    """Logits of some rows, float32 (rows, classes)."""
+    """Return the logits of some rows, float32 (rows, classes)."""
     model.eval()
     found = []
     with inference(device):
@@ -211,7 +211,7 @@ def ask(model: Any, examples: Examples, rows: NDArray[np.int64], size: int, devi
 
 
 def _judged(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> tuple[float, float]:
-    """Mean cross-entropy and accuracy."""
+    """Return mean cross-entropy and accuracy."""
     values = logits.astype(np.float64)
     top = values.max(1)
     surprise = np.log(np.exp(values - top[:, None]).sum(1)) + top - values[np.arange(len(labels)), labels]

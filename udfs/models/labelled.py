@@ -1,4 +1,4 @@
-"""What a classifier learns from: labels of boxes from a relation, and the pictures they belong to, one after the other."""
+"""Read what a classifier learns from: labels of boxes from a relation, and the pictures they belong to, one after the other."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Labelled:
         return len(self.ids)
 
     def only(self, keep: NDArray[np.bool_]) -> Labelled:
-        """Some of them, with the classes that these have."""
+        """Return some of them, with the classes that these have."""
         left = np.unique(self.labels[keep])
         classes = tuple(self.classes[i] for i in left)
         labels = np.searchsorted(left, self.labels[keep]).astype(np.int64)
@@ -73,7 +73,7 @@ class Labelled:
         return Labelled(self.ids[keep], self.images[keep], classes, labels, self.boxes[keep], pictures)
 
     def digest(self) -> str:
-        """Of all of it: another label or box, another digest."""
+        """Return the digest of all of it: another label or box, another digest."""
         sha = hashlib.sha256(repr((self.classes, self.pictures)).encode())
         for part in (self.ids, self.images, self.labels, self.boxes):
             sha.update(np.ascontiguousarray(part).tobytes())
@@ -81,7 +81,7 @@ class Labelled:
 
 
 def read(session: Session, relation: str, attribute: str) -> Labelled:
-    """Labels of boxes.
+    """Return the labels of boxes.
 
     Args:
         session: Opened with a purpose where the labels are sensitive.
@@ -174,7 +174,7 @@ def require_enough(labelled: Labelled, images: NDArray[np.int64] | None = None) 
 
 
 def too_few(classes: Sequence[str], why: str) -> RequestError:
-    """These classes are too rare."""
+    """Return the error of classes that are too rare."""
     return RequestError(
         f"too few labels to learn {', '.join(map(repr, classes))}: {why}",
         code="E3553",
@@ -197,7 +197,7 @@ class Encoded:
     boxes: NDArray[np.float64] | None = None
 
     def prepared(self, prepare: Callable[[Image], NDArray[np.uint8]]) -> dict[int, NDArray[np.uint8]]:
-        """Pixels by row; rows that cannot be read, or whose box lies outside, are left out."""
+        """Return pixels by row; rows that cannot be read, or whose box lies outside, are left out."""
         found = {}
         try:
             picture = decode(self.data)
@@ -237,14 +237,14 @@ class Pictures:
             raise none("this lake has no images")
 
     def digest(self) -> str:
-        """Tells one relation of pictures from another, and a stored one from what it was; crops are told by their labels."""
+        """Tell one relation of pictures from another, and a stored one from what it was; crops are told by their labels."""
         if self._relation is None:
             return "crops"
         versions = self._version if self._stored is not None else sorted(self._session.versions.items())
         return hashlib.sha256(f"{self._relation} {versions}".encode()).hexdigest()[:16]
 
     def __call__(self, labelled: Labelled) -> Iterator[Encoded]:
-        """The encoded pictures of these rows, each with all rows that are cut from it; rows without one are left out."""
+        """Yield the encoded pictures of these rows, each with all rows that are cut from it; rows without one are left out."""
         if self._relation is None:
             yield from self._crops(labelled)
             return
@@ -263,7 +263,7 @@ class Pictures:
                 yield Encoded(tuple(rows[image]), data, labelled.boxes[rows[image]])
 
     def _given(self, ids: Sequence[int]) -> Iterator[tuple[int, bytes | None]]:
-        """What the relation has; a stored one is read by key, a query runs as a whole."""
+        """Yield what the relation has; a stored one is read by key, a query runs as a whole."""
         if self._stored is not None:
             yield from self._bytes("detection_id", ids)
             return
@@ -274,7 +274,7 @@ class Pictures:
             yield from zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
 
     def _bytes(self, key: str, ids: Sequence[int]) -> Iterator[tuple[int, bytes | None]]:
-        """Bytes by key, in the order in which they are stored."""
+        """Yield bytes by key, in the order in which they are stored."""
         dataset, column = self._stored or (None, "")
         if dataset is None or key not in dataset.schema.names:
             raise none(f"{self._relation} has no column {key!r}")
@@ -289,7 +289,7 @@ class Pictures:
 
 
 def _places(dataset: Any, key: str, ids: Sequence[int]) -> list[int]:
-    """Row ids of the rows with these keys, rising."""
+    """Return row ids of the rows with these keys, rising."""
     wanted = np.sort(np.array(ids, np.int64))
     found = []
     for batch in dataset.scanner(columns=[key], with_row_id=True).to_batches():
@@ -309,7 +309,7 @@ def _column_of_bytes(found: Sequence[str], name: str) -> str:
 
 
 def none(why: str) -> RequestError:
-    """There are no pictures."""
+    """Return the error of labels without pictures."""
     return RequestError(
         f"no pictures to learn from: {why}",
         code="E3554",

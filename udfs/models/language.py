@@ -53,7 +53,7 @@ class Language:
         self.meter = Meter(f"{role}, {name}", device)
 
     def padded(self, ids: Sequence[Sequence[int]]) -> dict[str, Any]:
-        """Tensors ``input_ids`` and ``attention_mask``, int64 (texts, longest text), on the device; padding is behind."""
+        """Return tensors ``input_ids`` and ``attention_mask``, int64 (texts, longest text), on the device; padding is behind."""
         torch: Any = weights.need("torch", "models")
         filler = self.tokenizer.pad_token_id
         shape = len(ids), max(map(len, ids))
@@ -69,7 +69,7 @@ class Language:
 
 
 def _longest(config: Any, tokenizer: Any) -> int:
-    """Most tokens that positions and tokeniser allow."""
+    """Return the most tokens that positions and tokeniser allow."""
     places = int(getattr(config, "max_position_embeddings", None) or _UNLIMITED)
     if config.model_type in _OFFSET:
         places -= int(config.pad_token_id) + 1

@@ -1,4 +1,4 @@
-"""What else could stand in the place of a word: ``fill_mask``."""
+"""Find what else could stand in the place of a word: ``fill_mask``."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Vocabulary:
 
 
 def _text(tokenizer: Any, token: str, mark: str) -> str:
-    """What a token writes; nothing for one that goes on another."""
+    """Return what a token writes; nothing for one that goes on another."""
     if mark == _SPACE:  # bytes are written as letters: only the tokeniser reads them
         return str(tokenizer.convert_tokens_to_string([token])).removeprefix(" ")
     return token.removeprefix(mark) if mark else "" if token.startswith(_PIECE) else token
@@ -107,7 +107,7 @@ class Masks:
         self._language.close()
 
     def masked(self, text: str, position: int) -> _Masked | str:
-        """A text with a word masked, or why that cannot be."""
+        """Return a text with a word masked, or why that cannot be."""
         places = spans(text)
         if not 0 <= position < len(places):
             return f"position {position} in a text of {len(places)} words and marks, counted from 0"
@@ -121,7 +121,7 @@ class Masks:
         return _Masked(ids, masks[text[:start].count(mask)], text[:start].endswith((" ", "\t", "\n")))
 
     def best(self, given: Sequence[_Masked], k: int) -> list[list[dict[str, Any]]]:
-        """The ``k`` likeliest whole words in the place of each mask, with their probabilities."""
+        """Return the ``k`` likeliest whole words in the place of each mask, with their probabilities."""
         found: dict[int, list[dict[str, Any]]] = {}
         budget = _TOKENS[self._language.device.partition(":")[0]]
         for part in by_budget([len(one.ids) for one in given], budget, _ROWS):
@@ -224,7 +224,7 @@ class fill_mask:  # noqa: N801 - its name in SQL
             MODELS.give_back(self._model, self._device)
 
     def __call__(self, text: pa.Array, position: pa.Array) -> Partial:
-        """Candidates of a batch."""
+        """Return the candidates of a batch."""
         assert self._masks is not None  # noqa: S101 - functions are opened before they are called
         errors: dict[int, str] = {}
         given: dict[int, _Masked] = {}

@@ -1,4 +1,4 @@
-"""Which attributes a whole picture has, by a model that tells how well a picture and a text go together: ``image_attributes``."""
+"""Find attributes of a whole picture, by a model that scores how well a picture and a text go together: ``image_attributes``."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _AT_ONCE: Final = {"cpu": 4, "cuda": 32}
 
 
 def fingerprint(attributes: str, model: str, **_: Any) -> str:
-    """Digest of a model's weights and of the table of attributes."""
+    """Return the digest of a model's weights and of the table of attributes."""
     return f"{weights.digest(weights.folder(model))}:{proposals.digest(attributes)}"
 
 
 def loaded(name: str, kind: str, network: str, device: str) -> tuple[Any, Any]:
-    """A model of transformers with its processor.
+    """Return a model of transformers with its processor.
 
     Args:
         name: A folder, or a repository of the hub.
@@ -99,7 +99,7 @@ class Matching:
         self._meter = Meter("image_attributes", device)
 
     def scores(self, pictures: list[NDArray[np.uint8]]) -> NDArray[np.float32]:
-        """Log-odds that each text goes with each picture, float32 (pictures, texts); a picture is encoded once."""
+        """Return log-odds that each text goes with each picture, float32 (pictures, texts); a picture is encoded once."""
         torch: Any = weights.need("torch", "models")
         pixels = self._processor.image_processor(pictures, return_tensors="pt", input_data_format="channels_last")
         with self._meter.batch(len(pictures)), inference(self._device):
@@ -109,14 +109,14 @@ class Matching:
         return found.reshape(len(pictures), -1)
 
     def _parts(self, pictures: int) -> Iterator[tuple[Any, Any]]:
-        """Numbers of pictures, and of texts, of some pairs."""
+        """Yield the numbers of pictures, and of texts, of some pairs."""
         torch: Any = weights.need("torch", "models")
         texts = len(self._texts["input_ids"])
         for pairs in torch.arange(pictures * texts, device=self._device).split(_PAIRS[self._device.partition(":")[0]]):
             yield pairs // texts, pairs % texts
 
     def _part(self, seen: Any, pictures: Any, texts: Any) -> Any:
-        """Log-odds of some pairs: what ``BlipForImageTextRetrieval`` does, on pictures that are encoded already."""
+        """Return log-odds of some pairs: what ``BlipForImageTextRetrieval`` does, on pictures that are encoded already."""
         states = self._model.text_encoder(
             input_ids=self._texts["input_ids"][texts],
             attention_mask=self._texts["attention_mask"][texts],
@@ -132,7 +132,7 @@ class Matching:
 
 
 def words(caption: str, category: Category) -> list[str]:
-    """What a model is asked for each attribute of a category: its own caption, or the base caption with it.
+    """Return what a model is asked for each attribute of a category: its own caption, or the base caption with it.
 
     Example:
         >>> from counterbalance.udfs.proposals import Category
@@ -208,7 +208,7 @@ class image_attributes:  # noqa: N801 - the name of a SQL function
         self._ahead.expect(image, self._at_once)
 
     def __call__(self, image: pa.Array) -> Partial:
-        """Attributes of a batch of pictures."""
+        """Return the attributes of a batch of pictures."""
         return of_batches(self._ahead, image, self._at_once, self._of, FOUND)
 
     def _of(self, pictures: list[NDArray[np.uint8]]) -> list[list[dict[str, Any]]]:
@@ -236,7 +236,7 @@ class image_attributes:  # noqa: N801 - the name of a SQL function
 
 
 def described(category: Category, named: Sequence[str], scores: NDArray[np.float32]) -> dict[str, Any]:
-    """What is said of a picture and a category."""
+    """Return what is said of a picture and a category."""
     pairs = zip(category.attributes, scores.tolist(), strict=True)
     return {
         "category": category.name,

@@ -1,4 +1,4 @@
-"""How fast a model ran, and which share of its device's peak that is: one line on stderr when it is closed."""
+"""Measure how fast a model runs, and which share of its device's peak that is: one line on stderr when it is closed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Meter:
 
     @contextlib.contextmanager
     def batch(self, rows: int, size: int | None = None) -> Iterator[None]:
-        """Around the model's own work on some rows.
+        """Measure the model's own work on some rows.
 
         In the first batch operations are counted; its time, warm-up included, is told only if no other follows.
 
@@ -84,7 +84,7 @@ class Meter:
             sys.stderr.write(self.line(_device_name(self.device)) + "\n")
 
     def line(self, device: str) -> str:
-        """What is told.
+        """Return the line that is printed.
 
         Args:
             device: Name of the device.

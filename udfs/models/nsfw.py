@@ -1,4 +1,4 @@
-"""How likely a picture is not safe for work: a score for the sets of pictures that models made, and a flag that forgets none."""
+"""Score how likely a picture is not safe for work: a score for the sets of pictures that models made, and a flag that forgets none."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class nsfw_score:  # noqa: N801 - its name in SQL
         self._ahead.expect(image, self._rows)
 
     def __call__(self, image: pa.Array) -> Partial:
-        """Scores of a batch."""
+        """Return the scores of a batch."""
         scores = np.zeros(len(image), np.float32)
         missing = np.ones(len(image), bool)
         errors: dict[int, str] = {}
@@ -119,7 +119,7 @@ class nsfw_score:  # noqa: N801 - its name in SQL
 
 
 def _unsafe(config: Any, model: str) -> list[int]:
-    """Places of the labels that mean not safe."""
+    """Return the places of the labels that mean not safe."""
     labels: Mapping[int, str] = config.id2label
     found = sorted(int(place) for place, name in labels.items() if str(name).lower() in UNSAFE)
     if not found or len(found) == len(labels):
@@ -144,7 +144,7 @@ def _unsafe(config: Any, model: str) -> list[int]:
     batch_size=1 << 16,
 )
 def nsfw_flagged(score: pa.Array, threshold: float) -> pa.Array:
-    """Whether a picture must not be kept unseen: its score reaches a threshold, or nobody knows its score.
+    """Return whether a picture must not be kept unseen: its score reaches a threshold, or nobody knows its score.
 
     Args:
         score: Of ``nsfw_score``; NULL (not scored, or not decodable) and NaN are flagged.

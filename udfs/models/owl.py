@@ -1,4 +1,4 @@
-"""Which attributes things in a picture have, by a detector that finds what words describe: ``object_attributes``."""
+"""Find attributes of things in a picture, by a detector that finds what words describe: ``object_attributes``."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Owl:
         self._meter = Meter("object_attributes", device)
 
     def scores(self, pictures: list[NDArray[np.uint8]]) -> NDArray[np.float32]:
-        """Probability of each text in each place of each picture, float32 (pictures, places, texts)."""
+        """Return the probability of each text in each place of each picture, float32 (pictures, places, texts)."""
         pixels = self._processor.image_processor(pictures, return_tensors="pt", input_data_format="channels_last")
         with self._meter.batch(len(pictures)), inference(self._device):
             places = self._model.image_embedder(pixel_values=pixels["pixel_values"].to(self._device))[0].flatten(1, 2)
@@ -136,7 +136,7 @@ class object_attributes:  # noqa: N801 - the name of a SQL function
         self._ahead.expect(image, self._at_once)
 
     def __call__(self, image: pa.Array) -> Partial:
-        """Attributes of a batch of pictures."""
+        """Return the attributes of a batch of pictures."""
         return of_batches(self._ahead, image, self._at_once, self._of, FOUND)
 
     def _of(self, pictures: list[NDArray[np.uint8]]) -> list[list[dict[str, Any]]]:
@@ -153,7 +153,7 @@ class object_attributes:  # noqa: N801 - the name of a SQL function
         return rows
 
     def _named(self, category: Category, scores: NDArray[np.float32]) -> list[str]:
-        """Attributes that suit a place best, with a score above the threshold; the highest first."""
+        """Return attributes that suit a place best, with a score above the threshold; the highest first."""
         suits = scores.argmax(axis=1)
         best = np.where(np.arange(scores.shape[1]) == suits[:, None], scores, -1).max(axis=0)
         order = np.lexsort((np.arange(len(best)), -best))

@@ -1,4 +1,4 @@
-"""How likely a language model finds a text: ``perplexity``."""
+"""Measure how likely a language model finds a text: ``perplexity``."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class perplexity:  # noqa: N801 - its name in SQL
             MODELS.give_back(self._model, self._device)
 
     def __call__(self, text: pa.Array) -> Partial:
-        """Perplexities of a batch; equal texts are computed once."""
+        """Return the perplexities of a batch; equal texts are computed once."""
         language = self._language
         assert language is not None  # noqa: S101 - functions are opened before they are called
         coded = text.dictionary_encode()
@@ -95,7 +95,7 @@ class perplexity:  # noqa: N801 - its name in SQL
 
 
 def _means(language: Language, ids: list[list[int]]) -> list[float]:
-    """Mean negative log-likelihood of each text's tokens behind its first, in double precision."""
+    """Return mean negative log-likelihood of each text's tokens behind its first, in double precision."""
     functional: Any = need("torch.nn.functional", "models")
     given = language.padded(ids)
     with language.meter.batch(len(ids), given["input_ids"].numel()), inference(language.device):

@@ -86,7 +86,7 @@ class label_person:  # noqa: N801 - its name in SQL
         self.ahead.expect(image, self.rows)
 
     def __call__(self, image: pa.Array) -> Partial:
-        """Labels of encoded pictures; NULL gives NULL, a picture that cannot be read fails alone."""
+        """Return the labels of encoded pictures; NULL gives NULL, a picture that cannot be read fails alone."""
         found: dict[int, dict[str, Any]] = {}
         errors: dict[int, str] = {}
         for rows, pixels, unread in self.ahead.batches(image, self.rows):

@@ -33,7 +33,7 @@ _WHITE: Final = (255, 255, 255)
 
 
 def scaled(width: int, height: int, crops: int) -> tuple[int, int]:
-    """Longer and shorter side in pixels that a picture is scaled to: the longer one is as many crops as can be.
+    """Return longer and shorter side in pixels that a picture is scaled to: the longer one is as many crops as can be.
 
     Args:
         width: Pixels.
@@ -52,7 +52,7 @@ def scaled(width: int, height: int, crops: int) -> tuple[int, int]:
 
 
 def grid(width: int, height: int, crops: int) -> tuple[int, int]:
-    """Rows and columns of crops that a picture becomes.
+    """Return the rows and columns of crops that a picture becomes.
 
     Example:
         >>> grid(400, 200, 4), grid(100, 300, 16), grid(100, 100, 4), grid(900, 100, 4)
@@ -63,7 +63,7 @@ def grid(width: int, height: int, crops: int) -> tuple[int, int]:
 
 
 def tokens(rows: int, columns: int, a_crop: int = 144) -> int:
-    """Vectors that a model makes of crops in rows and columns: those of crops and view, one a line, one between the two.
+    """Return vectors that a model makes of crops in rows and columns: those of crops and view, one a line, one between the two.
 
     Args:
         rows: Of crops.
@@ -79,7 +79,7 @@ def tokens(rows: int, columns: int, a_crop: int = 144) -> int:
 
 
 def padded(picture: Image, crops: int) -> Image:
-    """The picture, scaled and padded to whole crops."""
+    """Return the picture, scaled and padded to whole crops."""
     from PIL import Image as PillowImage
 
     tall = picture.width < picture.height
@@ -116,7 +116,7 @@ class Phi3VProcessor:
 
     @classmethod
     def from_pretrained(cls, path: str | Path, **_: Any) -> Phi3VProcessor:
-        """That of a checkpoint's folder."""
+        """Return the one of a checkpoint's folder."""
         transformers: Any = need("transformers", "models")
         told = json.loads((Path(path) / "preprocessor_config.json").read_text("utf-8"))
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
@@ -130,18 +130,18 @@ class Phi3VProcessor:
 
     @property
     def chat_template(self) -> str | None:
-        """That of the tokenizer."""
+        """Return the one of the tokenizer."""
         template: str | None = self.tokenizer.chat_template
         return template
 
     @property
     def stops(self) -> list[int]:
-        """Ids that end a turn."""
+        """Return ids that end a turn."""
         known = self.tokenizer.get_vocab()
         return [known[stop] for stop in _STOPS if stop in known]
 
     def apply_chat_template(self, turns: Sequence[Mapping[str, Any]], *, add_generation_prompt: bool = False) -> str:
-        """A prompt as text; the template of these checkpoints takes strings, in which a picture is a line of its own."""
+        """Return a prompt as text; the template of these checkpoints takes strings, in which a picture is a line of its own."""
         told = [
             {**turn, "content": "".join(PICTURE + "\n" if p["type"] == "image" else p["text"] for p in turn["content"])}
             for turn in turns
@@ -153,7 +153,7 @@ class Phi3VProcessor:
     def __call__(
         self, images: Sequence[Sequence[Image]], text: Sequence[str], *, add_special_tokens: bool = True, **_: Any
     ) -> Any:
-        """The input of a batch, padded on the left.
+        """Return the input of a batch, padded on the left.
 
         Args:
             images: One RGB picture a row.
@@ -181,7 +181,7 @@ class Phi3VProcessor:
         return transformers.BatchFeature(found)
 
     def _pixels(self, picture: Image) -> tuple[Any, tuple[int, int]]:
-        """View and crops of a picture, and the height and width of all crops."""
+        """Return the view and crops of a picture, and the height and width of all crops."""
         torch: Any = need("torch", "models")
         whole = torch.from_numpy(np.array(padded(picture, self._crops))).permute(2, 0, 1).contiguous()
         mean, std = (torch.tensor(values).view(3, 1, 1) for values in (self._mean, self._std))
@@ -201,6 +201,6 @@ class Phi3VProcessor:
         return [*left, *[PLACE] * tokens(size[0] // SIDE, size[1] // SIDE, self._a_crop), *right]
 
     def _get_num_multimodal_tokens(self, image_sizes: Sequence[tuple[int, int]]) -> dict[str, list[int]]:
-        """As processors of transformers tell it, of (height, width)."""
+        """Return it as processors of transformers do, of (height, width)."""
         found = [tokens(*grid(width, height, self._crops), self._a_crop) for height, width in image_sizes]
         return {"num_image_tokens": found}

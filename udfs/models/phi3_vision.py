@@ -43,7 +43,7 @@ def register() -> None:
 
 
 def joined(crops: Any, rows: int, separator: Any) -> Any:
-    """Vectors of crops as lines of the picture that they make up, with a separator after every line.
+    """Return the vectors of crops as lines of the picture that they make up, with a separator after every line.
 
     Args:
         crops: Tensor (crops, patches, width), crops and patches line by line; the patches of a crop are a square of an
@@ -64,7 +64,7 @@ def joined(crops: Any, rows: int, separator: Any) -> Any:
 
 @cache
 def classes() -> tuple[Any, Any]:
-    """Configuration and model; their bases are imported late."""
+    """Return configuration and model; their bases are imported late."""
     torch: Any = need("torch", "models")
     phi3: Any = need("transformers.models.phi3.modeling_phi3", "models")
     transformers: Any = need("transformers", "models")
@@ -77,7 +77,7 @@ def classes() -> tuple[Any, Any]:
 
         @classmethod
         def from_dict(cls, config_dict: Mapping[str, Any], **options: Any) -> Any:
-            """As it is stored, but for the attention, for which the files want a library that few have, and an old name."""
+            """Return it as it is stored, but for the attention, for which the files want a library that few have, and an old name."""
             kept = {name: value for name, value in config_dict.items() if name != "_attn_implementation"}
             scaling = kept.get("rope_scaling") or {}
             if scaling.get("type") == "su":
@@ -100,7 +100,7 @@ def classes() -> tuple[Any, Any]:
             image_sizes: Any = None,
             **options: Any,
         ) -> Any:
-            """As the decoder's, with vectors of pictures where an id is negative."""
+            """Run the decoder, with vectors of pictures where an id is negative."""
             if input_ids is not None:
                 inputs_embeds = self.embed_tokens(input_ids.clamp(min=0))
                 if pixel_values is not None and input_ids.shape[1] > 1:
@@ -130,14 +130,14 @@ def classes() -> tuple[Any, Any]:
             image_sizes: Any = None,
             **options: Any,
         ) -> Any:
-            """As the decoder's; pictures are looked at with the ids that hold their places, not with one new id."""
+            """Run the decoder; pictures are looked at with the ids that hold their places, not with one new id."""
             pictures = {"pixel_values": pixel_values, "image_sizes": image_sizes}
             return super().forward(input_ids, attention_mask, **pictures, **options)
 
         def prepare_inputs_for_generation(
             self, input_ids: Any, pixel_values: Any = None, image_sizes: Any = None, **kwargs: Any
         ) -> Any:
-            """As the decoder's, which begins anew where its positions get too many for the short factors."""
+            """Prepare as the decoder does, which begins anew where its positions get too many for the short factors."""
             found = super().prepare_inputs_for_generation(input_ids, **kwargs)
             return {**found, "pixel_values": pixel_values, "image_sizes": image_sizes}
 
@@ -145,7 +145,7 @@ def classes() -> tuple[Any, Any]:
 
 
 def _pictures() -> Any:
-    """The part that makes the decoder's input of pictures, a class."""
+    """Return the part that makes the decoder's input of pictures, a class."""
     torch: Any = need("torch", "models")
     transformers: Any = need("transformers", "models")
 
@@ -169,7 +169,7 @@ def _pictures() -> Any:
             self._side = tower.image_size
 
         def forward(self, pixels: Any, sizes: Any) -> Any:
-            """Tensor (vectors of all pictures one after the other, width of the decoder)."""
+            """Return tensor (vectors of all pictures one after the other, width of the decoder)."""
             grids = [(height // self._side, width // self._side) for height, width in sizes.tolist()]
             counts = [1 + rows * columns for rows, columns in grids]
             real = torch.cat([picture[:count] for picture, count in zip(pixels, counts, strict=True)])
@@ -184,7 +184,7 @@ def _pictures() -> Any:
 
 
 def _tower(config: Any) -> Any:
-    """CLIP's vision tower by the names of a checkpoint; the last layer and what follows are there, and not used."""
+    """Return CLIP's vision tower by the names of a checkpoint; the last layer and what follows are there, and not used."""
     torch: Any = need("torch", "models")
     clip: Any = need("transformers.models.clip.modeling_clip", "models")
     width, patch = config.hidden_size, config.patch_size
@@ -205,7 +205,7 @@ def _tower(config: Any) -> Any:
 
 
 def _patches(tower: Any, pixels: Any) -> Any:
-    """What the last layer but one makes of patches: tensor (pictures, patches, width)."""
+    """Return what the last layer but one makes of patches: tensor (pictures, patches, width)."""
     torch: Any = need("torch", "models")
     embeddings = tower["embeddings"]
     patches = embeddings.patch_embedding(pixels.to(embeddings.patch_embedding.weight.dtype)).flatten(2).transpose(1, 2)

@@ -1,4 +1,4 @@
-"""What a multiple-choice question looks like, and which option a reply means."""
+"""Write a multiple-choice question, and find the option that a reply means."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAD: Final = frozenset(
 
 
 def shuffled(options: Sequence[str], seed: int, *content: object) -> list[str]:
-    """The options in an order that a row's own content and the seed decide, whichever rows are beside it.
+    """Return the options in an order that a row's own content and the seed decide, whichever rows are beside it.
 
     Example:
         >>> sorted(shuffled(["yes", "no"], 0, "a picture")) == ["no", "yes"]
@@ -35,7 +35,7 @@ def shuffled(options: Sequence[str], seed: int, *content: object) -> list[str]:
 
 
 def question(prompt: str, shown: Sequence[str]) -> str:
-    """The prompt, the options with a letter each, and the request to reply with a letter.
+    """Return the prompt, the options with a letter each, and the request to reply with a letter.
 
     Example:
         >>> print(question("Is it raining?", ["no", "yes"]))
@@ -50,7 +50,7 @@ def question(prompt: str, shown: Sequence[str]) -> str:
 
 
 def meant(reply: str, shown: Sequence[str]) -> str | None:
-    """The option that a reply means; ``None`` if it names no option, or more than one.
+    """Return the option that a reply means; ``None`` if it names no option, or more than one.
 
     A reply names an option by its letter (``B``, ``(b)``, ``B.``, ``The answer is B``), by its text or by the first words
     of its text when no other option begins so, or by both. ``A`` and ``I`` before a small word are no letters.
@@ -79,7 +79,7 @@ def _folded(text: str) -> list[str]:
 
 
 def _by_text(words: Sequence[str], shown: Sequence[str]) -> set[int]:
-    """Places of the options that a reply spells out, with or without a letter or an opening before."""
+    """Return the places of the options that a reply spells out, with or without a letter or an opening before."""
     options = [_folded(option) for option in shown]
     for start in range(len(words)):
         rest = list(words[start:])

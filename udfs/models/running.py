@@ -1,4 +1,4 @@
-"""How models run: precision by device, batches by a budget, results that a seed decides."""
+"""Run models: precision by device, batches by a budget, results that a seed decides."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PIXELS: Final = {"cuda": 512 * 224 * 224, "cpu": 32 * 224 * 224}
 
 @contextlib.contextmanager
 def inference(device: str) -> Iterator[None]:
-    """No gradients; on a GPU bfloat16 where the operation allows it, on a CPU float32 throughout."""
+    """Work without gradients; on a GPU bfloat16 where the operation allows it, on a CPU float32 throughout."""
     torch: Any = need("torch", "models")
     mixed = device.startswith("cuda")
     with torch.inference_mode(), torch.autocast("cuda", torch.bfloat16, enabled=mixed):
@@ -35,7 +35,7 @@ def inference(device: str) -> Iterator[None]:
 
 
 def seed_of(*parts: object) -> int:
-    """A 63-bit seed from values, the same on every machine: for what is drawn at random a row.
+    """Return a 63-bit seed from values, the same on every machine: for what is drawn at random a row.
 
     Example:
         >>> seed_of(0, "a") == seed_of(0, "a") != seed_of(1, "a")
@@ -49,7 +49,7 @@ def seed_of(*parts: object) -> int:
 def by_budget(
     sizes: Sequence[int] | NDArray[np.int64], budget: int, rows: int = _LONGEST
 ) -> Iterator[NDArray[np.int64]]:
-    """Row numbers in batches of which none, padded to its longest row, is above a budget; rows of like size together.
+    """Yield row numbers in batches of which none, padded to its longest row, is above a budget; rows of like size together.
 
     Args:
         sizes: Size of each row: tokens of a text, pixels of a picture.
@@ -74,7 +74,7 @@ def by_budget(
 
 
 def at_once(device: str, height: int, width: int) -> int:
-    """Pictures of a batch by a budget of pixels.
+    """Return the pictures of a batch by a budget of pixels.
 
     Args:
         device: ``"cpu"``, ``"cuda:0"`` …
@@ -89,7 +89,7 @@ def at_once(device: str, height: int, width: int) -> int:
 
 
 def taken(processor: Any) -> tuple[int, int]:
-    """Height and width of the pictures that an image processor of transformers makes.
+    """Return the height and width of the pictures that an image processor of transformers makes.
 
     Example:
         >>> from types import SimpleNamespace
@@ -105,7 +105,7 @@ def taken(processor: Any) -> tuple[int, int]:
 
 
 def pictures(images: pa.Array, *, side: int | None = None) -> tuple[dict[int, Image], dict[int, str]]:
-    """Decoded pictures by row number, and the reason by row number of those that cannot be read; NULL is in neither.
+    """Return decoded pictures by row number, and the reason by row number of those that cannot be read; NULL is in neither.
 
     Args:
         images: Encoded pictures, binary.
@@ -125,7 +125,7 @@ def pictures(images: pa.Array, *, side: int | None = None) -> tuple[dict[int, Im
 def vectors(
     found: Mapping[int, NDArray[np.float32]], errors: Mapping[int, str], count: int, kind: pa.DataType
 ) -> Partial:
-    """Vectors by row number as a fixed-size list array; rows without one are NULL."""
+    """Return vectors by row number as a fixed-size list array; rows without one are NULL."""
     width = kind.list_size
     flat = np.zeros((count, width), np.float32)
     missing = np.ones(count, bool)
@@ -136,7 +136,7 @@ def vectors(
 
 
 def rows_of(found: Mapping[int, Any], errors: Mapping[int, str], count: int, kind: pa.DataType) -> Partial:
-    """Python values by row number as an array; rows without one are NULL."""
+    """Return python values by row number as an array; rows without one are NULL."""
     return Partial(pa.array([found.get(row) for row in range(count)], kind), errors)
 
 
@@ -147,7 +147,7 @@ def of_batches(
     call: Callable[[list[NDArray[np.uint8]]], Sequence[Any]],
     kind: pa.DataType,
 ) -> Partial:
-    """What a call makes of pictures, so many at once; one that cannot be read is an error of its row.
+    """Return what a call makes of pictures, so many at once; one that cannot be read is an error of its row.
 
     Args:
         ahead: Of ``np.array``, not stacked.

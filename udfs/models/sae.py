@@ -58,7 +58,7 @@ class sae_features:  # noqa: N801 - its name in SQL
         self.meter = Meter("sae_features", device)
 
     def __call__(self, embedding: pa.Array) -> Partial:
-        """Sparse rows of vectors; NULL gives NULL, a vector of another length or with what is no number fails alone."""
+        """Return sparse rows of vectors; NULL gives NULL, a vector of another length or with what is no number fails alone."""
         given = embedding.cast(_VECTOR) if pa.types.is_fixed_size_list(embedding.type) else embedding
         lengths = pc.fill_null(pc.list_value_length(given), -1).to_numpy()
         rows = np.flatnonzero(lengths == self.checkpoint.width)
@@ -92,7 +92,7 @@ class sae_features:  # noqa: N801 - its name in SQL
         return pa.ListArray.from_arrays(pa.array(offsets), values, type=FEATURES, mask=pa.array(missing))
 
     def _of(self, number: int, vectors: Any) -> tuple[Any, Any, Any]:
-        """Row, feature and activation of what is active in one autoencoder."""
+        """Return row, feature and activation of what is active in one autoencoder."""
         torch: Any = need("torch", "models")
         with torch.inference_mode():
             dense = self.models[number].encode(torch.from_numpy(vectors).to(self.device))

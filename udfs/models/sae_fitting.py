@@ -1,4 +1,4 @@
-"""Training of one sparse autoencoder, and what became of it.
+"""Train one sparse autoencoder, and report on it.
 
 The loss is the squared error of reconstruction over the variance of the vectors. Features that have not been active for a
 tenth of the steps are dead; they learn from what the others left unexplained (Gao et al. 2024, auxiliary loss, weight 1/32,
@@ -115,7 +115,7 @@ def fit(
 
 
 def _begin(vectors: Vectors, member: Member) -> dict[str, NDArray[np.float32]]:
-    """First weights: random directions, each read by the encoder as it is written by the decoder."""
+    """Return first weights: random directions, each read by the encoder as it is written by the decoder."""
     features = member.expansion * vectors.width
     random = np.random.default_rng([member.seed, features])
     directions = random.standard_normal((vectors.width, features)).astype(np.float32)
@@ -143,7 +143,7 @@ def _dense(parts: Mapping[str, Any], batch: Any) -> Any:
 
 
 def _kept(dense: Any, member: Member) -> Any:
-    """What stays of the activations of a batch while it learns."""
+    """Return what stays of the activations of a batch while it learns."""
     if member.kind == "top_k":
         return largest(dense, member.k)
     return largest(dense.reshape(1, -1), member.k * len(dense)).reshape(dense.shape)
@@ -165,7 +165,7 @@ def _loss(parts: Mapping[str, Any], member: Member, batch: Any, idle: Any, patie
 
 
 def _auxiliary(parts: Mapping[str, Any], batch: Any, residual: Any, dead: Any) -> Any:
-    """How badly dead features explain what the others left, over its variance.
+    """Return how badly dead features explain what the others left, over its variance.
 
     They are read before the ReLU, which would let no gradient through to a feature that is below zero everywhere.
     """
@@ -189,7 +189,7 @@ def _keep_length(decoder: Any) -> None:
 def _threshold(
     parts: Mapping[str, Any], member: Member, vectors: Vectors, batches: int, batch_size: int, device: str
 ) -> Any:
-    """Mean over batches of the smallest activation that stayed."""
+    """Return mean over batches of the smallest activation that stayed."""
     torch: Any = need("torch", "models")
     found = []
     with torch.inference_mode():
@@ -201,7 +201,7 @@ def _threshold(
 
 
 def judge(vectors: Vectors, member: Member, parts: Mapping[str, Any], device: str) -> Report:
-    """What became of it: dead features over all vectors, reconstruction of those that it has not learned from."""
+    """Return what became of it: dead features over all vectors, reconstruction of those that it has not learned from."""
     torch: Any = need("torch", "models")
     model = Autoencoder(member, parts)
     fired = torch.zeros(member.expansion * vectors.width, dtype=torch.bool, device=device)

@@ -54,7 +54,7 @@ class Member:
 
     @property
     def name(self) -> str:
-        """What it is called, and its file.
+        """Return what it is called, and its file.
 
         Example:
             >>> Member("top_k", 0.001, 8, 32, 0).name
@@ -63,7 +63,7 @@ class Member:
         return f"{self.kind}-x{self.expansion}-k{self.k}-lr{self.lr:g}-s{self.seed}"
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready fields."""
+        """Return it as JSON-ready fields."""
         return asdict(self)
 
 
@@ -84,11 +84,11 @@ class Checkpoint:
     config: Mapping[str, Any]
 
     def file(self, member: Member) -> Path:
-        """The file of one of them."""
+        """Return the file of one of them."""
         return self.folder / f"{member.name}.safetensors"
 
     def arrays(self, member: Member) -> Mapping[str, Any]:
-        """Its tensors as numpy arrays, by the names of ``PARTS``.
+        """Return its tensors as numpy arrays, by the names of ``PARTS``.
 
         Raises:
             RequestError: The file is broken.
@@ -103,14 +103,14 @@ class Checkpoint:
         return found
 
     def load(self, member: Member, device: str) -> Any:
-        """Ready to encode, on a device."""
+        """Return it ready to encode, on a device."""
         torch: Any = need("torch", "models")
         arrays = self.arrays(member)
         return Autoencoder(member, {name: torch.from_numpy(arrays[name]).to(device) for name in PARTS})
 
 
 def checkpoint(name: str | Path) -> Checkpoint:
-    """What a folder holds, without its weights.
+    """Return what a folder holds, without its weights.
 
     Raises:
         NotFoundError: There is no such folder (E1310).
@@ -156,7 +156,7 @@ class Autoencoder:
         self.parts = parts
 
     def encode(self, vectors: Any) -> Any:
-        """Activations of vectors; both are float32, (n, width) and (n, features). Zero is not active."""
+        """Return the activations of vectors; both are float32, (n, width) and (n, features). Zero is not active."""
         torch: Any = need("torch", "models")
         given = vectors - self.parts["center"]
         dense = torch.relu(torch.nn.functional.linear(given, self.parts["encoder.weight"], self.parts["encoder.bias"]))
@@ -165,13 +165,13 @@ class Autoencoder:
         return largest(dense, self.member.k)
 
     def decode(self, activations: Any) -> Any:
-        """Vectors from activations: float32 (n, width)."""
+        """Return vectors from activations: float32 (n, width)."""
         torch: Any = need("torch", "models")
         return torch.nn.functional.linear(activations, self.parts["decoder.weight"]) + self.parts["center"]
 
 
 def largest(values: Any, k: int) -> Any:
-    """The k largest of each row, zero elsewhere; gradients go through those that stay."""
+    """Return the k largest of each row, zero elsewhere; gradients go through those that stay."""
     torch: Any = need("torch", "models")
     top = values.topk(min(k, values.shape[1]), dim=1, sorted=False)
     return torch.zeros_like(values).scatter(1, top.indices, top.values)

@@ -165,7 +165,7 @@ def _check_features(members: Sequence[Member], width: int) -> None:
 
 
 def _fingerprint(vectors: Vectors, members: Sequence[Member], steps: int, batch_size: int) -> str:
-    """Of everything that decides the result, but for the order in which rows lie."""
+    """Return the digest of everything that decides the result, but for the order in which rows lie."""
     told = [FORMAT, vectors.digest, [m.to_dict() for m in members], steps, batch_size]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -242,7 +242,7 @@ def _publish(
     vectors: Vectors,
     settings: Mapping[str, Any],
 ) -> None:
-    """The folder, in one step."""
+    """Put the folder in its place, in one step."""
     done = place / "done"
     shutil.rmtree(done, ignore_errors=True)
     done.mkdir()

@@ -65,7 +65,7 @@ class Vectors:
     digest: str = ""
 
     def block(self, number: int) -> tuple[Floats, NDArray[np.bool_]]:
-        """Vectors of a block without NULLs, and which of them are held out."""
+        """Return the vectors of a block without NULLs, and which of them are held out."""
         first = number * BLOCK
         rows = self.take(first)
         there = np.flatnonzero(rows.is_valid().to_numpy())
@@ -74,11 +74,11 @@ class Vectors:
         return found, (first + there) % HELD_OUT == HELD_OUT - 1
 
     def blocks(self) -> range:
-        """Numbers of the blocks."""
+        """Return the numbers of the blocks."""
         return range(-(-self.rows // BLOCK))
 
     def batches(self, seed: int, size: int) -> Iterator[Floats]:
-        """Vectors to learn from in seeded random order, epoch after epoch without end, float32 (size, width).
+        """Yield vectors to learn from in seeded random order, epoch after epoch without end, float32 (size, width).
 
         Blocks are drawn at random, and rows among those of ``POOL`` blocks; what is left of one pool joins the next.
         """
@@ -104,7 +104,7 @@ class Vectors:
 
 @contextlib.contextmanager
 def spool() -> Iterator[Path]:
-    """A folder for the vectors of a query, gone in the end; what a killed process left goes later."""
+    """Lend a folder for the vectors of a query, gone in the end; what a killed process left goes later."""
     folder = temp_dirs.folder()
     try:
         yield Path(folder)
@@ -149,7 +149,7 @@ def _stored(dataset: Any, column: str, first: int) -> pa.ChunkedArray:
 
 
 def _queried(session: Session, relation: str, column: str, kind: pa.DataType, folder: Path) -> Vectors:
-    """The vectors of a query, in a file that is mapped into memory."""
+    """Return the vectors of a query, in a file that is mapped into memory."""
     quoted = '"' + column.replace('"', '""') + '"'
     file = folder / "vectors.arrow"
     schema = pa.schema([("vector", kind)])
@@ -183,7 +183,7 @@ def _kind(session: Session, relation: str, said: str, column: str) -> pa.FixedSi
 
 
 def _summed(given: Vectors, said: str, hint: str | None) -> Vectors:
-    """With counts, mean, variance and digest; sums are exact enough not to depend on blocks beyond float64 rounding."""
+    """Return them with counts, mean, variance and digest; sums are exact enough not to depend on blocks beyond float64 rounding."""
     learned = held_out = 0
     total, squares = np.zeros(given.width), 0.0
     digest = np.zeros(2, np.uint64)
@@ -210,7 +210,7 @@ def _summed(given: Vectors, said: str, hint: str | None) -> Vectors:
 
 
 def _hashed(vectors: Floats, weights: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Sum over rows of two mixed hashes of their bits: the same in whatever order rows come."""
+    """Return sum over rows of two mixed hashes of their bits: the same in whatever order rows come."""
     bits = vectors.view(np.uint32).astype(np.uint64)
     found = []
     for row in weights:

@@ -1,4 +1,4 @@
-"""How good a classifier is: by class, by confusion, by calibration; and which of these numbers may be published."""
+"""Score a classifier: by class, by confusion, by calibration; and which of these numbers may be published."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ class Scores:
 
     @property
     def rows(self) -> int:
-        """How many were judged."""
+        """Return how many were judged."""
         return int(self.confusion.sum())
 
     @property
     def accuracy(self) -> float:
-        """Share that is right."""
+        """Return share that is right."""
         return float(np.trace(self.confusion) / self.rows)
 
     @property
     def kappa(self) -> float | None:
-        """Cohen's kappa; ``None`` where chance alone agrees always."""
+        """Return Cohen's kappa; ``None`` where chance alone agrees always."""
         expected = float(self.confusion.sum(0) @ self.confusion.sum(1)) / self.rows**2
         return None if expected == 1.0 else (self.accuracy - expected) / (1 - expected)
 
     def by_class(self) -> list[dict[str, Any]]:
-        """Name, n (labels), predicted, precision, recall and F1 of every class; ``None`` where the denominator is zero."""
+        """Return the name, n (labels), predicted, precision, recall and F1 of every class; ``None`` where the denominator is zero."""
         found = []
         for i, name in enumerate(self.classes):
             hit, true, said = int(self.confusion[i, i]), int(self.confusion[i].sum()), int(self.confusion[:, i].sum())
@@ -61,12 +61,12 @@ class Scores:
 
     @property
     def macro_f1(self) -> float:
-        """Mean F1 of the classes that occur or were predicted."""
+        """Return mean F1 of the classes that occur or were predicted."""
         values = [c["f1"] for c in self.by_class() if c["f1"] is not None]
         return float(np.mean(values)) if values else 0.0
 
     def published(self) -> dict[str, Any]:
-        """All of it without small cells: counts below ``MIN_COUNT``, and rates whose denominator is below it, are ``None``.
+        """Return all of it without small cells: counts below ``MIN_COUNT``, and rates whose denominator is below it, are ``None``.
 
         Where one cell alone of a row of the confusion matrix would be hidden, the next smallest goes too, because the
         row's total would tell it; where one class alone is hidden, or one bin, the number of all goes too.
@@ -125,7 +125,7 @@ def score(classes: Sequence[str], labels: NDArray[np.integer[Any]], logits: NDAr
 
 
 def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Rows of probabilities, float64.
+    """Return the rows of probabilities, float64.
 
     Example:
         >>> softmax(np.array([[0.0, 0.0]])).tolist()
@@ -137,7 +137,7 @@ def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
 
 
 def count(number: int) -> int | None:
-    """A count, or ``None`` when it is too small to be published.
+    """Return a count, or ``None`` when it is too small to be published.
 
     Example:
         >>> count(10), count(9)

@@ -101,7 +101,7 @@ class segment_person:  # noqa: N801 - its name in SQL
         self._meter = Meter("segment_person", device)
 
     def __call__(self, image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.Array) -> Partial:
-        """Masks of a batch."""
+        """Return the masks of a batch."""
         rows = _by_picture(image, (x, y, width, height))
         boxes = np.column_stack([side.to_numpy(zero_copy_only=False) for side in (x, y, width, height)])
         found: dict[int, str] = {}
@@ -124,7 +124,7 @@ class segment_person:  # noqa: N801 - its name in SQL
     def _masks(
         self, pictures: Sequence[Pixels], asked: Sequence[Mapping[int, Sequence[float]]]
     ) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-        """Masks, bool (height, width), of the boxes by row of each picture."""
+        """Yield masks, bool (height, width), of the boxes by row of each picture."""
         kept = [(picture, boxes) for picture, boxes in zip(pictures, asked, strict=True) if boxes]
         if not kept:
             return
@@ -148,7 +148,7 @@ class segment_person:  # noqa: N801 - its name in SQL
                 yield from zip(part, whole[:, 0].cpu().numpy(), strict=True)
 
     def _best(self, embedded: Any, corners: Sequence[Sequence[float]], *sizes: Sequence[Sequence[int]]) -> Any:
-        """Logits, (boxes, 1, height, width) at the model's own size, of the best mask of each box."""
+        """Return logits, (boxes, 1, height, width) at the model's own size, of the best mask of each box."""
         torch: Any = need("torch", "models")
         (high, wide), (new_high, new_wide) = sizes[0][0], sizes[1][0]
         scale = np.array([new_wide / wide, new_high / high] * 2)
@@ -178,7 +178,7 @@ def _check(path: Path) -> None:
 
 
 def _by_picture(image: pa.Array, sides: Sequence[pa.Array]) -> dict[bytes, list[int]]:
-    """Rows that have a picture and a whole box, by picture."""
+    """Return rows that have a picture and a whole box, by picture."""
     found: dict[bytes, list[int]] = {}
     for row in range(len(image)):
         if image[row].is_valid and all(side[row].is_valid for side in sides):
@@ -189,7 +189,7 @@ def _by_picture(image: pa.Array, sides: Sequence[pa.Array]) -> dict[bytes, list[
 def _corners(
     picture: Pixels, rows: Sequence[int], boxes: NDArray[np.float64], errors: dict[int, str]
 ) -> dict[int, tuple[float, float, float, float]]:
-    """Left, top, right and bottom by row, within the picture; why there are none goes to ``errors``."""
+    """Return left, top, right and bottom by row, within the picture; why there are none goes to ``errors``."""
     high, wide = picture.shape[:2]
     found = {}
     for row in rows:

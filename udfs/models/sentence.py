@@ -62,7 +62,7 @@ class Sentences:
         self._meter.close()
 
     def vectors(self, texts: Sequence[str]) -> dict[int, NDArray[np.float32]]:
-        """Unit vectors by number of the text; texts of like length share a batch, so that little is padding."""
+        """Return unit vectors by number of the text; texts of like length share a batch, so that little is padding."""
         plain = [self.declared.prompt + t for t in texts]
         plain = [t.lower() for t in plain] if self.declared.lower else plain
         tokens = self._tokenizer(plain, truncation=True, max_length=self._most)["input_ids"]
@@ -83,7 +83,7 @@ class Sentences:
 
 
 def pooled(states: Any, mask: Any, poolings: Sequence[str]) -> Any:
-    """One vector a text from those of its tokens.
+    """Return one vector a text from those of its tokens.
 
     Args:
         states: Tensor, float32 (texts, tokens, width).
@@ -123,7 +123,7 @@ def _loaded(found: Declared, device: str) -> tuple[Any, Any]:
 
 
 def _longest(config: Any, tokenizer: Any) -> int:
-    """Longest text where the model's files do not say: what tokeniser and positions allow."""
+    """Return the length of the longest text where the model's files do not say: what tokeniser and positions allow."""
     places = int(getattr(config, "max_position_embeddings", None) or _UNLIMITED)
     if config.model_type in _OFFSET:
         places -= int(config.pad_token_id) + 1
@@ -173,7 +173,7 @@ class embed_sentence:  # noqa: N801 - the name of a SQL function
             MODELS.give_back(self._model, self._device)
 
     def __call__(self, text: pa.Array) -> Partial:
-        """Fixed-size lists of float32; equal texts are computed once."""
+        """Return fixed-size lists of float32; equal texts are computed once."""
         assert self._sentences is not None  # noqa: S101 - functions are opened before they are called
         coded = text.dictionary_encode()
         found = self._sentences.vectors(coded.dictionary.to_pylist())

@@ -1,4 +1,4 @@
-"""What a sentence model is: the pooling, the length and the limits that its files declare, read without importing torch.
+"""Read what a sentence model is: the pooling, the length and the limits that its files declare, without importing torch.
 
 Files are those of sentence-transformers (``modules.json`` and the folders it names); a plain folder of transformers gets
 the mean of its tokens.
@@ -124,7 +124,7 @@ def _prompt(root: Path, pooling: Mapping[str, Any], model: str) -> str:
 
 
 def _json(path: Path, kind: type = dict) -> Any:
-    """What a JSON file holds; ``None`` where there is none."""
+    """Return what a JSON file holds; ``None`` where there is none."""
     if not path.is_file():
         return None
     try:

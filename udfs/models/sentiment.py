@@ -72,7 +72,7 @@ LANGUAGES: Final = {
 
 
 def prepared(text: str, language: str = "en") -> str:
-    """A text as the models saw texts.
+    """Return a text as the models saw texts.
 
     Args:
         text: As it was written.
@@ -161,7 +161,7 @@ class sentiment:  # noqa: N801 - its name in SQL
         self._names = [str(config.id2label[i]) for i in range(config.num_labels)]
 
     def __call__(self, text: pa.Array) -> pa.Array:
-        """Sentiments of a batch."""
+        """Return the sentiments of a batch."""
         logits = self._classifier.logits(text)
         shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
         shares = shifted / shifted.sum(axis=1, keepdims=True)
@@ -227,7 +227,7 @@ class hate_scores:  # noqa: N801 - its name in SQL
         self._places = [known[aspect] for aspect in ASPECTS]
 
     def __call__(self, text: pa.Array) -> pa.Array:
-        """Scores of a batch."""
+        """Return the scores of a batch."""
         logits = self._classifier.logits(text)[:, self._places].astype(np.float64)
         scores = np.exp(-np.logaddexp(0, -logits)).astype(np.float32)
         return pa.StructArray.from_arrays(
@@ -263,7 +263,7 @@ class _Classifier:
         return self._model
 
     def logits(self, text: pa.Array) -> NDArray[np.float32]:
-        """Logits (rows, labels), float32; zeros in rows that are NULL."""
+        """Return logits (rows, labels), float32; zeros in rows that are NULL."""
         given = [row for row, value in enumerate(text) if value.is_valid]
         found = np.zeros((len(text), self._model.config.num_labels), np.float32)
         if given:
@@ -296,7 +296,7 @@ class _Classifier:
 
 
 def _positions(model: Any) -> int:
-    """How many tokens a model takes; RoBERTa's children count positions from behind that of padding."""
+    """Return how many tokens a model takes; RoBERTa's children count positions from behind that of padding."""
     table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
     most = int(getattr(model.config, "max_position_embeddings", None) or 1 << 30)
     padding = getattr(table, "padding_idx", None)

@@ -1,4 +1,4 @@
-"""How a classifier is trained unless something else is said: read by the command line, and so without heavy imports."""
+"""Hold the settings of a training and their defaults: read by the command line, and so without heavy imports."""
 
 from __future__ import annotations
 

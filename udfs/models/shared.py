@@ -46,7 +46,7 @@ class Shared(Generic[M]):
         self._turn = threading.RLock()
 
     def borrow(self, *key: str) -> M:
-        """The model of a key; give it back as often as it was borrowed."""
+        """Return the model of a key; give it back as often as it was borrowed."""
         with self._turn:
             if key not in self._held:
                 self._held[key] = _Held(self._load(*key))
@@ -54,7 +54,7 @@ class Shared(Generic[M]):
             return self._held[key].model
 
     def give_back(self, *key: str) -> None:
-        """One user less; after the last one the model is closed, and its device's memory is free."""
+        """Give a model back; after the last one the model is closed, and its device's memory is free."""
         with self._turn:
             held = self._held[key]
             held.users -= 1
@@ -70,7 +70,7 @@ class Shared(Generic[M]):
 
 @contextlib.contextmanager
 def loading() -> Iterator[None]:
-    """Around a library that loads a model: no network unless that was allowed, and no chatter.
+    """Work around a library that loads a model: no network unless that was allowed, and no chatter.
 
     Hugging Face's libraries draw progress bars, and open_clip speaks through the root logger.
     """

@@ -1,4 +1,4 @@
-"""How alike two texts are in meaning: ``sentence_similarity``."""
+"""Measure how alike two texts are in meaning: ``sentence_similarity``."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class sentence_similarity:  # noqa: N801 - its name in SQL
             MODELS.give_back(self._model, self._device)
 
     def __call__(self, a: pa.Array, b: pa.Array) -> pa.Array:
-        """Cosines of a batch; equal texts are computed once."""
+        """Return the cosines of a batch; equal texts are computed once."""
         assert self._sentences is not None  # noqa: S101 - functions are opened before they are called
         coded = pa.concat_arrays([a, b]).dictionary_encode()
         places = coded.indices.fill_null(-1).to_numpy().reshape(2, len(a))

@@ -1,4 +1,4 @@
-"""Training of a classifier from labels of a lake: what ``counterbalance train classifier`` does.
+"""Train a classifier from labels of a lake: what ``counterbalance train classifier`` does.
 
 Pictures are read once, prepared as the model wants them, and kept as eight-bit pixels in a file beside the output while
 training runs; so neither memory nor decoding bounds it. The output appears whole or not at all.
@@ -46,7 +46,7 @@ SHARES: Final = (0.8, 0.1, 0.1)
 
 
 def split(classes: Sequence[Hashable], groups: Sequence[Hashable], seed: int) -> NDArray[np.int8]:
-    """Number of the split of every row: 0 train, 1 validation, 2 test.
+    """Return the number of the split of every row: 0 train, 1 validation, 2 test.
 
     Rows of one group stay together, so that the persons of one image are never on two sides. Groups are given out class by
     class, the class with the fewest groups left first, in the order of a hash of seed and group, each to the split that
@@ -89,7 +89,7 @@ def _order(seed: int, group: Hashable) -> bytes:
 
 
 def _most(lacking: Sequence[float], every: Sequence[float]) -> int:
-    """The split that lacks most; of equals the one that lacks most groups of all, then the earlier one."""
+    """Return the split that lacks most; of equals the one that lacks most groups of all, then the earlier one."""
     return max(range(len(SHARES)), key=lambda i: (round(lacking[i], 6), round(every[i], 6), -i))
 
 
@@ -120,7 +120,7 @@ class Trained:
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready fields."""
+        """Return it as JSON-ready fields."""
         return {**asdict(self), "classes": list(self.classes)}
 
 
@@ -203,14 +203,14 @@ def train(
 
 @functools.wraps(train)
 def train_classifier(*args: Any, **options: Any) -> str:
-    """As ``train``, for recipes; returns a line that tells what was done."""
+    """Call ``train`` for recipes; returns a line that says what was done."""
     done = train(*args, **options)
     what = "trained" if done.trained else "was there already"
     return f"{done.attribute} ({', '.join(done.classes)}) {what}: {done.output}"
 
 
 def _fingerprint(attribute: str, start: Beginning, pictures: Pictures, facts: Mapping[str, Any]) -> str:
-    """Of everything that decides the result; not of where the lake lies or what a relation is called."""
+    """Return the digest of everything that decides the result; not of where the lake lies or what a relation is called."""
     told = [
         attribute,
         facts["labels_digest"],
@@ -306,7 +306,7 @@ class _Run:
         return self._write(rows.classes, config)
 
     def _read(self, rows: Labelled, pictures: Pictures) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-        """Prepared pixels of every row, mapped from a file, and which rows have any."""
+        """Return prepared pixels of every row, mapped from a file, and which rows have any."""
         prepare = self.start.preparation
         shape = (len(rows), prepare.height, prepare.width, 3)
         each = int(np.prod(shape[1:]))
@@ -323,7 +323,7 @@ class _Run:
         return np.memmap(file, np.uint8, "r", shape=shape), there
 
     def _require_all(self, rows: Labelled, parts: Mapping[str, NDArray[np.int64]]) -> None:
-        """Every class in every split; only classes that share their images with rarer ones can fail this."""
+        """Refuse splits that lack a class; only classes that share their images with rarer ones can fail this."""
         for part in parts.values():
             missing = set(range(len(rows.classes))) - set(rows.labels[part].tolist())
             if missing:
@@ -353,7 +353,7 @@ class _Run:
         model.load_state_dict(files.load_file(self.place / classifier.MODEL))
 
     def _write(self, classes: tuple[str, ...], config: dict[str, Any]) -> dict[str, Any]:
-        """The folder, in one step."""
+        """Put the folder in its place, in one step."""
         done = self.place / "done"
         done.mkdir()
         (self.place / classifier.MODEL).rename(done / classifier.MODEL)
@@ -378,12 +378,12 @@ class _Run:
 
 
 def _ahead(pictures: Iterator[Encoded], prepare: Preparation) -> Iterator[Mapping[int, NDArray[np.uint8]]]:
-    """Prepared pictures in order; Pillow works in threads, a few pictures ahead of what is written."""
+    """Yield prepared pictures in order; Pillow works in threads, a few pictures ahead of what is written."""
     cores = os.cpu_count() or 1
     with ThreadPoolExecutor(cores) as pool:
         yield from in_order(pool, lambda picture: picture.prepared(prepare), pictures, 2 * cores)
 
 
 def _sizes(parts: Mapping[str, NDArray[np.int64]], tested: int | None) -> dict[str, int | None]:
-    """How many labels each split has; where it is not told how many are tested, it is not told of the others' sum either."""
+    """Return how many labels each split has; where the number of those that are tested is left out, the sum of the others is left out, too."""
     return {name: scores.count(len(part)) for name, part in parts.items()} | {"test": tested}

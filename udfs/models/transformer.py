@@ -44,7 +44,7 @@ _AUTO: Final = {
 
 
 def load(path: Path, kind: Kind, device: str) -> Any:
-    """A model ready to be called; code that came with the weights is never run.
+    """Return a model ready to be called; code that came with the weights is never run.
 
     Weights are float32, but bfloat16 those of a language model on a GPU.
 

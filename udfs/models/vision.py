@@ -59,7 +59,7 @@ class Named:
     width: int
 
     def digest(self) -> str:
-        """Digest of all that decides its results.
+        """Return the digest of all that decides its results.
 
         Raises:
             NotFoundError: It is not there (E1102, E1103).
@@ -144,11 +144,11 @@ class Vision:
         self._meter.close()
 
     def expect(self, images: pa.Array) -> None:
-        """Pictures that ``images`` will be given the time after next."""
+        """Return pictures that ``images`` will be given the time after next."""
         self._ahead.expect(images, self._rows)
 
     def images(self, images: pa.Array) -> tuple[dict[int, NDArray[np.float32]], dict[int, str]]:
-        """Vectors (float32, not of length 1) by row number, and the reason by row number of those that cannot be read."""
+        """Return vectors (float32, not of length 1) by row number, and the reason by row number of those that cannot be read."""
         found: dict[int, NDArray[np.float32]] = {}
         errors: dict[int, str] = {}
         with self._turn:
@@ -172,7 +172,7 @@ MODELS: Final[Shared[Vision]] = Shared(Vision)
 
 
 def _pixels(picture: Image, *, shortest: int) -> NDArray[np.uint8]:
-    """A picture as an array; refused where scaling its shorter side to ``shortest`` pixels would make too many."""
+    """Return a picture as an array; refused where scaling its shorter side to ``shortest`` pixels would make too many."""
     short, long = sorted(picture.size)
     if shortest * shortest * long // short > MAX_PIXELS:
         raise ImageError(f"{picture.width} x {picture.height} pixels: too long and thin to be resized", "too_big")
@@ -180,7 +180,7 @@ def _pixels(picture: Image, *, shortest: int) -> NDArray[np.uint8]:
 
 
 def _loaded(folder: Path) -> tuple[Any, Any]:
-    """The network on the CPU in float32, and what prepares its input.
+    """Return the network on the CPU in float32, and what prepares its input.
 
     Raises:
         ValueError: Weights are missing that a class token's vector needs: others than the pooler and the mask token.

@@ -1,4 +1,4 @@
-"""Where a model's weights come from: a path, or the cache of Hugging Face; the network only when it was allowed.
+"""Find a model's weights: a path, or the cache of Hugging Face; the network only when it was allowed.
 
 Weights are ``.safetensors`` files, or files of ``torch.save``. Those hold a pickle, so ``checked`` takes it apart first, with a
 disassembler that runs nothing: only where it names nothing but tensors is it given to ``torch.load(weights_only=True)``.
@@ -57,13 +57,13 @@ _NETWORK: Final = threading.RLock()
 
 
 def allowed() -> bool:
-    """Whether models may be fetched over the network: ``COUNTERBALANCE_ALLOW_DOWNLOAD=1``, or ``--allow-download``."""
+    """Return whether models may be fetched over the network: ``COUNTERBALANCE_ALLOW_DOWNLOAD=1``, or ``--allow-download``."""
     return os.environ.get(ALLOW, "") not in {"", "0"}
 
 
 @contextlib.contextmanager
 def as_allowed() -> Iterator[None]:
-    """Around Hugging Face's libraries: no network unless that was allowed.
+    """Work around Hugging Face's libraries: no network unless that was allowed.
 
     They ask ``huggingface_hub.constants.HF_HUB_OFFLINE`` before they connect. ``local_files_only`` alone does not keep them
     from it: to name itself, huggingface_hub fetches a list of programs that may call it, once a day.
@@ -95,7 +95,7 @@ def need(module: str, extra: str) -> ModuleType:
 
 
 def folder(name: str, files: Sequence[str] = CHECKPOINT) -> Path:
-    """The folder of a model.
+    """Return the folder of a model.
 
     Args:
         name: A local folder, or the id of a repository of the hub such as ``"sentence-transformers/all-MiniLM-L6-v2"``,
@@ -121,7 +121,7 @@ def folder(name: str, files: Sequence[str] = CHECKPOINT) -> Path:
 
 
 def file(name: str, member: str) -> Path:
-    """One file of a repository of the hub (``name``), from the cache, or fetched where that is allowed.
+    """Return one file of a repository of the hub (``name``), from the cache, or fetched where that is allowed.
 
     Raises:
         NotFoundError: As ``folder``.
@@ -265,7 +265,7 @@ def _parts(index: Path, *, safe: bool) -> list[Path]:
 
 
 def digest(path: Path) -> str:
-    """Hex digest of a weights file, or of everything in a folder that decides results.
+    """Return the hex digest of a weights file, or of everything in a folder that decides results.
 
     Files in the hub's cache are named by their content, which is taken as it stands. Others are read once, and again when
     their size or time has changed.

@@ -36,7 +36,7 @@ class Writer:
             )
 
     def ask(self, question: str, seed: int) -> str:
-        """The reply to a question; the same question, seed and device give the same reply."""
+        """Return the reply to a question; the same question, seed and device give the same reply."""
         torch: Any = need("torch", "models")
         transformers: Any = need("transformers", "models")
         language = self._language

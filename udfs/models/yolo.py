@@ -42,7 +42,7 @@ _MASK_PIXELS: Final = 64_000_000
 
 @cache
 def library() -> SimpleNamespace:
-    """The parts of ultralytics that are used. Importing it writes nothing that stays, asks no server, prints nothing.
+    """Return the parts of ultralytics that are used. Importing it writes nothing that stays, asks no server, prints nothing.
 
     What it changes of the process (environment, warnings, how numpy and torch print, functions of Pillow, OpenCV and torch
     that it replaces: its ``Image.open`` installs packages) is put back.
@@ -76,7 +76,7 @@ def library() -> SimpleNamespace:
 
 
 def _replaced(torch: Any) -> dict[tuple[Any, str], Any]:
-    """What ultralytics puts functions of its own in the place of, as it is before."""
+    """Restore what ultralytics replaces by functions of its own."""
     names = {
         torch: ("save", "load"),
         need("cv2", _EXTRA): ("imread", "imwrite", "imshow"),
@@ -122,7 +122,7 @@ class Network:
         iou: float,
         classes: Sequence[int] | None,
     ) -> list[list[dict[str, Any]]]:
-        """Boxes in pictures of one shape, as ``Letterbox`` makes them.
+        """Return boxes in pictures of one shape, as ``Letterbox`` makes them.
 
         Args:
             batch: uint8 (pictures, height, width, 3).
@@ -205,7 +205,7 @@ class Network:
         return network
 
     def _exact(self, forward: Any) -> Any:
-        """The head in float32 also where the rest is not: bfloat16 would leave corners off by two pixels."""
+        """Run the head in float32 also where the rest is not: bfloat16 would leave corners off by two pixels."""
         torch = self._held.torch
         kind = self._device.partition(":")[0]
 
@@ -216,7 +216,7 @@ class Network:
         return call
 
     def _coco(self, count: int) -> tuple[str, ...]:
-        """The names of COCO's 80 classes, which networks of 80 classes without names have."""
+        """Return the names of COCO's 80 classes, which networks of 80 classes without names have."""
         if count != 80:
             return ()
         yaml: Any = need("yaml", _EXTRA)
@@ -226,7 +226,7 @@ class Network:
 
 
 def _checked(plan: dict[str, Any], model: str) -> bool:
-    """Whether a plan is of a network with masks; a plan that names more than layers is refused.
+    """Return whether a plan is of a network with masks; a plan that names more than layers is refused.
 
     ultralytics evaluates the name of an activation as Python, and takes whatever it knows by the name of a layer.
     """

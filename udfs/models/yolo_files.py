@@ -1,4 +1,4 @@
-"""Where a YOLO detector lies and what is in its file, read without running anything that the file brings along.
+"""Find a YOLO detector and read its file, without running anything that the file brings along.
 
 A checkpoint of ultralytics is a pickled module. Here ``torch.load(weights_only=True)`` reads it with an empty stand-in for
 every class of ultralytics and of ``torch.nn``: no code of theirs runs, a file that names anything else is refused, and what
@@ -48,7 +48,7 @@ class Checkpoint:
 
 
 def locate(model: str) -> Path:
-    """The file of a detector.
+    """Return the file of a detector.
 
     Args:
         model: A local ``.pt`` file; a ``.safetensors`` file of parameters, with the network's ``.yaml`` of the same name
@@ -77,14 +77,14 @@ def locate(model: str) -> Path:
 
 
 def digest(model: str) -> str:
-    """Digest of a detector's file, and of its yaml where it has one; imports no torch."""
+    """Return the digest of a detector's file, and of its yaml where it has one; imports no torch."""
     path = locate(model)
     found = weights.digest(path)
     return found if path.suffix == ".pt" else f"{found}-{weights.digest(_yaml_of(path))}"
 
 
 def read(path: Path) -> Checkpoint:
-    """What a detector's file holds.
+    """Return what a detector's file holds.
 
     Raises:
         FunctionError: It cannot be read, or holds what a detector does not (E8112).
@@ -98,7 +98,7 @@ def read(path: Path) -> Checkpoint:
 
 
 def _weights_folder() -> Path:
-    """``weights_dir`` of the settings that ultralytics keeps for this user; a folder that is not there without any."""
+    """Return ``weights_dir`` of the settings that ultralytics keeps for this user; a folder that is not there without any."""
     config = os.environ.get("YOLO_CONFIG_DIR") or os.environ.get("XDG_CONFIG_HOME")
     default = Path.home() / ("Library/Application Support" if sys.platform == "darwin" else ".config")
     try:
@@ -163,7 +163,7 @@ def _read_checkpoint(path: Path) -> Checkpoint:
 
 
 def _tensors(module: Any, torch: Any, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Parameters and buffers of a module and of those in it, by the names that ``state_dict`` gives them."""
+    """Yield the parameters and buffers of a module and of those in it, by the names that ``state_dict`` gives them."""
     if depth > _DEEPEST:
         raise ValueError("modules are nested too deeply")
     own = vars(module)
@@ -177,7 +177,7 @@ def _tensors(module: Any, torch: Any, prefix: str = "", depth: int = 0) -> Itera
 
 
 def _names(names: Any) -> tuple[str, ...] | None:
-    """Names of classes as a tuple: ultralytics has them by number, or as a list."""
+    """Return the names of classes as a tuple: ultralytics has them by number, or as a list."""
     if isinstance(names, dict):
         names = [names[number] for number in range(len(names))]
     return tuple(str(name) for name in names) if names else None
