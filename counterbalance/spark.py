@@ -27,7 +27,7 @@ def register(spark: SparkSession, names: Iterable[str] | None = None) -> list[st
         >>> register(spark, ["chi_square_p"])  # doctest: +SKIP
         >>> spark.sql("SELECT chi_square_p(3.84D, 1L)")  # doctest: +SKIP
     """
-    from pyspark.sql.functions import arrow_udf
+    from pyspark.sql.pandas.functions import arrow_udf
     from pyspark.sql.pandas.types import from_arrow_type
 
     made = list(names) if names is not None else [n for n, f in functions().items() if not isinstance(f.call, type)]

@@ -2,7 +2,7 @@
 
 One row of a query holds a whole data set as lists: the image, the features and the label of everything that is in it. For
 each seed the images are cut anew (``attack_splits``), a classifier learns from one side and is judged by the other. What
-it finds says that the label can be told from the features, not why. Labels are perceived ones.
+it finds says that the label follows from the features, not why. Labels are perceived ones.
 
 ``'logistic'`` (scikit-learn) needs nothing more; ``'lstm'``, ``'mlp'`` and ``'bert'`` are those of the papers and need
 torch (``models.attackers``).
@@ -321,33 +321,36 @@ def _attacked(
     found: list[list[dict[str, Any]]] = []
     with threadpool_limits(1):
         for row in range(len(images)):
-            ids, said = images[row].as_py() or [], labels[row].as_py() or []
+            ids, own_labels = images[row].as_py() or [], labels[row].as_py() or []
             count = len(features[row]) if features[row].is_valid else 0
-            if not len(ids) == len(said) == count:
+            if not len(ids) == len(own_labels) == count:
                 raise RequestError(
-                    f"{function}() needs lists of equal length: {len(ids)} images, {count} features, {len(said)} labels",
+                    f"{function}() needs lists of equal length: {len(ids)} images, {count} features, {len(own_labels)} labels",
                     code="E3651",
                 )
-            found.append(_runs(function, ids, said, partial(attack, row), settings))
+            found.append(_runs(function, ids, own_labels, partial(attack, row), settings))
     return pa.array(found, RUNS)
 
 
 def _runs(
-    function: str, ids: list[int], said: list[str], attack: Callable[[], Attack], settings: Settings
+    function: str, ids: list[int], own_labels: list[str], attack: Callable[[], Attack], settings: Settings
 ) -> list[dict[str, Any]]:
-    note = _note(function, ids, said)
+    note = _note(function, ids, own_labels)
     if note is not None:
         return [{"note": note}]
-    images, positive = np.asarray(ids, np.int64), np.asarray(said) == max(said)
+    images, positive = np.asarray(ids, np.int64), np.asarray(own_labels) == max(own_labels)
     ready = attack()
     return [_run(split(images, positive, s, settings.test_share), positive, s, ready) for s in range(settings.seeds)]
 
 
-def _note(function: str, ids: list[int], said: list[str]) -> str | None:
+def _note(function: str, ids: list[int], own_labels: list[str]) -> str | None:
     """Return why nothing can be learned, if so."""
-    if None in ids or None in said:
+    if None in ids or None in own_labels:
         raise RequestError(f"an image or a label of {function}() is NULL", code="E3651", hint="leave such rows out")
-    sizes = {label: len({i for i, own in zip(ids, said, strict=True) if own == label}) for label in sorted({*said})}
+    sizes = {
+        label: len({i for i, own in zip(ids, own_labels, strict=True) if own == label})
+        for label in sorted({*own_labels})
+    }
     if len(sizes) > 2:
         raise RequestError(f"{function}() tells two labels apart, not {len(sizes)}", code="E3651")
     if not sizes:

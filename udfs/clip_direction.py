@@ -61,7 +61,7 @@ def clip_direction(image_a: pa.Array, image_b: pa.Array, text_a: pa.Array, text_
     whole = _matrices(given)
     if whole is not None:
         cosines = _cosines(*whole)
-        return _told(cosines, np.arange(len(cosines)), len(cosines), {})
+        return _partial(cosines, np.arange(len(cosines)), len(cosines), {})
     widths = np.stack([pc.fill_null(pc.list_value_length(v), -1).to_numpy() for v in given])
     there = (widths >= 0).all(axis=0)
     equal = there & (widths == widths[0]).all(axis=0)
@@ -70,14 +70,14 @@ def clip_direction(image_a: pa.Array, image_b: pa.Array, text_a: pa.Array, text_
     for width in np.unique(widths[0, equal]):
         rows = np.flatnonzero(equal & (widths[0] == width))
         values[rows] = _cosines(*(_rows(v, rows, int(width)) for v in given))
-    return _told(values[equal], np.flatnonzero(equal), len(equal), errors)
+    return _partial(values[equal], np.flatnonzero(equal), len(equal), errors)
 
 
 def _listed(widths: NDArray[np.int32]) -> str:
     return ", ".join(map(str, widths.tolist()))
 
 
-def _told(cosines: Doubles, rows: NDArray[Any], count: int, errors: dict[int, str]) -> Partial:
+def _partial(cosines: Doubles, rows: NDArray[Any], count: int, errors: dict[int, str]) -> Partial:
     values, missing = np.zeros(count), np.ones(count, bool)
     values[rows], missing[rows] = cosines, False
     strange = rows[~np.isfinite(cosines)]

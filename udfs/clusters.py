@@ -170,8 +170,8 @@ def _matrices(function: str, vectors: pa.Array) -> list[Floats | None]:
 def _matrix(function: str, vectors: pa.Array) -> Floats:
     lengths = set(vectors.value_lengths().to_pylist())
     if len(lengths) > 1 or None in lengths:
-        told = " and ".join(sorted(str(n) if n is not None else "none (NULL)" for n in lengths)[:3])
-        raise RequestError(f"vectors of {function}() have different lengths: {told}", code="E3700")
+        shown = " and ".join(sorted(str(n) if n is not None else "none (NULL)" for n in lengths)[:3])
+        raise RequestError(f"vectors of {function}() have different lengths: {shown}", code="E3700")
     flat = vectors.flatten().to_numpy(zero_copy_only=False)
     matrix = np.asarray(flat, np.float32).reshape(len(vectors), -1) if len(vectors) else np.empty((0, 0), np.float32)
     if not np.isfinite(matrix).all():

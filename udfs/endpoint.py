@@ -123,16 +123,16 @@ class Endpoint:
         return found
 
     def _refused(self, error: urllib.error.HTTPError, attempts: int) -> FunctionError:
-        said = error.read(_LARGEST).decode("utf-8", "replace").strip().replace("\n", " ")
+        answer = error.read(_LARGEST).decode("utf-8", "replace").strip().replace("\n", " ")
         if self._key:
-            said = said.replace(self._key, "…")
+            answer = answer.replace(self._key, "…")
         hints = {
             401: f"set {KEY}",
             403: f"set {KEY}",
             404: "is the address the base, such as …/v1, and the model there?",
         }
         return FunctionError(
-            f"{self.url} answers {error.code} {error.reason}, tried {attempts} times: {said[:_CUT]}",
+            f"{self.url} answers {error.code} {error.reason}, tried {attempts} times: {answer[:_CUT]}",
             code="E8322",
             hint=hints.get(error.code),
         )

@@ -134,7 +134,7 @@ def _fits(x: Doubles, y: Doubles, weights: Doubles, degree: int) -> _Fits:
     """
     if not len(x) or not np.ptp(x) or not np.ptp(y):
         unknown = np.full(len(weights), np.nan)
-        return _Fits(*[unknown] * 6, np.full(weights.shape, np.nan))
+        return _Fits._make([unknown] * 6 + [np.full(weights.shape, np.nan)])
     (u, x_middle, x_half), (v, y_middle, y_half) = _scaled(x), _scaled(y)
     with np.errstate(invalid="ignore", divide="ignore"):
         whole = weights.sum(axis=1)

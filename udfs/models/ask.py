@@ -83,7 +83,7 @@ class ask:  # noqa: N801 - its name in SQL
         options: 2 to 26 different, non-empty strings a row.
 
     Returns:
-        struct<answer: string, reply: string, shown: list<string>>: the option that was chosen, what the model said, and
+        struct<answer: string, reply: string, shown: list<string>>: the option that was chosen, the reply of the model, and
         the options in the order it saw them.
 
     Raises:
@@ -109,7 +109,7 @@ class ask:  # noqa: N801 - its name in SQL
     def expect(self, image: pa.Array, prompt: pa.Array, options: pa.Array) -> None:
         """Begin to decode the pictures of the batch behind the next."""
         del prompt, options
-        assert self._asker is not None  # noqa: S101 - opened before it is told
+        assert self._asker is not None  # noqa: S101 - opened before it is called
         self._asker.expect(image)
 
     def __call__(self, image: pa.Array, prompt: pa.Array, options: pa.Array) -> Partial:
@@ -204,7 +204,7 @@ class caption_person:  # noqa: N801 - its name in SQL
 
     def expect(self, image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.Array) -> None:
         """Begin to decode the pictures of the batch behind the next."""
-        assert self._asker is not None  # noqa: S101 - opened before it is told
+        assert self._asker is not None  # noqa: S101 - opened before it is called
         self._asker.expect(image, x, y, width, height)
 
     def __call__(self, image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.Array) -> Partial:
@@ -272,10 +272,10 @@ class _Asker:
             errors |= unread
             shown = dict(zip(rows, arrays, strict=True))
             asked = {row: text for row in rows if (text := prompt(row)) is not None}
-            said = self._chat.replies(
+            texts = self._chat.replies(
                 [PillowImage.fromarray(shown[row]) for row in asked], [*asked.values()], self._tokens
             )
-            found.update(zip(asked, said, strict=True))
+            found.update(zip(asked, texts, strict=True))
         return found, errors
 
     def close(self) -> None:

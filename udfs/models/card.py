@@ -62,14 +62,14 @@ def _data(config: Mapping[str, Any], training: Mapping[str, Any]) -> str:
         ("versions of tables", ", ".join(f"{_plain(n)} {v}" for n, v in versions.items())),
         ("fingerprint", f"`{config['fingerprint']}`"),
     ]
-    told = "Split 80/10/10 by image and stratified by class; persons of one image are on one side."
+    text = "Split 80/10/10 by image and stratified by class; persons of one image are on one side."
     sizes = [(name, _shown(n)) for name, n in training["splits"].items()]
-    return f"{_table(('what', 'which'), facts)}\n\n{told}\n\n{_table(('split', 'labels'), sizes)}"
+    return f"{_table(('what', 'which'), facts)}\n\n{text}\n\n{_table(('split', 'labels'), sizes)}"
 
 
 def _training(training: Mapping[str, Any]) -> str:
     settings = training["settings"]
-    told = (
+    text = (
         f"Epoch 1 trained the head alone at {settings['lr']:g}; the others all weights with OneCycle (cosine) up to "
         f"{settings['tower_lr']:g}. AdamW, cross-entropy, {settings['batch_size']} pictures a step, {settings['epochs']} "
         f"epochs, seed {settings['seed']}, on {_plain(training['device'])}. The weights are those of epoch "
@@ -80,7 +80,7 @@ def _training(training: Mapping[str, Any]) -> str:
         (str(e["number"]), *(_rate(e[n], 4) for n in ("train_loss", "validation_loss", "validation_accuracy")))
         for e in training["epochs"]
     ]
-    return f"{told}\n\n{_table(heads, rows)}"
+    return f"{text}\n\n{_table(heads, rows)}"
 
 
 def _results(classes: Sequence[str], test: Mapping[str, Any]) -> str:

@@ -108,16 +108,16 @@ def beginning(model: str) -> Beginning:
     """
     found = clip_names.named(model)
     file = found.checkpoint()
-    told = _told(found, model)
-    quick = bool(found.config.get("quick_gelu") or told.get("quick_gelu"))
+    preprocessing = _preprocessing(found, model)
+    quick = bool(found.config.get("quick_gelu") or preprocessing.get("quick_gelu"))
     shape = architecture({**found.config, "name": model, "quick_gelu": quick}, model)
     transform: Any = weights.need("open_clip.transform", "models")
-    merged = transform.merge_preprocess_dict(transform.PreprocessCfg(), told)
+    merged = transform.merge_preprocess_dict(transform.PreprocessCfg(), preprocessing)
     prepared = preparation({**merged, "size": shape.vision.get("image_size", 224)}, model)
     return Beginning(shape, prepared, file, weights.digest(file))
 
 
-def _told(found: clip_names.Named, model: str) -> dict[str, Any]:
+def _preprocessing(found: clip_names.Named, model: str) -> dict[str, Any]:
     """Return what is known of the input of a model beside its architecture."""
     if found.tag:
         open_clip: Any = weights.need("open_clip", "models")
@@ -280,9 +280,9 @@ def _unfit(where: str, why: str) -> RequestError:
 
 
 def _damaged(file: Path, error: Exception) -> RequestError:
-    said = " ".join(str(error).split())[:200]
+    reason = " ".join(str(error).split())[:200]
     return RequestError(
-        f"{file} does not hold the weights of this model: {said}",
+        f"{file} does not hold the weights of this model: {reason}",
         code="E3556",
         hint="the file is damaged, or belongs to another architecture; fetch or train it again",
     )

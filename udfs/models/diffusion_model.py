@@ -199,19 +199,21 @@ def _loaded(path: Path, name: str, device: str) -> Any:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Work without diffusers' advice to those who write programs with it."""
-    said: Any = need("diffusers.utils.logging", "models")
-    level, bars = said.get_verbosity(), said.is_progress_bar_enabled()
-    said.set_verbosity_error()
-    said.disable_progress_bar()
+    messages: Any = need("diffusers.utils.logging", "models")
+    level, bars = messages.get_verbosity(), messages.is_progress_bar_enabled()
+    messages.set_verbosity_error()
+    messages.disable_progress_bar()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
-            warnings.simplefilter("ignore", RuntimeWarning)  # of pictures that are no numbers, which are told by row
+            warnings.simplefilter(
+                "ignore", RuntimeWarning
+            )  # of pictures that are no numbers, which are errors of their rows
             yield
     finally:
-        said.set_verbosity(level)
+        messages.set_verbosity(level)
         if bars:
-            said.enable_progress_bar()
+            messages.enable_progress_bar()
 
 
 MODELS: Final[Shared[Diffusion]] = Shared(Diffusion)

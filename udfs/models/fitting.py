@@ -124,8 +124,8 @@ def fit(
             if number <= 2:
                 optimizer, schedule = _begin(model, number == 1, settings, -(-len(train) // settings.batch_size))
             order = np.random.default_rng([settings.seed, number]).permutation(train)
-            told = partial(seen, number, len(order))
-            loss = _train(model, examples, order, settings, device, optimizer, schedule, told)
+            report = partial(seen, number, len(order))
+            loss = _train(model, examples, order, settings, device, optimizer, schedule, report)
             logits = ask(model, examples, validation, settings.batch_size, device)
             epoch = Epoch(number, loss, *_judged(logits, examples.labels[validation]))
             if not math.isfinite(loss + epoch.validation_loss):

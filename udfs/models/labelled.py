@@ -237,7 +237,7 @@ class Pictures:
             raise none("this lake has no images")
 
     def digest(self) -> str:
-        """Tell one relation of pictures from another, and a stored one from what it was; crops are told by their labels."""
+        """Tell one relation of pictures from another, and a stored one from what it was; crops are known by their labels."""
         if self._relation is None:
             return "crops"
         versions = self._version if self._stored is not None else sorted(self._session.versions.items())

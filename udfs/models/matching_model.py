@@ -236,7 +236,7 @@ class image_attributes:  # noqa: N801 - the name of a SQL function
 
 
 def described(category: Category, named: Sequence[str], scores: NDArray[np.float32]) -> dict[str, Any]:
-    """Return what is said of a picture and a category."""
+    """Return the attributes of a category that a picture has, and the scores of all of them."""
     pairs = zip(category.attributes, scores.tolist(), strict=True)
     return {
         "category": category.name,

@@ -53,7 +53,7 @@ class Meter:
     def batch(self, rows: int, size: int | None = None) -> Iterator[None]:
         """Measure the model's own work on some rows.
 
-        In the first batch operations are counted; its time, warm-up included, is told only if no other follows.
+        In the first batch operations are counted; its time, warm-up included, counts only if no other follows.
 
         Args:
             rows: How many.

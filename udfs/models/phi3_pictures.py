@@ -118,14 +118,14 @@ class Phi3VProcessor:
     def from_pretrained(cls, path: str | Path, **_: Any) -> Phi3VProcessor:
         """Return the one of a checkpoint's folder."""
         transformers: Any = need("transformers", "models")
-        told = json.loads((Path(path) / "preprocessor_config.json").read_text("utf-8"))
+        config = json.loads((Path(path) / "preprocessor_config.json").read_text("utf-8"))
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
         return cls(
             tokenizer,
-            told.get("num_crops", 4),
-            told.get("num_img_tokens", 144),
-            told.get("image_mean") or _MEAN,
-            told.get("image_std") or _STD,
+            config.get("num_crops", 4),
+            config.get("num_img_tokens", 144),
+            config.get("image_mean") or _MEAN,
+            config.get("image_std") or _STD,
         )
 
     @property
@@ -142,12 +142,12 @@ class Phi3VProcessor:
 
     def apply_chat_template(self, turns: Sequence[Mapping[str, Any]], *, add_generation_prompt: bool = False) -> str:
         """Return a prompt as text; the template of these checkpoints takes strings, in which a picture is a line of its own."""
-        told = [
+        messages = [
             {**turn, "content": "".join(PICTURE + "\n" if p["type"] == "image" else p["text"] for p in turn["content"])}
             for turn in turns
         ]
         return str(
-            self.tokenizer.apply_chat_template(told, tokenize=False, add_generation_prompt=add_generation_prompt)
+            self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=add_generation_prompt)
         )
 
     def __call__(

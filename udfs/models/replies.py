@@ -56,7 +56,7 @@ def meant(reply: str, shown: Sequence[str]) -> str | None:
     of its text when no other option begins so, or by both. ``A`` and ``I`` before a small word are no letters.
 
     Args:
-        reply: What the model said.
+        reply: The reply of the model.
         shown: The options in the order of their letters.
 
     Example:

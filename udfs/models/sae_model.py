@@ -1,6 +1,6 @@
 """Sparse autoencoders of vectors: Top-K and Batch-Top-K, as files and as networks.
 
-A vector x is told by few of many features: a = ReLU(W (x - c) + b), of which only the largest stay, and x is put together
+A vector x is described by few of many features: a = ReLU(W (x - c) + b), of which only the largest stay, and x is put together
 again as D a + c. The columns of D have length 1; c is where all vectors are around.
 
 * ``'top_k'`` keeps the k largest of every vector (Gao et al., Scaling and evaluating sparse autoencoders, 2024).

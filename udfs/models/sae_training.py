@@ -166,8 +166,8 @@ def _check_features(members: Sequence[Member], width: int) -> None:
 
 def _fingerprint(vectors: Vectors, members: Sequence[Member], steps: int, batch_size: int) -> str:
     """Return the digest of everything that decides the result, but for the order in which rows lie."""
-    told = [FORMAT, vectors.digest, [m.to_dict() for m in members], steps, batch_size]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+    parts = [FORMAT, vectors.digest, [m.to_dict() for m in members], steps, batch_size]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _finished(target: Path, key: str) -> Checkpoint | None:
@@ -208,7 +208,7 @@ class _Run:
         self.device, self.place, self.progress = device, place, progress
 
     def one(self, number: int) -> dict[str, Any]:
-        """Train one and keep it in the workplace, unless it is there; returns what is told of it."""
+        """Train one and keep it in the workplace, unless it is there; returns its entry in the configuration."""
         member = self.members[number]
         note, file = (self.place / f"{member.name}.{ending}" for ending in ("json", "safetensors"))
         if note.is_file() and file.is_file():
@@ -221,12 +221,12 @@ class _Run:
         )
         report = asdict(sae_fitting.judge(self.vectors, member, parts, self.device))
         files.save_file({name: value.cpu().contiguous() for name, value in parts.items()}, file)
-        told = {"name": member.name, "settings": member.to_dict(), "weights": digest(file), "report": report}
+        entry = {"name": member.name, "settings": member.to_dict(), "weights": digest(file), "report": report}
         written = note.with_suffix(".part")
-        written.write_text(json.dumps(told), encoding="utf-8")
+        written.write_text(json.dumps(entry), encoding="utf-8")
         shutil.copymode(written, file)
         written.replace(note)
-        return told
+        return entry
 
     def _tell(self, stage: str, step: int) -> None:
         if self.progress is not None:
@@ -265,12 +265,12 @@ def _table(found: Checkpoint, *, trained: bool) -> pa.Table:
     rows = [
         {
             "sae": number,
-            **told["settings"],
-            **told["report"],
-            "dead_share": told["report"]["dead"] / told["report"]["features"],
+            **entry["settings"],
+            **entry["report"],
+            "dead_share": entry["report"]["dead"] / entry["report"]["features"],
             "vectors": found.config["vectors"],
             "trained": trained,
         }
-        for number, told in enumerate(found.config["members"])
+        for number, entry in enumerate(found.config["members"])
     ]
     return pa.Table.from_pylist(rows, REPORT)

@@ -164,25 +164,25 @@ def _mapped(vectors: pa.ChunkedArray, first: int) -> pa.ChunkedArray:
     return vectors.slice(first, BLOCK)
 
 
-def _kind(session: Session, relation: str, said: str, column: str) -> pa.FixedSizeListType:
+def _kind(session: Session, relation: str, shown: str, column: str) -> pa.FixedSizeListType:
     schema = session.sql(f"SELECT * FROM {relation}").schema
     if column not in schema.names:
         raise NotFoundError(
-            f"{said} has no column {column!r}{did_you_mean(column, schema.names)}",
+            f"{shown} has no column {column!r}{did_you_mean(column, schema.names)}",
             code="E1311",
             hint=f"columns: {', '.join(schema.names)}",
         )
     kind = schema.field(column).type
     if not (pa.types.is_fixed_size_list(kind) and kind.value_type == pa.float32()):
         raise RequestError(
-            f"column {column!r} of {said} is {kind}, no column of vectors",
+            f"column {column!r} of {shown} is {kind}, no column of vectors",
             code="E3713",
             hint="vectors are fixed-size lists of float32, such as embed_sentence() makes",
         )
     return kind
 
 
-def _summed(given: Vectors, said: str, hint: str | None) -> Vectors:
+def _summed(given: Vectors, shown: str, hint: str | None) -> Vectors:
     """Return them with counts, mean, variance and digest; sums are exact enough not to depend on blocks beyond float64 rounding."""
     learned = held_out = 0
     total, squares = np.zeros(given.width), 0.0
@@ -191,7 +191,7 @@ def _summed(given: Vectors, said: str, hint: str | None) -> Vectors:
     for number in given.blocks():
         vectors, kept = given.block(number)
         if not np.isfinite(vectors).all():
-            raise RequestError(f"some vectors of {said} hold what is no number", code="E3702", hint="make them NULL")
+            raise RequestError(f"some vectors of {shown} hold what is no number", code="E3702", hint="make them NULL")
         digest += _hashed(vectors, weights)
         part = vectors[~kept].astype(np.float64)
         learned, held_out = learned + len(part), held_out + int(kept.sum())
@@ -199,12 +199,12 @@ def _summed(given: Vectors, said: str, hint: str | None) -> Vectors:
         squares += float((part**2).sum())
     if learned + held_out < LEAST:
         raise RequestError(
-            f"{said} has {learned + held_out} vectors; {LEAST} at least are needed", code="E3714", hint=hint
+            f"{shown} has {learned + held_out} vectors; {LEAST} at least are needed", code="E3714", hint=hint
         )
     center = total / learned
     variance = squares / learned - float((center**2).sum())
     if variance <= 1e-12:
-        raise RequestError(f"all vectors of {said} are equal", code="E3714")
+        raise RequestError(f"all vectors of {shown} are equal", code="E3714")
     told = f"{learned + held_out}-{given.width}-{digest[0]:016x}{digest[1]:016x}"
     return Vectors(given.column, given.take, given.rows, given.width, learned, held_out, center, variance, told)
 

@@ -83,22 +83,22 @@ def prepared(text: str, language: str = "en") -> str:
         '@USER see HTTPURL "so goood" hashtag cat video haha'
     """
     rules = LANGUAGES[language]
-    text = _HASHTAG.sub(_told, text).translate(_CHARACTERS)
+    text = _HASHTAG.sub(_spelled_hashtag, text).translate(_CHARACTERS)
     text = _ADDRESS.sub(rules.address, _HANDLE.sub(rules.handle, text))
     text = _REPEATED.sub(r"\1\1\1", text)
     if not text.isascii():
         emoji: Any = need("emoji", "models")
         text = emoji.demojize(text, language=language, delimiters=("|", "|"))
     if "|" in text:
-        text = _BETWEEN_BARS.sub(_named, text)
+        text = _BETWEEN_BARS.sub(_spelled_emoji, text)
     return rules.laughter.sub(rules.laugh, text).strip()
 
 
-def _told(found: re.Match[str]) -> str:
+def _spelled_hashtag(found: re.Match[str]) -> str:
     return "hashtag " + _CAPITALS.sub(r" \1", found[1]).strip().lower()
 
 
-def _named(found: re.Match[str]) -> str:
+def _spelled_emoji(found: re.Match[str]) -> str:
     return f" emoji {found[1].replace('_', ' ')} emoji "
 
 

@@ -198,7 +198,7 @@ def train(
             run = _Run(target, place, attribute, start, settings, available(device, wants=True)[0], progress)
             config = {learning.KEY: key, "training": {**facts, "tables": tables}}
             result = run.all(rows, pictures, config)
-    return _told(target, result, trained=True, seconds=time.monotonic() - began)
+    return _as_trained(target, result, trained=True, seconds=time.monotonic() - began)
 
 
 @functools.wraps(train)
@@ -234,7 +234,7 @@ def _finished(target: Path, key: str) -> Trained | None:
     def read() -> Trained | None:
         config = classifier.checkpoint(target).config
         same = config.get(learning.KEY) == key and config.get("weights") == digest(target / classifier.MODEL)
-        return _told(target, config, trained=False) if same else None
+        return _as_trained(target, config, trained=False) if same else None
 
     otherwise = RequestError(
         f"{target} holds something else than this classifier",
@@ -244,7 +244,7 @@ def _finished(target: Path, key: str) -> Trained | None:
     return learning.finished(target, read, otherwise)
 
 
-def _told(target: Path, config: Mapping[str, Any], *, trained: bool, seconds: float = 0.0) -> Trained:
+def _as_trained(target: Path, config: Mapping[str, Any], *, trained: bool, seconds: float = 0.0) -> Trained:
     training = config["training"]
     counts = [training["splits"][name] for name in SPLITS]
     return Trained(
