@@ -30,11 +30,12 @@ def register(spark: SparkSession, names: Iterable[str] | None = None) -> list[st
     from pyspark.sql.pandas.functions import arrow_udf
     from pyspark.sql.pandas.types import from_arrow_type
 
+    declare: Any = arrow_udf  # its types know no function whose columns are counted later
     made = list(names) if names is not None else [n for n, f in functions().items() if not isinstance(f.call, type)]
     for name in made:
         known = function(name)
         defaults = {p.name: p.default for p in known.parameters if p.constant and not p.required}
-        spark.udf.register(name, arrow_udf(_called(name), from_arrow_type(known.type(defaults))))
+        spark.udf.register(name, declare(_called(name), from_arrow_type(known.type(defaults))))
     return made
 
 

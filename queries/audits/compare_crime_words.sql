@@ -37,7 +37,7 @@ default = "lists.crime_words"
 type = "varchar"
 default = "image"
 choices = ["image", "person"]
-about = "for 'person' give groups a row a person, as person_labels does"
+about = "for 'person' give groups a row per person, as person_labels does"
 
 [params.min_count]
 type = "integer"

@@ -20,7 +20,7 @@ and the share correct are our reading, the paper's text not being at hand"""
 
 [params.scores]
 relation = ["pair_id", "rr", "rc", "cr", "cc"]
-about = "a row a pair; scores of a text with an image, text first"
+about = "one row per pair; scores of a text with an image, text first"
 
 [params.min_count]
 type = "integer"

@@ -35,7 +35,7 @@ type = "integer"
 default = 20
 min = 1
 free = true
-about = "words a label"
+about = "words per label"
 
 [params.min_count]
 type = "integer"

@@ -19,7 +19,7 @@ local = "calls association_test()"
 
 [params.vectors]
 relation = ["class", "embedding"]
-about = "a row a word: embeddings by one model"
+about = "one row per word: embeddings by one model"
 
 [params.x]
 type = "varchar"

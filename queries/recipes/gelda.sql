@@ -106,7 +106,7 @@ ALTER TABLE images ADD COLUMN IF NOT EXISTS gelda_object AS (
 ) WITH (sensitive = true);
 REFRESH images.gelda_object;
 
--- step attributes: a row an image and attribute, and a row with the score of every attribute
+-- step attributes: a row per image and attribute, and a row with the score of every attribute
 CREATE MATERIALIZED VIEW IF NOT EXISTS attributes WITH (key = 'image_id, category, attribute') AS
 WITH found AS (
   SELECT image_id, 'image' AS level, unnest(gelda_image) AS said FROM images

@@ -107,7 +107,7 @@ about = "the texts of the audits"
 ALTER TABLE images ADD COLUMN IF NOT EXISTS people AS (detect_people(image, model := $detector, score := $score));
 REFRESH images.people;
 
--- step people: a row a person whose box is large enough, with the picture
+-- step people: a row per person whose box is large enough, with the picture
 CREATE MATERIALIZED VIEW IF NOT EXISTS people WITH (key = 'detection_id') AS
 WITH boxes AS (
   SELECT
@@ -221,7 +221,7 @@ ALTER TABLE people ADD COLUMN IF NOT EXISTS perceived_race_ethnicity AS (
 );
 REFRESH people.perceived_gender, people.perceived_race_ethnicity;
 
--- step roll_up: labels as rows, and one label an image
+-- step roll_up: labels as rows, and one label per image
 CREATE MATERIALIZED VIEW IF NOT EXISTS people_labels WITH (key = 'detection_id, attribute') AS
 WITH given AS (
   SELECT detection_id, image_id, 'perceived_gender' AS attribute, perceived_gender AS said FROM people

@@ -1,5 +1,5 @@
 /*--- toml
-answers = "Pairs of captions as a contrast relation: a row a side."
+answers = "Pairs of captions as a contrast relation: one row per side."
 details = """
 edit_id is the image of the side, image_id the image that the pair was made from (COCO's, for COCO-Counterfactuals),
 label 'original' or 'counterfactual', text the caption.

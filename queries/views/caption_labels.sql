@@ -1,5 +1,5 @@
 /*--- toml
-answers = "One label a caption, from the classes of the listed words it holds."
+answers = "One label per caption, from the classes of the listed words it holds."
 details = """
 'male' or 'female' when words of one class occur, 'mixed' with words of both, 'unclear' with none (the published
 code calls these both and none). The label says which words are used, nothing about who is in the picture.

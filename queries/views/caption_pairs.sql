@@ -1,5 +1,5 @@
 /*--- toml
-answers = "Pairs of captions that differ in a word, as format counterfactuals reads them: a row a pair."
+answers = "Pairs of captions that differ in a word, as format counterfactuals reads them: one row per pair."
 details = """
 pair is the published index; source_id and number take that of COCO-Counterfactuals apart: the COCO image, and which of
 its captions, from 0. original_id and counterfactual_id are the images of either side, that is, of the generated

@@ -29,7 +29,7 @@ about = "words of the prior; the more, the less rare words count"
 type = "integer"
 default = 20
 min = 1
-about = "words a part"
+about = "words per part"
 
 [params.min_count]
 type = "integer"

@@ -8,7 +8,7 @@ source = "Benjamini and Hochberg, Controlling the false discovery rate (1995)"
 
 [params.tests]
 relation = ["p"]
-about = "one row a test"
+about = "one row per test"
 ---*/
 WITH placed AS (
   SELECT

@@ -1,7 +1,7 @@
 /*--- toml
 answers = "Captions that ask for a group, one for each group: the caption without gender, with the words of the group."
 details = """
-A row a caption and label: the caption is neutralised, as neutralize() does, then every word that is a term of the list
+One row per caption and label: the caption is neutralised, as neutralize() does, then every word that is a term of the list
 becomes the word of the group, with its capitals, and 'a' or 'an' before it to fit. Pronouns (they, them, their, theirs,
 themselves) are replaced only where the caption had a gendered one. named is the number of words that were replaced;
 where there is none, the group is told at the end (", a woman") if the list has a word for 'person', and the prompt is

@@ -1,5 +1,5 @@
 /*--- toml
-answers = "One perceived label an image, rolled up from the labels of its persons and of the image itself."
+answers = "One perceived label per image, rolled up from the labels of its persons and of the image itself."
 details = """
 An image whose labels hold exactly one clear value has that label (unclear persons beside it are allowed); with
 several different ones, or a person labelled 'mixed', it is 'mixed'; else 'unclear'. 'mixed', 'unclear' and 'undefined'

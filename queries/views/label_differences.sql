@@ -1,7 +1,7 @@
 /*--- toml
 answers = "How much nearer each category is to the images of one label than to those of another, in mean cosines."
 details = """
-One row a category: see similarity_bias, which shows it, and association, which divides it by group_std, the standard
+One row per category: see similarity_bias, which shows it, and association, which divides it by group_std, the standard
 deviation of the category's cosines over the images of both labels together (ddof 1).
 """
 source = "Girrbach et al. (2025), Eq. 1"

@@ -1,5 +1,5 @@
 /*--- toml
-answers = "One label a target and annotator, of one attribute: what agreement compares."
+answers = "One label per target and annotator, of one attribute: what agreement compares."
 details = """
 detection_id is -1 for a label of a whole image; the first in the alphabet counts where an annotator gave several.
 Labels are perceived, never facts about persons.

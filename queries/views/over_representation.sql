@@ -25,7 +25,7 @@ default = "category_concepts"
 type = "varchar"
 default = "image"
 choices = ["image", "person"]
-about = "count images, or the rows of groups, one a person"
+about = "count images, or the rows of groups, one per person"
 
 [params.min_count]
 type = "integer"

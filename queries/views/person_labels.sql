@@ -1,5 +1,5 @@
 /*--- toml
-answers = "One perceived label a box, by its annotators or a model; not what the person is."
+answers = "One perceived label per box, by its annotators or a model; not what the person is."
 details = """
 Exactly one clear value among the labels of a box is its label; several different ones, or a label 'mixed', make it
 'mixed'; else it is 'unclear'. 'mixed', 'unclear' and 'undefined' are no clear values. Boxes whose shorter side is

@@ -1,5 +1,5 @@
 /*--- toml
-answers = "Hits with every item once a query, at its best rank, and ranked anew: (query_id, item_id, rank, score)."
+answers = "Hits with every item once per query, at its best rank, and ranked anew: (query_id, item_id, rank, score)."
 details = """
 An item that a query finds several times, say an image by each of its captions, counts at its best rank, with its best
 score; of items at one rank the lower id comes first. A hit without query, item or rank does not count. Ranks run from 1

@@ -1,10 +1,10 @@
 /*--- toml
 answers = "Bias@K, MaxSkew@K, NDKL@K and Recall@K of every single query, from hits."
 details = """
-One row a query, metric and k; n is the number of items the value rests on. retrieval_bias averages these rows and
+One row per query, metric and k; n is the number of items the value rests on. retrieval_bias averages these rows and
 says what each metric means.
 
-Every item counts once a query, at its best rank, and ranks are numbered anew (ranked_once). Rows without query, item or
+Every item counts once per query, at its best rank, and ranks are numbered anew (ranked_once). Rows without query, item or
 rank and repeated ones change nothing.
 """
 source = """

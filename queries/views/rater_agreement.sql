@@ -1,5 +1,5 @@
 /*--- toml
-answers = "How well raters agree: kappas, shares of equal labels and confusions, from one rating a target and rater."
+answers = "How well raters agree: kappas, shares of equal labels and confusions, from one rating per target and rater."
 details = """
 Rows as in the audit agreement, which says what each metric means and hides small counts. A target is an image and a box
 of it; detection_id is -1 where there is no box. Ratings of a model count like those of a person: labels are perceived.
@@ -10,7 +10,7 @@ generalized kappa (2021)"""
 
 [params.ratings]
 relation = ["image_id", "detection_id", "annotator", "value"]
-about = "one row a target and annotator"
+about = "one row per target and annotator"
 ---*/
 WITH
 -- two annotators: how often they said what

@@ -1,5 +1,5 @@
 /*--- toml
-answers = "What annotators said on annotation sheets about images or persons, one answer a unit and annotator."
+answers = "What annotators said on annotation sheets about images or persons, one answer per unit and annotator."
 details = """
 Sheets are made by `counterbalance validate`; their answers are labels whose annotator is called 'a1@SHEET'. image_id
 holds the id of the unit: of the image or, for unit 'person', of the box. Answers are perceived labels, no facts about

@@ -1,5 +1,5 @@
 /*--- toml
-answers = "The terms of a word list that texts hold, by lemma, as concepts: (image_id, concept), each once an image."
+answers = "The terms of a word list that texts hold, by lemma, as concepts: (image_id, concept), each once per image."
 source = "matching as in Girrbach et al. (2025): lower case, lemmas, several words in any order; see match_terms"
 local = "calls match_terms()"
 

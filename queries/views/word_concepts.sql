@@ -1,5 +1,5 @@
 /*--- toml
-answers = "The words of texts as concepts: (image_id, concept), each word once an image."
+answers = "The words of texts as concepts: (image_id, concept), each word once per image."
 details = """
 Words are runs of letters, digits and underscores in lower case, of any script. For concepts of captions rather than of
 images, pass texts := (SELECT caption_id AS image_id, text FROM captions).
