@@ -234,7 +234,7 @@ def test_functions_call_each_other(session, monkeypatch):
 
 def test_an_argument_that_an_inner_function_repeats_is_refused(session, monkeypatch):
     own(monkeypatch, square="$x * $x", area="3 * square($x)")
-    with pytest.raises(SqlError, match=r"'x' of area\(\) stands there 2 times, which RANDOM\(\) cannot"):
+    with pytest.raises(SqlError, match=r"'x' of area\(\) is used 2 times, and RANDOM\(\) cannot be repeated"):
         session.sql("SELECT area(random())").fetchall()
 
 

@@ -123,7 +123,7 @@ class Editor(Diffuser):
         size: Pixels of the longer side in the network.
 
     Raises:
-        FunctionError: The size is out of range (E8200).
+        FunctionError: The size is out of range (E8116).
     """
 
     def __init__(self, model: str, size: int) -> None:

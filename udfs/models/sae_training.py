@@ -174,7 +174,7 @@ def _finished(target: Path, key: str) -> Checkpoint | None:
     """Return what the folder holds already.
 
     Raises:
-        RequestError: It holds something else (E3712).
+        RequestError: It holds something else (E3559).
     """
 
     def read() -> Checkpoint | None:
