@@ -165,3 +165,29 @@ def test_a_long_name_of_megabytes_is_told():
     head.type, head.size = tarfile.GNUTYPE_LONGNAME, 2 << 20
     found = walked(head.tobuf(tarfile.GNU_FORMAT) + bytes(2 << 20) + archive([("b", b"2")]))
     assert [f.name if isinstance(f, Member) else f.code for f in found] == ["bad_header", "b"]
+
+
+@pytest.mark.parametrize("body", [b"12 path=abc\n", b"12 path=abc\n5 a=b\n"])
+def test_a_name_goes_to_no_other_member_than_its_own(body):
+    head = tarfile.TarInfo("p")
+    head.type, head.size = tarfile.XHDTYPE, len(body)
+    lost = b"" if b"=b" in body else b"x" * 512  # the header of the member that the name is of
+    found = walked(head.tobuf() + body.ljust(512, b"\0") + lost + archive([("b", b"2")]))
+    assert [f.name if isinstance(f, Member) else f.code for f in found] == ["bad_header", "b"]
+
+
+@pytest.mark.parametrize("body", [b"1" * 300_000, b"12 path=abc\n" * 20_000])
+def test_a_hostile_extended_header_costs_no_time(body):
+    """The pattern that tarfile of Python 3.11.7 searches for takes minutes over the first (CVE-2024-6232)."""
+    head = tarfile.TarInfo("p")
+    head.type, head.size = tarfile.XHDTYPE, len(body)
+    found = walked(head.tobuf() + body + bytes(-len(body) % 512) + archive([("b", b"2")]))
+    assert len(found) in {1, 2}
+
+
+def test_a_thousand_long_names_in_a_row_lose_nothing():
+    head = tarfile.TarInfo("p")
+    head.type, head.size = tarfile.GNUTYPE_LONGNAME, 200
+    names = (head.tobuf(tarfile.GNU_FORMAT) + (b"x" * 200).ljust(512, b"\0")) * 1100
+    found = walked(names + archive([("b", b"2"), ("c", b"3")]))
+    assert [m.name for m in found] == ["x" * 200, "c"]
