@@ -10,22 +10,22 @@ from __future__ import annotations
 import json
 import shutil
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import orjson
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.images import ImageError, read_header
 from counterbalance.export import names, rows
-from counterbalance.export.limits import Limit
 from counterbalance.export.run import export as run
+from counterbalance.export.shards import Form, Limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
-    from counterbalance.export.run import Output
+    from counterbalance.export.shards import Output
 
 _ALL: Final = "all"
 """Stands for the split where rows tell none."""
@@ -45,14 +45,13 @@ _OF_IMAGES: Final = (
 )
 
 
-class Coco:
-    """See the module."""
+class Coco(Form):
+    """Write one COCO document of each kind for each split."""
 
-    name: ClassVar[str] = "coco"
-    limit: ClassVar[Limit] = Limit()
+    name = "coco"
 
     def __init__(self, output: Output) -> None:
-        self._output = output
+        super().__init__(output)
         self._documents: dict[str, _Document] = {}
         self._seen: dict[int, tuple[str, int]] = {}
         self._categories: dict[str, int] = {}
@@ -64,14 +63,14 @@ class Coco:
         """One query; of ``images`` those of its captions and boxes, too."""
         return list(_OF_IMAGES) if rows.table_name(what) == "images" else [rows.query_of(what)]
 
-    @staticmethod
-    def check(columns: Sequence[rows.Columns], limit: Limit) -> None:
+    @classmethod
+    def check(cls, columns: Sequence[rows.Columns], limit: Limit) -> None:
         """Pictures and integer ids are needed, and a document has no shards.
 
         Raises:
             RequestError: They are not there, or shards were asked for (E3675).
         """
-        columns[0].needs_picture("coco")
+        super().check(columns, limit)
         if limit != Limit():
             raise RequestError(
                 "a COCO document has no shards", code="E3675", hint="leave --shard-size out, or export parts by split"

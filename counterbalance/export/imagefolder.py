@@ -7,105 +7,59 @@ begins with ``=`` for a formula, and types stay.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import orjson
 
 from counterbalance.export import names, rows
-from counterbalance.export.limits import Limit
 from counterbalance.export.run import export as run
+from counterbalance.export.shards import Limit, Samples
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
-    import pyarrow as pa
-
-    from counterbalance.export.run import Output
-
-METADATA = "metadata.jsonl"
+METADATA: Final = "metadata.jsonl"
 
 
-class Imagefolder:
-    """See the module."""
+class Imagefolder(Samples):
+    """Write pictures as files, and a line of metadata for each."""
 
-    name: ClassVar[str] = "imagefolder"
-    limit: ClassVar[Limit] = Limit()
+    name = "imagefolder"
 
-    def __init__(self, output: Output) -> None:
-        self._output, self._once = output, names.Once()
-        self._lines: BinaryIO | None = None
-        self._rows = self._bytes = 0
-
-    @staticmethod
-    def statements(what: str) -> list[str]:
-        """One query."""
-        return [rows.query_of(what)]
-
-    @staticmethod
-    def check(columns: Sequence[rows.Columns], limit: Limit) -> None:
-        """Pictures are needed."""
-        del limit
-        columns[0].needs_picture("imagefolder")
-
-    def add(self, batch: pa.RecordBatch, columns: rows.Columns, first: int) -> None:
-        """Write pictures and their lines."""
-        for sample in rows.samples(batch, columns, first):
-            if sample.picture is None:
-                self._output.skipped += 1
-                continue
-            stem = names.stem(sample.key)
-            self._once.check(stem)
-            file = f"{stem}.{names.ending(sample.key, sample.picture)}"
-            self._opened().write(orjson.dumps(_line(file, sample, columns)) + b"\n")
-            self._write(file, sample.picture)
-            for column, data in sample.others.items():
-                self._write(f"{stem}.{column}.{names.ending('', data)}", data)
-            self._rows += 1
-            if self._output.limit.reached(self._rows, self._bytes):
-                self._finish()
-
-    def close(self) -> None:
-        """Write the last metadata."""
-        if self._lines is not None or not self._output.shards:
-            self._opened()
-            self._finish()
+    @property
+    def _folder(self) -> str:
+        """What stands before the names of files: the shard's folder, or nothing where all is one."""
+        return "" if self._output.limit == Limit() else f"shard-{len(self._output.shards):05d}/"
 
     @property
     def _shard(self) -> str:
-        """Its folder; empty where all is one."""
-        return "" if self._output.limit == Limit() else f"shard-{len(self._output.shards):05d}"
+        return self._folder.rstrip("/") or METADATA
 
-    def _path(self, name: str) -> str:
-        return f"{self._shard}/{name}" if self._shard else name
+    def _open(self, name: str | None = None) -> BinaryIO:
+        return super()._open(name or self._folder + METADATA)
 
-    def _opened(self) -> BinaryIO:
-        if self._lines is None:
-            self._lines = self._output.folder.open(self._path(METADATA))
-        return self._lines
+    def _size(self) -> int:
+        return self._bytes
 
-    def _write(self, file: str, data: bytes) -> None:
-        path = self._path(file)
-        self._output.folder.draft(path).write_bytes(data)
-        if not self._shard:
-            self._output.folder.publish(path)
-        self._bytes += len(data)
-
-    def _finish(self) -> None:
-        self._opened().close()
-        self._output.folder.publish(self._shard or METADATA)
-        self._output.shard(self._shard or METADATA, self._rows, self._bytes)
-        self._lines, self._rows, self._bytes = None, 0, 0
+    def _write(self, stem: str, picture: bytes, sample: rows.Sample, columns: rows.Columns) -> None:
+        others = {c: (f"{stem}.{c}.{names.ending('', data)}", data) for c, data in sample.others.items()}
+        file = f"{stem}.{names.ending(sample.key, picture)}"
+        line = _line(file, {c: name for c, (name, _) in others.items()}, sample, columns)
+        self._open().write(orjson.dumps(line) + b"\n")
+        for name, data in [(file, picture), *others.values()]:
+            self._output.folder.draft(self._folder + name).write_bytes(data)
+            if not self._folder:
+                self._output.folder.publish(name)
+            self._bytes += len(data)
 
 
-def _line(file: str, sample: rows.Sample, columns: rows.Columns) -> dict[str, Any]:
-    """What is said of a picture; the key is said by its file."""
-    said: dict[str, Any] = {"file_name": file}
+def _line(file: str, others: Mapping[str, str], sample: rows.Sample, columns: rows.Columns) -> dict[str, Any]:
+    """Return the metadata of a picture; its key is told by its file."""
+    line: dict[str, Any] = {"file_name": file}
     if columns.text is not None:
-        said[columns.text] = rows.plain(sample.row[columns.text])
-    for column in columns.pictures[1:]:
-        data = sample.others.get(column)
-        said[f"{column}_file"] = f"{names.stem(sample.key)}.{column}.{names.ending('', data)}" if data else None
-    return said | {n: v for n, v in sample.meta.items() if n not in {"key", "file_name"}}
+        line[columns.text] = rows.plain(sample.row[columns.text])
+    line |= {f"{column}_file": others.get(column) for column in columns.pictures[1:]}
+    return line | {n: v for n, v in sample.meta.items() if n not in {"key", "file_name"}}
 
 
 export = partial(run, Imagefolder)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,42 +12,31 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from counterbalance.export import rows
-from counterbalance.export.limits import Limit
 from counterbalance.export.run import export as run
+from counterbalance.export.shards import Limit, Sharded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from counterbalance.export.run import Output
+    from counterbalance.export.shards import Output
 
 _GROUP_ROWS: Final = 65_536
 _GROUP_BYTES: Final = 32_000_000
 
 
-class Parquet:
-    """See the module."""
+class Parquet(Sharded):
+    """Write rows as Parquet; any rows will do."""
 
-    name: ClassVar[str] = "parquet"
-    limit: ClassVar[Limit] = Limit(bytes=500_000_000)
-    pattern: ClassVar[str] = "part-{:05d}.parquet"
+    name = "parquet"
+    limit = Limit(bytes=500_000_000)
+    pattern = "part-{:05d}.parquet"
+    has_pictures = False
 
     def __init__(self, output: Output) -> None:
-        self._output = output
+        super().__init__(output)
         self._writer: pq.ParquetWriter | None = None
-        self._file: Any = None
         self._schema: pa.Schema | None = None
         self._waiting: list[pa.RecordBatch] = []
-        self._rows = self._bytes = 0
-
-    @staticmethod
-    def statements(what: str) -> list[str]:
-        """One query."""
-        return [rows.query_of(what)]
-
-    @staticmethod
-    def check(columns: Sequence[rows.Columns], limit: Limit) -> None:
-        """Any rows can be written."""
-        del columns, limit
 
     def add(self, batch: pa.RecordBatch, columns: rows.Columns, first: int) -> None:
         """Write rows; a shard ends at the row that fills it."""
@@ -66,15 +54,9 @@ class Parquet:
                 self._finish()
 
     def shown(self, batch: pa.RecordBatch, columns: rows.Columns) -> pa.RecordBatch:
-        """The rows as they are stored."""
+        """Return the rows as they are stored."""
         del columns
         return batch
-
-    def close(self) -> None:
-        """Close the last shard; without any row there is an empty one, which tells the columns."""
-        if self._rows or not self._output.shards:
-            self._group()
-            self._finish()
 
     def _waits(self) -> int:
         return sum(int(b.nbytes) for b in self._waiting)
@@ -93,38 +75,29 @@ class Parquet:
             yield batch.slice(at, reach), int(ends[reach - 1])
             at += reach
 
-    @property
-    def _shard(self) -> str:
-        return self.pattern.format(len(self._output.shards))
-
     def _group(self) -> None:
         if self._writer is None:
-            self._file = self._output.folder.open(self._shard)
-            self._writer = pq.ParquetWriter(self._file, self._schema, compression="zstd")
+            self._writer = pq.ParquetWriter(self._open(), self._schema, compression="zstd")
         if self._waiting:
             self._writer.write_table(pa.Table.from_batches(self._waiting, self._schema))
             self._waiting.clear()
 
     def _finish(self) -> None:
+        self._group()  # without any row an empty one, which tells the columns
         if self._writer is not None:
             self._writer.close()
-        size = self._file.tell()
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        self._output.folder.publish(self._shard)
-        self._output.shard(self._shard, self._rows, size)
-        self._writer, self._rows, self._bytes = None, 0, 0
+        super()._finish()
+        self._writer = None
 
 
 class HuggingFace(Parquet):
     """A dataset's folder: shards in ``data``, pictures as the feature ``Image``, and a card that names the files."""
 
-    name: ClassVar[str] = "hf"
-    pattern: ClassVar[str] = "data/train-{:05d}.parquet"
+    name = "hf"
+    pattern = "data/train-{:05d}.parquet"
 
     def shown(self, batch: pa.RecordBatch, columns: rows.Columns) -> pa.RecordBatch:
-        """Pictures as structs of bytes and path, which is what ``datasets.Image`` stores."""
+        """Return pictures as structs of bytes and path, which is what ``datasets.Image`` stores."""
         arrays = [
             _image(a) if n in columns.pictures else a for n, a in zip(batch.schema.names, batch.columns, strict=True)
         ]
@@ -134,7 +107,7 @@ class HuggingFace(Parquet):
         return pa.RecordBatch.from_arrays(arrays, schema=schema.with_metadata(about))
 
     def close(self) -> None:
-        """The last shard, and the card."""
+        """Finish the last shard, and write the card."""
         super().close()
         with self._output.folder.file("README.md") as card:
             card.write(_CARD.encode())

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -16,62 +15,22 @@ from counterbalance.engine.write.ingest import Progress
 from counterbalance.engine.write.journal import require_lake
 from counterbalance.export import datasheet, origins, rows
 from counterbalance.export.folder import Folder
-from counterbalance.export.limits import Limit, limit
+from counterbalance.export.shards import Output, parse_limit
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from counterbalance.engine.lake import Lake
     from counterbalance.engine.result import Result
     from counterbalance.engine.session import Session
+    from counterbalance.export.shards import Form
 
 MEMORY: Final = "2GB"
 
 
-@dataclass(slots=True)
-class Output:
-    """What a target writes to, and what it tells of it."""
-
-    folder: Folder
-    limit: Limit
-    rows: int = 0
-    skipped: int = 0
-    shards: list[dict[str, Any]] = field(default_factory=list)
-    unread_masks: int = 0
-
-    def shard(self, name: str, rows: int, size: int) -> None:
-        """Note a shard that is whole."""
-        self.shards.append({"name": name, "rows": rows, "bytes": size})
-        self.rows += rows
-
-
-class Target(Protocol):
-    """Writes rows in one form."""
-
-    name: ClassVar[str]
-    limit: ClassVar[Limit]
-    """Of a shard, where the user says nothing."""
-
-    def __init__(self, output: Output) -> None: ...
-
-    @staticmethod
-    def statements(what: str) -> list[str]:
-        """The queries whose rows it writes, one after the other."""
-
-    @staticmethod
-    def check(columns: Sequence[rows.Columns], limit: Limit) -> None:
-        """Raise where rows with such columns cannot be written."""
-
-    def add(self, batch: pa.RecordBatch, columns: rows.Columns, first: int) -> None:
-        """Write rows, of which ``first`` came before."""
-
-    def close(self) -> None:
-        """Write what is left."""
-
-
 def export(
-    target: type[Target],
+    form: type[Form],
     lake: Lake,
     what: str,
     folder: str | os.PathLike[str],
@@ -88,7 +47,7 @@ def export(
     """Write the rows of a query or a table to a folder.
 
     Args:
-        target: How.
+        form: How.
         lake: The lake; it is only read.
         what: A query, or the name of a table or view.
         folder: A path or ``file://`` URI; made where it is not there; refused where it is not empty.
@@ -108,20 +67,20 @@ def export(
     began = time.monotonic()
     place = local_path(folder)
     require_lake(lake.location)
-    wanted = target.limit if shard_size is None else limit(shard_size)
+    wanted = form.limit if shard_size is None else parse_limit(shard_size)
     asked = {"key": key, "image": image, "text": text}
     with lake.session(at=at, sensitive=sensitive, memory=MEMORY, with_bytes=True, isolated=False) as session:
-        results = [_asked(session, s) for s in target.statements(what)]
+        results = [_asked(session, s) for s in form.statements(what)]
         origin = origins.trace(lake.location, session, [s for s, _ in results])
         given = [
             rows.columns_of(r.schema, asked if n == 0 else {}, mark=origin.is_synthetic)
             for n, (_, r) in enumerate(results)
         ]
-        target.check(given, wanted)
+        form.check(given, wanted)
         with Folder(place, overwrite=overwrite) as out:
             output = Output(out, wanted)
-            counted = _Counted(target.name, progress)
-            writer = target(output)
+            counted = _Counted(form.name, progress)
+            writer = form(output)
             for (_, result), columns in zip(results, given, strict=True):
                 writer.add(
                     pa.RecordBatch.from_pylist([], schema=result.schema), columns, 0
@@ -130,7 +89,7 @@ def export(
                     writer.add(batch, columns, counted.rows)
                     counted.add(batch)
             writer.close()
-            facts = datasheet.Facts(lake.uri, target.name, what, sensitive, at, output.rows, output.skipped)
+            facts = datasheet.Facts(lake.uri, form.name, what, sensitive, at, output.rows, output.skipped)
             page = datasheet.render(facts, session, origin, counted.nulls, output.shards)
             with out.file("DATASHEET.md") as sheet:
                 sheet.write(page.encode())
@@ -145,7 +104,7 @@ def export(
     size = sum(s["bytes"] for s in output.shards)
     seconds = time.monotonic() - began
     return Exported(
-        str(folder), target.name, output.rows, output.skipped, len(output.shards), size, seconds, notes + origin.notes
+        str(folder), form.name, output.rows, output.skipped, len(output.shards), size, seconds, notes + origin.notes
     )
 
 
