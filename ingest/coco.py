@@ -17,11 +17,11 @@ import numpy as np
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError
 from counterbalance.engine.ingest_types import Source
 from counterbalance.ingest import coco_pictures, coco_rows
+from counterbalance.ingest.chunking import Piece, merge_pieces
 from counterbalance.ingest.coco_document import Document, check
 from counterbalance.ingest.coco_rows import Context, Frames
 from counterbalance.ingest.coco_split import pick
 from counterbalance.ingest.files import expand, total_size
-from counterbalance.ingest.gather import Part, gathered
 from counterbalance.ingest.jsonstream import WINDOW
 from counterbalance.ingest.validate import Sieve
 
@@ -79,7 +79,7 @@ def _chunks(
     for file, split, base in files:
         loader = _Loader(Document(file, window), split, base, options, limit, stored, looked)
         try:
-            yield from gathered(loader.parts(), file.uri)
+            yield from merge_pieces(loader.parts(), file.uri)
         except NotFoundError as error:  # it was there when the source was opened
             raise SourceError(error.message, code="E4001", hint=error.hint) from error
     notes += looked.notes()
@@ -144,7 +144,7 @@ class _Loader:
         self.licenses: Mapping[object, str] | None = None
         self.categories: Mapping[object, str] | None = None
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[Piece]:
         """What the file holds, images before what refers to them."""
         read = 0
         for event in self.document.events():
@@ -159,13 +159,13 @@ class _Loader:
                 continue
             read += event.read
         self._look()
-        yield Part(bytes_read=max(0, (self.document.file.size or 0) - read))
+        yield Piece(bytes_read=max(0, (self.document.file.size or 0) - read))
 
     def _look(self) -> None:
         if self.base is not None:
             self.looked.check(self.base, self.document.uri)
 
-    def _images_first(self) -> Iterator[Part]:
+    def _images_first(self) -> Iterator[Piece]:
         """All images of the file, if none has come when the first annotation does."""
         if self.images_from is None:
             self.images_from = "before"
@@ -173,7 +173,7 @@ class _Loader:
                 if event.name == "images":
                     yield from self._images(replace(event, read=0))
 
-    def _images(self, event: Items) -> Iterator[Part]:
+    def _images(self, event: Items) -> Iterator[Piece]:
         items, numbers = self.limit.images(event.items, _numbers(event))
         if not self.context.title:
             self.context = replace(self.context, title=self.document.title())
@@ -188,7 +188,7 @@ class _Loader:
             self.looked.add(part, self.base)
         yield part
 
-    def _annotations(self, event: Items) -> Part:
+    def _annotations(self, event: Items) -> Piece:
         items, numbers = self.limit.annotations(event.items, _numbers(event))
         said, boxed = _kinds(items)
         found: dict[str, Any] = {}
@@ -207,7 +207,7 @@ class _Loader:
             rejects += refused
         tables = {name: table for name, (table, _, _) in found.items()}
         places_of = {name: places for name, (_, places, _) in found.items()}
-        return Part(tables, places_of, rejects, len(items) + entries, event.read)
+        return Piece(tables, places_of, rejects, len(items) + entries, event.read)
 
     def _neither(self, items: list[Any], numbers: Ints, said: list[bool], boxed: list[bool]) -> list[Reject]:
         """What is no annotation of a kind that is known here."""

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from counterbalance.engine.errors import CounterbalanceError, NotFoundError, RequestError, SourceError
 from counterbalance.engine.images import MAX_BYTES, Header, ImageError, check, sha256
 from counterbalance.engine.ingest_types import CHUNK_BYTES, Reject
+from counterbalance.ingest.chunking import Piece
 from counterbalance.ingest.files import file_in, file_system, reading, uri_of
-from counterbalance.ingest.gather import Part
 from counterbalance.ingest.validate import Indexes
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Looked:
         self._named: dict[str, set[int]] = {}
         self._absent: dict[str, dict[int, str]] = {}
 
-    def add(self, part: Part, base: str) -> None:
+    def add(self, part: Piece, base: str) -> None:
         """Note the pictures of some images whose ``uri`` lies below ``base``."""
         fs, _ = file_system(base, self._options.storage_options)
         if not _is_near(fs):
@@ -114,7 +114,7 @@ class Looked:
         ]
 
 
-def stored(part: Part, source: str, base: str, options: ReadOptions, done: set[int]) -> Iterator[Part]:
+def stored(part: Piece, source: str, base: str, options: ReadOptions, done: set[int]) -> Iterator[Piece]:
     """The same images with their bytes and digests, in parts of at most ``CHUNK_BYTES`` or one picture.
 
     Images in ``done`` come without bytes, the others are added to it: several files of a split list the same images. An
@@ -146,7 +146,7 @@ def stored(part: Part, source: str, base: str, options: ReadOptions, done: set[i
     yield _part(table, numbers, kept, rejects, read + len(uris) - start, bytes_read)
     if again:
         rows = np.array(again, dtype=np.int64)
-        yield Part({"images": table.take(rows)}, {"images": Indexes("images", numbers[rows])})
+        yield Piece({"images": table.take(rows)}, {"images": Indexes("images", numbers[rows])})
 
 
 def _picture(uri: str | None, base: str, options: ReadOptions) -> tuple[bytes, Header]:
@@ -170,7 +170,7 @@ def _part(
     rejects: list[Reject],
     rows_read: int,
     bytes_read: int,
-) -> Part:
+) -> Piece:
     rows = np.array([i for i, _, _ in kept], dtype=np.int64)
     some = table.take(rows)
     for side, name in enumerate(("width", "height")):
@@ -178,4 +178,4 @@ def _part(
         some = some.set_column(some.column_names.index(name), name, pc.coalesce(some[name], known))
     some = some.append_column("sha256", pa.array([sha256(data) for _, data, _ in kept], pa.string()))
     some = some.append_column("image", pa.array([data for _, data, _ in kept], pa.binary()))
-    return Part({"images": some}, {"images": Indexes("images", numbers[rows])}, rejects, rows_read, bytes_read)
+    return Piece({"images": some}, {"images": Indexes("images", numbers[rows])}, rejects, rows_read, bytes_read)

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from counterbalance.ingest.chunking import Piece
 from counterbalance.ingest.coco_masks import keypoints, masks
 from counterbalance.ingest.files import relative_name
-from counterbalance.ingest.gather import Part
 from counterbalance.ingest.rows import MAX_KEY, shorten
 from counterbalance.ingest.validate import Sieve, outside
 
@@ -76,7 +76,7 @@ class Context:
     annotator: str | None = None
 
 
-def images(context: Context, numbers: Ints, items: list[Any], frames: Frames, read: int) -> Part:
+def images(context: Context, numbers: Ints, items: list[Any], frames: Frames, read: int) -> Piece:
     """Rows of ``images``; their sizes go to ``frames``."""
     sieve = Sieve(context.uri, "images", numbers, items)
     ids = sieve.ids("id")
@@ -94,7 +94,7 @@ def images(context: Context, numbers: Ints, items: list[Any], frames: Frames, re
     table, positions = sieve.rows({"image_id": pa.array(ids), **columns}, "image_id")
     sizes = [table[c].to_numpy().astype(np.float64) for c in ("width", "height")]
     frames.add(table["image_id"].to_numpy(), *(np.where(np.isnan(s), np.inf, s) for s in sizes))
-    return Part({"images": table}, {"images": positions}, sieve.rejects, len(sieve), read)
+    return Piece({"images": table}, {"images": positions}, sieve.rejects, len(sieve), read)
 
 
 def _keys(sieve: Sieve, ids: Ints) -> pa.Array:

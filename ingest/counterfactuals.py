@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from counterbalance.engine.ingest_types import Chunk, Source
 from counterbalance.engine.schema import CAPTIONS, IMAGES
-from counterbalance.ingest import columns, hashing, tabular, unused
+from counterbalance.ingest import columns, hashing, ignored_options, tabular
 from counterbalance.ingest.files import total_size
 from counterbalance.ingest.rows import MAX_KEY, Places, Sieve, base_rows, is_null, shorten
 
@@ -54,7 +54,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     files = [f.file for f in layouts]
     parts = (r for f, c in zip(layouts, found, strict=True) for r in tabular.read(f, c, columns.matters(FIELDS)))
     chunks = _chunks(uri, tabular.limited(parts, options.limit), options)
-    notes = unused.told("counterfactuals", options, "images", "store_images", "annotator")
+    notes = ignored_options.describe("counterfactuals", options, "images", "store_images", "annotator")
     return Source(uri, chunks, total_size(files), [f.uri for f in files], notes)
 
 

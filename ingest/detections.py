@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from counterbalance.engine.ingest_types import Chunk, Images, Source
 from counterbalance.engine.schema import DETECTIONS
-from counterbalance.ingest import boxes, columns, hashing, tabular, targets, unused
+from counterbalance.ingest import boxes, columns, hashing, ignored_options, tabular, targets
 from counterbalance.ingest.files import total_size
 from counterbalance.ingest.labelrows import LabelRows, scores
 from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, is_null
@@ -82,7 +82,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     files = [f.file for f in layouts]
     images = Images()
     chunks = _chunks(tabular.limited(parts, options.limit), options, images)
-    notes = unused.told("detections", options, "split", "images", "store_images")
+    notes = ignored_options.describe("detections", options, "split", "images", "store_images")
     return Source(uri, chunks, total_size(files), [f.uri for f in files], notes, images)
 
 

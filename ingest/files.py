@@ -23,7 +23,7 @@ from fsspec.core import url_to_fs
 
 from counterbalance.engine.errors import CounterbalanceError, NotFoundError, SourceError
 from counterbalance.engine.store import credentials
-from counterbalance.ingest.patterns import is_glob, split_braces, split_commas
+from counterbalance.ingest.globs import is_glob, split_braces, split_commas
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -28,10 +28,10 @@ from counterbalance.engine.images import (
     sha256,
 )
 from counterbalance.engine.ingest_types import Chunk, Reject, Source
-from counterbalance.ingest import foldermeta, hashing, unused
+from counterbalance.ingest import foldermeta, hashing, ignored_options
 from counterbalance.ingest.files import expand, file_system, leads_out, relative_name, total_size
+from counterbalance.ingest.globs import is_glob, split_commas
 from counterbalance.ingest.names import is_split
-from counterbalance.ingest.patterns import is_glob, split_commas
 from counterbalance.ingest.pictures import Label, Picture, Pictures
 
 if TYPE_CHECKING:
@@ -69,7 +69,13 @@ def read(uri: str, options: ReadOptions) -> Source:
     folder = _Folder(uri, root, pictures, options, classes=not texts)
     metadata = [foldermeta.inspect(f, options) for f in texts if not folder.leaves(f)]
     chunks = _chunks(folder, [f for f in texts if folder.leaves(f)], metadata)
-    return Source(uri, chunks, total_size(files), [f.uri for f in files], unused.told("imagefolder", options, "images"))
+    return Source(
+        uri,
+        chunks,
+        total_size(files),
+        [f.uri for f in files],
+        ignored_options.describe("imagefolder", options, "images"),
+    )
 
 
 def _chunks(folder: _Folder, strange: Sequence[File], metadata: Sequence[foldermeta.Meta]) -> Iterator[Chunk]:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from counterbalance.engine.errors import SourceError
 from counterbalance.engine.ingest_types import Chunk, Images, Source
-from counterbalance.ingest import columns, hashing, tabular, targets, unused
+from counterbalance.ingest import columns, hashing, ignored_options, tabular, targets
 from counterbalance.ingest.files import total_size
 from counterbalance.ingest.labelrows import LabelRows, scores
 from counterbalance.ingest.rows import MAX_KEY, Sieve, is_null
@@ -77,7 +77,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     plans = [_plan(f, options) for f in tabular.layouts(uri, options)]
     files = [p.layout.file for p in plans]
     images = Images()
-    notes = unused.told("labels", options, "split", "images", "store_images", "origin")
+    notes = ignored_options.describe("labels", options, "split", "images", "store_images", "origin")
     chunks = _chunks(plans, options, images)
     return Source(uri, chunks, total_size(files), [f.uri for f in files], notes, images)
 

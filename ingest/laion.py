@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from counterbalance.engine.ingest_types import Chunk, Source
 from counterbalance.engine.schema import CAPTIONS, IMAGES
-from counterbalance.ingest import columns, hashing, tabular, unused
+from counterbalance.ingest import columns, hashing, ignored_options, tabular
 from counterbalance.ingest.files import total_size
 from counterbalance.ingest.misread import Misread
 from counterbalance.ingest.names import split_of
@@ -64,7 +64,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     found = [_columns(f, options) for f in layouts]
     files = [f.file for f in layouts]
     parts = (rows for f, c in zip(layouts, found, strict=True) for rows in tabular.read(f, c, columns.matters(FIELDS)))
-    notes = unused.told("laion", options, "images", "store_images", "annotator")
+    notes = ignored_options.describe("laion", options, "images", "store_images", "annotator")
     chunks = _chunks(uri, tabular.limited(parts, options.limit), options, notes)
     return Source(uri, chunks, total_size(files), [f.uri for f in files], notes)
 

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from counterbalance.engine.errors import SourceError
 from counterbalance.engine.ingest_types import CHUNK_ROWS
-from counterbalance.ingest import csvtext, jsonlines, packed, parquet
+from counterbalance.ingest import compression, csvtext, jsonlines, parquet
+from counterbalance.ingest.compression import Decompressed
 from counterbalance.ingest.files import expand
-from counterbalance.ingest.packed import Unpacked
 from counterbalance.ingest.rows import Rows
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 HEAD: Final = 256 << 10
 """Bytes in which the header must end."""
-SUFFIXES: Final = (".parquet", *(e + z for e in (".csv", ".tsv", ".jsonl", ".ndjson") for z in packed.SUFFIXES))
+SUFFIXES: Final = (".parquet", *(e + z for e in (".csv", ".tsv", ".jsonl", ".ndjson") for z in compression.SUFFIXES))
 _HTML: Final = re.compile(rb"\s*<(!doctype|html|head|body|\?xml|!--)", re.IGNORECASE)
 _ONE_A_LINE: Final = "one JSON object a line is read; a COCO file is read with --format coco"
 _COCO: Final = frozenset({"images", "annotations"})
@@ -49,7 +49,7 @@ class Layout:
         kind: ``"csv"``, ``"jsonl"`` or ``"parquet"``.
         names: Its columns in order; of CSV, the cells of its first line.
         dialect: How CSV is cut.
-        packing: Compression, or nothing.
+        compression: How it is compressed, if at all.
         headed: Whether the first line of CSV is a header.
     """
 
@@ -57,7 +57,7 @@ class Layout:
     kind: str
     names: Sequence[str]
     dialect: csvtext.Dialect | None = None
-    packing: str | None = None
+    compression: str | None = None
     headed: bool = True
 
     def headless(self, names: Sequence[str]) -> Layout:
@@ -82,19 +82,19 @@ def inspect(file: File) -> Layout:
     Raises:
         SourceError: If it is empty, binary, HTML, not UTF-8, a damaged Parquet file … (``E4010``, ``E4012``).
     """
-    with Unpacked(file, None) as stream:
+    with Decompressed(file, None) as stream:
         head = stream.read(HEAD)
     if head[:4] == b"PAR1":
         return Layout(file, "parquet", parquet.names(file))
     if file.name.lower().endswith(".parquet"):
         raise _no_table(file, f"is no Parquet file; it begins with {head[:12]!r}")
-    kind = packed.packing(head)
+    kind = compression.compression_of(head)
     if kind:
-        with Unpacked(file, kind) as stream:
+        with Decompressed(file, kind) as stream:
             head = stream.read(HEAD)
     text = _text(file, head)
     if text.lstrip()[:1] == b"{":
-        return Layout(file, "jsonl", _json_names(file, text), packing=kind)
+        return Layout(file, "jsonl", _json_names(file, text), compression=kind)
     if file.name.lower().split(".")[-1 if not kind else -2] in _JSON:
         raise _no_table(file, "is not JSON lines", _ONE_A_LINE)
     return _csv(file, text, kind)
@@ -182,7 +182,7 @@ def read(
     if layout.kind == "parquet":
         yield from parquet.read(layout.file, {name: layout.names[i] for name, i in columns.items()})
         return
-    with Unpacked(layout.file, layout.packing) as stream:
+    with Decompressed(layout.file, layout.compression) as stream:
         if layout.kind == "jsonl":
             wanted = [layout.names[i] for i in columns.values()]
             parts = jsonlines.read_values(stream, wanted, known=frozenset(layout.names), matters=matters)

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Final
 from counterbalance.engine.errors import SourceError
 from counterbalance.engine.images import ImageError, check, read_header, sha256
 from counterbalance.engine.ingest_types import Source
-from counterbalance.ingest import hashing, sidecar, unused
+from counterbalance.ingest import hashing, ignored_options, sidecar
+from counterbalance.ingest.compression import Decompressed, compression_of
 from counterbalance.ingest.files import expand, total_size
 from counterbalance.ingest.names import is_split, split_of
-from counterbalance.ingest.packed import Unpacked, packing
 from counterbalance.ingest.pictures import Label, Picture, Pictures
 from counterbalance.ingest.rows import MAX_KEY
 from counterbalance.ingest.samples import Part, Sample, Trouble, samples
@@ -55,18 +55,18 @@ def read(uri: str, options: ReadOptions) -> Source:
     """
     texts = TextReader(options.mapping)
     files = expand(uri, options.storage_options, SUFFIXES)
-    shards = [(f, _packing(f)) for f in files]
-    notes = unused.told("webdataset", options, "images")
+    shards = [(f, _compression(f)) for f in files]
+    notes = ignored_options.describe("webdataset", options, "images")
     return Source(uri, _chunks(uri, shards, options, texts), total_size(files), [f.uri for f in files], notes)
 
 
-def _packing(file: File) -> str | None:
+def _compression(file: File) -> str | None:
     """Compression of a shard; refuses what is no tar file."""
-    with Unpacked(file, None) as stream:
+    with Decompressed(file, None) as stream:
         head = stream.read(BLOCK)
-    kind = packing(head)
+    kind = compression_of(head)
     if kind:
-        with Unpacked(file, kind) as stream:
+        with Decompressed(file, kind) as stream:
             head = stream.read(BLOCK)
     if not is_header(head):
         what = f"begins with {head[:12]!r}" if head else "is empty"
@@ -107,7 +107,7 @@ class _Shard:
         """Rows of the shard, of at most ``limit`` samples."""
         if self._beside.problem:
             self._refuse(Trouble(self._beside.name, "bad_sidecar", self._beside.problem))
-        with Unpacked(self._file, kind) as stream:
+        with Decompressed(self._file, kind) as stream:
             for item in samples(stream):
                 if isinstance(item, Trouble):
                     self._refuse(item)

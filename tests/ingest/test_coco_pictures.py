@@ -84,7 +84,7 @@ def test_a_picture_larger_than_the_limit(folder, monkeypatch):
 def test_chunks_are_bounded_by_bytes(folder, monkeypatch):
     size = len(picture())
     monkeypatch.setattr(coco_pictures, "CHUNK_BYTES", 3 * size)
-    monkeypatch.setattr("counterbalance.ingest.gather.CHUNK_BYTES", 3 * size)
+    monkeypatch.setattr("counterbalance.ingest.chunking.CHUNK_BYTES", 3 * size)
     images = [{"id": i, "file_name": "nope.jpg" if i == 4 else "a.jpg"} for i in range(10)]
     rows, rejects, chunks = load(folder, images)
     assert [r["image_id"] for r in rows] == [0, 1, 2, 3, 5, 6, 7, 8, 9]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterbalance.ingest.patterns import split_braces, split_commas
+from counterbalance.ingest.globs import split_braces, split_commas
 
 PIECES = st.sampled_from(
     ["a", "x.tar", "{a,b}", "{1..3}", "{08..11}", "{3..1}", "{a,{b,c}}", "{p,{1..2}}", "{,z}", "{q}", "-"]

@@ -78,7 +78,7 @@ def test_compressed_text_is_read_whatever_its_name(tmp_path, pack):
 def test_a_compressed_file_that_breaks_off_later_is_an_error(tmp_path):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(bytes(range(33, 127)).replace(b",", b"") * 40_000 + b"\n")[:-20])
-    layout = tabular.Layout(expand(str(path))[0], "csv", ["a"], packing="gzip")
+    layout = tabular.Layout(expand(str(path))[0], "csv", ["a"], compression="gzip")
     with pytest.raises(SourceError, match="cut off") as caught:
         list(tabular.read(layout, {"a": 0}))
     assert caught.value.code == "E4012"

@@ -23,22 +23,22 @@ SUFFIXES: Final = ("", ".gz", ".bz2", ".xz", ".zst")
 _MAGIC: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
-def packing(head: bytes) -> str | None:
+def compression_of(head: bytes) -> str | None:
     r"""Compression of a file by its first bytes.
 
     Example:
-        >>> packing(b"\x1f\x8b\x08"), packing(b"url,caption")
+        >>> compression_of(b"\x1f\x8b\x08"), compression_of(b"url,caption")
         ('gzip', None)
     """
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
 
 
-class Unpacked(AbstractContextManager["Unpacked"]):
+class Decompressed(AbstractContextManager["Decompressed"]):
     """The bytes of a file, unpacked on the way; not thread-safe.
 
     Args:
         file: The file.
-        kind: Its compression, from ``packing``.
+        kind: Its compression, from ``compression_of``.
 
     Raises:
         SourceError: On opening or reading: it cannot be read (``E4001``), or its compressed data is damaged or cut off

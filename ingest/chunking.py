@@ -18,14 +18,14 @@ _MOST_REJECTS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Piece:
     """What became of some consecutive items of a source.
 
     Args:
         tables: Base-table name to rows.
         positions: Base-table name to the place of each row in its array.
         rejects: What was refused.
-        rows_read: Items behind this part, refused ones included.
+        rows_read: Items behind this piece, refused ones included.
         bytes_read: Bytes of the file behind it.
     """
 
@@ -46,31 +46,31 @@ class Part:
         return sum(t.nbytes for t in self.tables.values())
 
 
-def gathered(parts: Iterator[Part], source: str) -> Iterator[Chunk]:
-    """Chunks of at most ``CHUNK_ROWS`` rows and ``CHUNK_BYTES`` bytes, unless one part alone is larger.
+def merge_pieces(pieces: Iterator[Piece], source: str) -> Iterator[Chunk]:
+    """Chunks of at most ``CHUNK_ROWS`` rows and ``CHUNK_BYTES`` bytes, unless one piece alone is larger.
 
     Args:
-        parts: In the order of the source.
+        pieces: In the order of the source.
         source: URI of the file.
     """
-    held: list[Part] = []
+    held: list[Piece] = []
     rows = size = rejects = 0
-    for part in parts:
-        over = rows + part.rows > CHUNK_ROWS or size + part.size > CHUNK_BYTES or rejects > _MOST_REJECTS
+    for piece in pieces:
+        over = rows + piece.rows > CHUNK_ROWS or size + piece.size > CHUNK_BYTES or rejects > _MOST_REJECTS
         if held and over:
             yield _chunk(held, source)
             held, rows, size, rejects = [], 0, 0, 0
-        held.append(part)
-        rows, size, rejects = rows + part.rows, size + part.size, rejects + len(part.rejects)
+        held.append(piece)
+        rows, size, rejects = rows + piece.rows, size + piece.size, rejects + len(piece.rejects)
     if held:
         yield _chunk(held, source)
 
 
-def _chunk(parts: list[Part], source: str) -> Chunk:
-    names = list(dict.fromkeys(name for part in parts for name in part.tables))
+def _chunk(pieces: list[Piece], source: str) -> Chunk:
+    names = list(dict.fromkeys(name for piece in pieces for name in piece.tables))
     tables, positions = {}, {}
     for name in names:
-        having = [p for p in parts if name in p.tables and p.tables[name].num_rows]
+        having = [p for p in pieces if name in p.tables and p.tables[name].num_rows]
         if not having:
             continue
         tables[name] = pa.concat_tables([p.tables[name] for p in having], promote_options="default")
@@ -78,9 +78,9 @@ def _chunk(parts: list[Part], source: str) -> Chunk:
         positions[name] = Indexes(places[0].array, np.concatenate([p.numbers for p in places]))
     return Chunk(
         tables,
-        [r for p in parts for r in p.rejects],
-        sum(p.rows_read for p in parts),
-        sum(p.bytes_read for p in parts),
+        [r for p in pieces for r in p.rejects],
+        sum(p.rows_read for p in pieces),
+        sum(p.bytes_read for p in pieces),
         positions,
         source,
     )

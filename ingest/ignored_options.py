@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.ingest_types import ReadOptions
 
 
-def told(format_: str, options: ReadOptions, *names: str) -> list[str]:
+def describe(format_: str, options: ReadOptions, *names: str) -> list[str]:
     """One note that names the options which were given for nothing, if any was.
 
     Args:
@@ -18,9 +18,9 @@ def told(format_: str, options: ReadOptions, *names: str) -> list[str]:
 
     Example:
         >>> from counterbalance.engine.ingest_types import ReadOptions
-        >>> told("laion", ReadOptions(store_images=True), "images", "store_images")
+        >>> describe("laion", ReadOptions(store_images=True), "images", "store_images")
         ['the format laion has no use for store_images: it changes nothing']
-        >>> told("laion", ReadOptions(store_images=False), "images", "store_images")
+        >>> describe("laion", ReadOptions(store_images=False), "images", "store_images")
         []
     """
     given = [name for name in names if getattr(options, name)]
