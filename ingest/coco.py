@@ -9,18 +9,18 @@ middle; then twice.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from counterbalance.engine.errors import NotFoundError, RequestError, SourceError
+from counterbalance.engine.errors import NotFoundError, RequestError, SourceError, did_you_mean
 from counterbalance.engine.ingest_types import Source
 from counterbalance.ingest import coco_pictures, coco_rows
 from counterbalance.ingest.chunking import Piece, merge_pieces
 from counterbalance.ingest.coco_document import Document, check
 from counterbalance.ingest.coco_rows import Context, Frames
-from counterbalance.ingest.coco_split import pick
 from counterbalance.ingest.files import expand, total_size
 from counterbalance.ingest.jsonstream import WINDOW
 from counterbalance.ingest.validate import Sieve
@@ -35,6 +35,12 @@ if TYPE_CHECKING:
 
 SUFFIXES: Final = (".json",)
 _BOX: Final = frozenset({"bbox", "category_id"})
+_KIND_NAMES: Final = "captions|instances|person_keypoints|keypoints|stuff|image_info|annotations|panoptic|lvis_v[0-9.]+"
+_PREFIXED: Final = re.compile(rf"(?:{_KIND_NAMES})_(.+)", re.IGNORECASE)
+_SPLIT_WORD: Final = re.compile(
+    r"(?:^|[^a-z0-9])((?:train|val|valid|validation|test|dev|minival|unlabeled)[0-9]*(?:-[a-z0-9]+)?)(?:$|[^a-z0-9])",
+    re.IGNORECASE,
+)
 
 
 def read(uri: str, options: ReadOptions, *, window: int = WINDOW) -> Source:
@@ -63,7 +69,7 @@ def read(uri: str, options: ReadOptions, *, window: int = WINDOW) -> Source:
     if options.mapping:
         hint = "leave out --map; the fields of COCO have fixed names"
         raise RequestError("COCO files take no column mapping", code="E3001", hint=hint)
-    chosen = pick(expand(uri, options.storage_options, SUFFIXES, inside=("annotations",)), options.split)
+    chosen = pick_split(expand(uri, options.storage_options, SUFFIXES, inside=("annotations",)), options.split)
     bases = {split: coco_pictures.folder(options, split) for _, split in chosen}
     for file, _ in chosen:
         check(file)
@@ -238,3 +244,37 @@ def _kinds(items: list[Any]) -> tuple[list[bool], list[bool]]:
 
 def _numbers(event: Items) -> Ints:
     return np.arange(event.start, event.start + len(event.items), dtype=np.int64)
+
+
+def split_of(name: str) -> str | None:
+    """Return the split in the name of a file, or ``None``.
+
+    Example:
+        >>> [split_of(n) for n in ("captions_val2017", "image_info_test-dev2017", "my_train_v2", "karpathy")]
+        ['val2017', 'test-dev2017', 'train', None]
+    """
+    found = _PREFIXED.fullmatch(name) or _SPLIT_WORD.search(name)
+    return found.group(1) if found else None
+
+
+def pick_split(files: Sequence[File], split: str | None) -> list[tuple[File, str | None]]:
+    """Choose the files to read, each with its split.
+
+    Args:
+        files: What the source expands to.
+        split: The split asked for. A single file is of that split whatever its name; of several, those of another
+            split are left out and those whose name tells none are taken for it.
+
+    Raises:
+        NotFoundError: If none is left (``E1006``).
+    """
+    if split is None or len(files) == 1:
+        return [(f, split or split_of(f.stem)) for f in files]
+    named = [(f, split_of(f.stem)) for f in files]
+    chosen: list[tuple[File, str | None]] = [(f, split) for f, s in named if s in {None, split}]
+    if not chosen:
+        known = sorted({s for _, s in named if s})
+        raise NotFoundError(
+            f"no file of split {split!r}{did_you_mean(split, known)}", code="E1006", hint="splits: " + ", ".join(known)
+        )
+    return chosen

@@ -1,7 +1,12 @@
-"""The ids of ``ids.py`` for millions of keys: the same numbers, computed by DuckDB over Arrow."""
+"""Integer ids for what a source calls its items: of one key in Python, of millions by DuckDB over Arrow.
+
+An id that is an integer is kept; any other key becomes a 63-bit hash of its UTF-8 text: the low 64 bits of its MD5 with
+the sign bit cleared, which in DuckDB is ``md5_number_lower(key) & 9223372036854775807``. The hash is a name, no secret.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from threading import local
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +25,30 @@ REMEMBERED: Final = 1 << 26
 """How many ids ``Seen`` keeps: half a gigabyte."""
 
 _state = local()
+_MASK: Final = (1 << 63) - 1
+
+
+def hash63(text: str) -> int:
+    """Return the 63-bit hash of a key.
+
+    Example:
+        >>> hash63("000000012")
+        553072846134739617
+    """
+    digest = hashlib.md5(text.encode(), usedforsecurity=False).digest()
+    return int.from_bytes(digest[8:], "little") & _MASK
+
+
+def key_id(key: str) -> int:
+    """Return the id of a key: itself when it is written as a plain non-negative integer, else its hash.
+
+    Example:
+        >>> key_id("139"), key_id("000139") == 139
+        (139, False)
+    """
+    if key.isascii() and key.isdigit() and (key == "0" or key[0] != "0") and len(key) <= 19 and int(key) <= _MASK:
+        return int(key)
+    return hash63(key)
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
@@ -42,7 +71,7 @@ def _run(keys: pa.Array, expression: str) -> pa.Array:
 
 
 def key_ids(keys: pa.Array) -> pa.Array:
-    """Ids of keys: equal to ``ids.key_id`` of each; NULL stays NULL.
+    """Return the ids of keys: equal to ``key_id`` of each; NULL stays NULL.
 
     Args:
         keys: UTF-8 strings.
@@ -58,7 +87,7 @@ def key_ids(keys: pa.Array) -> pa.Array:
 
 
 def hash_rows(*columns: pa.Array) -> pa.Array:
-    """One id a row of several string columns: equal to ``ids.hash_columns``; NULL counts as the empty string.
+    """Return one id per row of several columns: ``hash63`` of its texts, joined by the unit separator; NULL is empty.
 
     Args:
         columns: UTF-8 strings (or int64, written in decimal), all of one length.

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,12 +24,13 @@ from counterbalance.engine.ingest_types import Chunk, Source
 from counterbalance.engine.schema import CAPTIONS, IMAGES
 from counterbalance.ingest import columns, hashing, ignored_options, tabular
 from counterbalance.ingest.files import total_size
-from counterbalance.ingest.misread import Misread
 from counterbalance.ingest.names import split_of
 from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, floats, is_null, pixels, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import numpy.typing as npt
 
     from counterbalance.engine.ingest_types import ReadOptions
     from counterbalance.ingest.rows import Rows
@@ -86,15 +88,15 @@ def _columns(layout: Layout, options: ReadOptions) -> dict[str, int]:
 
 
 def _chunks(uri: str, parts: Iterator[Rows], options: ReadOptions, notes: list[str]) -> Iterator[Chunk]:
-    seen, misread = hashing.Seen(), Misread()
+    seen, bad = hashing.Seen(), BadNumbers()
     for rows in parts:
-        yield _chunk(uri, Sieve(rows), options, seen, misread)
-    notes += misread.notes()
+        yield _chunk(uri, Sieve(rows), options, seen, bad)
+    notes += bad.notes()
 
 
-def _chunk(uri: str, sieve: Sieve, options: ReadOptions, seen: hashing.Seen, misread: Misread) -> Chunk:
+def _chunk(uri: str, sieve: Sieve, options: ReadOptions, seen: hashing.Seen, bad: BadNumbers) -> Chunk:
     keyed = sieve.has("key")
-    cells = _cells(sieve, misread)
+    cells = _cells(sieve, bad)
     keys = hashing.key_ids(sieve.kept(cells["key"]))
     if keyed:
         again = ~seen.add(keys.to_numpy())
@@ -120,7 +122,7 @@ def _chunk(uri: str, sieve: Sieve, options: ReadOptions, seen: hashing.Seen, mis
     return Chunk(tables, sieve.rejects, sieve.rows.count, sieve.rows.bytes_read, positions, sieve.rows.source)
 
 
-def _cells(sieve: Sieve, misread: Misread) -> dict[str, pa.Array]:
+def _cells(sieve: Sieve, bad: BadNumbers) -> dict[str, pa.Array]:
     """Checked columns by their names in the base tables; rows without a key or a caption are refused."""
     url = sieve.text("url", MAX_KEY)
     key = pc.coalesce(sieve.text("key", MAX_KEY), url)
@@ -129,7 +131,34 @@ def _cells(sieve: Sieve, misread: Misread) -> dict[str, pa.Array]:
     sieve.refuse(is_null(key), f"missing_{missing}", f"no {missing}")
     sieve.refuse(is_null(cells["text"]), "missing_caption", "no caption")
     cells |= {f: sieve.text(f) for f in ("split", "license", "nsfw") if sieve.has(f)}
-    cells |= {f: pixels(misread.number(sieve, f)) for f in ("width", "height") if sieve.has(f)}
+    cells |= {f: pixels(bad.number(sieve, f)) for f in ("width", "height") if sieve.has(f)}
     if sieve.has("similarity"):
-        cells["similarity"] = floats(misread.number(sieve, "similarity"))
+        cells["similarity"] = floats(bad.number(sieve, "similarity"))
     return cells
+
+
+class BadNumbers:
+    """Count what is no number in columns that a row can do without: it is NULL there. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._first: dict[str, str] = {}
+
+    def number(self, sieve: Sieve, field: str) -> npt.NDArray[np.float64]:
+        """Return a field as float64: NaN for what is missing or no finite number."""
+        values, bad = sieve.number(field)
+        count = int(np.count_nonzero(bad & sieve.keep))
+        if count:
+            first = int(np.flatnonzero(bad & sieve.keep)[0])
+            written = sieve.rows.table[field][first].as_py()
+            place = f"{sieve.rows.unit} {sieve.rows.numbers[first]} of {sieve.rows.source.rpartition('/')[2]}"
+            self._first.setdefault(field, f"{shorten(written)} ({place})")
+            self._counts[field] = self._counts.get(field, 0) + count
+        return values
+
+    def notes(self) -> list[str]:
+        """Return a sentence per field, with the first such value."""
+        return [
+            f"{field} is no number in {count:,} {'row' if count == 1 else 'rows'}, and NULL there: {self._first[field]}"
+            for field, count in self._counts.items()
+        ]

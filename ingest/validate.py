@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.ingest_types import Reject
-from counterbalance.ingest.ids import key_id
+from counterbalance.ingest.hashing import key_id
 from counterbalance.ingest.jsonobjects import Repeated
 from counterbalance.ingest.rows import MAX_KEY, MAX_TEXT, shorten
 
@@ -39,7 +39,7 @@ _ID: Final = "an integer from 0 to 2^63-1 or a text is needed"
 
 
 def item_id(value: object) -> int | None:
-    """The id of an item: an integer is kept, a text hashed by ``ids.key_id``; ``None`` for what is neither.
+    """The id of an item: an integer is kept, a text hashed by ``hashing.key_id``; ``None`` for what is neither.
 
     Example:
         >>> item_id(139), item_id("139"), item_id(True), item_id(1.0), item_id(-1), item_id("")

@@ -12,7 +12,7 @@ import pytest
 from counterbalance.engine.errors import SourceError
 from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest.counterfactuals import read
-from counterbalance.ingest.ids import key_id
+from counterbalance.ingest.hashing import key_id
 
 DATA = Path(os.environ.get("COUNTERBALANCE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 ROWS = [

@@ -11,7 +11,7 @@ from counterbalance.engine.errors import RequestError
 from counterbalance.engine.ingest_types import CHUNK_ROWS, ReadOptions
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.ingest.coco import read
-from counterbalance.ingest.ids import hash63
+from counterbalance.ingest.hashing import hash63
 
 INFO = {"info": {"description": "My dataset"}, "licenses": [{"id": 3, "name": "CC BY"}, {"id": 4, "name": "CC0"}]}
 IMAGE = {"id": 7, "file_name": "a.jpg", "coco_url": "http://h/val/a.jpg", "width": 640, "height": 480, "license": 3}

@@ -8,8 +8,7 @@ import pytest
 
 from counterbalance.engine.errors import NotFoundError
 from counterbalance.engine.ingest_types import ReadOptions
-from counterbalance.ingest.coco import read
-from counterbalance.ingest.coco_split import split_of
+from counterbalance.ingest.coco import read, split_of
 
 NAMES = ["captions_train2017.json", "captions_val2017.json", "instances_val2017.json", "mine.json"]
 

@@ -17,7 +17,7 @@ from counterbalance.engine.errors import SourceError
 from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.ingest.detections import read
-from counterbalance.ingest.ids import hash63, key_id
+from counterbalance.ingest.hashing import hash63, key_id
 
 BOX = {"x": 10.0, "y": 20.0, "width": 30.5, "height": 40.0}
 

@@ -6,7 +6,7 @@ import pytest
 
 from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest.detections import read
-from counterbalance.ingest.ids import hash63, hash_columns
+from counterbalance.ingest.hashing import hash63
 
 HEAD = "tarball_name,member_name,x1,y1,x2,y2,confidence,predicted_gender,predicted_race,caption,gender_confidence\n"
 
@@ -28,7 +28,7 @@ def load(path, **options):
     return chunk
 
 
-def test_labels_of_persons(path):
+def test_labels_of_persons(path, hash_columns):
     chunk = load(path)
     boxes, labels = chunk.tables["detections"].to_pylist(), chunk.tables["labels"].to_pylist()
     image, box = hash63("000000012"), boxes[0]["detection_id"]

@@ -15,7 +15,7 @@ from counterbalance.engine.images import sha256
 from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.ingest import pictures
-from counterbalance.ingest.ids import hash63, hash_columns
+from counterbalance.ingest.hashing import hash63
 from counterbalance.ingest.imagefolder import read
 
 DATA = Path(os.environ.get("COUNTERBALANCE_DATA") or Path(__file__).parents[3] / "shared" / "data")
@@ -82,7 +82,7 @@ def test_stored_pictures(tmp_path, monkeypatch):
     assert len(chunks) > 2
 
 
-def test_splits_and_classes(tmp_path):
+def test_splits_and_classes(tmp_path, hash_columns):
     names = ["train/cat/1.png", "train/dog/2.png", "test/cat/3.png", "test/4.png"]
     fill(tmp_path, {n: picture(i) for i, n in enumerate(names)})
     tables, _, _, _ = load(tmp_path)

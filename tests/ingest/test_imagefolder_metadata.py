@@ -13,7 +13,7 @@ from PIL import Image
 
 from counterbalance.engine.errors import NotFoundError, SourceError
 from counterbalance.engine.ingest_types import ReadOptions
-from counterbalance.ingest.ids import hash63, hash_columns
+from counterbalance.ingest.hashing import hash63
 from counterbalance.ingest.imagefolder import read
 
 
@@ -60,7 +60,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_captions_and_labels(folder, ending):
+def test_captions_and_labels(folder, ending, hash_columns):
     write(folder / f"metadata.{ending}", ROWS)
     tables, rejects, chunks = load(folder)
     assert not rejects

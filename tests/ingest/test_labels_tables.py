@@ -12,7 +12,7 @@ import pytest
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError
 from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.engine.schema import LABELS
-from counterbalance.ingest.ids import hash63, hash_columns
+from counterbalance.ingest.hashing import hash63
 from counterbalance.ingest.labels import read
 
 
@@ -42,7 +42,7 @@ def load(uri, **options):
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_one_label_a_row(tmp_path, ending):
+def test_one_label_a_row(tmp_path, ending, hash_columns):
     rows = [
         {"image_id": 7, "detection_id": None, "attribute": "scene", "value": "Beach", "score": 0.5, "annotator": "ann"},
         {"image_id": 7, "detection_id": None, "attribute": "scene", "value": "city", "score": None, "annotator": "bob"},

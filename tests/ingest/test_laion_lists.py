@@ -9,7 +9,7 @@ import pytest
 from counterbalance.engine.errors import NotFoundError, SourceError
 from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.engine.schema import BASE_TABLES
-from counterbalance.ingest.ids import hash63, hash_columns, key_id
+from counterbalance.ingest.hashing import hash63, key_id
 from counterbalance.ingest.laion import read
 
 HEAD = "SAMPLE_ID,URL,TEXT,HEIGHT,WIDTH,LICENSE,NSFW,similarity\n"
@@ -31,7 +31,7 @@ def load(uri, **options):
     return tables["images"].to_pylist(), tables["captions"].to_pylist(), chunks
 
 
-def test_csv_with_keys_of_its_own(tmp_path):
+def test_csv_with_keys_of_its_own(tmp_path, hash_columns):
     path = tmp_path / "part-00001.csv"
     path.write_text(
         HEAD + '12,http://h/a.jpg,"A cat, asleep",480,640,?,UNLIKELY,0.31\nk7,http://h/b.jpg,B,1,2,cc,NSFW,\n'
@@ -56,7 +56,7 @@ def test_csv_with_keys_of_its_own(tmp_path):
     assert not chunk.rejects
 
 
-def test_parquet_keyed_by_url_keeps_every_caption_of_a_url(tmp_path):
+def test_parquet_keyed_by_url_keeps_every_caption_of_a_url(tmp_path, hash_columns):
     path = tmp_path / "a.parquet"
     url = ["http://h/1", "http://h/2", "http://h/1", "http://h/1"]
     pq.write_table(pa.table({"url": url, "top_caption": ["a", "b", "c", "a"]}), path)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterbalance.ingest.ids import hash63
+from counterbalance.ingest.hashing import hash63
 from counterbalance.ingest.validate import Indexes, Sieve, is_number, is_utf8, item_id, outside
 
 VALUES = st.one_of(

@@ -18,7 +18,7 @@ from counterbalance.engine.images import sha256
 from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.ingest import pictures
-from counterbalance.ingest.ids import hash63, hash_columns
+from counterbalance.ingest.hashing import hash63
 from counterbalance.ingest.webdataset import read
 
 DATA = Path(os.environ.get("COUNTERBALANCE_DATA") or Path(__file__).parents[3] / "shared" / "data")
@@ -101,7 +101,7 @@ def test_equals_the_package(shards):
     assert [b["value"] for b in tables["labels"]] == [s["cls"].decode() for s in samples]
 
 
-def test_columns(shards):
+def test_columns(shards, hash_columns):
     tables, _, chunks = load(shards / "00000.tar", split="train", origin="generated", annotator="someone")
     key = "000000001"
     image = tables["images"][1]
