@@ -12,7 +12,7 @@ from counterbalance.cli.base import OutputPath, declare
 from counterbalance.cli.options import connect
 
 if TYPE_CHECKING:
-    from counterbalance.report.sheet.paper import Sheet
+    from counterbalance.report.sheet.base import Sheet
 
 EXAMPLES = (
     'counterbalance review coco.lake gensynth_set -n 50 --sensitive "review of edits" -o sheet.html',

@@ -12,7 +12,7 @@ from counterbalance.cli.base import OutputPath, declare
 from counterbalance.cli.options import connect
 
 if TYPE_CHECKING:
-    from counterbalance.report.sheet.page import Sheet
+    from counterbalance.report.sheet.validation import Sheet
 
 EXAMPLES = (
     "counterbalance validate coco.lake --attribute scene --labels \"image_labels('scene', annotator := 'siglip')\" -o sheet.html",
@@ -53,7 +53,7 @@ def command(lake: str, path: Path, **asked: Any) -> int:
     ingest those files with --format labels, then run the audit label_validation. Labels are perceived: statistics about how
     groups are depicted, never claims about a person.
     """
-    from counterbalance.report.sheet.page import validate_labels
+    from counterbalance.report.sheet.validation import validate_labels
 
     made = validate_labels(connect(lake), path, **asked)
     click.echo(_told(lake, made, asked), err=True)

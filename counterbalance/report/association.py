@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from counterbalance.report import groups
 from counterbalance.report.figures import percent
-from counterbalance.report.make import Chart, Recipe, Row
-from counterbalance.report.marks import DELTA, LOG_ODDS, PMI, RATIO, SHARE, mark, strongest
+from counterbalance.report.renderer import Chart, FigureSpec, Row
+from counterbalance.report.row_marks import DELTA, LOG_ODDS, PMI, RATIO, SHARE, mark, strongest
 from counterbalance.report.svg import Axis
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ _PLAIN_WORDS: Final = (
 """Words of texts without gender words and function words."""
 
 
-def who(known: Sequence[Group]) -> list[Recipe]:
+def who(known: Sequence[Group]) -> list[FigureSpec]:
     """Shares of labels, and of pairs of them."""
     chart = Chart("bars", SHARE, mark(lambda r: r["label"], "share", note="count"))
-    recipes = [
-        Recipe(
+    specs = [
+        FigureSpec(
             f"share-{g.name}",
             f"{'Persons' if g.persons else 'Images'} by {g.title}",
             f"Share of all that have any label; 'unclear' has none that is clear, 'mixed' has several.{g.seen_by}",
@@ -39,8 +39,8 @@ def who(known: Sequence[Group]) -> list[Recipe]:
     ]
     persons = [g for g in known if g.persons]
     pairs = [(a, b) for i, a in enumerate(persons) for b in persons[i + 1 :]]
-    return recipes + [
-        Recipe(
+    return specs + [
+        FigureSpec(
             f"meet-{a.name}-{b.name}",
             f"{a.title.capitalize()} and {b.title} in one person",
             f"How often two labels meet, over how often they would if they had nothing to do with each other: 1 is chance.{a.seen_by}",
@@ -60,12 +60,12 @@ def _clear_pair(row: Row) -> bool:
     return not {row["label"], row["other"]} & {"mixed", "unclear", "undefined"}
 
 
-def said(known: Sequence[Group]) -> list[Recipe]:
+def said(known: Sequence[Group]) -> list[FigureSpec]:
     """Crime words and sentiment."""
-    recipes: list[Recipe] = []
+    specs: list[FigureSpec] = []
     for g in known:
-        recipes += [
-            Recipe(
+        specs += [
+            FigureSpec(
                 f"crime-{g.name}",
                 f"Crime words, by {g.title}",
                 "Δ: the share of a label among images whose text holds a crime word, against its share among all labelled images. "
@@ -86,7 +86,7 @@ def said(known: Sequence[Group]) -> list[Recipe]:
                 {"groups": g.images},
                 empty="No text of a labelled image holds a crime word.",
             ),
-            Recipe(
+            FigureSpec(
                 f"tone-{g.name}",
                 f"Negative texts, by {g.title}",
                 f"Share of texts with a negative VADER score among those that are not neutral. VADER is an English lexicon of 2014.{g.seen_by}",
@@ -105,8 +105,8 @@ def said(known: Sequence[Group]) -> list[Recipe]:
         lambda r: r["level"] == "term",
     )
     return [
-        *recipes,
-        Recipe(
+        *specs,
+        FigureSpec(
             "crime-terms",
             "Single crime words, by gender words of captions",
             "The same Δ for each word that enough images have.",
@@ -118,7 +118,7 @@ def said(known: Sequence[Group]) -> list[Recipe]:
     ]
 
 
-def together(known: Sequence[Group]) -> list[Recipe]:
+def together(known: Sequence[Group]) -> list[FigureSpec]:
     """Co-occurrence, concept ratio and keywords."""
     pmi = mark(
         lambda r: f"{r['label']}: {r['concept']}",
@@ -127,8 +127,8 @@ def together(known: Sequence[Group]) -> list[Recipe]:
         when=lambda r: r["concept"] != "person",
         sure="q",
     )
-    recipes = [
-        Recipe(
+    specs = [
+        FigureSpec(
             f"objects-{g.name}",
             f"Objects, by {g.title}",
             "PMI of a label and an object's box in the same image: how much more often they meet than by chance; 0.69 is twice as often, \N{MINUS SIGN}0.69 half as often. "
@@ -141,8 +141,8 @@ def together(known: Sequence[Group]) -> list[Recipe]:
         for g in known
     ]
     return [
-        *recipes,
-        Recipe(
+        *specs,
+        FigureSpec(
             "concepts",
             "How female the words of captions are",
             "Share of images with only women's words among images with a word and the words of one gender.",
@@ -157,7 +157,7 @@ def together(known: Sequence[Group]) -> list[Recipe]:
             {"groups": groups.CAPTIONS.images, "concepts": _PLAIN_WORDS, "min_count": 30},
             empty="No word is in 30 images that name one gender.",
         ),
-        Recipe(
+        FigureSpec(
             "keywords",
             "Words that mark a group's captions",
             "Log-odds of a word in the texts of images of one gender against the other, above 0 only; gender words and function words are left out.",
@@ -184,7 +184,7 @@ def _both_ends(rows: Sequence[Row], each: int = 10) -> list[Row]:
     return ranked if len(ranked) <= 2 * each else ranked[:each] + ranked[-each:]
 
 
-def places(known: Sequence[Group]) -> list[Recipe]:
+def places(known: Sequence[Group]) -> list[FigureSpec]:
     """Countries, and the groups that go with them."""
     of_group = mark(
         lambda r: f"{r['country']}: {r['label']}",
@@ -196,7 +196,7 @@ def places(known: Sequence[Group]) -> list[Recipe]:
     )
     shares = mark(lambda r: r["country"], "share", "share_low", "share_high", "count", lambda r: r["label"] == "all")
     return [
-        Recipe(
+        FigureSpec(
             "countries",
             "Countries that texts name",
             "Share among images whose text names any country; an image may name several.",
@@ -206,7 +206,7 @@ def places(known: Sequence[Group]) -> list[Recipe]:
             empty="No text names a country.",
         ),
         *(
-            Recipe(
+            FigureSpec(
                 f"countries-{g.name}",
                 f"Countries, by {g.title}",
                 f"Δ of a label among the images whose text names a country.{g.seen_by}",

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.atomic_write import write as write_file
-from counterbalance.report import clusters, judgement, overview, pictures, topics, transfer
-from counterbalance.report.make import Kitchen, untold
+from counterbalance.report import chapters, clusters, overview, pictures, topics, transfer
+from counterbalance.report.renderer import FigureRenderer, untold
 from counterbalance.report.svg import plain
 
 if TYPE_CHECKING:
@@ -63,20 +63,20 @@ def render(
     """The report as HTML text; see ``write``."""
     with lake.session() as session:
         transfer.check(session, dataset_bias, model_bias)
-        kitchen = Kitchen(session, progress)
-        page: str = _template().render(**_contents(lake, kitchen, (dataset_bias, model_bias), blur=blur))
+        renderer = FigureRenderer(session, progress)
+        page: str = _template().render(**_contents(lake, renderer, (dataset_bias, model_bias), blur=blur))
     return plain(page)
 
 
-def _contents(lake: Lake, kitchen: Kitchen, biases: tuple[str, str], *, blur: bool) -> dict[str, Any]:
-    session = kitchen.session
+def _contents(lake: Lake, renderer: FigureRenderer, biases: tuple[str, str], *, blur: bool) -> dict[str, Any]:
+    session = renderer.session
     tables = overview.tables(session)
     shown, notes = pictures.sample(lake, session, _PICTURES, blur=blur)
     sections = [
-        overview.section(kitchen),
-        *judgement.sections(kitchen),
-        *clusters.sections(kitchen),
-        *topics.sections(kitchen, lake, blur=blur),
+        overview.section(renderer),
+        *chapters.sections(renderer),
+        *clusters.sections(renderer),
+        *topics.sections(renderer, lake, blur=blur),
         *transfer.sections(session, *biases),
     ]
     return {

@@ -7,8 +7,8 @@ from typing import Final
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.report import svg
 from counterbalance.report.figures import Figure, Section, signed, table_of
-from counterbalance.report.make import Chart, Kitchen, Recipe, Row
-from counterbalance.report.marks import mark
+from counterbalance.report.renderer import Chart, FigureRenderer, FigureSpec, Row
+from counterbalance.report.row_marks import mark
 from counterbalance.report.scatter import Point, points
 from counterbalance.report.svg import Axis, Mark, Tone
 
@@ -26,7 +26,7 @@ _LEGEND: Final[dict[Tone, str]] = {
     "under": "less male",
     "even": "cannot be told, or too few",
 }
-_SHARES: Final = Recipe(
+_SHARES: Final = FigureSpec(
     "cluster-representation",
     "Kinds of scenes, by gender words of captions",
     "Share of images with words of men only, among those with words of one gender, that have a caption in a cluster, less "
@@ -47,27 +47,27 @@ _MAP: Final = (
 )
 
 
-def sections(kitchen: Kitchen) -> list[Section]:
+def sections(renderer: FigureRenderer) -> list[Section]:
     """The chapter, where the recipe ``caption_clusters`` was run; nothing otherwise."""
-    there = {name for (name,) in kitchen.session.sql("SELECT name FROM meta.views").fetchall()}
+    there = {name for (name,) in renderer.session.sql("SELECT name FROM meta.views").fetchall()}
     if not there >= _VIEWS:
         return []
     says = "Captions in clusters of like meaning, gendered words left out (recipe caption_clusters)."
-    return [Section("scenes", "Kinds of scenes", says, [kitchen.figure(_SHARES), _map(kitchen)])]
+    return [Section("scenes", "Kinds of scenes", says, [renderer.figure(_SHARES), _map(renderer)])]
 
 
 def _named(row: Row, words: int) -> str:
     return " ".join([str(row["cluster"]), *(row["words"] or [])[:words]])
 
 
-def _map(kitchen: Kitchen) -> Figure:
+def _map(renderer: FigureRenderer) -> Figure:
     name, title = "cluster-map", "A map of the captions"
     says = (
         "A sample of captions, each a spot; captions of like meaning lie near each other (t-SNE). Distances between groups, "
         "their sizes and directions mean nothing. Names are a cluster's number and first word; colours are those of the figure above."
     )
     try:
-        rows = kitchen.session.sql(_MAP).to_arrow()
+        rows = renderer.session.sql(_MAP).to_arrow()
     except CounterbalanceError as error:
         return Figure(name, title, says, gap=f"{error.message} ({error.code})")
     if not rows.num_rows:

@@ -38,7 +38,7 @@ class Figure:
         name: Unique in the page.
         title: Headline.
         says: What the numbers mean and how to read them.
-        wide: SVG for wide screens and paper.
+        wide: SVG for wide screens and base.
         narrow: SVG for telephones.
         columns: Heads of the table of numbers.
         rows: Its cells as text.

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.report.figures import Figure, Section, cell
-from counterbalance.report.make import Chart, Kitchen, Recipe, Row
+from counterbalance.report.renderer import Chart, FigureRenderer, FigureSpec, Row
 from counterbalance.report.svg import Axis, Mark
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ def _bars(column: str = "images") -> Chart:
     return Chart("bars", Axis(column, show=lambda v: f"{v:,.0f}", start=0.0), count, most=12)
 
 
-RECIPES: Final = (
-    Recipe(
+SPECS: Final = (
+    FigureSpec(
         "splits",
         "Splits and sources",
         "Images by the split and the source that they were read from.",
@@ -35,7 +35,7 @@ RECIPES: Final = (
         sql="SELECT concat_ws(' · ', split, source) AS value, count(*) AS images FROM images GROUP BY ALL ORDER BY images DESC, value",
         empty="There are no images in this lake.",
     ),
-    Recipe(
+    FigureSpec(
         "captions-per-image",
         "Captions an image",
         "How many images have how many texts, by where the texts come from.",
@@ -46,7 +46,7 @@ RECIPES: Final = (
         ),
         empty="There are no captions in this lake.",
     ),
-    Recipe(
+    FigureSpec(
         "caption-length",
         "Words a caption",
         "Captions by their number of words; the last bar holds all longer ones.",
@@ -59,7 +59,7 @@ RECIPES: Final = (
         ),
         empty="There are no captions in this lake.",
     ),
-    Recipe(
+    FigureSpec(
         "categories",
         "What is seen",
         "Images with at least one box of a category.",
@@ -70,7 +70,7 @@ RECIPES: Final = (
         ),
         empty="There are no boxes in this lake.",
     ),
-    Recipe(
+    FigureSpec(
         "people",
         "People an image",
         "Images by how many persons have a box of at least 30 pixels on its shorter side, crowds left out; of several who drew "
@@ -85,7 +85,7 @@ RECIPES: Final = (
         ),
         empty="There are no boxes in this lake.",
     ),
-    Recipe(
+    FigureSpec(
         "open-labels",
         "Labels that are not sensitive",
         "Images by label, of those with a score the ones of at least 0.5; labels of perceived gender, race or ethnicity appear "
@@ -100,9 +100,9 @@ RECIPES: Final = (
 )
 
 
-def section(kitchen: Kitchen) -> Section:
+def section(renderer: FigureRenderer) -> Section:
     """How the rows are spread."""
-    figures = [kitchen.figure(recipe) for recipe in RECIPES]
+    figures = [renderer.figure(spec) for spec in SPECS]
     return Section(
         "spread", "What is in it", "Plain counts, to know what the audits below stand on.", figures, compact=True
     )

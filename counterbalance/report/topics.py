@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.report import pictures
 from counterbalance.report.figures import Figure, Section, Strip
-from counterbalance.report.make import Chart, Kitchen, Recipe
-from counterbalance.report.marks import PMI, mark
+from counterbalance.report.renderer import Chart, FigureRenderer, FigureSpec
+from counterbalance.report.row_marks import PMI, mark
 
 if TYPE_CHECKING:
     from counterbalance.engine.lake import Lake
@@ -27,7 +27,7 @@ _EXAMPLES: Final = (
     "SELECT topic, image_id, text FROM topic_examples(sae_texts, feature_rows(sae_texts), sae_feature_topics, "
     f"sae_topic_clusters, chosen := (SELECT DISTINCT topic FROM {_PMI}), k := {_TEXTS}) ORDER BY topic, rank"
 )
-_TOPICS: Final = Recipe(
+_TOPICS: Final = FigureSpec(
     "topic-pmi",
     "Topics, by gender words of captions",
     "PMI of a label and a topic: how much more often features that stand for the topic are active in texts of images with "
@@ -38,28 +38,28 @@ _TOPICS: Final = Recipe(
 )
 
 
-def sections(kitchen: Kitchen, lake: Lake, *, blur: bool = False) -> list[Section]:
+def sections(renderer: FigureRenderer, lake: Lake, *, blur: bool = False) -> list[Section]:
     """The chapter, where the recipe ``sae_topics`` was run; nothing otherwise.
 
     Args:
-        kitchen: Makes the figure.
+        renderer: Makes the figure.
         lake: Whose stored pictures are shown.
         blur: Blur the heads of people in them; see ``pictures``.
     """
-    there = {name for (name,) in kitchen.session.sql("SELECT name FROM meta.views").fetchall()}
+    there = {name for (name,) in renderer.session.sql("SELECT name FROM meta.views").fetchall()}
     if not there >= _VIEWS:
         return []
-    figure = kitchen.figure(_TOPICS)
+    figure = renderer.figure(_TOPICS)
     if not figure.gap:
-        figure = _with_pictures(kitchen, lake, figure, blur=blur)
+        figure = _with_pictures(renderer, lake, figure, blur=blur)
     says = "What texts are about, as features of sparse autoencoders tell it (recipe sae_topics)."
     return [Section("topics", "Topics", says, [figure])]
 
 
-def _with_pictures(kitchen: Kitchen, lake: Lake, figure: Figure, *, blur: bool) -> Figure:
+def _with_pictures(renderer: FigureRenderer, lake: Lake, figure: Figure, *, blur: bool) -> Figure:
     """With the images of the texts in which each topic is most active, as far as the lake stores them."""
     try:
-        rows = kitchen.session.sql(_EXAMPLES).to_arrow().to_pylist()
+        rows = renderer.session.sql(_EXAMPLES).to_arrow().to_pylist()
     except CounterbalanceError as error:
         return replace(figure, notes=[*figure.notes, f"Pictures are not shown: {error.message} ({error.code})"])
     wanted: dict[str, list[int]] = {}
@@ -68,7 +68,7 @@ def _with_pictures(kitchen: Kitchen, lake: Lake, figure: Figure, *, blur: bool) 
         if row["image_id"] is not None and row["image_id"] not in own:
             own.append(row["image_id"])
     order = [ids[place] for place in range(_TEXTS) for ids in wanted.values() if place < len(ids)]
-    found = pictures.of_images(lake, kitchen.session, order, side=_SIDE, blur=blur)
+    found = pictures.of_images(lake, renderer.session, order, side=_SIDE, blur=blur)
     strips = [Strip(topic, [found[i] for i in ids if i in found][:_EACH]) for topic, ids in wanted.items()]
     strips = [s for s in strips if s.pictures]
     if not strips:

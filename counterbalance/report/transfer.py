@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from counterbalance.engine.session import Session
-    from counterbalance.report.make import Row
+    from counterbalance.report.renderer import Row
 
 DATA: Final = "dataset_bias"
 """Table or view (concept, value, …) of a lake whose report has a scatter plot."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.sample.backdrops import BACKDROPS, SHELF
-from counterbalance.sample.figures import HAND, figure
 from counterbalance.sample.objects import PAINT, THINGS
+from counterbalance.sample.people import HAND, figure
 from counterbalance.sample.shapes import WIDTH, outline, place
 
 if TYPE_CHECKING:

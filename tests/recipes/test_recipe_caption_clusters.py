@@ -10,7 +10,7 @@ import pytest
 
 import counterbalance as cb
 from counterbalance.report import clusters as chapter
-from counterbalance.report.make import Kitchen
+from counterbalance.report.renderer import FigureRenderer
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -128,7 +128,7 @@ def test_new_captions_move_no_centroid(made):
 
 def test_the_report_shows_shares_and_a_map(made, lake):
     with made.lake.session() as session:
-        (section,) = chapter.sections(Kitchen(session))
+        (section,) = chapter.sections(FigureRenderer(session))
     shares, picture = section.figures
     assert [f.gap for f in section.figures] == ["", ""]
     assert shares.wide.count("<circle") == len([r for r in shares.rows if "yes" not in r[-1:]])
@@ -137,4 +137,4 @@ def test_the_report_shows_shares_and_a_map(made, lake):
     names = re.findall(r'<text x="[\d.]+" y="[\d.]+">(\d+) \w+</text>', picture.wide)
     assert {int(n) for n in names} == {r["cluster"] for r in of(made.lake, "SELECT cluster FROM caption_clusters_map")}
     with lake.session() as session:
-        assert chapter.sections(Kitchen(session)) == []
+        assert chapter.sections(FigureRenderer(session)) == []

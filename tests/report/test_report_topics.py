@@ -12,7 +12,7 @@ from PIL import Image
 import counterbalance as cb
 from counterbalance.report import topics
 from counterbalance.report.build import render
-from counterbalance.report.make import Kitchen
+from counterbalance.report.renderer import FigureRenderer
 
 IMAGES = 60
 UNSAFE, BROKEN = 0, 2
@@ -69,7 +69,7 @@ def lake(build):
 
 def shown(lake, *, blur=False):
     with lake.session() as session:
-        (section,) = topics.sections(Kitchen(session), lake, blur=blur)
+        (section,) = topics.sections(FigureRenderer(session), lake, blur=blur)
     return section.figures[0]
 
 

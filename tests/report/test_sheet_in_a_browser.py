@@ -21,8 +21,8 @@ from PIL import Image
 import counterbalance as cb
 from counterbalance.__main__ import main
 from counterbalance.demo import ingest
-from counterbalance.report.sheet.page import validate_labels
 from counterbalance.report.sheet.review import review
+from counterbalance.report.sheet.validation import validate_labels
 from counterbalance.sample import generate
 
 PROGRAM = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)

@@ -19,7 +19,7 @@ from counterbalance.__main__ import main
 from counterbalance.engine.images import ImageError
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.report.sheet.crops import SIDE, picture
-from counterbalance.report.sheet.page import validate_labels
+from counterbalance.report.sheet.validation import validate_labels
 
 HOSTILE = ['</script><img src=x onerror="alert(1)">', "=1+1", 'a "b", c\nd', "\u202eright to left"]
 PURPOSE = "<b>purpose</b> & more"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import counterbalance as cb
 from counterbalance.engine.errors import CounterbalanceError, RequestError, SensitiveError
-from counterbalance.report.sheet.draw import Question, allocate, draw
+from counterbalance.report.sheet.sampling import Question, allocate, draw
 
 _names = itertools.count()
 SCENES = "image_labels('scene', annotator := 'model')"

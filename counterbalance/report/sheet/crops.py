@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.lake import Lake
     from counterbalance.engine.session import Session
-    from counterbalance.report.sheet.draw import Drawn
+    from counterbalance.report.sheet.sampling import Drawn
 
 SIDE: Final = 360
 """Longer side of a picture in pixels."""

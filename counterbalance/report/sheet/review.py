@@ -16,7 +16,7 @@ from counterbalance.engine import atomic_write
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
 from counterbalance.engine.images import ImageError
 from counterbalance.report import pictures
-from counterbalance.report.sheet import crops, paper
+from counterbalance.report.sheet import base, crops
 from counterbalance.report.svg import plain
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def review(
     image: str | None = None,
     blur: bool = False,
     sensitive: str | None = None,
-) -> paper.Sheet:
+) -> base.Sheet:
     """Write a sheet of sources beside their edits; ingest its answers with ``format="labels"``.
 
     An answer is about all edits of a source that the view holds: a label of the source, of attribute ``review:VIEW``.
@@ -129,13 +129,13 @@ def review(
             code="E3571",
             hint=f"refresh {view}; sources need their pictures: ingest with --store-images",
         )
-    options = [*dict.fromkeys(a for a in answers if a != paper.UNCLEAR), paper.UNCLEAR]
+    options = [*dict.fromkeys(a for a in answers if a != base.UNCLEAR), base.UNCLEAR]
     attribute = attribute_of(view)
-    sheet = paper.identity([attribute, sorted(i["id"] for i in items), options, blur])
-    data = paper.questions(sheet, attribute, "image_id", options, annotators, items)
-    words = {**paper.about(lake, sensitive, seed=seed, blur=blur), "question": attribute, "unit": "image"}
-    target = atomic_write.write(Path(path), paper.render("review", data, words))
-    return paper.Sheet(target, sheet, {view: len(items)}, {view: found[0]}, _notes(drawn, len(items), rows))
+    sheet = base.identity([attribute, sorted(i["id"] for i in items), options, blur])
+    data = base.questions(sheet, attribute, "image_id", options, annotators, items)
+    words = {**base.about(lake, sensitive, seed=seed, blur=blur), "question": attribute, "unit": "image"}
+    target = atomic_write.write(Path(path), base.render("review", data, words))
+    return base.Sheet(target, sheet, {view: len(items)}, {view: found[0]}, _notes(drawn, len(items), rows))
 
 
 def _edits(session: Session, view: str, image: str | None) -> Edits:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from counterbalance.report import groups
 from counterbalance.report.association import places, said, together, who
 from counterbalance.report.figures import Figure, Section, decimals
-from counterbalance.report.make import Chart, Kitchen, Recipe, Row
-from counterbalance.report.marks import mark
+from counterbalance.report.renderer import Chart, FigureRenderer, FigureSpec, Row
+from counterbalance.report.row_marks import mark
 from counterbalance.report.svg import Axis
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ _RETRIEVAL: Final = {
 }
 
 
-def sections(kitchen: Kitchen) -> list[Section]:
+def sections(renderer: FigureRenderer) -> list[Section]:
     """All audits of the report, by chapter."""
-    session = kitchen.session
+    session = renderer.session
     known = groups.found(session)
     chapters = [
         ("who", "Who is shown", "How often perceived labels occur, and together.", who(known)),
@@ -63,9 +63,7 @@ def sections(kitchen: Kitchen) -> list[Section]:
             search(),
         ),
     ]
-    found = [
-        Section(name, title, says, [kitchen.figure(r) for r in recipes]) for name, title, says, recipes in chapters
-    ]
+    found = [Section(name, title, says, [renderer.figure(r) for r in specs]) for name, title, says, specs in chapters]
     if any(g.attribute for g in known):
         return found
     return [replace(s, figures=[*s.figures, _MISSING[s.name]]) if s.name in _MISSING else s for s in found]
@@ -83,7 +81,7 @@ _MISSING: Final = {
 """What stands where labels of persons would."""
 
 
-def judged(session: Session, known: Sequence[Group]) -> list[Recipe]:
+def judged(session: Session, known: Sequence[Group]) -> list[FigureSpec]:
     """Agreement of annotators, and hateful content."""
     named = {"cohen_kappa": "Cohen's kappa", "fleiss_kappa": "Fleiss' kappa", "agreement": "equal labels"}
     chart = Chart(
@@ -97,7 +95,7 @@ def judged(session: Session, known: Sequence[Group]) -> list[Recipe]:
     rate = mark(lambda r: f"{r['annotator']} > {r['tau']:g}", "rate", note="count")
     return [
         *(
-            Recipe(
+            FigureSpec(
                 f"agreement-{g.name}",
                 f"Agreement on {g.title}",
                 "Kappa is agreement beyond chance. Agreement is not truth: annotators can be wrong together.",
@@ -109,7 +107,7 @@ def judged(session: Session, known: Sequence[Group]) -> list[Recipe]:
             for g in known
             if g.attribute in attributes
         ),
-        Recipe(
+        FigureSpec(
             "hateful",
             "Hateful content, as a classifier sees it",
             "Images in a hundred whose score is above a threshold: what a classifier thinks, with its errors.",
@@ -125,13 +123,13 @@ def _pair(what: str, row: Row) -> str:
     return f"{what}: {row['annotator']}, {row['other']}" if row["other"] else what
 
 
-def search() -> list[Recipe]:
+def search() -> list[FigureSpec]:
     """Retrieval bias and balance."""
     bias = mark(lambda r: f"first {r['k']}", "value", when=lambda r: r["metric"] == "bias", note="")
     chart = Chart("dots", Axis("bias; + is male", 0.0, decimals), bias)
     many = f"{_QUERIES} queries against at most {_ITEMS:,} items, chosen by a hash of their image."
     return [
-        Recipe(
+        FigureSpec(
             "random-bias",
             "Gender among the first captions of a random ranking",
             "(male - female) / (male + female) among the first K, mean over queries: what a ranking that knows nothing shows "
@@ -142,7 +140,7 @@ def search() -> list[Recipe]:
             headline=False,
             empty="There are no captions to rank, or too few whose words are of one gender.",
         ),
-        Recipe(
+        FigureSpec(
             "tfidf-bias",
             "Gender among the first captions that TF-IDF finds",
             f"The same for captions found by captions whose gender words were taken out. {many}",
@@ -152,7 +150,7 @@ def search() -> list[Recipe]:
             headline=False,
             empty="There are no captions to rank, or too few whose words are of one gender.",
         ),
-        Recipe(
+        FigureSpec(
             "balance",
             "What would make genders equally frequent",
             "Weight of an image of a label in sampling or in a loss: 1 is no change.",

@@ -10,7 +10,7 @@ from counterbalance.report.svg import Axis, Mark
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from counterbalance.report.make import Row
+    from counterbalance.report.renderer import Row
 
 _SURE: Final = 0.05
 SHARE: Final = Axis("share", show=percent, start=0.0)

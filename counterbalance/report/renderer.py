@@ -46,7 +46,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class FigureSpec:
     """A figure that is to be made.
 
     Args:
@@ -77,7 +77,7 @@ def untold(made: int) -> None:
     del made
 
 
-class Kitchen:
+class FigureRenderer:
     """Makes figures in one session; what two of them ask is asked once.
 
     Args:
@@ -90,35 +90,33 @@ class Kitchen:
         self._progress, self._made = progress, 0
         self._answers: dict[str, tuple[pa.Table, Sequence[str], str]] = {}
 
-    def figure(self, recipe: Recipe) -> Figure:
+    def figure(self, spec: FigureSpec) -> Figure:
         """The figure, or its reason for being empty: a report never fails for one of its parts."""
         self._made += 1
         self._progress(self._made)
         try:
-            call = _call(recipe)
-            rows, notes, sql = self._answer(recipe, call)
+            call = _call(spec)
+            rows, notes, sql = self._answer(spec, call)
         except CounterbalanceError as error:
-            return Figure(recipe.name, recipe.title, recipe.says, gap=f"{error.message} ({error.code})")
-        return _figure(recipe, call, rows, notes, sql)
+            return Figure(spec.name, spec.title, spec.says, gap=f"{error.message} ({error.code})")
+        return _figure(spec, call, rows, notes, sql)
 
-    def _answer(self, recipe: Recipe, call: str) -> tuple[pa.Table, Sequence[str], str]:
+    def _answer(self, spec: FigureSpec, call: str) -> tuple[pa.Table, Sequence[str], str]:
         """Rows, notes and plain SQL."""
         if call not in self._answers:
             run = self.session.audit
-            result = run(recipe.audit, **recipe.parameters) if recipe.audit else self.session.sql(recipe.sql)
+            result = run(spec.audit, **spec.parameters) if spec.audit else self.session.sql(spec.sql)
             rows = result.to_arrow()
             notes = [note.partition("; state a purpose")[0] for note in result.notes]  # a report has none
             self._answers[call] = (rows, notes, _expanded(self.session, call) if rows.num_rows else "")
         return self._answers[call]
 
 
-def _figure(recipe: Recipe, call: str, rows: pa.Table, said: Sequence[str], sql: str) -> Figure:
+def _figure(spec: FigureSpec, call: str, rows: pa.Table, said: Sequence[str], sql: str) -> Figure:
     if not rows.num_rows:
-        why = (
-            [f"{note[0].upper()}{note[1:]}." for note in said if note.endswith(" has no rows")] if recipe.audit else []
-        )
-        return Figure(recipe.name, recipe.title, recipe.says, gap=" ".join(why) or recipe.empty, call=call)
-    drawing = _drawn(recipe, rows.to_pylist())
+        why = [f"{note[0].upper()}{note[1:]}." for note in said if note.endswith(" has no rows")] if spec.audit else []
+        return Figure(spec.name, spec.title, spec.says, gap=" ".join(why) or spec.empty, call=call)
+    drawing = _drawn(spec, rows.to_pylist())
     columns, cells = table_of(rows)
     cut = (
         [f"The table shows {len(cells)} of {rows.num_rows:,} rows; the query below gives all."]
@@ -126,31 +124,31 @@ def _figure(recipe: Recipe, call: str, rows: pa.Table, said: Sequence[str], sql:
         else []
     )
     return Figure(
-        recipe.name,
-        recipe.title,
-        recipe.says,
+        spec.name,
+        spec.title,
+        spec.says,
         drawing.wide,
         drawing.narrow,
         columns,
         cells,
         call,
         sql,
-        _parameters(rows, recipe),
-        _source(recipe),
+        _parameters(rows, spec),
+        _source(spec),
         [*drawing.notes, *cut, *said],
         "" if drawing.wide else "every value is suppressed or missing: too few images.",
         drawing.finding,
     )
 
 
-def _call(recipe: Recipe) -> str:
+def _call(spec: FigureSpec) -> str:
     """The query as a user would type it."""
-    if not recipe.audit:
-        return recipe.sql
-    query = audits().get(recipe.audit)
+    if not spec.audit:
+        return spec.sql
+    query = audits().get(spec.audit)
     relations = {p.name for p in query.parameters if p.is_relation} if query else set()
-    given = [f"{k} := {v if k in relations else _literal(v)}" for k, v in recipe.parameters.items()]
-    return f"SELECT * FROM {recipe.audit}({', '.join(given)})"
+    given = [f"{k} := {v if k in relations else _literal(v)}" for k, v in spec.parameters.items()]
+    return f"SELECT * FROM {spec.audit}({', '.join(given)})"
 
 
 def _literal(value: Any) -> str:
@@ -164,16 +162,16 @@ def _expanded(session: Session, call: str) -> str:
         return f"-- cannot be shown as plain SQL: {error.message}"
 
 
-def _parameters(rows: pa.Table, recipe: Recipe) -> dict[str, Any]:
+def _parameters(rows: pa.Table, spec: FigureSpec) -> dict[str, Any]:
     """What the engine says it ran with, in every row the same."""
     if "params" not in rows.column_names:
-        return dict(recipe.parameters)
+        return dict(spec.parameters)
     found = json.loads(rows["params"][0].as_py() or "{}")
     return found if isinstance(found, dict) else {}
 
 
-def _source(recipe: Recipe) -> str:
-    return audits()[recipe.audit].source if recipe.audit else ""
+def _source(spec: FigureSpec) -> str:
+    return audits()[spec.audit].source if spec.audit else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +182,8 @@ class _Drawing:
     finding: str = ""
 
 
-def _drawn(recipe: Recipe, rows: Sequence[Row]) -> _Drawing:
-    chart = recipe.chart
+def _drawn(spec: FigureSpec, rows: Sequence[Row]) -> _Drawing:
+    chart = spec.chart
     every = [r for r in rows if chart.mark(r) is not None]
     chosen = every if chart.choose is None else chart.choose(every)
     shown = [m for m in map(chart.mark, chosen) if m is not None][: chart.most]
@@ -196,9 +194,9 @@ def _drawn(recipe: Recipe, rows: Sequence[Row]) -> _Drawing:
     axis = chart.axis if chart.reference is None else replace(chart.axis, reference=chart.reference(rows[0]))
     desc = "; ".join(f"{m.label}: {axis.show(m.value or 0)}" for m in shown[:12])
     draw = _DRAW[chart.kind]
-    wide = draw(shown, axis, title=recipe.title, desc=desc, name=f"{recipe.name}-w")
-    narrow = draw(shown, axis, title=recipe.title, desc=desc, name=f"{recipe.name}-n", width=svg.NARROW)
-    return _Drawing(wide, narrow, notes, _finding(shown, axis) if recipe.headline and chart.kind == "dots" else "")
+    wide = draw(shown, axis, title=spec.title, desc=desc, name=f"{spec.name}-w")
+    narrow = draw(shown, axis, title=spec.title, desc=desc, name=f"{spec.name}-n", width=svg.NARROW)
+    return _Drawing(wide, narrow, notes, _finding(shown, axis) if spec.headline and chart.kind == "dots" else "")
 
 
 def _finding(marks: Sequence[Mark], axis: Axis) -> str:

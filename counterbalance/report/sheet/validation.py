@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine import atomic_write
 from counterbalance.engine.errors import RequestError
-from counterbalance.report.sheet import paper
+from counterbalance.report.sheet import base
+from counterbalance.report.sheet.base import Sheet
 from counterbalance.report.sheet.crops import pictures_of
-from counterbalance.report.sheet.draw import Question, draw
-from counterbalance.report.sheet.paper import Sheet
+from counterbalance.report.sheet.sampling import Question, draw
 
 if TYPE_CHECKING:
     import os
 
     from counterbalance.engine.lake import Lake
-    from counterbalance.report.sheet.draw import Sample, Unit
+    from counterbalance.report.sheet.sampling import Sample, Unit
 
 __all__ = ["Sheet", "validate_labels"]
 _COLUMNS: Final = {"image": "image_id", "person": "detection_id"}
@@ -66,12 +66,12 @@ def validate_labels(
     if not shown:
         raise RequestError("none of the pictures can be decoded", code="E3571", hint="ingest them again")
     said = [attribute, unit, sorted(u.unit_id for u, _ in shown), sample.options, blur]
-    sheet = paper.identity(said)
+    sheet = base.identity(said)
     items = [{"id": str(one.unit_id), "picture": uri} for one, uri in shown]  # nothing tells what the model said
-    data = paper.questions(sheet, attribute, _COLUMNS[unit], sample.options, annotators, items)
-    words = paper.about(lake, sensitive, seed=seed, blur=blur)
+    data = base.questions(sheet, attribute, _COLUMNS[unit], sample.options, annotators, items)
+    words = base.about(lake, sensitive, seed=seed, blur=blur)
     asked = attribute.replace("_", " ").removeprefix("perceived ")
-    target = atomic_write.write(Path(path), paper.render("validate", data, {**words, "question": asked, "unit": unit}))
+    target = atomic_write.write(Path(path), base.render("validate", data, {**words, "question": asked, "unit": unit}))
     drawn: dict[str, int] = {}
     for one, _ in shown:
         drawn[one.label] = drawn.get(one.label, 0) + 1

@@ -12,7 +12,7 @@ from counterbalance.engine.schema import is_sensitive
 from counterbalance.engine.sql import arguments
 from counterbalance.engine.sql.call_syntax import arguments_of, call_name
 from counterbalance.engine.sql.queries import queries
-from counterbalance.report.sheet.paper import UNCLEAR
+from counterbalance.report.sheet.base import UNCLEAR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
