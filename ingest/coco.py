@@ -20,10 +20,10 @@ from counterbalance.engine.ingest_types import Source
 from counterbalance.ingest import coco_pictures, coco_rows
 from counterbalance.ingest.chunking import Piece, merge_pieces
 from counterbalance.ingest.coco_document import Document, check
-from counterbalance.ingest.coco_rows import Context, Frames
+from counterbalance.ingest.coco_rows import FileContext, Frames
 from counterbalance.ingest.files import expand, total_size
 from counterbalance.ingest.jsonstream import WINDOW
-from counterbalance.ingest.validate import Sieve
+from counterbalance.ingest.validate import ObjectSieve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -146,7 +146,7 @@ class _Loader:
         self.looked = looked
         self.frames = Frames()
         self.images_from: str | None = None
-        self.context = Context(document.uri, split, "", {}, base, options.origin, options.annotator)
+        self.context = FileContext(document.uri, split, "", {}, base, options.origin, options.annotator)
         self.licenses: Mapping[object, str] | None = None
         self.categories: Mapping[object, str] | None = None
 
@@ -221,7 +221,7 @@ class _Loader:
         if not any(other):
             return []
         chosen, places = _where(items, numbers, other)
-        sieve = Sieve(self.context.uri, "annotations", places, chosen)
+        sieve = ObjectSieve(self.context.uri, "annotations", places, chosen)
         sieve.refuse([True] * len(chosen), "bad_item", lambda _: "neither a caption nor a bbox is given")
         return sieve.rejects
 

@@ -12,7 +12,7 @@ from counterbalance.engine.errors import SourceError
 from counterbalance.engine.ingest_types import Reject
 from counterbalance.ingest.files import reading
 from counterbalance.ingest.jsonobjects import Repeated, may_repeat
-from counterbalance.ingest.jsonstream import WINDOW, Items, Member, stream
+from counterbalance.ingest.jsonstream import WINDOW, Items, ObjectMember, stream
 from counterbalance.ingest.rows import shorten
 from counterbalance.ingest.validate import is_utf8
 
@@ -120,7 +120,7 @@ class Document:
         passed = 0
         with self.file.open() as opened:
             for event in stream(opened, self.uri, window=self.window):
-                if event.name in ROWS and isinstance(event, Member):
+                if event.name in ROWS and isinstance(event, ObjectMember):
                     raise self._no_coco(f"{event.name} is {shorten(event.value)}, not an array")
                 if isinstance(event, Items) and event.name in ROWS:
                     seen.add(event.name)
@@ -135,19 +135,19 @@ class Document:
     def _no_coco(self, what: str) -> SourceError:
         return SourceError(f"{self.uri} is JSON, but no COCO file: {what}", code="E4023", hint=WANTED)
 
-    def _note(self, event: Member | Items) -> None:
+    def _note(self, event: ObjectMember | Items) -> None:
         if event.name in SMALL:
             self._check_names(event)
-            if isinstance(event, Member):
+            if isinstance(event, ObjectMember):
                 self._small[event.name] = event.value
             elif event.start == 0:
                 self._small[event.name] = list(event.items)
             else:
                 self._small[event.name] += event.items
 
-    def _check_names(self, event: Member | Items) -> None:
+    def _check_names(self, event: ObjectMember | Items) -> None:
         """Refuse an object that holds a name twice where no rows are made of it; categories are refused one by one."""
-        values = [event.value] if isinstance(event, Member) else event.items if event.name != "categories" else []
+        values = [event.value] if isinstance(event, ObjectMember) else event.items if event.name != "categories" else []
         twice = next((v for v in values if isinstance(v, Repeated)), None)
         if twice is not None:
             raise SourceError(

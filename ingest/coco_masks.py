@@ -13,13 +13,13 @@ from counterbalance.ingest.rows import shorten
 from counterbalance.ingest.validate import MAX_COORDINATE, is_number
 
 if TYPE_CHECKING:
-    from counterbalance.ingest.validate import Sieve
+    from counterbalance.ingest.validate import ObjectSieve
 
 _POLYGONS: Final = r"^\[\[[-+.,0-9eE]*\](,\[[-+.,0-9eE]*\])*\]$"
 _RLE_LOW, _RLE_HIGH = "0", "o"
 
 
-def masks(sieve: Sieve) -> pa.Array:
+def masks(sieve: ObjectSieve) -> pa.Array:
     """The field ``segmentation`` as JSON text: polygons or RLE with the values they had; refuses ``bad_mask``.
 
     What is missing or empty is NULL. A number is written with the fewest digits that read back as the same double, a
@@ -42,7 +42,7 @@ def _text(value: Any) -> bytes:
     return orjson.dumps(value).replace(b".0,", b",").replace(b".0]", b"]")  # packed RLE has neither point nor comma
 
 
-def _refuse(sieve: Sieve, bad: Any, values: list[Any]) -> None:
+def _refuse(sieve: ObjectSieve, bad: Any, values: list[Any]) -> None:
     message = "segmentation is neither polygons nor RLE: {}"
     sieve.refuse(bad, "bad_mask", lambda i: message.format(shorten(values[i])))
 
@@ -69,7 +69,7 @@ def _is_rle(value: object) -> bool:
     return sum(counts) == size[0] * size[1] and min(counts, default=0) >= 0
 
 
-def keypoints(sieve: Sieve) -> pa.Array | None:
+def keypoints(sieve: ObjectSieve) -> pa.Array | None:
     """The field ``keypoints`` as lists of float32: x, y, visibility, …; ``None`` if no item has it.
 
     Refuses ``bad_keypoints``: not a list, not three finite numbers a point.

@@ -13,7 +13,7 @@ from counterbalance.ingest.chunking import Piece
 from counterbalance.ingest.coco_masks import keypoints, masks
 from counterbalance.ingest.files import relative_name
 from counterbalance.ingest.rows import MAX_KEY, shorten
-from counterbalance.ingest.validate import Sieve, outside
+from counterbalance.ingest.validate import ObjectSieve, outside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +54,7 @@ class Frames:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class FileContext:
     """What the rows of one file have in common.
 
     Args:
@@ -76,9 +76,9 @@ class Context:
     annotator: str | None = None
 
 
-def images(context: Context, numbers: Ints, items: list[Any], frames: Frames, read: int) -> Piece:
+def images(context: FileContext, numbers: Ints, items: list[Any], frames: Frames, read: int) -> Piece:
     """Rows of ``images``; their sizes go to ``frames``."""
-    sieve = Sieve(context.uri, "images", numbers, items)
+    sieve = ObjectSieve(context.uri, "images", numbers, items)
     ids = sieve.ids("id")
     width, height = sieve.pixels("width"), sieve.pixels("height")
     columns = {
@@ -97,7 +97,7 @@ def images(context: Context, numbers: Ints, items: list[Any], frames: Frames, re
     return Piece({"images": table}, {"images": positions}, sieve.rejects, len(sieve), read)
 
 
-def _keys(sieve: Sieve, ids: Ints) -> pa.Array:
+def _keys(sieve: ObjectSieve, ids: Ints) -> pa.Array:
     """The source's own ids as texts."""
     values = sieve.values("id")
     if set(map(type, values)) == {int}:
@@ -110,7 +110,7 @@ def _named(keys: list[Any], names: Mapping[object, str]) -> pa.Array:
     return pa.array([names.get(k) if isinstance(k, (int, str)) else None for k in keys], pa.string())
 
 
-def _uris(sieve: Sieve, base: str | None) -> pa.Array:
+def _uris(sieve: ObjectSieve, base: str | None) -> pa.Array:
     """Where the pictures are: below ``base``, else ``coco_url``, else ``file_name``.
 
     Refuses ``bad_file_name``: absolute, ``..``, backslashes, control characters; URLs, too, when they would be joined.
@@ -139,9 +139,9 @@ def _good_name(name: str, *, joined: bool) -> bool:
     return not joined and name.startswith(_REMOTE) and name.isprintable()
 
 
-def captions(context: Context, numbers: Ints, items: list[Any]) -> tuple[pa.Table, Indexes, list[Reject]]:
+def captions(context: FileContext, numbers: Ints, items: list[Any]) -> tuple[pa.Table, Indexes, list[Reject]]:
     """Rows of ``captions`` from annotations that have one."""
-    sieve = Sieve(context.uri, "annotations", numbers, items)
+    sieve = ObjectSieve(context.uri, "annotations", numbers, items)
     columns = {"caption_id": pa.array(sieve.ids("id")), "image_id": pa.array(sieve.ids("image_id"))}
     text = sieve.text("caption")
     if text.null_count:
@@ -151,10 +151,10 @@ def captions(context: Context, numbers: Ints, items: list[Any]) -> tuple[pa.Tabl
 
 
 def detections(
-    context: Context, numbers: Ints, items: list[Any], frames: Frames, categories: Mapping[object, str]
+    context: FileContext, numbers: Ints, items: list[Any], frames: Frames, categories: Mapping[object, str]
 ) -> tuple[pa.Table, Indexes, list[Reject]]:
     """Rows of ``detections`` from annotations that have a box or a category."""
-    sieve = Sieve(context.uri, "annotations", numbers, items)
+    sieve = ObjectSieve(context.uri, "annotations", numbers, items)
     ids, image_ids = sieve.ids("id"), sieve.ids("image_id")
     boxes = _boxes(sieve, frames.of(image_ids))
     columns: dict[str, Any] = {
@@ -173,7 +173,7 @@ def detections(
     return *sieve.rows(columns, "detection_id"), sieve.rejects
 
 
-def _boxes(sieve: Sieve, sizes: Floats) -> Floats:
+def _boxes(sieve: ObjectSieve, sizes: Floats) -> Floats:
     boxes = sieve.boxes("bbox")
     bad = outside(boxes, *sizes)
     if bad.any():
@@ -185,7 +185,7 @@ def _boxes(sieve: Sieve, sizes: Floats) -> Floats:
     return boxes
 
 
-def _categories(sieve: Sieve, names: Mapping[object, str]) -> pa.Array:
+def _categories(sieve: ObjectSieve, names: Mapping[object, str]) -> pa.Array:
     keys = sieve.values("category_id")
     if set(map(type, keys)) - {int, str}:
         odd = [isinstance(k, bool) or not isinstance(k, (int, str)) for k in keys]
@@ -198,7 +198,7 @@ def _categories(sieve: Sieve, names: Mapping[object, str]) -> pa.Array:
     return array
 
 
-def _area(sieve: Sieve, boxes: Floats) -> npt.NDArray[np.float32]:
+def _area(sieve: ObjectSieve, boxes: Floats) -> npt.NDArray[np.float32]:
     """Square pixels: as given, or those of the box; refuses ``bad_area``.
 
     Rounded to the fifth decimal: COCO's own instances and keypoints files differ beyond the tenth for the same box.
@@ -211,7 +211,7 @@ def _area(sieve: Sieve, boxes: Floats) -> npt.NDArray[np.float32]:
     return area.round(5).astype(np.float32)
 
 
-def _crowd(sieve: Sieve) -> npt.NDArray[np.bool_]:
+def _crowd(sieve: ObjectSieve) -> npt.NDArray[np.bool_]:
     """``iscrowd`` of 0, 1, true or false, false where missing; refuses ``bad_crowd``."""
     values = sieve.values("iscrowd")
     if set(map(type, values)) - {int, bool, type(None)} or not set(values) <= {0, 1, None}:
@@ -221,7 +221,7 @@ def _crowd(sieve: Sieve) -> npt.NDArray[np.bool_]:
     return np.array(values, dtype=bool)
 
 
-def _scores(sieve: Sieve, context: Context) -> dict[str, pa.Array]:
+def _scores(sieve: ObjectSieve, context: FileContext) -> dict[str, pa.Array]:
     """The columns ``score`` and ``origin``: a box without a score is a human's; refuses ``bad_score``."""
     score = sieve.numbers_of("score", "bad_score")
     none = np.isnan(score)

@@ -52,7 +52,7 @@ class Dialect:
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class Records:
     """Records of one block: the wanted columns as ``binary``, the line of each, and what was refused."""
 
     columns: Sequence[pa.Array]
@@ -83,12 +83,12 @@ class Block:
     last: bool
 
 
-Cutter = Callable[[Block], tuple[Cells, int]]
+Cutter = Callable[[Block], tuple[Records, int]]
 
 
 def read_cells(
     stream: Stream, dialect: Dialect, wanted: Sequence[int], *, header: bool, block: int = BLOCK
-) -> Iterator[Cells]:
+) -> Iterator[Records]:
     """The records of a CSV file.
 
     Args:
@@ -103,7 +103,7 @@ def read_cells(
     """
     skip = header
 
-    def cut(block: Block) -> tuple[Cells, int]:
+    def cut(block: Block) -> tuple[Records, int]:
         nonlocal skip
         if skip:
             skip = False
@@ -116,7 +116,7 @@ def read_cells(
     return in_blocks(stream, cut, block)
 
 
-def in_blocks(stream: Stream, cut: Cutter, block: int = BLOCK) -> Iterator[Cells]:
+def in_blocks(stream: Stream, cut: Cutter, block: int = BLOCK) -> Iterator[Records]:
     """Cut a stream of lines block by block.
 
     Args:
@@ -137,7 +137,7 @@ def in_blocks(stream: Stream, cut: Cutter, block: int = BLOCK) -> Iterator[Cells
             rest = rest[used:]
             if len(rest) > MAX_RECORD:
                 why = Refusal(line, "too_long", f"a record of more than {MAX_RECORD:,} bytes")
-                cells = Cells(cells.columns, cells.lines, [*cells.refused, why])
+                cells = Records(cells.columns, cells.lines, [*cells.refused, why])
                 line, rest, skipping = _skip_line(rest, line)
             yield cells
         if last:
@@ -150,7 +150,7 @@ def _skip_line(rest: bytes, line: int) -> tuple[int, bytes, bool]:
     return (line, b"", True) if end < 0 else (line + 1, rest[end + 1 :], False)
 
 
-def _cut(block: Block, dialect: Dialect, wanted: Sequence[int]) -> tuple[Cells, int]:
+def _cut(block: Block, dialect: Dialect, wanted: Sequence[int]) -> tuple[Records, int]:
     """Cells of the whole records in a block, and how many bytes they are."""
     data = block.data
     if not dialect.quoting:
@@ -204,10 +204,10 @@ def _is_proper(data: bytes, used: int, delimiter: int) -> bool:
     return bool(opens.all() and closes.all())
 
 
-def _fast(data: bytes, dialect: Dialect, wanted: Sequence[int], line: int, ends: Ends) -> Cells | None:
+def _fast(data: bytes, dialect: Dialect, wanted: Sequence[int], line: int, ends: Ends) -> Records | None:
     """A proper block through Arrow's parser; ``None`` if it does not see the same records."""
     if not len(ends):
-        return Cells([pa.array([], pa.binary()) for _ in wanted], np.empty(0, np.int64), [])
+        return Records([pa.array([], pa.binary()) for _ in wanted], np.empty(0, np.int64), [])
     if not dialect.quoting and data.count(b"\r") != data.count(b"\r\n"):
         return None
     starts = np.concatenate([[0], ends[:-1]])
@@ -232,7 +232,7 @@ def _fast(data: bytes, dialect: Dialect, wanted: Sequence[int], line: int, ends:
     if not taken.all():
         table = table.filter(pa.array(taken))
     names = [str(i) for i in wanted]
-    return Cells([table[n].combine_chunks() for n in names], lines[taken], refused)
+    return Records([table[n].combine_chunks() for n in names], lines[taken], refused)
 
 
 def _parsed(data: bytes, dialect: Dialect, wanted: Sequence[int]) -> pa.Table | None:
@@ -280,7 +280,7 @@ def _miscounted(line: int, text: bytes, count: int, width: int) -> Refusal:
     return Refusal(line, "bad_columns", f"{count} cells where the header has {width}: {shorten(text)}")
 
 
-def _unquoted(data: bytes, dialect: Dialect, wanted: Sequence[int], line: int) -> Cells:
+def _unquoted(data: bytes, dialect: Dialect, wanted: Sequence[int], line: int) -> Records:
     """Lines cut at each delimiter; quotes and lone carriage returns are text."""
     found = _Found(dialect, wanted)
     for number, text in enumerate(data.split(b"\n"), start=line):
@@ -307,9 +307,9 @@ class _Found:
             column.append(record[i])
         self._lines.append(line)
 
-    def cells(self) -> Cells:
+    def cells(self) -> Records:
         columns = [pa.array(c, pa.binary()) for c in self._columns]
-        return Cells(columns, np.array(self._lines, dtype=np.int64), self.refused)
+        return Records(columns, np.array(self._lines, dtype=np.int64), self.refused)
 
 
 def _pattern(delimiter: bytes) -> re.Pattern[bytes]:
@@ -319,7 +319,7 @@ def _pattern(delimiter: bytes) -> re.Pattern[bytes]:
     return re.compile(rb'(?:"([^"]*+(?:""[^"]*+)*+)"|((?!")[^' + d + rb"\r\n]*+))" + end)
 
 
-def _slow(block: Block, dialect: Dialect, wanted: Sequence[int]) -> tuple[Cells, int]:
+def _slow(block: Block, dialect: Dialect, wanted: Sequence[int]) -> tuple[Records, int]:
     """Record by record, with recovery at the next line after a bad one."""
     found, cell, at = _Found(dialect, wanted), _pattern(dialect.delimiter), 0
     data, line = block.data, block.line

@@ -32,7 +32,7 @@ from counterbalance.ingest import foldermeta, hashing, ignored_options
 from counterbalance.ingest.files import expand, file_system, leads_out, relative_name, total_size
 from counterbalance.ingest.globs import is_glob, split_commas
 from counterbalance.ingest.names import is_split
-from counterbalance.ingest.pictures import Label, Picture, Pictures
+from counterbalance.ingest.pictures import Label, Picture, PictureRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -143,7 +143,7 @@ class _Folder:
 
     def chunks(self) -> Iterator[Chunk]:
         """Rows of ``images``, and of ``labels`` for classes."""
-        rows = Pictures(self.uri, self.uri, self.options.origin or "human", hashing.Seen())
+        rows = PictureRows(self.uri, self.uri, self.options.origin or "human", hashing.Seen())
         done = 0
         for file in self._files[: self.options.limit]:
             self._picture(file, rows)
@@ -153,7 +153,7 @@ class _Folder:
                 done = 0
         yield rows.flush(done)
 
-    def _picture(self, file: File, rows: Pictures) -> None:
+    def _picture(self, file: File, rows: PictureRows) -> None:
         key = self.key(file.path)
         self.status[key] = False
         if relative_name(key) is None:

@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from counterbalance.ingest.csvtext import BLOCK, Block, Cells, in_blocks
+from counterbalance.ingest.csvtext import BLOCK, Block, Records, in_blocks
 from counterbalance.ingest.jsonobjects import repeated
 from counterbalance.ingest.rows import Refusal, shorten
 
@@ -30,7 +30,7 @@ def read_values(
     known: frozenset[str],
     matters: Callable[[str], bool],
     block: int = BLOCK,
-) -> Iterator[Cells]:
+) -> Iterator[Records]:
     """Values of the named keys as ``string`` columns: numbers in decimal, lists and objects as JSON text.
 
     Args:
@@ -49,7 +49,7 @@ def read_values(
 
 def _cut(
     block: Block, names: Sequence[str], known: frozenset[str], matters: Callable[[str], bool]
-) -> tuple[Cells, int]:
+) -> tuple[Records, int]:
     used = len(block.data) if block.last else block.data.rfind(b"\n") + 1
     columns: list[list[str | None]] = [[] for _ in names]
     lines: list[int] = []
@@ -70,7 +70,7 @@ def _cut(
         for column, name in zip(columns, names, strict=True):
             column.append(as_text(value.get(name)))
     arrays = [pa.array(c, pa.string()) for c in columns]
-    return Cells(arrays, np.array(lines, dtype=np.int64), refused), used
+    return Records(arrays, np.array(lines, dtype=np.int64), refused), used
 
 
 def parsed(line: bytes) -> dict[str, Any] | str:

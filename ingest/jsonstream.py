@@ -47,7 +47,7 @@ def _integer(text: str) -> int | float:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ObjectMember:
     """A member of the top-level object that is no array.
 
     Args:
@@ -78,7 +78,7 @@ class Items:
     read: int
 
 
-def stream(file: BinaryIO, uri: str, *, window: int = WINDOW, largest: int = LARGEST) -> Iterator[Member | Items]:
+def stream(file: BinaryIO, uri: str, *, window: int = WINDOW, largest: int = LARGEST) -> Iterator[ObjectMember | Items]:
     """Members of the JSON object in a file, in the file's order; arrays in pieces of about ``window`` bytes.
 
     Args:
@@ -95,7 +95,7 @@ def stream(file: BinaryIO, uri: str, *, window: int = WINDOW, largest: int = LAR
         >>> import io
         >>> for event in stream(io.BytesIO(b'{"info": {"year": 2017}, "images": [{"id": 1}, {"id": 2}]}'), "a.json"):
         ...     print(event)
-        Member(name='info', value={'year': 2017}, read=23)
+        ObjectMember(name='info', value={'year': 2017}, read=23)
         Items(name='images', start=0, items=[{'id': 1}, {'id': 2}], read=34)
     """
     reader = _Reader(file, uri, window, largest)
@@ -119,7 +119,7 @@ def stream(file: BinaryIO, uri: str, *, window: int = WINDOW, largest: int = LAR
             yield from _array(reader, name)
         else:
             value = reader.value()
-            yield Member(name, value, reader.consumed())
+            yield ObjectMember(name, value, reader.consumed())
         more = reader.take(b",", b"}") == b","
     if reader.peek():
         raise reader.wrong("the document ended before this")

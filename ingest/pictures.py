@@ -60,7 +60,7 @@ class _Entry:
     labels: Sequence[Label]
 
 
-class Pictures:
+class PictureRows:
     """Pictures of one file or folder until they make a chunk; not thread-safe.
 
     Args:

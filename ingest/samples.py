@@ -34,7 +34,7 @@ class Part:
 
 
 @dataclass(slots=True)
-class Sample:
+class ShardSample:
     """Members with one key, by what follows the first dot of their names."""
 
     key: str
@@ -85,7 +85,7 @@ def is_wanted(name: str, size: int) -> bool:
     return (last in EXTENSIONS and size <= MAX_BYTES) or (last in TEXTS and size <= MAX_TEXT)
 
 
-def samples(stream: Stream) -> Iterator[Sample | Trouble]:
+def samples(stream: Stream) -> Iterator[ShardSample | Trouble]:
     """Samples of a shard in order, and troubles where they are found.
 
     A shard that ends too early gives its whole samples: the last one is whole when a member of another key has begun,
@@ -108,11 +108,11 @@ def samples(stream: Stream) -> Iterator[Sample | Trouble]:
 
 class _Grouping:
     def __init__(self) -> None:
-        self._open: Sample | None = None
+        self._open: ShardSample | None = None
         self._before: frozenset[str] = frozenset()
         self._keys: set[str] = set()
 
-    def member(self, member: Member) -> Iterator[Sample | Trouble]:
+    def member(self, member: Member) -> Iterator[ShardSample | Trouble]:
         parted = member_key(member.name) if member.sound else None
         bad = _refused(member, parted)
         if bad or parted is None:
@@ -121,13 +121,13 @@ class _Grouping:
         key, ending = parted
         if self._open is None or key != self._open.key:
             yield from self.close()
-            self._open = Sample(key)
+            self._open = ShardSample(key)
         if ending in self._open.parts:
             yield Trouble(member.name, "duplicate_member", f"a second .{ending} of key {shorten(key)}")
             return
         self._open.parts[ending] = Part(member.name, member.size, member.data)
 
-    def damaged(self, damage: Damage) -> Iterator[Sample | Trouble]:
+    def damaged(self, damage: Damage) -> Iterator[ShardSample | Trouble]:
         if damage.code == "truncated_shard" and self._open is not None:
             cut = member_key(damage.name) if damage.name else None
             alike = bool(self._before) and self._before <= self._open.parts.keys()
@@ -138,7 +138,7 @@ class _Grouping:
             yield from self.close()
         yield Trouble(damage.name or f"byte {damage.offset}", damage.code, damage.message)
 
-    def close(self) -> Iterator[Sample | Trouble]:
+    def close(self) -> Iterator[ShardSample | Trouble]:
         """Give the sample that is open."""
         sample, self._open = self._open, None
         if sample is None:

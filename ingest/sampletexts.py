@@ -16,14 +16,14 @@ from counterbalance.ingest.samples import Trouble
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from counterbalance.ingest.samples import Part, Sample
+    from counterbalance.ingest.samples import Part, ShardSample
 
 FIELDS: Final = {f: laion.FIELDS[f] for f in ("caption", "similarity", "nsfw", "license")}
 _TEXTS: Final = ("txt", "text", "caption")
 
 
 @dataclass(slots=True)
-class Facts:
+class SampleFacts:
     """What was found about a sample.
 
     Args:
@@ -56,7 +56,7 @@ class TextReader:
         self._unseen = dict(asked)
         self._names = {f: [columns.plain(asked[f])] if f in asked else [f, *FIELDS[f]] for f in FIELDS}
 
-    def of(self, sample: Sample, row: Mapping[str, Any]) -> Facts:
+    def of(self, sample: ShardSample, row: Mapping[str, Any]) -> SampleFacts:
         """Everything the texts of a sample say; what they leave open, the row of the sidecar says.
 
         Args:
@@ -66,7 +66,7 @@ class TextReader:
         Raises:
             NotFoundError: If the user mapped a field to a key that the first sample does not have.
         """
-        facts = Facts()
+        facts = SampleFacts()
         said = self._json(sample.parts.get("json"), facts)
         self._check(said, row)
         found = {f: self._value(said, f) for f in FIELDS}
@@ -92,7 +92,7 @@ class TextReader:
                 raise NotFoundError(message, code="E1002", hint="keys: " + ", ".join(known))
         self._unseen = {}
 
-    def _json(self, part: Part | None, facts: Facts) -> dict[str, Any]:
+    def _json(self, part: Part | None, facts: SampleFacts) -> dict[str, Any]:
         """The JSON object of a sample, its keys without case."""
         if part is None:
             return {}
@@ -105,7 +105,7 @@ class TextReader:
             return {}
         return {columns.plain(k): v for k, v in reversed(value.items())}
 
-    def _plain(self, part: Part, facts: Facts) -> list[str]:
+    def _plain(self, part: Part, facts: SampleFacts) -> list[str]:
         text = _decoded(part, facts)
         if text is None:
             return []
@@ -115,7 +115,7 @@ class TextReader:
         return [text]
 
 
-def _decoded(part: Part, facts: Facts) -> str | None:
+def _decoded(part: Part, facts: SampleFacts) -> str | None:
     if part.data is None:
         facts.troubles.append(_too_long(part))
         return None
@@ -126,7 +126,7 @@ def _decoded(part: Part, facts: Facts) -> str | None:
         return None
 
 
-def _captions(value: object, sample: Sample, facts: Facts) -> list[str]:
+def _captions(value: object, sample: ShardSample, facts: SampleFacts) -> list[str]:
     """Captions from JSON: one text, or a list of texts."""
     values = value if isinstance(value, list) else [] if value is None else [value]
     texts = [v for v in values if isinstance(v, str) and v.strip() and len(v.encode()) <= MAX_TEXT]

@@ -44,7 +44,7 @@ class Sidecar:
         return self.uri.rpartition("/")[2]
 
 
-class Neighbours:
+class FolderListings:
     """The files beside the shards, each folder listed once."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Neighbours:
 
 
 def load(
-    neighbours: Neighbours, shard: File, fields: Mapping[str, tuple[str, ...]], mapping: Mapping[str, str]
+    neighbours: FolderListings, shard: File, fields: Mapping[str, tuple[str, ...]], mapping: Mapping[str, str]
 ) -> Sidecar:
     """The sidecar of a shard, empty where there is none.
 

@@ -1,6 +1,6 @@
 """Checks of values from sources that nobody has vouched for, whole columns at a time.
 
-A ``Sieve`` turns the fields of JSON objects into numpy and Arrow columns. Columns of the right types cost one pass each;
+A ``ObjectSieve`` turns the fields of JSON objects into numpy and Arrow columns. Columns of the right types cost one pass each;
 only where one holds something else are its values looked at one by one. A value that will not do marks its object as
 refused, once, with the first reason; the columns keep their length, and ``keep`` says at the end which rows to use.
 """
@@ -113,7 +113,7 @@ class Indexes(Sequence[str]):
         return f"{self.array}[{self.numbers[at]}]"
 
 
-class Sieve:
+class ObjectSieve:
     """Fields of some JSON objects as checked columns; a missing field and ``null`` are the same.
 
     Args:

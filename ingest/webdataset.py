@@ -22,10 +22,10 @@ from counterbalance.ingest import hashing, ignored_options, sidecar
 from counterbalance.ingest.compression import Decompressed, compression_of
 from counterbalance.ingest.files import expand, total_size
 from counterbalance.ingest.names import is_split, split_of
-from counterbalance.ingest.pictures import Label, Picture, Pictures
+from counterbalance.ingest.pictures import Label, Picture, PictureRows
 from counterbalance.ingest.rows import MAX_KEY
-from counterbalance.ingest.samples import Part, Sample, Trouble, samples
-from counterbalance.ingest.sampletexts import FIELDS, Facts, TextReader
+from counterbalance.ingest.samples import Part, ShardSample, Trouble, samples
+from counterbalance.ingest.sampletexts import FIELDS, SampleFacts, TextReader
 from counterbalance.ingest.tarstream import BLOCK, is_header
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def _compression(file: File) -> str | None:
 def _chunks(
     uri: str, shards: Sequence[tuple[File, str | None]], options: ReadOptions, texts: TextReader
 ) -> Iterator[Chunk]:
-    neighbours, seen, left = sidecar.Neighbours(), hashing.Seen(), options.limit
+    neighbours, seen, left = sidecar.FolderListings(), hashing.Seen(), options.limit
     for file, kind in shards:
-        rows = Pictures(uri, file.uri, options.origin or "alt_text", seen)
+        rows = PictureRows(uri, file.uri, options.origin or "alt_text", seen)
         shard = _Shard(file, options, sidecar.load(neighbours, file, FIELDS, options.mapping), texts, rows)
         yield from shard.chunks(kind, left)
         if left is not None:
@@ -93,7 +93,7 @@ class _Shard:
     """Reads one shard; not thread-safe."""
 
     def __init__(
-        self, file: File, options: ReadOptions, beside: sidecar.Sidecar, texts: TextReader, rows: Pictures
+        self, file: File, options: ReadOptions, beside: sidecar.Sidecar, texts: TextReader, rows: PictureRows
     ) -> None:
         self._file, self._beside, self._texts, self._rows = file, beside, texts, rows
         self._waiting = dict.fromkeys(beside.rows)
@@ -134,7 +134,7 @@ class _Shard:
             message = f"{beside.name} counts {beside.successes} samples; the shard holds {self.taken}"
             self._refuse(Trouble(beside.name, "count_mismatch", message))
 
-    def _sample(self, sample: Sample) -> None:
+    def _sample(self, sample: ShardSample) -> None:
         self._waiting.pop(sample.key, None)
         found = self._image(sample)
         if isinstance(found, Trouble):
@@ -147,7 +147,7 @@ class _Shard:
         labels = [Label("class", facts.label, self._annotator)] if facts.label else []
         self._rows.add(self._picture(sample.key, part, data, header, facts), facts.captions, labels)
 
-    def _picture(self, key: str, part: Part, data: bytes, header: Header, facts: Facts) -> Picture:
+    def _picture(self, key: str, part: Part, data: bytes, header: Header, facts: SampleFacts) -> Picture:
         return Picture(
             key=key,
             uri=f"{self._file.uri}#{part.name}",
@@ -161,7 +161,7 @@ class _Shard:
             image=data if self._store else None,
         )
 
-    def _image(self, sample: Sample) -> tuple[Part, bytes, Header] | Trouble:
+    def _image(self, sample: ShardSample) -> tuple[Part, bytes, Header] | Trouble:
         """The picture of a sample and its header, or why there is none."""
         if len(sample.key.encode()) > MAX_KEY:
             return Trouble(sample.key[:60], "too_long", f"a key of more than {MAX_KEY:,} bytes")

@@ -33,7 +33,7 @@ def command(lake: str, path: Path, blur: bool, dataset_bias: str, model_bias: st
     if path.suffix.lower() not in {".html", ".htm"}:
         raise click.UsageError(f"a report is an HTML page, which {path.name} does not say; -o {path.stem}.html")
     from counterbalance.report import build
-    from counterbalance.shell.progress import Step, reporter
+    from counterbalance.shell.progress import StepDone, reporter
 
     with reporter("auto") as report:
         build.write(
@@ -42,7 +42,7 @@ def command(lake: str, path: Path, blur: bool, dataset_bias: str, model_bias: st
             blur=blur,
             dataset_bias=dataset_bias,
             model_bias=model_bias,
-            progress=lambda made: report(Step("report", made, None, "figures", made)),
+            progress=lambda made: report(StepDone("report", made, None, "figures", made)),
         )
     click.echo(f"report written to {path}", err=True)
     return 0

@@ -26,11 +26,11 @@ def command(directory: Path, images: int, seed: int, progress: str) -> int:
     The files are laid out as COCO and as webdataset.
     """
     from counterbalance.sample import generate
-    from counterbalance.shell.progress import Step, reporter
+    from counterbalance.shell.progress import StepDone, reporter
 
     with reporter(progress) as report:
         generate(
-            directory, images=images, seed=seed, progress=lambda n, of: report(Step("drawing", n, of, "images", n))
+            directory, images=images, seed=seed, progress=lambda n, of: report(StepDone("drawing", n, of, "images", n))
         )
     click.echo(f"{images:,} images in {directory}")
     return 0

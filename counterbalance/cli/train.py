@@ -20,7 +20,7 @@ EXAMPLES = (
 )
 
 
-class Group(click.Group):
+class TrainGroup(click.Group):
     """Commands under one word, with the examples of all."""
 
     examples = EXAMPLES
@@ -30,7 +30,7 @@ class Group(click.Group):
         formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in self.examples))
 
 
-@click.group("train", cls=Group, short_help="Train a classifier from labels of a lake.")
+@click.group("train", cls=TrainGroup, short_help="Train a classifier from labels of a lake.")
 def command() -> None:
     """Train a model from what a lake holds."""
 

@@ -64,7 +64,7 @@ class Coco(Form):
         return list(_OF_IMAGES) if rows.table_name(what) == "images" else [rows.query_of(what)]
 
     @classmethod
-    def check(cls, columns: Sequence[rows.Columns], limit: Limit) -> None:
+    def check(cls, columns: Sequence[rows.ColumnRoles], limit: Limit) -> None:
         """Pictures and integer ids are needed, and a document has no shards.
 
         Raises:
@@ -78,7 +78,7 @@ class Coco(Form):
         for given in columns:
             number_of(given)
 
-    def add(self, batch: pa.RecordBatch, columns: rows.Columns, first: int) -> None:
+    def add(self, batch: pa.RecordBatch, columns: rows.ColumnRoles, first: int) -> None:
         """Write pictures, captions and boxes."""
         column = number_of(columns)
         for sample in rows.samples(batch, columns, first):
@@ -116,7 +116,7 @@ class Coco(Form):
             self._documents[split] = _Document(self._output, split, self._categories)
         return self._documents[split]
 
-    def _image(self, number: Any, sample: rows.Sample, columns: rows.Columns) -> bool:
+    def _image(self, number: Any, sample: rows.Sample, columns: rows.ColumnRoles) -> bool:
         """Write the picture of an image that is new; whether there is one."""
         if sample.picture is None or number is None:
             if columns.picture is not None and number not in self._unseen:
@@ -138,7 +138,7 @@ class Coco(Form):
         return True
 
 
-def number_of(columns: rows.Columns) -> str:
+def number_of(columns: rows.ColumnRoles) -> str:
     """The column of integers that names images.
 
     Raises:

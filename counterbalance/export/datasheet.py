@@ -44,7 +44,7 @@ _SYNTHETIC: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ExportFacts:
     """What was asked for, and how many rows came of it."""
 
     lake: str
@@ -57,7 +57,7 @@ class Facts:
 
 
 def render(
-    facts: Facts,
+    facts: ExportFacts,
     session: Session,
     origin: Origin,
     columns: Mapping[str, tuple[str, int]],
@@ -86,7 +86,7 @@ def render(
     return plain("\n\n".join(parts)) + "\n"
 
 
-def _head(facts: Facts) -> str:
+def _head(facts: ExportFacts) -> str:
     made = meta.now().strftime("%Y-%m-%d %H:%M UTC")
     lines = [
         "# Datasheet",
@@ -98,7 +98,9 @@ def _head(facts: Facts) -> str:
     return "\n\n".join(lines)
 
 
-def _composition(facts: Facts, columns: Mapping[str, tuple[str, int]], shards: Sequence[Mapping[str, Any]]) -> str:
+def _composition(
+    facts: ExportFacts, columns: Mapping[str, tuple[str, int]], shards: Sequence[Mapping[str, Any]]
+) -> str:
     lines = ["## Composition", f"{facts.rows:,} rows in {len(shards):,} part{'' if len(shards) == 1 else 's'}."]
     if facts.skipped:
         lines.append(f"{facts.skipped:,} rows were left out, for want of a picture.")
@@ -187,7 +189,7 @@ def _licences(session: Session, origin: Origin) -> str:
     return "\n\n".join(lines)
 
 
-def _perceived(facts: Facts, origin: Origin) -> str:
+def _perceived(facts: ExportFacts, origin: Origin) -> str:
     lines = ["## Perceived labels"]
     if not origin.sensitive:
         lines.append("No column that the lake keeps as sensitive was read.")
@@ -206,7 +208,7 @@ def _limits(origin: Origin) -> str:
     return "\n\n".join(["## Known limits and uses to avoid", "\n".join(f"- {line}" for line in known)])
 
 
-def _again(facts: Facts, origin: Origin) -> str:
+def _again(facts: ExportFacts, origin: Origin) -> str:
     at = f" It was read as of {code(facts.at)}." if facts.at else ""
     versions = ", ".join(f"{name} {v}" for name, (v, _) in origin.tables.items())
     return (

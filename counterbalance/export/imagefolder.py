@@ -41,7 +41,7 @@ class Imagefolder(Samples):
     def _size(self) -> int:
         return self._bytes
 
-    def _write(self, stem: str, picture: bytes, sample: rows.Sample, columns: rows.Columns) -> None:
+    def _write(self, stem: str, picture: bytes, sample: rows.Sample, columns: rows.ColumnRoles) -> None:
         others = {c: (f"{stem}.{c}.{names.ending('', data)}", data) for c, data in sample.others.items()}
         file = f"{stem}.{names.ending(sample.key, picture)}"
         line = _line(file, {c: name for c, (name, _) in others.items()}, sample, columns)
@@ -53,7 +53,7 @@ class Imagefolder(Samples):
             self._bytes += len(data)
 
 
-def _line(file: str, others: Mapping[str, str], sample: rows.Sample, columns: rows.Columns) -> dict[str, Any]:
+def _line(file: str, others: Mapping[str, str], sample: rows.Sample, columns: rows.ColumnRoles) -> dict[str, Any]:
     """Return the metadata of a picture; its key is told by its file."""
     line: dict[str, Any] = {"file_name": file}
     if columns.text is not None:

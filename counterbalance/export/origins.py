@@ -28,7 +28,7 @@ GENERATIVE: Final = frozenset({"instruct_pix2pix", "inpaint", "generate", "promp
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionUse:
     """A Python function that had a part in the rows.
 
     Args:
@@ -64,7 +64,7 @@ class Origin:
     queries: list[str]
     tables: dict[str, tuple[int, int | None]]
     steps: list[Definition]
-    calls: list[Call]
+    calls: list[FunctionUse]
     lists: dict[str, str]
     sensitive: list[str]
     notes: list[str] = field(default_factory=list)
@@ -161,5 +161,5 @@ def _take(prints: Fingerprints, definition: Definition, found: Origin) -> None:
     found.lists.update(parts.get("lists") or {})
     for call in parts.get("functions") or []:
         found.calls.append(
-            Call(call["name"], call["version"], call["constants"], str(call["weights"] or ""), definition.target)
+            FunctionUse(call["name"], call["version"], call["constants"], str(call["weights"] or ""), definition.target)
         )

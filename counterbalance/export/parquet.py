@@ -38,7 +38,7 @@ class Parquet(Sharded):
         self._schema: pa.Schema | None = None
         self._waiting: list[pa.RecordBatch] = []
 
-    def add(self, batch: pa.RecordBatch, columns: rows.Columns, first: int) -> None:
+    def add(self, batch: pa.RecordBatch, columns: rows.ColumnRoles, first: int) -> None:
         """Write rows; a shard ends at the row that fills it."""
         del first
         shown = self.shown(_marked(batch, columns), columns)
@@ -53,7 +53,7 @@ class Parquet(Sharded):
             if full:
                 self._finish()
 
-    def shown(self, batch: pa.RecordBatch, columns: rows.Columns) -> pa.RecordBatch:
+    def shown(self, batch: pa.RecordBatch, columns: rows.ColumnRoles) -> pa.RecordBatch:
         """Return the rows as they are stored."""
         del columns
         return batch
@@ -96,7 +96,7 @@ class HuggingFace(Parquet):
     name = "hf"
     pattern = "data/train-{:05d}.parquet"
 
-    def shown(self, batch: pa.RecordBatch, columns: rows.Columns) -> pa.RecordBatch:
+    def shown(self, batch: pa.RecordBatch, columns: rows.ColumnRoles) -> pa.RecordBatch:
         """Return pictures as structs of bytes and path, which is what ``datasets.Image`` stores."""
         arrays = [
             _image(a) if n in columns.pictures else a for n, a in zip(batch.schema.names, batch.columns, strict=True)
@@ -132,14 +132,14 @@ def _image(array: pa.Array) -> pa.Array:
     return pa.StructArray.from_arrays([array.cast(pa.binary()), paths], ["bytes", "path"], mask=array.is_null())
 
 
-def _marked(batch: pa.RecordBatch, columns: rows.Columns) -> pa.RecordBatch:
+def _marked(batch: pa.RecordBatch, columns: rows.ColumnRoles) -> pa.RecordBatch:
     if not columns.mark or columns.picture is None:
         return batch
     said = [p is not None and rows.says_synthetic(p) for p in batch.column(columns.picture).to_pylist()]
     return batch.append_column(rows.SYNTHETIC, pa.array(said, pa.bool_()))
 
 
-def _sizes(batch: pa.RecordBatch, columns: rows.Columns) -> Any:
+def _sizes(batch: pa.RecordBatch, columns: rows.ColumnRoles) -> Any:
     """Bytes of each row: its pictures, and its share of the rest."""
     pictures = [
         pc.fill_null(pc.binary_length(batch.column(n)), 0).to_numpy().astype(np.int64) for n in columns.pictures

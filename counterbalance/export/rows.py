@@ -47,7 +47,7 @@ def query_of(what: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ColumnRoles:
     """Which column is what.
 
     Args:
@@ -96,7 +96,7 @@ def binary(schema: pa.Schema) -> list[str]:
     return [f.name for f in schema if any(is_kind(f.type) for is_kind in kinds)]
 
 
-def columns_of(schema: pa.Schema, asked: Mapping[str, str | None], *, mark: bool) -> Columns:
+def columns_of(schema: pa.Schema, asked: Mapping[str, str | None], *, mark: bool) -> ColumnRoles:
     """Find the roles of columns.
 
     Args:
@@ -123,7 +123,7 @@ def columns_of(schema: pa.Schema, asked: Mapping[str, str | None], *, mark: bool
     picture = picture or next(iter(bytes_), None)
     text = asked.get("text") or next((n for n in TEXTS if n in names), None)
     key = asked.get("key") or next((n for n in KEYS if n in names), None)
-    return Columns(schema, picture, text, key, mark and SYNTHETIC not in names and picture is not None)
+    return ColumnRoles(schema, picture, text, key, mark and SYNTHETIC not in names and picture is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Sample:
     row: Mapping[str, Any] = field(default_factory=dict)
 
 
-def samples(batch: pa.RecordBatch, columns: Columns, first: int) -> Iterator[Sample]:
+def samples(batch: pa.RecordBatch, columns: ColumnRoles, first: int) -> Iterator[Sample]:
     """The rows of a batch, of which ``first`` came before."""
     for number, row in enumerate(batch.to_pylist(), first):
         pictures = {n: row.pop(n) for n in columns.pictures}

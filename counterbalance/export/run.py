@@ -89,7 +89,7 @@ def export(
                     writer.add(batch, columns, counted.rows)
                     counted.add(batch)
             writer.close()
-            facts = datasheet.Facts(lake.uri, form.name, what, sensitive, at, output.rows, output.skipped)
+            facts = datasheet.ExportFacts(lake.uri, form.name, what, sensitive, at, output.rows, output.skipped)
             page = datasheet.render(facts, session, origin, counted.nulls, output.shards)
             with out.file("DATASHEET.md") as sheet:
                 sheet.write(page.encode())
@@ -114,7 +114,7 @@ def _asked(session: Session, text: str) -> tuple[str, Result]:
     return text, session.sql(text)
 
 
-def _manifest(facts: datasheet.Facts, output: Output, session: Session) -> dict[str, Any]:
+def _manifest(facts: datasheet.ExportFacts, output: Output, session: Session) -> dict[str, Any]:
     return {
         "to": facts.to,
         "lake": facts.lake,

@@ -94,13 +94,13 @@ class Form:
         return [rows.query_of(what)]
 
     @classmethod
-    def check(cls, columns: Sequence[rows.Columns], limit: Limit) -> None:
+    def check(cls, columns: Sequence[rows.ColumnRoles], limit: Limit) -> None:
         """Raise where rows with such columns cannot be written."""
         del limit
         if cls.has_pictures:
             columns[0].needs_picture(cls.name)
 
-    def add(self, batch: pa.RecordBatch, columns: rows.Columns, first: int) -> None:
+    def add(self, batch: pa.RecordBatch, columns: rows.ColumnRoles, first: int) -> None:
         """Write rows, of which ``first`` came before."""
         raise NotImplementedError
 
@@ -160,7 +160,7 @@ class Samples(Sharded):
         super().__init__(output)
         self._once = names.Once()
 
-    def add(self, batch: pa.RecordBatch, columns: rows.Columns, first: int) -> None:
+    def add(self, batch: pa.RecordBatch, columns: rows.ColumnRoles, first: int) -> None:
         """Write samples; a shard ends with the one that fills it."""
         for sample in rows.samples(batch, columns, first):
             if sample.picture is None:
@@ -173,6 +173,6 @@ class Samples(Sharded):
             if self._output.limit.reached(self._rows, self._size()):
                 self._finish()
 
-    def _write(self, stem: str, picture: bytes, sample: rows.Sample, columns: rows.Columns) -> None:
+    def _write(self, stem: str, picture: bytes, sample: rows.Sample, columns: rows.ColumnRoles) -> None:
         """Write one sample."""
         raise NotImplementedError

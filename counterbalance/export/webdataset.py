@@ -40,7 +40,7 @@ class Webdataset(Samples):
             self._tar = tarfile.open(fileobj=self._open(), mode="w", format=tarfile.PAX_FORMAT)  # noqa: SIM115 - closed with its shard
         return self._tar
 
-    def _write(self, stem: str, picture: bytes, sample: rows.Sample, columns: rows.Columns) -> None:
+    def _write(self, stem: str, picture: bytes, sample: rows.Sample, columns: rows.ColumnRoles) -> None:
         del columns
         for member, data in _members(stem, picture, sample):
             info = tarfile.TarInfo(member)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from counterbalance.report.pictures import Picture
+    from counterbalance.report.pictures import Thumbnail
 
 _HIDDEN: Final = "params"
 _CELL_MAX: Final = 120
@@ -27,7 +27,7 @@ class Strip:
     """A row of small pictures under a headline."""
 
     title: str
-    pictures: Sequence[Picture]
+    pictures: Sequence[Thumbnail]
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class Thumbnail:
     """A thumbnail with its boxes.
 
     Args:
@@ -87,7 +87,7 @@ class Picture:
         return ", ".join(name if n == 1 else f"{name} ({n})" for name, n in counts.items())
 
 
-def sample(lake: Lake, session: Session, most: int = 12, *, blur: bool = False) -> tuple[list[Picture], list[str]]:
+def sample(lake: Lake, session: Session, most: int = 12, *, blur: bool = False) -> tuple[list[Thumbnail], list[str]]:
     """Some pictures of the lake, and what must be said about them.
 
     Args:
@@ -106,7 +106,7 @@ def sample(lake: Lake, session: Session, most: int = 12, *, blur: bool = False) 
 
 def of_images(
     lake: Lake, session: Session, ids: Sequence[int], *, side: int = THUMB, blur: bool = False
-) -> dict[int, Picture]:
+) -> dict[int, Thumbnail]:
     """Thumbnails of images by id, as many of the first as the page has room for.
 
     Args:
@@ -125,13 +125,13 @@ def of_images(
 
 def _made(
     lake: Lake, session: Session, rows: Sequence[Mapping[str, Any]], side: int, *, blur: bool
-) -> tuple[dict[int, Picture], int]:
+) -> tuple[dict[int, Thumbnail], int]:
     """Thumbnails by id in the order of the rows, until there are enough bytes of them; and how many could not be decoded."""
     ids = [r["image_id"] for r in rows]
     if not ids:
         return {}, 0
     stored, boxes = stored_bytes(lake, session, ids), boxes_of(session, ids)
-    found: dict[int, Picture] = {}
+    found: dict[int, Thumbnail] = {}
     broken = size = 0
     for row in rows:
         picture = _decoded(stored.get(row["image_id"]))
@@ -208,7 +208,7 @@ def _decoded(data: bytes | None) -> Image | None:
         return None
 
 
-def _thumbnail(row: Mapping[str, Any], picture: Image, frames: Sequence[Frame], side: int, *, blur: bool) -> Picture:
+def _thumbnail(row: Mapping[str, Any], picture: Image, frames: Sequence[Frame], side: int, *, blur: bool) -> Thumbnail:
     picture.thumbnail((side, side))
     picture.info.clear()  # comments, places and colour profiles stay behind
     if blur:
@@ -218,7 +218,7 @@ def _thumbnail(row: Mapping[str, Any], picture: Image, frames: Sequence[Frame], 
     buffer = io.BytesIO()
     picture.save(buffer, "JPEG", quality=QUALITY, optimize=True)
     uri = "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
-    return Picture(row["image_id"], uri, picture.width, picture.height, plain(row["caption"] or ""), frames)
+    return Thumbnail(row["image_id"], uri, picture.width, picture.height, plain(row["caption"] or ""), frames)
 
 
 def blur_frame(picture: Image, frame: Frame) -> None:

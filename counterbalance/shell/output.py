@@ -116,7 +116,7 @@ class Sink:
     width: int = 80
 
 
-class Writer(Protocol):
+class FormatWriter(Protocol):
     """What a format's module offers as ``write``."""
 
     def __call__(self, reader: pa.RecordBatchReader, sink: Sink) -> Written:
@@ -159,7 +159,7 @@ def write(reader: pa.RecordBatchReader, options: OutputOptions, *, watch: Stopwa
         RequestError: A binary format would go to a terminal.
         StorageError: The file cannot be written.
     """
-    writer: Writer = importlib.import_module(_WRITERS[options.format][0]).write
+    writer: FormatWriter = importlib.import_module(_WRITERS[options.format][0]).write
     with destination(options, watch) as sink:
         return writer(reader, sink)
 

@@ -48,7 +48,7 @@ class Event(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepDone:
     """An event of work that is not the engine's; see ``Event``."""
 
     stage: str

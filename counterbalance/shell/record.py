@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.shell.output import Written
-from counterbalance.shell.table import NULL, Column, cells_of, first_rows, fold, length
+from counterbalance.shell.table import NULL, TableColumn, cells_of, first_rows, fold, length
 from counterbalance.shell.text import escape
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _RULE: Final = 40
 
 def write(reader: pa.RecordBatchReader, sink: Sink) -> Written:
     """Write rows as blocks of ``name  value``; on a terminal the first rows, as a table shows them."""
-    columns = [Column(i, escape(name), right=False) for i, name in enumerate(reader.schema.names)]
+    columns = [TableColumn(i, escape(name), right=False) for i, name in enumerate(reader.schema.names)]
     rows = cells_of(reader)
     written = Written()
     if sink.terminal:
@@ -43,7 +43,7 @@ def write(reader: pa.RecordBatchReader, sink: Sink) -> Written:
     return written
 
 
-def _blocks(columns: list[Column], rows: Iterable[Row]) -> Iterator[str]:
+def _blocks(columns: list[TableColumn], rows: Iterable[Row]) -> Iterator[str]:
     widest = max((length(c.name) for c in columns), default=0)
     heads = [(c.name + " " * (widest - length(c.name)), c.index) for c in columns]
     for number, row in enumerate(rows, start=1):

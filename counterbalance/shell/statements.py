@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class SplitScript:
     """A text cut into statements.
 
     Args:
@@ -24,7 +24,7 @@ class Split:
     complete: bool
 
 
-def split(text: str) -> Split:
+def split(text: str) -> SplitScript:
     """Cut SQL at semicolons outside of quotes and comments.
 
     Raises:
@@ -36,7 +36,7 @@ def split(text: str) -> Split:
     """
     ends = [t.end for t in _tokens(text) if t.token_type.name == "SEMICOLON"]
     pieces = list(_pieces(text, ends))
-    return Split(tuple(p for p in pieces if _tokens(p)), not _tokens(pieces[-1]))
+    return SplitScript(tuple(p for p in pieces if _tokens(p)), not _tokens(pieces[-1]))
 
 
 def _pieces(text: str, ends: list[int]) -> Iterator[str]:

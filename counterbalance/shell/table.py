@@ -30,7 +30,7 @@ NULL: Final = "NULL"
 
 
 @dataclass(slots=True)
-class Column:
+class TableColumn:
     """A column of a table on its way to the screen."""
 
     index: int
@@ -45,7 +45,7 @@ def write(reader: pa.RecordBatchReader, sink: Sink) -> Written:
     if reader.schema.names == _PLAN:
         return _plan(reader, sink)
     columns = [
-        Column(i, escape(f.name), is_number(f.type), least=_MOMENT if is_moment(f.type) else _LEAST)
+        TableColumn(i, escape(f.name), is_number(f.type), least=_MOMENT if is_moment(f.type) else _LEAST)
         for i, f in enumerate(reader.schema)
     ]
     rows = cells_of(reader)
@@ -72,7 +72,7 @@ def cells_of(reader: pa.RecordBatchReader) -> Iterator[Row]:
             yield from zip(*(display(c) for c in batch.slice(start, _SAMPLE).columns), strict=True)
 
 
-def _measure(columns: list[Column], rows: list[Row]) -> None:
+def _measure(columns: list[TableColumn], rows: list[Row]) -> None:
     for c in columns:
         c.width = max([length(c.name), *(length(NULL if r[c.index] is None else r[c.index] or "") for r in rows)])
 
@@ -84,7 +84,7 @@ def length(text: str) -> int:
     return len(text) if text.isascii() else cell_len(text)
 
 
-def _plain(columns: list[Column], rows: Iterator[Row], sink: Sink) -> Written:
+def _plain(columns: list[TableColumn], rows: Iterator[Row], sink: Sink) -> Written:
     """Widths come from the first rows; a longer cell further down pushes its line to the right."""
     head = list(islice(rows, _SAMPLE))
     _measure(columns, head)
@@ -104,7 +104,7 @@ def _pieces(head: list[Row], rows: Iterator[Row]) -> Iterator[list[Row]]:
         head = list(islice(rows, _SAMPLE))
 
 
-def _line(cells: Row, columns: list[Column]) -> bytes:
+def _line(cells: Row, columns: list[TableColumn]) -> bytes:
     parts = []
     for cell, column in zip(cells, columns, strict=True):
         text = NULL if cell is None else cell
@@ -113,7 +113,7 @@ def _line(cells: Row, columns: list[Column]) -> bytes:
     return ((" " * _GAP).join(parts).rstrip() + "\n").encode()
 
 
-def _terminal(columns: list[Column], rows: Iterator[Row], sink: Sink) -> Written:
+def _terminal(columns: list[TableColumn], rows: Iterator[Row], sink: Sink) -> Written:
     limit = sink.options.rows
     head = list(islice(rows, limit + 1))
     more, head = len(head) > limit, head[:limit]
@@ -149,7 +149,7 @@ def first_rows(limit: int) -> str:
     return f"first {limit:,} rows shown; see all with -o FILE (.once FILE in the shell), piped, or with --format jsonl (.mode)"
 
 
-def fold(columns: list[Column], rows: list[Row], names: tuple[str, ...]) -> dict[str, str]:
+def fold(columns: list[TableColumn], rows: list[Row], names: tuple[str, ...]) -> dict[str, str]:
     """The columns of these names that hold one value in all rows, which are said once below."""
     folded: dict[str, str] = {}
     for column in columns if len(columns) > 1 else ():
@@ -159,7 +159,7 @@ def fold(columns: list[Column], rows: list[Row], names: tuple[str, ...]) -> dict
     return folded
 
 
-def _told_nothing(columns: list[Column], rows: list[Row], width: int) -> tuple[list[Column], list[str]]:
+def _told_nothing(columns: list[TableColumn], rows: list[Row], width: int) -> tuple[list[TableColumn], list[str]]:
     """The columns that are shown, and the names of those that hold nothing, which give way when all do not fit."""
     if sum(c.width for c in columns) + _GAP * (len(columns) - 1) <= width:
         return columns, []
@@ -167,7 +167,7 @@ def _told_nothing(columns: list[Column], rows: list[Row], width: int) -> tuple[l
     return told, [c.name for c in columns if c not in told]
 
 
-def _told_once(columns: list[Column], rows: list[Row], width: int) -> tuple[list[Column], dict[str, str]]:
+def _told_once(columns: list[TableColumn], rows: list[Row], width: int) -> tuple[list[TableColumn], dict[str, str]]:
     """The columns that are shown, and those that hold one number in all rows, which give way before others would be dropped."""
     alike: dict[str, str] = {}
     for column in columns if len(rows) > 1 else ():
@@ -179,7 +179,7 @@ def _told_once(columns: list[Column], rows: list[Row], width: int) -> tuple[list
     return columns, alike
 
 
-def fit(columns: list[Column], width: int) -> tuple[bool, list[str]]:
+def fit(columns: list[TableColumn], width: int) -> tuple[bool, list[str]]:
     """Give columns widths that fit; numbers stay whole, the widest texts give way first, the last columns are dropped.
 
     Args:
@@ -206,11 +206,11 @@ def fit(columns: list[Column], width: int) -> tuple[bool, list[str]]:
     return cut, [c.name for c in columns[len(kept) :]]
 
 
-def _least(column: Column) -> int:
+def _least(column: TableColumn) -> int:
     return column.width if column.right else min(column.width, column.least)
 
 
-def _draw(columns: list[Column], rows: list[Row], sink: Sink) -> str:
+def _draw(columns: list[TableColumn], rows: list[Row], sink: Sink) -> str:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table

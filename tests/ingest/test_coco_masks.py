@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest.coco import read
 from counterbalance.ingest.coco_masks import masks
-from counterbalance.ingest.validate import Sieve
+from counterbalance.ingest.validate import ObjectSieve
 
 DATA = Path(os.environ.get("COUNTERBALANCE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # pycocotools, numpy 2
@@ -104,7 +104,7 @@ def test_numbers_keep_their_value_and_are_written_in_one_way(tmp_path):
 @given(st.lists(st.lists(st.tuples(COORDINATES, COORDINATES), max_size=5), max_size=3))
 def test_every_number_reads_back(polygons):
     given_ = [[v for point in polygon for v in point] for polygon in polygons]
-    sieve = Sieve("x.json", "annotations", np.arange(1), [{"segmentation": given_}])
+    sieve = ObjectSieve("x.json", "annotations", np.arange(1), [{"segmentation": given_}])
     (text,) = masks(sieve).to_pylist()
     assert not sieve.rejects
     assert (text is None) == (given_ == [])

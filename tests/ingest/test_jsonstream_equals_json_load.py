@@ -8,7 +8,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterbalance.ingest.jsonstream import Items, Member, stream
+from counterbalance.ingest.jsonstream import Items, ObjectMember, stream
 
 TEXTS = st.one_of(
     st.text(max_size=8),
@@ -55,7 +55,7 @@ def gathered(data, window):
     read = 0
     for event in stream(io.BytesIO(data), "doc.json", window=window):
         read += event.read
-        if isinstance(event, Member):
+        if isinstance(event, ObjectMember):
             found[event.name] = event.value
         else:
             assert isinstance(event, Items)

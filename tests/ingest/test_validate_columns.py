@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.ingest.hashing import hash63
-from counterbalance.ingest.validate import Indexes, Sieve, is_number, is_utf8, item_id, outside
+from counterbalance.ingest.validate import Indexes, ObjectSieve, is_number, is_utf8, item_id, outside
 
 VALUES = st.one_of(
     st.none(),
@@ -25,7 +25,7 @@ VALUES = st.one_of(
 
 
 def sieve(values, field="f"):
-    return Sieve("a.json", "images", np.arange(10, 10 + len(values)), [{field: v} for v in values])
+    return ObjectSieve("a.json", "images", np.arange(10, 10 + len(values)), [{field: v} for v in values])
 
 
 @given(st.lists(VALUES, max_size=8))
@@ -88,7 +88,7 @@ def test_pixels(value, pixels):
 
 
 def test_a_row_is_refused_once_with_the_first_reason_in_order():
-    columns = Sieve("a.json", "images", np.array([3, 8]), [{"id": True, "w": -1}, {"id": 5, "w": 0}])
+    columns = ObjectSieve("a.json", "images", np.array([3, 8]), [{"id": True, "w": -1}, {"id": 5, "w": 0}])
     columns.pixels("w")
     columns.ids("id")
     assert [(r.position, r.code) for r in columns.rejects] == [("images[3]", "bad_size"), ("images[8]", "bad_size")]

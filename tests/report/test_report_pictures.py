@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import SimpleNamespace
 
-    from counterbalance.report.pictures import Picture
+    from counterbalance.report.pictures import Thumbnail
 
 BOX = (80.0, 20.0, 60.0, 200.0)
 
@@ -31,7 +31,7 @@ def encoded(kind: str = "PNG", comment: bytes = b"") -> bytes:
     return buffer.getvalue()
 
 
-def opened(picture: Picture) -> np.ndarray:
+def opened(picture: Thumbnail) -> np.ndarray:
     head, data = picture.uri.split(",")
     assert head == "data:image/jpeg;base64"
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("L")).astype(float)
@@ -57,7 +57,7 @@ def lake_of(build: SimpleNamespace, name: str, images: list[bytes], **columns: l
     return lake
 
 
-def taken(lake: cb.Lake, *, blur: bool = False) -> tuple[list[Picture], list[str]]:
+def taken(lake: cb.Lake, *, blur: bool = False) -> tuple[list[Thumbnail], list[str]]:
     with lake.session() as session:
         return pictures.sample(lake, session, blur=blur)
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from counterbalance.shell import progress
-from counterbalance.shell.progress import BarReporter, LogReporter, NullReporter, Step, amount, reporter
+from counterbalance.shell.progress import BarReporter, LogReporter, NullReporter, StepDone, amount, reporter
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_choice(mode, terminal, variables, kind, environment):
 def feed(report, total=1000, step=10, unit="rows"):
     with report:
         for done in range(step, total + 1, step):
-            report(Step("reading", done, total, unit, done))
+            report(StepDone("reading", done, total, unit, done))
 
 
 @pytest.fixture
@@ -59,9 +59,9 @@ def clock(monkeypatch):
 def test_a_log_says_in_between_that_work_goes_on(monkeypatch, capsys):
     monkeypatch.setattr(progress, "_EVERY_SECONDS", 0.2)
     with LogReporter() as report:
-        report(Step("embedding", 0, 2500, "rows", 0))
+        report(StepDone("embedding", 0, 2500, "rows", 0))
         time.sleep(0.5)
-        report(Step("embedding", 2500, 2500, "rows", 2500))
+        report(StepDone("embedding", 2500, 2500, "rows", 2500))
         time.sleep(0.3)
     lines = capsys.readouterr().err.splitlines()
     assert lines
@@ -95,7 +95,7 @@ def test_a_log_without_a_total_has_a_line_for_every_half_minute(clock, capsys):
     clock(7.0)
     report = LogReporter()
     for done in range(12):
-        report(Step("reading", done * 10**6, None, "bytes", done))
+        report(StepDone("reading", done * 10**6, None, "bytes", done))
     lines = capsys.readouterr().err.splitlines()
     assert 2 <= len(lines) <= 3
     assert " MB, " in lines[0]
@@ -105,8 +105,8 @@ def test_a_log_says_how_long_it_will_take(monkeypatch, capsys):
     clock = iter([0.0, 0.0, 10.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
     report = LogReporter()
-    report(Step("reading", 0, 4_000_000, "bytes", 0))
-    report(Step("reading", 1_000_000, 4_000_000, "bytes", 500))
+    report(StepDone("reading", 0, 4_000_000, "bytes", 0))
+    report(StepDone("reading", 1_000_000, 4_000_000, "bytes", 500))
     assert capsys.readouterr().err == "reading: 25% of 4.0 MB, 500 rows in 10 s (50/s), about 30 s left\n"
 
 
@@ -114,8 +114,8 @@ def test_every_stage_begins_anew(clock, capsys):
     clock(2.0)
     report = LogReporter()
     for stage in ("one", "two"):
-        report(Step(stage, 0, 10, "rows", 0))
-        report(Step(stage, 10, 10, "rows", 10))
+        report(StepDone(stage, 0, 10, "rows", 0))
+        report(StepDone(stage, 10, 10, "rows", 10))
     assert [line.split(":")[0] for line in capsys.readouterr().err.splitlines()] == ["one", "two"]
 
 
@@ -123,7 +123,7 @@ def test_a_log_says_once_that_a_stage_is_done(clock, capsys):
     clock(40)
     report = LogReporter()
     for done in (10, 20, 20, 20):
-        report(Step("reading", done, 20, "rows", done))
+        report(StepDone("reading", done, 20, "rows", done))
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("reading: 100% of 20 rows")
 

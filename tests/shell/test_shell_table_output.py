@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 from counterbalance.shell import table as tables
 from counterbalance.shell.output import OutputOptions, Sink
-from counterbalance.shell.table import Column, fit
+from counterbalance.shell.table import TableColumn, fit
 
 
 def written(found, *, width=80, terminal=True, **options):
@@ -155,7 +155,7 @@ def test_no_rows(terminal):
 )
 @settings(max_examples=200)
 def test_fit(shapes, width):
-    columns = [Column(i, "c", right, size) for i, (size, right) in enumerate(shapes)]
+    columns = [TableColumn(i, "c", right, size) for i, (size, right) in enumerate(shapes)]
     cut, hidden = fit(columns, width)
     kept = columns[: len(columns) - len(hidden)]
     assert kept

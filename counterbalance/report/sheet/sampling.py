@@ -70,7 +70,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class DrawnSample:
     """The units of a sheet, in the order of a hash that their labels have no part in.
 
     Args:
@@ -108,7 +108,7 @@ def allocate(sizes: Mapping[str, int], count: int) -> dict[str, int]:
     return found
 
 
-def draw(session: Session, question: Question) -> Sample:
+def draw(session: Session, question: Question) -> DrawnSample:
     """The sample for a question.
 
     Raises:
@@ -130,7 +130,9 @@ def draw(session: Session, question: Question) -> Sample:
     wanted = _wanted(stored, question)
     rows = session.sql(_rows(relation, question.unit), seed=str(question.seed), most=max(wanted.values())).to_arrow()
     units = [_drawn(r) for r in rows.to_pylist() if r["place"] <= wanted[r["label"]]]
-    return Sample(units, options, {r["label"]: r["units"] for r in sizes}, sum(r["units"] - r["stored"] for r in sizes))
+    return DrawnSample(
+        units, options, {r["label"]: r["units"] for r in sizes}, sum(r["units"] - r["stored"] for r in sizes)
+    )
 
 
 def _checked(session: Session, question: Question) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import os
 
     from counterbalance.engine.lake import Lake
-    from counterbalance.report.sheet.sampling import Sample, Unit
+    from counterbalance.report.sheet.sampling import DrawnSample, Unit
 
 __all__ = ["Sheet", "validate_labels"]
 _COLUMNS: Final = {"image": "image_id", "person": "detection_id"}
@@ -78,7 +78,7 @@ def validate_labels(
     return Sheet(target, sheet, dict(sorted(drawn.items())), sample.population, _notes(sample, len(shown)))
 
 
-def _notes(sample: Sample, shown: int) -> list[str]:
+def _notes(sample: DrawnSample, shown: int) -> list[str]:
     notes = []
     if sample.unseen:
         notes.append(f"{sample.unseen:,} labelled units have no stored picture and could not be drawn")
