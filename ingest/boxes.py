@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from counterbalance.engine.errors import SourceError
 from counterbalance.ingest import hashing
-from counterbalance.ingest.rows import floats
+from counterbalance.ingest.rows import cell_text, floats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ _WAYS: Final = (("x1", "y1", "x2", "y2"), ("x1", "y1", "width", "height"), ("xyx
 
 
 def way(found: Mapping[str, int], names: Sequence[str], where: str) -> tuple[str, ...]:
-    """The fields that say the box, the best way the source offers.
+    """Return the fields that say the box, the best way the source offers.
 
     Raises:
         SourceError: If there is none (``E4010``).
@@ -53,7 +53,7 @@ def way(found: Mapping[str, int], names: Sequence[str], where: str) -> tuple[str
 
 
 def boxes(sieve: Sieve, fields: Sequence[str]) -> Floats:
-    """x, y, width, height in pixels of each row, shape (n, 4); refuses ``bad_box``.
+    """Return x, y, width, height in pixels of each row, shape (n, 4); refuses ``bad_box``.
 
     Args:
         sieve: The rows.
@@ -70,22 +70,17 @@ def boxes(sieve: Sieve, fields: Sequence[str]) -> Floats:
         negative: Mask = np.logical_or.reduce(values[:, 2:] < 0, axis=1)
     table = sieve.rows.table
 
-    def told(i: int) -> str:
-        return ", ".join(f"{f}={_cell(table[f][i].as_py())}" for f in fields)
+    def format_box(i: int) -> str:
+        return ", ".join(f"{f}={cell_text(table[f][i].as_py()) or 'nothing'}" for f in fields)
 
-    sieve.refuse(odd, "bad_box", lambda i: f"not all of the box are finite numbers of pixels: {told(i)}")
-    sieve.refuse(negative, "bad_box", lambda i: f"negative width or height: {told(i)}")
+    sieve.refuse(odd, "bad_box", lambda i: f"not all of the box are finite numbers of pixels: {format_box(i)}")
+    sieve.refuse(negative, "bad_box", lambda i: f"negative width or height: {format_box(i)}")
     values[odd | negative] = 0
     return values + 0.0  # -0.0 is 0.0
 
 
-def _cell(value: object) -> str:
-    text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
-    return text[:60] or "nothing"
-
-
 def _from_lists(text: pa.Array) -> Floats:
-    """Lists of four numbers written as text: ``[1, 2, 3, 4]``; NaN where they are none."""
+    """Return lists of four numbers written as text: ``[1, 2, 3, 4]``; NaN where they are none."""
     bare = pc.replace_substring_regex(text, r"[\[\]()\s]+", "")
     parts = pc.split_pattern(bare, ",")
     sound = pc.fill_null(pc.equal(pc.list_value_length(parts), 4), fill_value=False)
@@ -122,7 +117,7 @@ def refuse_relative(values: Floats, where: str) -> None:
 
 
 def columns_of(keys: pa.Array, category: pa.Array, values: Floats, origin: str | None = None) -> dict[str, Any]:
-    """Columns of ``detections`` that a box itself gives: its id, category, coordinates and area.
+    """Return columns of ``detections`` that a box itself gives: its id, category, coordinates and area.
 
     The id is a hash of the image's key, the category, the four coordinates as float32 bits, and who found it, if that is
     said: two detectors may find the same box. It depends on nothing else in the source.

@@ -1,4 +1,4 @@
-"""Puts what a reader makes of small windows together into chunks worth a commit."""
+"""Put what a reader makes of small windows together into chunks worth a commit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterbalance.engine.ingest_types import CHUNK_BYTES, CHUNK_ROWS, Chunk, Reject
-from counterbalance.ingest.validate import Indexes
+from counterbalance.ingest.rows import Places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ _MOST_REJECTS: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What became of some consecutive items of a source.
+    """Describe what became of some consecutive items of a source.
 
     Args:
         tables: Base-table name to rows.
@@ -30,24 +30,24 @@ class Piece:
     """
 
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
-    positions: Mapping[str, Indexes] = field(default_factory=dict)
+    positions: Mapping[str, Places] = field(default_factory=dict)
     rejects: Sequence[Reject] = ()
     rows_read: int = 0
     bytes_read: int = 0
 
     @property
     def rows(self) -> int:
-        """Rows of all tables."""
+        """Return rows of all tables."""
         return sum(t.num_rows for t in self.tables.values())
 
     @property
     def size(self) -> int:
-        """Bytes of all tables."""
+        """Return bytes of all tables."""
         return sum(t.nbytes for t in self.tables.values())
 
 
 def merge_pieces(pieces: Iterator[Piece], source: str) -> Iterator[Chunk]:
-    """Chunks of at most ``CHUNK_ROWS`` rows and ``CHUNK_BYTES`` bytes, unless one piece alone is larger.
+    """Yield chunks of at most ``CHUNK_ROWS`` rows and ``CHUNK_BYTES`` bytes, unless one piece alone is larger.
 
     Args:
         pieces: In the order of the source.
@@ -75,7 +75,7 @@ def _chunk(pieces: list[Piece], source: str) -> Chunk:
             continue
         tables[name] = pa.concat_tables([p.tables[name] for p in having], promote_options="default")
         places = [p.positions[name] for p in having]
-        positions[name] = Indexes(places[0].array, np.concatenate([p.numbers for p in places]))
+        positions[name] = Places(places[0].words, np.concatenate([p.numbers for p in places]))
     return Chunk(
         tables,
         [r for p in pieces for r in p.rejects],

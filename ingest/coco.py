@@ -1,4 +1,4 @@
-"""Reads COCO annotation files: captions, instances, person keypoints, or all in one.
+"""Read COCO annotation files: captions, instances, person keypoints, or all in one.
 
 A source is a file, a folder (its ``annotations/`` first), a glob, or several with commas and braces. What a file holds
 shows in its annotations: ``caption`` makes rows of ``captions``; ``bbox`` with ``category_id`` makes rows of
@@ -16,19 +16,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError, did_you_mean
-from counterbalance.engine.ingest_types import Source
 from counterbalance.ingest import coco_pictures, coco_rows
 from counterbalance.ingest.chunking import Piece, merge_pieces
 from counterbalance.ingest.coco_document import Document, check
 from counterbalance.ingest.coco_rows import FileContext, Frames
-from counterbalance.ingest.files import expand, total_size
+from counterbalance.ingest.files import expand, source_of
 from counterbalance.ingest.jsonstream import WINDOW
 from counterbalance.ingest.validate import ObjectSieve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from counterbalance.engine.ingest_types import Chunk, ReadOptions, Reject
+    from counterbalance.engine.ingest_types import Chunk, ReadOptions, Reject, Source
     from counterbalance.ingest.files import File
     from counterbalance.ingest.jsonstream import Items
     from counterbalance.ingest.validate import Ints
@@ -75,7 +74,7 @@ def read(uri: str, options: ReadOptions, *, window: int = WINDOW) -> Source:
         check(file)
     files, notes = [file for file, _ in chosen], list[str]()
     chunks = _chunks([(file, split, bases[split]) for file, split in chosen], options, window, notes)
-    return Source(uri, chunks, total_size(files), [f.uri for f in files], notes)
+    return source_of(uri, files, chunks, notes)
 
 
 def _chunks(
@@ -93,13 +92,13 @@ def _chunks(
 
 @dataclass(slots=True)
 class _Limit:
-    """Lets the first ``most`` images of a source pass, and what belongs to them; everything if ``most`` is ``None``."""
+    """Let the first ``most`` images of a source pass, and what belongs to them; everything if ``most`` is ``None``."""
 
     most: int | None
     passed: set[int | str] = field(default_factory=set)
 
     def images(self, items: list[Any], numbers: Ints) -> tuple[list[Any], Ints]:
-        """Those of some images that pass, and their indexes."""
+        """Return those of some images that pass, and their indexes."""
         if self.most is None:
             return items, numbers
         return _where(items, numbers, [self._admits(i) for i in items])
@@ -111,14 +110,14 @@ class _Limit:
         return key in self.passed if key is not None else len(self.passed) < (self.most or 0)
 
     def annotations(self, items: list[Any], numbers: Ints) -> tuple[list[Any], Ints]:
-        """Those of some annotations that belong to images that passed, and their indexes."""
+        """Return those of some annotations that belong to images that passed, and their indexes."""
         if self.most is None:
             return items, numbers
         return _where(items, numbers, [_key(i, "image_id") in self.passed for i in items])
 
 
 def _key(item: Any, name: str) -> int | str | None:
-    """An id as it came, or ``None`` if it is none."""
+    """Return an id as it came, or ``None`` if it is none."""
     key = item.get(name) if isinstance(item, dict) else None
     return key if isinstance(key, (int, str)) and not isinstance(key, bool) else None
 
@@ -130,7 +129,7 @@ def _where(items: list[Any], numbers: Ints, chosen: list[bool]) -> tuple[list[An
 
 
 class _Loader:
-    """Reads one file."""
+    """Read one file."""
 
     def __init__(
         self,
@@ -151,7 +150,7 @@ class _Loader:
         self.categories: Mapping[object, str] | None = None
 
     def parts(self) -> Iterator[Piece]:
-        """What the file holds, images before what refers to them."""
+        """Yield what the file holds, images before what refers to them."""
         read = 0
         for event in self.document.events():
             if event.name == "annotations":
@@ -172,7 +171,7 @@ class _Loader:
             self.looked.check(self.base, self.document.uri)
 
     def _images_first(self) -> Iterator[Piece]:
-        """All images of the file, if none has come when the first annotation does."""
+        """Yield all images of the file, if none has come when the first annotation does."""
         if self.images_from is None:
             self.images_from = "before"
             for event in self.document.events():
@@ -216,7 +215,7 @@ class _Loader:
         return Piece(tables, places_of, rejects, len(items) + entries, event.read)
 
     def _neither(self, items: list[Any], numbers: Ints, said: list[bool], boxed: list[bool]) -> list[Reject]:
-        """What is no annotation of a kind that is known here."""
+        """Return what is no annotation of a kind that is known here."""
         other = [not (s or b) for s, b in zip(said, boxed, strict=True)]
         if not any(other):
             return []
@@ -227,7 +226,7 @@ class _Loader:
 
 
 def _kinds(items: list[Any]) -> tuple[list[bool], list[bool]]:
-    """Which items are captions, and which are boxes; an empty caption beside a box is none."""
+    """Return which items are captions, and which are boxes; an empty caption beside a box is none."""
     try:
         shapes = set(map(tuple, items))  # the names of the fields: few different ones
     except TypeError:

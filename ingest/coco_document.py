@@ -10,6 +10,7 @@ import orjson
 
 from counterbalance.engine.errors import SourceError
 from counterbalance.engine.ingest_types import Reject
+from counterbalance.ingest.compression import compression_of
 from counterbalance.ingest.files import reading
 from counterbalance.ingest.jsonobjects import Repeated, may_repeat
 from counterbalance.ingest.jsonstream import WINDOW, Items, ObjectMember, stream
@@ -29,16 +30,11 @@ _HEAD: Final = 4096
 _TAIL: Final = 4 << 20
 _TRIES: Final = 4
 _NAME_LENGTH: Final = 200
-_PACKED: Final = {
-    b"\x1f\x8b": ("gzip", "gunzip"),
-    b"PK\x03\x04": ("zip", "unzip"),
-    b"BZh": ("bzip2", "bunzip2"),
-    b"\xfd7zXZ": ("xz", "unxz"),
-    b"\x28\xb5\x2f\xfd": ("zstd", "unzstd"),
-}
+_TOOLS: Final = {"gzip": "gunzip", "bzip2": "bunzip2", "xz": "unxz", "zstd": "unzstd"}
 _OTHER: Final = (
     (re.compile(rb"<"), "HTML or XML, perhaps the error page of a download", "download the file again"),
     (re.compile(rb"version https://git-lfs"), "a Git LFS pointer", "fetch the file itself: git lfs pull"),
+    (re.compile(rb"PK\x03\x04"), "packed with zip", "unpack it first: unzip FILE"),
     (re.compile(rb"PAR1"), "a Parquet file", "try --format laion or --format detections"),
     (re.compile(rb"\xff\xfe|\xfe\xff|.*\x00", re.DOTALL), "UTF-16 or binary data", "save it as UTF-8"),
     (
@@ -69,9 +65,8 @@ def _check_head(uri: str, head: bytes) -> None:
         return
     if not text:
         raise _refused(uri, "is empty", "check how it was written")
-    for magic, (kind, tool) in _PACKED.items():
-        if head.startswith(magic):
-            raise _refused(uri, f"is packed with {kind}", f"unpack it first: {tool} FILE")
+    if kind := compression_of(head):
+        raise _refused(uri, f"is packed with {kind}", f"unpack it first: {_TOOLS[kind]} FILE")
     for pattern, what, hint in _OTHER:
         if pattern.match(text):
             raise _refused(uri, f"is {what}", hint)
@@ -111,7 +106,7 @@ class Document:
         self._scanned = False
 
     def events(self) -> Iterator[Items]:
-        """Pieces of the arrays ``images`` and ``annotations`` in the file's order; small members are noted on the way.
+        """Yield pieces of the arrays ``images`` and ``annotations`` in the file's order; small members are noted on the way.
 
         Raises:
             SourceError: If the file is no JSON (``E4020`` to ``E4022``) or no COCO file (``E4023``).
@@ -133,7 +128,7 @@ class Document:
             raise self._no_coco("has neither images nor annotations")
 
     def _no_coco(self, what: str) -> SourceError:
-        return SourceError(f"{self.uri} is JSON, but no COCO file: {what}", code="E4023", hint=WANTED)
+        return SourceError(f"{self.uri} is JSON, but not a COCO file: {what}", code="E4023", hint=WANTED)
 
     def _note(self, event: ObjectMember | Items) -> None:
         if event.name in SMALL:
@@ -157,7 +152,7 @@ class Document:
             )
 
     def small(self, name: str, *, scan: bool = True) -> Any:
-        """A small member: from what was passed, from the file's tail, or else by reading the whole file.
+        """Return a small member: from what was passed, from the file's tail, or else by reading the whole file.
 
         Args:
             name: One of ``SMALL``.
@@ -173,7 +168,7 @@ class Document:
         return self._small.get(name)
 
     def _from_tail(self, name: str) -> dict[str, Any]:
-        """Small members from ``name`` to the end of the file, when that is near enough.
+        """Return small members from ``name`` to the end of the file, when that is near enough.
 
         A text from a quoted name on that parses as an object once a brace is put before it began at the outer level: a
         name further inside would leave braces over, and inside a string its quotes would be escaped.
@@ -199,18 +194,18 @@ class Document:
         return {}
 
     def title(self) -> str:
-        """The dataset's name: ``info.description``, or the file's name."""
+        """Return the dataset's name: ``info.description``, or the file's name."""
         info = self.small("info", scan=False)
         text = info.get("description") if isinstance(info, dict) else None
         text = text.strip() if isinstance(text, str) else ""
         return text if 0 < len(text) <= _NAME_LENGTH and is_utf8(text) else self.file.stem
 
     def licenses(self) -> dict[object, str]:
-        """Name of each licence by its id."""
+        """Return the name of each licence by its id."""
         return self._names("licenses", [])
 
     def categories(self, rejects: list[Reject]) -> dict[object, str]:
-        """Name of each category by its id.
+        """Return the name of each category by its id.
 
         Args:
             rejects: Takes the entries that cannot be used (``bad_category``).

@@ -20,7 +20,7 @@ _RLE_LOW, _RLE_HIGH = "0", "o"
 
 
 def masks(sieve: ObjectSieve) -> pa.Array:
-    """The field ``segmentation`` as JSON text: polygons or RLE with the values they had; refuses ``bad_mask``.
+    """Return the field ``segmentation`` as JSON text: polygons or RLE with the values they had; refuses ``bad_mask``.
 
     What is missing or empty is NULL. A number is written with the fewest digits that read back as the same double, a
     whole one without a fraction: COCO's own instances and keypoints files write the same polygon with 385 and 385.0.
@@ -48,7 +48,7 @@ def _refuse(sieve: ObjectSieve, bad: Any, values: list[Any]) -> None:
 
 
 def _is_polygons(value: list[Any]) -> bool:
-    """Whether it is a list of lists of even length; the numbers in them are checked in the text."""
+    """Return whether it is a list of lists of even length; the numbers in them are checked in the text."""
     for polygon in value:  # noqa: SIM110 - all() and its generator take three times as long, for millions of them
         if not isinstance(polygon, list) or len(polygon) % 2:
             return False
@@ -56,7 +56,7 @@ def _is_polygons(value: list[Any]) -> bool:
 
 
 def _is_rle(value: object) -> bool:
-    """Whether it is ``{"size": [height, width], "counts": …}`` with runs that fill the size, or COCO's packed text."""
+    """Return whether it is ``{"size": [height, width], "counts": …}`` with runs that fill the size, or COCO's packed text."""
     if not isinstance(value, dict):
         return False
     size, counts = value.get("size"), value.get("counts")
@@ -70,7 +70,7 @@ def _is_rle(value: object) -> bool:
 
 
 def keypoints(sieve: ObjectSieve) -> pa.Array | None:
-    """The field ``keypoints`` as lists of float32: x, y, visibility, …; ``None`` if no item has it.
+    """Return the field ``keypoints`` as lists of float32: x, y, visibility, …; ``None`` if no item has it.
 
     Refuses ``bad_keypoints``: not a list, not three finite numbers a point.
     """

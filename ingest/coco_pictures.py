@@ -13,7 +13,7 @@ from counterbalance.engine.images import MAX_BYTES, Header, ImageError, check, s
 from counterbalance.engine.ingest_types import CHUNK_BYTES, Reject
 from counterbalance.ingest.chunking import Piece
 from counterbalance.ingest.files import file_in, file_system, reading, uri_of
-from counterbalance.ingest.validate import Indexes
+from counterbalance.ingest.rows import Places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ _MOST_FOLDERS: Final = 1_000
 
 
 def folder(options: ReadOptions, split: str | None) -> str | None:
-    """The folder that file names are joined to: ``options.images``, or its sub-folder of the split's name.
+    """Return the folder that file names are joined to: ``options.images``, or its sub-folder of the split's name.
 
     Raises:
         RequestError: If pictures are to be stored, but no folder is given (``E3002``).
@@ -47,12 +47,12 @@ def folder(options: ReadOptions, split: str | None) -> str | None:
 
 
 def _is_near(fs: Any) -> bool:
-    """Whether looking into it costs next to nothing: a folder of this machine, or memory."""
+    """Return whether looking into it costs next to nothing: a folder of this machine, or memory."""
     return not _LOCAL.isdisjoint({fs.protocol} if isinstance(fs.protocol, str) else fs.protocol)
 
 
 class Looked:
-    """Which of the pictures that files name lie in their folder; folders of object stores are not listed.
+    """Describe which of the pictures that files name lie in their folder; folders of object stores are not listed.
 
     Args:
         options: For the file system.
@@ -105,7 +105,7 @@ class Looked:
             )
 
     def notes(self) -> list[str]:
-        """What is missing, a folder a line."""
+        """Return what is missing, one line per folder."""
         return [
             f"{len(absent):,} of {len(self._named[base]):,} pictures were not found in {base}, "
             f"such as {next(iter(absent.values()))}"
@@ -115,7 +115,7 @@ class Looked:
 
 
 def stored(part: Piece, source: str, base: str, options: ReadOptions, done: set[int]) -> Iterator[Piece]:
-    """The same images with their bytes and digests, in parts of at most ``CHUNK_BYTES`` or one picture.
+    """Yield the same images with their bytes and digests, in parts of at most ``CHUNK_BYTES`` or one picture.
 
     Images in ``done`` come without bytes, the others are added to it: several files of a split list the same images. An
     image whose picture is missing, too large or no picture is refused: ``missing_image``, ``bad_file_name``, and the
@@ -146,7 +146,7 @@ def stored(part: Piece, source: str, base: str, options: ReadOptions, done: set[
     yield _part(table, numbers, kept, rejects, read + len(uris) - start, bytes_read)
     if again:
         rows = np.array(again, dtype=np.int64)
-        yield Piece({"images": table.take(rows)}, {"images": Indexes("images", numbers[rows])})
+        yield Piece({"images": table.take(rows)}, {"images": Places("images[{}]", numbers[rows])})
 
 
 def _picture(uri: str | None, base: str, options: ReadOptions) -> tuple[bytes, Header]:
@@ -178,4 +178,4 @@ def _part(
         some = some.set_column(some.column_names.index(name), name, pc.coalesce(some[name], known))
     some = some.append_column("sha256", pa.array([sha256(data) for _, data, _ in kept], pa.string()))
     some = some.append_column("image", pa.array([data for _, data, _ in kept], pa.binary()))
-    return Piece({"images": some}, {"images": Indexes("images", numbers[rows])}, rejects, rows_read, bytes_read)
+    return Piece({"images": some}, {"images": Places("images[{}]", numbers[rows])}, rejects, rows_read, bytes_read)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from counterbalance.engine.ingest_types import Reject
-    from counterbalance.ingest.validate import Floats, Indexes, Ints
+    from counterbalance.ingest.rows import Places
+    from counterbalance.ingest.validate import Floats, Ints
 
 _ODD_NAME: Final = r"^[/~]|//|(^|/)\.{1,2}(/|$)|/$|^$|[\\:]|[^\x20-\x7e]"
 _WEB: Final = ("http://", "https://")
@@ -42,7 +43,7 @@ class Frames:
         self._sizes.append(np.stack([width, height]))
 
     def of(self, ids: Ints) -> Floats:
-        """Widths and heights of images, infinite where unknown; shape (2, n)."""
+        """Return widths and heights of images, infinite where unknown; shape (2, n)."""
         if not self._ids:
             return np.full((2, len(ids)), np.inf)
         if len(self._ids) > 1 or not (np.diff(self._ids[0]) > 0).all():
@@ -55,7 +56,7 @@ class Frames:
 
 @dataclass(frozen=True, slots=True)
 class FileContext:
-    """What the rows of one file have in common.
+    """Describe what the rows of one file have in common.
 
     Args:
         uri: URI of the file.
@@ -77,7 +78,7 @@ class FileContext:
 
 
 def images(context: FileContext, numbers: Ints, items: list[Any], frames: Frames, read: int) -> Piece:
-    """Rows of ``images``; their sizes go to ``frames``."""
+    """Return rows of ``images``; their sizes go to ``frames``."""
     sieve = ObjectSieve(context.uri, "images", numbers, items)
     ids = sieve.ids("id")
     width, height = sieve.pixels("width"), sieve.pixels("height")
@@ -86,7 +87,7 @@ def images(context: FileContext, numbers: Ints, items: list[Any], frames: Frames
         "uri": _uris(sieve, context.base),
         "width": width,
         "height": height,
-        "license": _named(sieve.values("license"), context.licenses),
+        "license": _look_up(sieve.values("license"), context.licenses),
         "source": pa.repeat(pa.scalar(context.title), len(sieve)),
     }
     if context.split is not None:
@@ -98,20 +99,20 @@ def images(context: FileContext, numbers: Ints, items: list[Any], frames: Frames
 
 
 def _keys(sieve: ObjectSieve, ids: Ints) -> pa.Array:
-    """The source's own ids as texts."""
+    """Return the source's own ids as texts."""
     values = sieve.values("id")
     if set(map(type, values)) == {int}:
         return pa.array(ids).cast(pa.string())
     return pa.array([str(v) if k else None for v, k in zip(values, sieve.keep, strict=True)], pa.string())
 
 
-def _named(keys: list[Any], names: Mapping[object, str]) -> pa.Array:
-    """Names of ids; NULL for one that has none."""
+def _look_up(keys: list[Any], names: Mapping[object, str]) -> pa.Array:
+    """Return names of ids; NULL for one that has none."""
     return pa.array([names.get(k) if isinstance(k, (int, str)) else None for k in keys], pa.string())
 
 
 def _uris(sieve: ObjectSieve, base: str | None) -> pa.Array:
-    """Where the pictures are: below ``base``, else ``coco_url``, else ``file_name``.
+    """Return where the pictures are: below ``base``, else ``coco_url``, else ``file_name``.
 
     Refuses ``bad_file_name``: absolute, ``..``, backslashes, control characters; URLs, too, when they would be joined.
     Refuses ``bad_url``: a ``coco_url`` that is neither http nor https.
@@ -129,7 +130,7 @@ def _uris(sieve: ObjectSieve, base: str | None) -> pa.Array:
     web = pc.or_(pc.starts_with(urls, _WEB[0]), pc.starts_with(urls, _WEB[1]))
     strange = ~pc.fill_null(web, True).to_numpy(zero_copy_only=False)
     if strange.any():
-        sieve.refuse(strange, "bad_url", lambda i: f"coco_url is no web address: {shorten(urls[i].as_py())}")
+        sieve.refuse(strange, "bad_url", lambda i: f"coco_url is not a web address: {shorten(urls[i].as_py())}")
     return pc.coalesce(urls, names)
 
 
@@ -139,8 +140,8 @@ def _good_name(name: str, *, joined: bool) -> bool:
     return not joined and name.startswith(_REMOTE) and name.isprintable()
 
 
-def captions(context: FileContext, numbers: Ints, items: list[Any]) -> tuple[pa.Table, Indexes, list[Reject]]:
-    """Rows of ``captions`` from annotations that have one."""
+def captions(context: FileContext, numbers: Ints, items: list[Any]) -> tuple[pa.Table, Places, list[Reject]]:
+    """Return rows of ``captions`` from annotations that have one."""
     sieve = ObjectSieve(context.uri, "annotations", numbers, items)
     columns = {"caption_id": pa.array(sieve.ids("id")), "image_id": pa.array(sieve.ids("image_id"))}
     text = sieve.text("caption")
@@ -152,8 +153,8 @@ def captions(context: FileContext, numbers: Ints, items: list[Any]) -> tuple[pa.
 
 def detections(
     context: FileContext, numbers: Ints, items: list[Any], frames: Frames, categories: Mapping[object, str]
-) -> tuple[pa.Table, Indexes, list[Reject]]:
-    """Rows of ``detections`` from annotations that have a box or a category."""
+) -> tuple[pa.Table, Places, list[Reject]]:
+    """Return rows of ``detections`` from annotations that have a box or a category."""
     sieve = ObjectSieve(context.uri, "annotations", numbers, items)
     ids, image_ids = sieve.ids("id"), sieve.ids("image_id")
     boxes = _boxes(sieve, frames.of(image_ids))
@@ -199,7 +200,7 @@ def _categories(sieve: ObjectSieve, names: Mapping[object, str]) -> pa.Array:
 
 
 def _area(sieve: ObjectSieve, boxes: Floats) -> npt.NDArray[np.float32]:
-    """Square pixels: as given, or those of the box; refuses ``bad_area``.
+    """Return areas in square pixels: as given, or those of the boxes; refuses ``bad_area``.
 
     Rounded to the fifth decimal: COCO's own instances and keypoints files differ beyond the tenth for the same box.
     """
@@ -212,7 +213,7 @@ def _area(sieve: ObjectSieve, boxes: Floats) -> npt.NDArray[np.float32]:
 
 
 def _crowd(sieve: ObjectSieve) -> npt.NDArray[np.bool_]:
-    """``iscrowd`` of 0, 1, true or false, false where missing; refuses ``bad_crowd``."""
+    """Return ``iscrowd`` of 0, 1, true or false, false where missing; refuses ``bad_crowd``."""
     values = sieve.values("iscrowd")
     if set(map(type, values)) - {int, bool, type(None)} or not set(values) <= {0, 1, None}:
         bad = [not (v is None or (isinstance(v, int) and v in {0, 1})) for v in values]
@@ -222,7 +223,7 @@ def _crowd(sieve: ObjectSieve) -> npt.NDArray[np.bool_]:
 
 
 def _scores(sieve: ObjectSieve, context: FileContext) -> dict[str, pa.Array]:
-    """The columns ``score`` and ``origin``: a box without a score is a human's; refuses ``bad_score``."""
+    """Return the columns ``score`` and ``origin``: a box without a score is a human's; refuses ``bad_score``."""
     score = sieve.numbers_of("score", "bad_score")
     none = np.isnan(score)
     bad = (score < 0) | (score > 1)

@@ -1,4 +1,4 @@
-"""Which column of a source is which: names as people write them, matched without case, with ``--map`` on top."""
+"""Find which column of a source is which: names as people write them, matched without case, with ``--map`` on top."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from counterbalance.engine.errors import NotFoundError, RequestError, SourceErro
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    Fields = Mapping[str, tuple[str, ...]]
+
 _GAPS: Final = re.compile(r"[\s\-.]+")
 
 
 @lru_cache(4096)
 def plain(name: str) -> str:
-    """A column name without case, blanks and dashes.
+    """Return a column name without case, blanks and dashes.
 
     Example:
         >>> plain(" Image-Key ")
@@ -25,10 +27,8 @@ def plain(name: str) -> str:
     return _GAPS.sub("_", name.strip().lower())
 
 
-def resolve(
-    names: Sequence[str], fields: Mapping[str, tuple[str, ...]], mapping: Mapping[str, str], where: str
-) -> dict[str, int]:
-    """Field to position of its column, for the fields that the source has.
+def resolve(names: Sequence[str], fields: Fields, mapping: Mapping[str, str], where: str) -> dict[str, int]:
+    """Return the field to position of its column, for the fields that the source has.
 
     Args:
         names: Columns of the source, in order.
@@ -57,8 +57,8 @@ def resolve(
     return found
 
 
-def asked(mapping: Mapping[str, str], fields: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """The user's mapping with the fields' own names.
+def asked(mapping: Mapping[str, str], fields: Fields) -> dict[str, str]:
+    """Return the user's mapping with the fields' own names.
 
     Raises:
         RequestError: If it names a field that there is not (``E3005``).
@@ -66,14 +66,14 @@ def asked(mapping: Mapping[str, str], fields: Mapping[str, tuple[str, ...]]) -> 
     return {_field(name, fields): column for name, column in mapping.items()}
 
 
-def matters(fields: Mapping[str, tuple[str, ...]]) -> Callable[[str], bool]:
-    """Tells whether a column name could be one of the fields."""
+def matters(fields: Fields) -> Callable[[str], bool]:
+    """Tell whether a column name could be one of the fields."""
     known = {n for field, synonyms in fields.items() for n in (field, *synonyms)}
     return lambda name: plain(name) in known
 
 
-def _field(name: str, fields: Mapping[str, tuple[str, ...]]) -> str:
-    """The field that a user's name means."""
+def _field(name: str, fields: Fields) -> str:
+    """Return the field that a user's name means."""
     wanted = plain(name)
     if wanted in fields:
         return wanted
@@ -88,7 +88,7 @@ def _field(name: str, fields: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def _chosen(column: str, names: Sequence[str], where: str) -> int:
-    """Position of a column that the user named: as written, else without case."""
+    """Return the position of a column that the user named: as written, else without case."""
     if column in names:
         return _only(column, names, names, where)
     lowered = [plain(n) for n in names]

@@ -20,17 +20,32 @@ if TYPE_CHECKING:
     from counterbalance.ingest.files import File
 
 SUFFIXES: Final = ("", ".gz", ".bz2", ".xz", ".zst")
-_MAGIC: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+_MAGIC: Final = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 def compression_of(head: bytes) -> str | None:
-    r"""Compression of a file by its first bytes.
+    r"""Return the compression of a file by its first bytes.
 
     Example:
         >>> compression_of(b"\x1f\x8b\x08"), compression_of(b"url,caption")
         ('gzip', None)
     """
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+
+
+def read_head(file: File, size: int) -> tuple[bytes, str | None]:
+    """Return the first bytes of a file, decompressed, and its compression.
+
+    Raises:
+        SourceError: It cannot be read (``E4001``), or its compressed data is damaged (``E4012``).
+    """
+    with Decompressed(file, None) as stream:
+        head = stream.read(size)
+    kind = compression_of(head)
+    if kind:
+        with Decompressed(file, kind) as stream:
+            head = stream.read(size)
+    return head, kind
 
 
 class Decompressed(AbstractContextManager["Decompressed"]):
@@ -56,7 +71,7 @@ class Decompressed(AbstractContextManager["Decompressed"]):
         match self._kind:
             case "gzip":
                 return cast("BinaryIO", gzip.GzipFile(fileobj=self._raw))
-            case "bz2":
+            case "bzip2":
                 return cast("BinaryIO", bz2.BZ2File(self._raw))
             case "xz":
                 return cast("BinaryIO", lzma.LZMAFile(self._raw))
@@ -66,7 +81,7 @@ class Decompressed(AbstractContextManager["Decompressed"]):
                 return self._raw
 
     def read(self, size: int) -> bytes:
-        """The next bytes, fewer than ``size`` only at the end."""
+        """Return the next bytes, fewer than ``size`` only at the end."""
         parts = []
         while size > 0:
             part = self._some(size)
@@ -91,7 +106,7 @@ class Decompressed(AbstractContextManager["Decompressed"]):
         return SourceError(f"{self._file.uri} is damaged or cut off ({self._kind}): {error}", code="E4012")
 
     def consumed(self) -> int:
-        """Bytes of the file taken since the last call."""
+        """Return bytes of the file taken since the last call."""
         try:
             now = self._raw.tell()
         except (OSError, ValueError):

@@ -14,16 +14,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.ingest_types import Chunk, Source
+from counterbalance.engine.ingest_types import Chunk
 from counterbalance.engine.schema import CAPTIONS, IMAGES
 from counterbalance.ingest import columns, hashing, ignored_options, tabular
-from counterbalance.ingest.files import total_size
+from counterbalance.ingest.files import source_of
 from counterbalance.ingest.rows import MAX_KEY, Places, Sieve, base_rows, is_null, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from counterbalance.engine.ingest_types import ReadOptions
+    from counterbalance.engine.ingest_types import ReadOptions, Source
     from counterbalance.ingest.rows import Rows
 
 FIELDS: Final = {
@@ -36,7 +36,7 @@ SIDES: Final = {"original": "human", "counterfactual": "counterfactual"}
 
 
 def read(uri: str, options: ReadOptions) -> Source:
-    """Rows of ``images`` and ``captions``, two of each a pair.
+    """Return rows of ``images`` and ``captions``, two of each a pair.
 
     Args:
         uri: File, folder, glob or brace range of Parquet, CSV, TSV or JSON lines, compressed or not.
@@ -51,11 +51,9 @@ def read(uri: str, options: ReadOptions) -> Source:
     found = [columns.resolve(f.names, FIELDS, options.mapping, f.file.uri) for f in layouts]
     for layout, known in zip(layouts, found, strict=True):
         columns.require(known, list(FIELDS), layout.names, layout.file.uri)
-    files = [f.file for f in layouts]
-    parts = (r for f, c in zip(layouts, found, strict=True) for r in tabular.read(f, c, columns.matters(FIELDS)))
-    chunks = _chunks(uri, tabular.limited(parts, options.limit), options)
+    parts = tabular.read_all(layouts, found, FIELDS, options.limit)
     notes = ignored_options.describe("counterfactuals", options, "images", "store_images", "annotator")
-    return Source(uri, chunks, total_size(files), [f.uri for f in files], notes)
+    return source_of(uri, [f.file for f in layouts], _chunks(uri, parts, options), notes)
 
 
 def _chunks(uri: str, parts: Iterator[Rows], options: ReadOptions) -> Iterator[Chunk]:
@@ -76,7 +74,7 @@ def _chunk(uri: str, sieve: Sieve, options: ReadOptions, seen: hashing.Seen) -> 
     sides = [_side(uri, sieve, index, side, text, options) for side, text in texts.items()]
     both = {name: pa.concat_arrays([one[name] for one in sides]) for name in sides[0]}
     tables = {table.name: base_rows(table, both) for table in (IMAGES, CAPTIONS)}
-    twice = Places(places.unit, np.tile(places.numbers, 2))
+    twice = Places(places.words, np.tile(places.numbers, 2))
     positions = dict.fromkeys(tables, twice)
     return Chunk(tables, sieve.rejects, sieve.rows.count, sieve.rows.bytes_read, positions, sieve.rows.source)
 
@@ -84,7 +82,7 @@ def _chunk(uri: str, sieve: Sieve, options: ReadOptions, seen: hashing.Seen) -> 
 def _side(
     uri: str, sieve: Sieve, index: pa.Array, side: str, text: pa.Array, options: ReadOptions
 ) -> dict[str, pa.Array]:
-    """Columns of the images and captions of one side."""
+    """Return columns of the images and captions of one side."""
     key = pc.binary_join_element_wise(sieve.kept(index), pa.scalar(side), "/")
     count = len(key)
     origin = (options.origin or SIDES[side]) if side == "original" else SIDES[side]

@@ -36,7 +36,7 @@ _CR: Final = 0x0D
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How cells are told apart.
+    """Describe how cells are told apart.
 
     Args:
         delimiter: One byte.
@@ -61,10 +61,10 @@ class Records:
 
 
 class Stream(Protocol):
-    """What is read from: ``read`` gives fewer bytes than asked for only at the end."""
+    """Describe what is read from: ``read`` gives fewer bytes than asked for only at the end."""
 
     def read(self, size: int, /) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         ...
 
 
@@ -89,7 +89,7 @@ Cutter = Callable[[Block], tuple[Records, int]]
 def read_cells(
     stream: Stream, dialect: Dialect, wanted: Sequence[int], *, header: bool, block: int = BLOCK
 ) -> Iterator[Records]:
-    """The records of a CSV file.
+    """Return the records of a CSV file.
 
     Args:
         stream: At the beginning.
@@ -151,7 +151,7 @@ def _skip_line(rest: bytes, line: int) -> tuple[int, bytes, bool]:
 
 
 def _cut(block: Block, dialect: Dialect, wanted: Sequence[int]) -> tuple[Records, int]:
-    """Cells of the whole records in a block, and how many bytes they are."""
+    """Return cells of the whole records in a block, and how many bytes they are."""
     data = block.data
     if not dialect.quoting:
         used = len(data) if block.last else data.rfind(b"\n") + 1
@@ -173,7 +173,7 @@ def _line_ends(data: bytes, used: int) -> Ends:
 
 
 def _record_ends(data: bytes, *, last: bool) -> Ends:
-    """Where records end when every quote is proper: at the line feeds with an even number of quotes before them."""
+    """Return where records end when every quote is proper: at the line feeds with an even number of quotes before them."""
     ends = _line_ends(data, len(data))
     if ends.size and not last and data[-1] != _LF:
         ends = ends[:-1]
@@ -184,7 +184,7 @@ def _record_ends(data: bytes, *, last: bool) -> Ends:
 
 
 def _is_proper(data: bytes, used: int, delimiter: int) -> bool:
-    """Whether each quote opens a cell, closes one or is one of a pair, and no carriage return stands alone."""
+    """Return whether each quote opens a cell, closes one or is one of a pair, and no carriage return stands alone."""
     if data.count(b"\r", 0, used) != data.count(b"\r\n", 0, used):
         return False
     array = np.frombuffer(data, np.uint8, used)
@@ -205,7 +205,7 @@ def _is_proper(data: bytes, used: int, delimiter: int) -> bool:
 
 
 def _fast(data: bytes, dialect: Dialect, wanted: Sequence[int], line: int, ends: Ends) -> Records | None:
-    """A proper block through Arrow's parser; ``None`` if it does not see the same records."""
+    """Return a proper block through Arrow's parser; ``None`` if it does not see the same records."""
     if not len(ends):
         return Records([pa.array([], pa.binary()) for _ in wanted], np.empty(0, np.int64), [])
     if not dialect.quoting and data.count(b"\r") != data.count(b"\r\n"):
@@ -236,7 +236,7 @@ def _fast(data: bytes, dialect: Dialect, wanted: Sequence[int], line: int, ends:
 
 
 def _parsed(data: bytes, dialect: Dialect, wanted: Sequence[int]) -> pa.Table | None:
-    """Records as Arrow columns; ``None`` if one has the wrong number of cells."""
+    """Return records as Arrow columns; ``None`` if one has the wrong number of cells."""
     names = [str(i) for i in range(dialect.width)]
     kinds = dict.fromkeys(names, pa.binary())
     used = [names[i] for i in dict.fromkeys(wanted)]
@@ -259,7 +259,7 @@ def _parsed(data: bytes, dialect: Dialect, wanted: Sequence[int]) -> pa.Table | 
 
 
 def _counts(data: bytes, dialect: Dialect, ends: Ends) -> Ends:
-    """Cells of each record of a proper block."""
+    """Return cells of each record of a proper block."""
     array = np.frombuffer(data, np.uint8)
     cuts = np.flatnonzero(array == dialect.delimiter[0])
     if dialect.quoting:
@@ -269,7 +269,7 @@ def _counts(data: bytes, dialect: Dialect, ends: Ends) -> Ends:
 
 
 def _blank(data: bytes, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Which records are empty lines."""
+    """Return which records are empty lines."""
     short = np.flatnonzero(ends - starts <= 2)
     blank = np.zeros(len(ends), dtype=bool)
     blank[short] = [not data[starts[i] : ends[i]].strip(b"\r\n") for i in short]
@@ -281,7 +281,7 @@ def _miscounted(line: int, text: bytes, count: int, width: int) -> Refusal:
 
 
 def _unquoted(data: bytes, dialect: Dialect, wanted: Sequence[int], line: int) -> Records:
-    """Lines cut at each delimiter; quotes and lone carriage returns are text."""
+    """Return lines cut at each delimiter; quotes and lone carriage returns are text."""
     found = _Found(dialect, wanted)
     for number, text in enumerate(data.split(b"\n"), start=line):
         text = text.removesuffix(b"\r")  # noqa: PLW2901
@@ -313,14 +313,14 @@ class _Found:
 
 
 def _pattern(delimiter: bytes) -> re.Pattern[bytes]:
-    """One cell with what ends it: quoted (group 1), or plain (group 2)."""
+    """Return one cell with what ends it: quoted (group 1), or plain (group 2)."""
     d = re.escape(delimiter)
     end = rb"(" + d + rb"|\r\n|\n|\r|\Z)"
     return re.compile(rb'(?:"([^"]*+(?:""[^"]*+)*+)"|((?!")[^' + d + rb"\r\n]*+))" + end)
 
 
 def _slow(block: Block, dialect: Dialect, wanted: Sequence[int]) -> tuple[Records, int]:
-    """Record by record, with recovery at the next line after a bad one."""
+    """Cut record by record, going on at the next line after a bad one."""
     found, cell, at = _Found(dialect, wanted), _pattern(dialect.delimiter), 0
     data, line = block.data, block.line
     while at < len(data):
@@ -350,7 +350,7 @@ def _after_line(data: bytes, at: int) -> int:
 
 
 def _record(data: bytes, at: int, cell: re.Pattern[bytes], delimiter: bytes) -> tuple[list[bytes], int | None]:
-    """Cells of the record that begins at ``at`` and where the next one begins; ``None`` if a quote is wrong."""
+    """Return cells of the record that begins at ``at`` and where the next one begins; ``None`` if a quote is wrong."""
     record: list[bytes] = []
     while True:
         found = cell.match(data, at)
@@ -364,7 +364,7 @@ def _record(data: bytes, at: int, cell: re.Pattern[bytes], delimiter: bytes) -> 
 
 
 def first_record(data: bytes, dialect: Dialect) -> list[bytes]:
-    r"""Cells of the first record: a header, perhaps.
+    r"""Return cells of the first record: a header, perhaps.
 
     Example:
         >>> first_record(b'"a b",c\n1,2\n', Dialect(b",", 2))
@@ -376,6 +376,6 @@ def first_record(data: bytes, dialect: Dialect) -> list[bytes]:
 
 
 def first_end(data: bytes, dialect: Dialect) -> int:
-    """Where the first record ends."""
+    """Return where the first record ends."""
     end = _record(data, 0, _pattern(dialect.delimiter), dialect.delimiter)[1] if dialect.quoting else None
     return _after_line(data, 0) if end is None else end

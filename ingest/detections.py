@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.ingest_types import Chunk, Images, Source
+from counterbalance.engine.ingest_types import Chunk, Images
 from counterbalance.engine.schema import DETECTIONS
 from counterbalance.ingest import boxes, columns, hashing, ignored_options, tabular, targets
-from counterbalance.ingest.files import total_size
+from counterbalance.ingest.files import source_of
 from counterbalance.ingest.labelrows import LabelRows, scores
 from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, is_null
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from counterbalance.engine.ingest_types import ReadOptions
+    from counterbalance.engine.ingest_types import ReadOptions, Source
     from counterbalance.ingest.rows import Rows
     from counterbalance.ingest.tabular import Layout
 
@@ -64,7 +64,7 @@ FIELDS: Final = {
 
 
 def read(uri: str, options: ReadOptions) -> Source:
-    """Rows of ``detections`` and ``labels`` from tables of boxes.
+    """Return rows of ``detections`` and ``labels`` from tables of boxes.
 
     Args:
         uri: File, folder, glob or brace range of Parquet, CSV, TSV or JSON lines, compressed or not.
@@ -78,12 +78,10 @@ def read(uri: str, options: ReadOptions) -> Source:
     """
     layouts = tabular.layouts(uri, options)
     found = [_columns(f, options) for f in layouts]
-    parts = (rows for f, c in zip(layouts, found, strict=True) for rows in tabular.read(f, c, columns.matters(FIELDS)))
-    files = [f.file for f in layouts]
+    parts = tabular.read_all(layouts, found, FIELDS, options.limit)
     images = Images()
-    chunks = _chunks(tabular.limited(parts, options.limit), options, images)
     notes = ignored_options.describe("detections", options, "split", "images", "store_images")
-    return Source(uri, chunks, total_size(files), [f.uri for f in files], notes, images)
+    return source_of(uri, [f.file for f in layouts], _chunks(parts, options, images), notes, images)
 
 
 def _columns(layout: Layout, options: ReadOptions) -> dict[str, int]:
@@ -121,7 +119,7 @@ def _chunk(sieve: Sieve, options: ReadOptions, images: Images, *, first: bool) -
     labels = LabelRows(sieve, cells["image_id"], cells["detection_id"], annotator, keys)
     for attribute, text in attributes.items():
         labels.add(attribute, text if attribute == "caption" else pc.utf8_lower(text), certain[attribute])
-    tables = {"detections": base_rows(DETECTIONS, _said(cells), sieve.keep)}
+    tables = {"detections": base_rows(DETECTIONS, _drop_empty(cells), sieve.keep)}
     positions: dict[str, Any] = {"detections": sieve.places().take(sieve.keep)}
     tables |= labels.tables()
     positions |= labels.positions()
@@ -129,13 +127,13 @@ def _chunk(sieve: Sieve, options: ReadOptions, images: Images, *, first: bool) -
     return Chunk(tables, sieve.rejects, rows.count, rows.bytes_read, positions, rows.source, called)
 
 
-def _said(cells: dict[str, pa.Array]) -> dict[str, pa.Array]:
-    """Without the columns that are NULL throughout."""
+def _drop_empty(cells: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    """Leave out the columns that are NULL throughout."""
     return {name: array for name, array in cells.items() if array.null_count < len(array) or name == "detection_id"}
 
 
 def _crowd(sieve: Sieve) -> pa.Array:
-    """Whether a box holds a crowd: 1 or true; NULL where nothing is said. Refuses ``bad_value``."""
+    """Return whether a box holds a crowd: 1 or true; NULL where nothing is said. Refuses ``bad_value``."""
     text = pc.utf8_lower(sieve.text("is_crowd"))
     yes, no = pa.array(["1", "true", "1.0", "yes"]), pa.array(["0", "false", "0.0", "no"])
     known = pc.is_in(text, value_set=pa.concat_arrays([yes, no]))

@@ -22,11 +22,14 @@ from fsspec import get_filesystem_class
 from fsspec.core import url_to_fs
 
 from counterbalance.engine.errors import CounterbalanceError, NotFoundError, SourceError
+from counterbalance.engine.ingest_types import Images, Source
 from counterbalance.engine.store import credentials
 from counterbalance.ingest.globs import is_glob, split_braces, split_commas
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from counterbalance.engine.ingest_types import Chunk
 
 _LIST_FROM: Final = 16
 _SHOWN: Final = 5
@@ -52,17 +55,17 @@ class File:
 
     @property
     def name(self) -> str:
-        """Last part of the path: ``"captions_val2017.json"``."""
+        """Return the last part of the path: ``"captions_val2017.json"``."""
         return posixpath.basename(self.path)
 
     @property
     def stem(self) -> str:
-        """Name up to its first dot: ``"captions_val2017"``; a leading dot is part of the name."""
+        """Return the name up to its first dot: ``"captions_val2017"``; a leading dot is part of the name."""
         head = self.name[:1]
         return head + self.name[1:].split(".", 1)[0]
 
     def open(self) -> BinaryIO:
-        """The file, open for reading bytes; every call has a position of its own.
+        """Return the file, open for reading bytes; every call has a position of its own.
 
         Raises:
             NotFoundError: If it is gone.
@@ -76,7 +79,7 @@ class File:
             return cast("BinaryIO", self.fs.open(self.path, "rb"))
 
     def read(self, limit: int) -> bytes:
-        """All bytes of a file of at most ``limit`` bytes.
+        """Return all bytes of a file of at most ``limit`` bytes.
 
         Raises:
             SourceError: If it is larger (``E4002``) or cannot be read (``E4001``).
@@ -121,7 +124,7 @@ def expand(
     inside: Sequence[str] = (),
     recursive: bool = False,
 ) -> list[File]:
-    """The files that a user's SOURCE names, each once; those of one folder or glob in order of their paths.
+    """Return the files that a user's SOURCE names, each once; those of one folder or glob in order of their paths.
 
     Args:
         uri: A path or fsspec URI of a file, a folder or a glob; several with commas; braces as in a shell:
@@ -151,7 +154,7 @@ def expand(
             f"the name {uri!r} is not UTF-8", code="E4005", hint="rename it, or link to it: ln -s NAME OTHER"
         )
     with reading(uri):
-        whole = _named(uri, options, tuple(suffixes), tuple(inside), recursive=recursive)
+        whole = _find_path(uri, options, tuple(suffixes), tuple(inside), recursive=recursive)
         if whole is None:
             whole = []
             for part in split_commas(uri):
@@ -162,8 +165,8 @@ def expand(
 def _part(
     part: str, options: dict[str, Any], suffixes: tuple[str, ...], inside: tuple[str, ...], *, recursive: bool
 ) -> list[File]:
-    """Files of one element of a comma list."""
-    found = _named(part, options, suffixes, inside, recursive=recursive)
+    """Return files of one element of a comma list."""
+    found = _find_path(part, options, suffixes, inside, recursive=recursive)
     if found is not None:
         return found
     names = split_braces(part)
@@ -171,15 +174,15 @@ def _part(
         return _many(names, options)
     files: list[File] = []
     for name in names:
-        found = _named(name, options, suffixes, inside, recursive=recursive) if name != part else None
+        found = _find_path(name, options, suffixes, inside, recursive=recursive) if name != part else None
         files += found if found is not None else _globbed(name, options)
     return files
 
 
-def _named(
+def _find_path(
     uri: str, options: dict[str, Any], suffixes: tuple[str, ...], inside: tuple[str, ...], *, recursive: bool
 ) -> list[File] | None:
-    """Files of a path that exists as written: itself, or what the folder holds; ``None`` when it does not exist."""
+    """Return files of a path that exists as written: itself, or what the folder holds; ``None`` when it does not exist."""
     fs, path = file_system(uri, options)
     try:
         info = fs.info(path)
@@ -195,7 +198,7 @@ def _named(
 
 
 def _folder(fs: Any, path: str, suffixes: tuple[str, ...], inside: tuple[str, ...], *, recursive: bool) -> list[File]:
-    """Files of a folder that end as asked for; hidden ones do not count."""
+    """Return files of a folder that end as asked for; hidden ones do not count."""
     for sub in (*inside, ""):
         folder = posixpath.join(path, sub) if sub else path
         if not fs.isdir(folder):
@@ -225,12 +228,12 @@ def _ends(name: str, suffixes: tuple[str, ...]) -> bool:
 
 
 def _is_file(fs: Any, info: Mapping[str, Any]) -> bool:
-    """Whether a listed entry is no folder; links are followed. What is no file either is refused when it is opened."""
+    """Return whether a listed entry is no folder; links are followed. What is no file either is refused when it is opened."""
     return info["type"] == "file" or (info["type"] != "directory" and not fs.isdir(info["name"]))
 
 
 def _globbed(pattern: str, options: dict[str, Any]) -> list[File]:
-    """Files that match a glob."""
+    """Return files that match a glob."""
     fs, path = file_system(pattern, options)
     infos = fs.glob(path, detail=True).values() if is_glob(path) else ()
     files = sorted((_file(fs, i["name"], i) for i in infos if _is_file(fs, i)), key=lambda f: f.path)
@@ -240,7 +243,7 @@ def _globbed(pattern: str, options: dict[str, Any]) -> list[File]:
 
 
 def _many(names: Sequence[str], options: dict[str, Any]) -> list[File]:
-    """Files with plain names, each folder listed once instead of asked for every name."""
+    """Return files with plain names, each folder listed once instead of asked for every name."""
     fs = None
     known: dict[str, dict[str, Mapping[str, Any]]] = {}
     files: list[File] = []
@@ -257,7 +260,7 @@ def _many(names: Sequence[str], options: dict[str, Any]) -> list[File]:
 
 
 def _missing(name: str, fs: Any, path: str) -> NotFoundError:
-    """The error for a name that matches nothing, with the nearest name in its folder."""
+    """Return the error for a name that matches nothing, with the nearest name in its folder."""
     near: list[str] = []
     parent = posixpath.dirname(path)
     if not is_glob(path) and fs.isdir(parent):
@@ -274,7 +277,7 @@ def _file(fs: Any, path: str, info: Mapping[str, Any]) -> File:
 
 
 def uri_of(fs: Any, path: str) -> str:
-    r"""A path of a file system for people: local ones stay plain paths; bytes that are no UTF-8 become ``\xff``."""
+    r"""Return a path of a file system for people: local ones stay plain paths; bytes that are no UTF-8 become ``\xff``."""
     protocol = fs.protocol if isinstance(fs.protocol, str) else fs.protocol[0]
     path = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return path if protocol in {"file", "local"} else str(fs.unstrip_protocol(path))
@@ -298,7 +301,7 @@ def _check_plain(uri: str, path: str) -> None:
 
 
 def file_system(uri: str, storage_options: Mapping[str, Any] | None = None) -> tuple[Any, str]:
-    """The fsspec file system of a URI or path, and the path there.
+    """Return the fsspec file system of a URI or path, and the path there.
 
     Raises:
         SourceError: If there is no such protocol or it is not installed (``E4001``).
@@ -312,7 +315,7 @@ def file_system(uri: str, storage_options: Mapping[str, Any] | None = None) -> t
 
 
 def file_in(folder: str, name: str, storage_options: Mapping[str, Any] | None = None) -> File:
-    """A file of a folder by its relative name; its existence and size are not asked for.
+    """Return a file of a folder by its relative name; its existence and size are not asked for.
 
     Args:
         folder: Path or URI of the folder.
@@ -325,7 +328,7 @@ def file_in(folder: str, name: str, storage_options: Mapping[str, Any] | None = 
 
 
 def leads_out(file: File, folders: Iterable[str]) -> bool:
-    """Whether a local file really lies outside of some folders, because a symbolic link on its way leads there."""
+    """Return whether a local file really lies outside of some folders, because a symbolic link on its way leads there."""
     if not _is_local(file.fs):
         return False
     real = os.path.realpath(file.path)
@@ -338,7 +341,7 @@ def _is_local(fs: Any) -> bool:
 
 
 def relative_name(name: str) -> str | None:
-    r"""The name, if it is a plain relative one (``a.jpg``, ``train/a.jpg``); ``None`` for anything else.
+    r"""Return the name, if it is a plain relative one (``a.jpg``, ``train/a.jpg``); ``None`` for anything else.
 
     Absolute paths, ``..``, URLs, drive letters, backslashes and control characters are refused.
 
@@ -353,7 +356,18 @@ def relative_name(name: str) -> str | None:
     return name if plain and all(p not in {"", ".", ".."} for p in parts) else None
 
 
-def total_size(files: Iterable[File]) -> int | None:
-    """Bytes of all files together, or ``None`` if one is unknown."""
+def source_of(
+    uri: str, files: Sequence[File], chunks: Iterator[Chunk], notes: list[str], images: Images | None = None
+) -> Source:
+    """Return what the engine reads from: the chunks, and the files that they come from.
+
+    Args:
+        uri: As the user gave it.
+        files: In order.
+        chunks: Lazily.
+        notes: What a person should know; may grow while chunks are taken.
+        images: What the reader asks about the lake, if it does.
+    """
     sizes = [f.size for f in files]
-    return None if None in sizes else sum(s for s in sizes if s is not None)
+    total = None if None in sizes else sum(s for s in sizes if s is not None)
+    return Source(uri, chunks, total, [f.uri for f in files], notes, images or Images())

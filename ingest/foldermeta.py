@@ -65,7 +65,7 @@ def inspect(file: File, options: ReadOptions) -> Meta:
 
 
 def chunks(meta: Meta, path: str, status: Mapping[str, bool], options: ReadOptions) -> Iterator[Chunk]:
-    """Rows of ``captions``, ``labels`` and ``detections`` of one metadata file.
+    """Yield rows of ``captions``, ``labels`` and ``detections`` of one metadata file.
 
     Args:
         meta: From ``inspect``.
@@ -103,7 +103,7 @@ def _chunk(rows: Rows, folder: str, status: Mapping[str, bool], options: ReadOpt
 
 
 def _keys(sieve: Sieve, folder: str) -> pa.Array:
-    """Keys of the pictures that the rows name."""
+    """Return keys of the pictures that the rows name."""
     names = sieve.text("file_name", MAX_KEY).to_pylist()
     sieve.refuse(np.array([n is None for n in names], dtype=bool), "missing_key", "no file_name")
     odd = np.array([n is not None and relative_name(n) is None for n in names], dtype=bool)
@@ -125,7 +125,7 @@ def _refuse_absent(sieve: Sieve, keys: pa.Array, status: Mapping[str, bool], *, 
 
 
 def _without_lists(text: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Values that are lists or objects as NULL: they are no labels."""
+    """Return values that are lists or objects as NULL: they are no labels."""
     if pa.types.is_nested(kind):
         return pa.nulls(len(text), pa.string())
     values = text.to_pylist() if pa.types.is_string(kind) else []
@@ -137,13 +137,13 @@ def _without_lists(text: pa.Array, kind: pa.DataType) -> pa.Array:
 def _captions(
     sieve: Sieve, text: pa.Array, keys: pa.Array, origin: str
 ) -> tuple[dict[str, pa.Array], npt.NDArray[np.int64]]:
-    """Captions: a text a row, or a list of texts; and the row of each."""
+    """Return captions, of rows with one text or a list of them, and the row of each."""
     texts: list[str] = []
     at: list[int] = []
     number: list[int] = []
     values = text.to_pylist()
     for i in np.flatnonzero(sieve.keep & ~is_null(text)).tolist():
-        for n, one in enumerate(_listed(values[i])):
+        for n, one in enumerate(_split_captions(values[i])):
             if isinstance(one, str) and one.strip():
                 texts.append(one)
                 at.append(i)
@@ -155,7 +155,7 @@ def _captions(
     return {"caption_id": ids, "text": pa.array(texts, pa.string())}, rows
 
 
-def _listed(value: str) -> Sequence[object]:
-    """The texts of a caption cell: a JSON list, or the cell itself."""
+def _split_captions(value: str) -> Sequence[object]:
+    """Return the texts of a caption cell: a JSON list, or the cell itself."""
     found = parsed_list(value) if value[:1] == "[" else None
     return found if isinstance(found, list) else [value]

@@ -1,4 +1,4 @@
-"""What a user may write for several files: comma lists, and brace lists and ranges as in a shell."""
+"""Expand what a user may write for several files: comma lists, and brace lists and ranges as in a shell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _RANGE: Final = re.compile(r"(\d+)\.\.(\d+)")
 
 
 def is_glob(text: str) -> bool:
-    """Whether a path holds a wildcard.
+    """Return whether a path holds a wildcard.
 
     Example:
         >>> is_glob("shards/*.tar"), is_glob("shards/0.tar")
@@ -22,7 +22,7 @@ def is_glob(text: str) -> bool:
 
 
 def split_commas(text: str) -> list[str]:
-    """Parts between the commas that stand outside braces, blanks around them dropped.
+    """Return parts between the commas that stand outside braces, blanks around them dropped.
 
     Example:
         >>> split_commas("a.json, b_{x,y}.json")
@@ -39,7 +39,7 @@ def split_commas(text: str) -> list[str]:
 
 
 def split_braces(text: str) -> list[str]:
-    """All texts that the braces of a text stand for; ranges keep their leading zeros; braces nest.
+    """Return all texts that the braces of a text stand for; ranges keep their leading zeros; braces nest.
 
     Raises:
         SourceError: If there are more than ``MOST`` (``E4003``).
@@ -65,7 +65,7 @@ def _braces(text: str, whole: str) -> list[str]:
 
 
 def _first_group(text: str) -> tuple[int, int] | None:
-    """Where the first brace pair begins and ends that holds a list or a range."""
+    """Return where the first brace pair begins and ends that holds a list or a range."""
     start = text.find("{")
     while start >= 0:
         depth = 0
@@ -81,7 +81,7 @@ def _first_group(text: str) -> tuple[int, int] | None:
 
 
 def _choices(inner: str, whole: str) -> list[str]:
-    """What stands between two braces, one by one."""
+    """Return what stands between two braces, one by one."""
     numbers = _RANGE.fullmatch(inner)
     if not numbers:
         parts = _split_list(inner)
@@ -95,7 +95,7 @@ def _choices(inner: str, whole: str) -> list[str]:
 
 
 def _split_list(inner: str) -> list[str]:
-    """Parts between commas of the outermost level, empty ones kept."""
+    """Return parts between commas of the outermost level, empty ones kept."""
     parts, depth = [""], 0
     for c in inner:
         depth += (c == "{") - (c == "}")

@@ -98,7 +98,7 @@ def hash_rows(*columns: pa.Array) -> pa.Array:
 
 
 def first_of_each(ids: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """True where a value stands for the first time.
+    """Return true where a value stands for the first time.
 
     Example:
         >>> first_of_each(np.array([7, 8, 7])).tolist()
@@ -110,7 +110,7 @@ def first_of_each(ids: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
 
 
 class Seen:
-    """Which ids came by before: sorted runs of int64 that are merged when they are of like size.
+    """Describe which ids came by before: sorted runs of int64 that are merged when they are of like size.
 
     It keeps 8 bytes an id and forgets nothing until ``REMEMBERED`` of them; later ones are not kept.
     Not thread-safe.
@@ -121,7 +121,7 @@ class Seen:
         self._room = remembered
 
     def add(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """True for each id that is new, also within ``ids``; the new ones are remembered."""
+        """Return true for each id that is new, also within ``ids``; the new ones are remembered."""
         values, at = np.unique(ids, return_index=True)
         fresh = np.ones(len(values), dtype=bool)
         for run in self._runs:  # both sides are sorted: the look-ups walk through memory

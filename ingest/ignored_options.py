@@ -1,4 +1,4 @@
-"""Options that a format has no use for: the reader says so, for nobody else can."""
+"""Say which options a format ignores, so that nobody waits for what they ask."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def describe(format_: str, options: ReadOptions, *names: str) -> list[str]:
-    """One note that names the options which were given for nothing, if any was.
+    """Return a note that names the options which were given for nothing, if any was.
 
     Args:
         format_: Name of the format.
@@ -19,10 +19,9 @@ def describe(format_: str, options: ReadOptions, *names: str) -> list[str]:
     Example:
         >>> from counterbalance.engine.ingest_types import ReadOptions
         >>> describe("laion", ReadOptions(store_images=True), "images", "store_images")
-        ['the format laion has no use for store_images: it changes nothing']
+        ['the format laion ignores store_images']
         >>> describe("laion", ReadOptions(store_images=False), "images", "store_images")
         []
     """
     given = [name for name in names if getattr(options, name)]
-    change = "it changes" if len(given) == 1 else "they change"
-    return [f"the format {format_} has no use for {', '.join(given)}: {change} nothing"] if given else []
+    return [f"the format {format_} ignores {', '.join(given)}"] if given else []

@@ -27,9 +27,9 @@ from counterbalance.engine.images import (
     read_file_header,
     sha256,
 )
-from counterbalance.engine.ingest_types import Chunk, Reject, Source
+from counterbalance.engine.ingest_types import Chunk, Reject
 from counterbalance.ingest import foldermeta, hashing, ignored_options
-from counterbalance.ingest.files import expand, file_system, leads_out, relative_name, total_size
+from counterbalance.ingest.files import expand, file_system, leads_out, relative_name, source_of
 from counterbalance.ingest.globs import is_glob, split_commas
 from counterbalance.ingest.names import is_split
 from counterbalance.ingest.pictures import Label, Picture, PictureRows
@@ -37,7 +37,7 @@ from counterbalance.ingest.pictures import Label, Picture, PictureRows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from counterbalance.engine.ingest_types import ReadOptions
+    from counterbalance.engine.ingest_types import ReadOptions, Source
     from counterbalance.ingest.files import File
 
 METADATA: Final = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
@@ -46,7 +46,7 @@ SUFFIXES: Final = (*(f".{e}" for e in sorted(EXTENSIONS | OTHER_PICTURES)), *MET
 
 
 def read(uri: str, options: ReadOptions) -> Source:
-    """Rows of ``images`` and, where there is metadata, of ``captions``, ``labels`` and ``detections``.
+    """Return rows of ``images`` and, where there is metadata, of ``captions``, ``labels`` and ``detections``.
 
     Args:
         uri: Folder, or a glob of pictures.
@@ -69,13 +69,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     folder = _Folder(uri, root, pictures, options, classes=not texts)
     metadata = [foldermeta.inspect(f, options) for f in texts if not folder.leaves(f)]
     chunks = _chunks(folder, [f for f in texts if folder.leaves(f)], metadata)
-    return Source(
-        uri,
-        chunks,
-        total_size(files),
-        [f.uri for f in files],
-        ignored_options.describe("imagefolder", options, "images"),
-    )
+    return source_of(uri, files, chunks, ignored_options.describe("imagefolder", options, "images"))
 
 
 def _chunks(folder: _Folder, strange: Sequence[File], metadata: Sequence[foldermeta.Meta]) -> Iterator[Chunk]:
@@ -97,7 +91,7 @@ def _ending(file: File) -> str:
 
 
 def _root(uri: str, options: ReadOptions) -> str:
-    """The folder that keys are relative to: the one named, or what stands before the first wildcard."""
+    """Return the folder that keys are relative to: the one named, or what stands before the first wildcard."""
     fs, path = file_system(uri, options.storage_options)
     if fs.isdir(path):
         return str(path)
@@ -108,7 +102,7 @@ def _root(uri: str, options: ReadOptions) -> str:
 
 
 def _folders(uri: str, options: ReadOptions) -> list[str]:
-    """The folders that are named: one, or those of a list with commas."""
+    """Return the folders that are named: one, or those of a list with commas."""
     fs, path = file_system(uri, options.storage_options)
     return [_root(part, options) or "/" for part in ([uri] if fs.exists(path) else split_commas(uri))]
 
@@ -126,11 +120,11 @@ class _Folder:
         self._classes = names if len(names) > 1 else set()
 
     def key(self, path: str) -> str:
-        """A path relative to the folder."""
+        """Return a path relative to the folder."""
         return path.removeprefix(self._root).lstrip("/")
 
     def leaves(self, file: File) -> bool:
-        """Whether a file is found through a link that leads out of the folder."""
+        """Return whether a file is found through a link that leads out of the folder."""
         return leads_out(file, self._homes)
 
     def _class(self, key: str) -> str | None:
@@ -142,7 +136,7 @@ class _Folder:
         return self.options.split or (found[0] if found else None)
 
     def chunks(self) -> Iterator[Chunk]:
-        """Rows of ``images``, and of ``labels`` for classes."""
+        """Yield rows of ``images``, and of ``labels`` for classes."""
         rows = PictureRows(self.uri, self.uri, self.options.origin or "human", hashing.Seen())
         done = 0
         for file in self._files[: self.options.limit]:
@@ -187,7 +181,7 @@ class _Folder:
 
 
 def _opened(file: File, *, store: bool) -> tuple[Header, bytes | None]:
-    """Header of a picture file, and its bytes if they are to be stored.
+    """Return the header of a picture file, and its bytes if they are to be stored.
 
     Raises:
         ImageError: If it is no picture that is taken.

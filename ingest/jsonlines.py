@@ -31,7 +31,7 @@ def read_values(
     matters: Callable[[str], bool],
     block: int = BLOCK,
 ) -> Iterator[Records]:
-    """Values of the named keys as ``string`` columns: numbers in decimal, lists and objects as JSON text.
+    """Return values of the named keys as ``string`` columns: numbers in decimal, lists and objects as JSON text.
 
     Args:
         stream: At the beginning.
@@ -74,7 +74,7 @@ def _cut(
 
 
 def parsed(line: bytes) -> dict[str, Any] | str:
-    """A JSON object, or why it is none; integers of any length are exact, as ids must be.
+    """Return a JSON object, or why it is none; integers of any length are exact, as ids must be.
 
     Example:
         >>> parsed(b'{"a": 1}'), parsed(b"[1]")
@@ -93,7 +93,7 @@ def parsed(line: bytes) -> dict[str, Any] | str:
 
 
 def _long_integers(line: bytes) -> dict[str, int]:
-    """Members that are integers, exactly: orjson makes floats of those beyond 64 bits."""
+    """Return members that are integers, exactly: orjson makes floats of those beyond 64 bits."""
     try:
         return {name: value for name, value in json.loads(line).items() if type(value) is int}
     except (ValueError, RecursionError):  # thousands of digits or brackets
@@ -101,7 +101,7 @@ def _long_integers(line: bytes) -> dict[str, int]:
 
 
 def parsed_list(text: str) -> dict[str, Any] | list[Any] | None:
-    """A JSON list or object in a text cell; ``None`` for anything else, objects that hold a name twice included.
+    """Return a JSON list or object in a text cell; ``None`` for anything else, objects that hold a name twice included.
 
     Example:
         >>> parsed_list("[1]"), parsed_list("[a]"), parsed_list("3")
@@ -115,7 +115,7 @@ def parsed_list(text: str) -> dict[str, Any] | list[Any] | None:
 
 
 def as_text(value: object) -> str | None:
-    """A JSON value as text; whole floats without a fraction, as those of Parquet: data frames write ids so.
+    """Return a JSON value as text; whole floats without a fraction, as those of Parquet: data frames write ids so.
 
     Example:
         >>> [as_text(v) for v in ("a", 1, 2.5, 139.0, True, None, [1, 2])]

@@ -39,7 +39,7 @@ _NEAR_END: Final = 16
 
 
 def _integer(text: str) -> int | float:
-    """An integer, or a float where 64 bits do not hold it, as orjson has it."""
+    """Return an integer, or a float where 64 bits do not hold it, as orjson has it."""
     if len(text) > len("-9223372036854775808"):
         return float(text)
     number = int(text)
@@ -63,7 +63,7 @@ class ObjectMember:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Some elements of an array that is a member of the top-level object; an empty array comes as one empty piece.
+    """Describe some elements of an array that is a member of the top-level object; an empty array comes as one empty piece.
 
     Args:
         name: Name of the array.
@@ -79,7 +79,7 @@ class Items:
 
 
 def stream(file: BinaryIO, uri: str, *, window: int = WINDOW, largest: int = LARGEST) -> Iterator[ObjectMember | Items]:
-    """Members of the JSON object in a file, in the file's order; arrays in pieces of about ``window`` bytes.
+    """Yield members of the JSON object in a file, in the file's order; arrays in pieces of about ``window`` bytes.
 
     Args:
         file: Open for reading bytes; UTF-8, with or without a byte-order mark.
@@ -126,7 +126,7 @@ def stream(file: BinaryIO, uri: str, *, window: int = WINDOW, largest: int = LAR
 
 
 def _array(reader: _Reader, name: str) -> Iterator[Items]:
-    """The elements of the array that begins here; small pieces are put together."""
+    """Yield the elements of the array that begins here; small pieces are put together."""
     reader.at += 1
     start, read, items = 0, 0, list[Any]()
     ended = reader.peek() == b"]"
@@ -152,13 +152,13 @@ class _Reader:
         self._told = 0
 
     def consumed(self) -> int:
-        """Bytes consumed since this was asked last."""
+        """Return bytes consumed since this was asked last."""
         here = self.base + self.at
         told, self._told = self._told, here
         return here - told
 
     def wrong(self, what: str, *, at: int | None = None, code: str = "E4021") -> SourceError:
-        """The error for something that is no JSON, at an index of ``data``."""
+        """Return the error for something that is no JSON, at an index of ``data``."""
         at = self.at if at is None else at
         offset, found = self.base + at, self.data[at : at + 40]
         if self.ended and not self.data[at:].strip(_BLANKS):
@@ -169,7 +169,7 @@ class _Reader:
             )
         shown = found.decode("utf-8", "replace")
         hint = "check the file with: python -m json.tool FILE"
-        return SourceError(f"{self.uri} is no JSON at byte {offset:,}: {what}, found {shown!r}", code=code, hint=hint)
+        return SourceError(f"{self.uri} is not JSON at byte {offset:,}: {what}, found {shown!r}", code=code, hint=hint)
 
     def fill(self, size: int) -> None:
         """Hold at least ``size`` bytes beyond ``at``, unless the file ends."""
@@ -186,7 +186,7 @@ class _Reader:
         self.data, self.at = b"".join(parts), 0
 
     def peek(self) -> bytes:
-        """The next byte that is not blank, or nothing at the end of the file; ``at`` moves to it."""
+        """Return the next byte that is not blank, or nothing at the end of the file; ``at`` moves to it."""
         while True:
             found = _NOT_BLANK.search(self.data, self.at)
             if found:
@@ -206,12 +206,12 @@ class _Reader:
         return found
 
     def value(self) -> Any:
-        """The value that begins here."""
+        """Return the value that begins here."""
         self.peek()
         return self._decoded(1)[0]
 
     def _decoded(self, most: int) -> list[Any]:
-        """Up to ``most`` elements from here on, at least one, by the standard library; ``at`` moves behind the last."""
+        """Read up to ``most`` elements from here on, at least one, by the standard library; ``at`` moves behind the last."""
         size = _SMALL
         while True:
             self.fill(size)
@@ -236,7 +236,7 @@ class _Reader:
             size *= 4
 
     def piece(self) -> tuple[list[Any], bool]:
-        """The next elements of an array that begin here, and whether the array is over; moves behind what follows."""
+        """Return the next elements of an array that begin here, and whether the array is over; moves behind what follows."""
         self.fill(self.window)
         if self.peek() == b"]":
             raise self.wrong("an element was expected after the comma")
@@ -244,7 +244,7 @@ class _Reader:
         return items, self.take(b",", b"]") == b"]"
 
     def _fast(self) -> list[Any] | None:
-        """The elements up to a cut that orjson takes, ``at`` behind them; ``None`` if there is no such cut."""
+        """Return the elements up to a cut that orjson takes, ``at`` behind them; ``None`` if there is no such cut."""
         stop = min(len(self.data), self.at + self.window)
         for _ in range(_CUTS):
             cut = self._cut(stop)
@@ -262,7 +262,7 @@ class _Reader:
         return None
 
     def _before(self, place: int) -> list[Any] | None:
-        """The elements before the place where orjson stopped: all, if the array is over there."""
+        """Return the elements before the place where orjson stopped: all, if the array is over there."""
         whole = self.data[self.at : place].rstrip(_BLANKS)
         cut = self._cut(place)
         tries = [(whole, len(whole) - 1)] if whole.endswith(b"]") else []
@@ -280,7 +280,7 @@ class _Reader:
         return _elements(inner.decode(), len(items), whole=True)[0] if may_repeat(inner, items) else items
 
     def _cut(self, stop: int) -> int | None:
-        """Where the last element before ``stop`` seems to end that another one follows."""
+        """Return where the last element before ``stop`` seems to end that another one follows."""
         for _ in range(_CUTS):
             brace = self.data.rfind(b"}", self.at, stop)
             if brace < 0:
@@ -292,7 +292,7 @@ class _Reader:
 
 
 def _place(inner: bytes, error: orjson.JSONDecodeError) -> int:
-    """Byte of ``[inner]`` where orjson stopped; it counts characters, and gives 0 for bytes that are no UTF-8."""
+    """Return the byte of ``[inner]`` where orjson stopped; it counts characters, and gives 0 for bytes that are no UTF-8."""
     try:
         return error.pos if inner.isascii() else len((b"[" + inner).decode()[: error.pos].encode())
     except UnicodeDecodeError as broken:
@@ -300,7 +300,7 @@ def _place(inner: bytes, error: orjson.JSONDecodeError) -> int:
 
 
 def _elements(text: str, most: int, *, whole: bool) -> tuple[list[Any], int]:
-    """Elements at the beginning of a text and where they end: none, if the first may go on behind the text.
+    """Return elements at the beginning of a text and where they end: none, if the first may go on behind the text.
 
     Raises:
         json.JSONDecodeError: If the first is no JSON.
@@ -331,5 +331,5 @@ def _elements(text: str, most: int, *, whole: bool) -> tuple[list[Any], int]:
 
 
 def _bytes(text: str, end: int) -> int:
-    """Bytes of the first ``end`` characters."""
+    """Return bytes of the first ``end`` characters."""
     return end if text.isascii() else len(text[:end].encode("utf-8", "surrogateescape"))

@@ -9,25 +9,21 @@ import pyarrow as pa
 
 from counterbalance.engine.schema import LABELS
 from counterbalance.ingest import hashing
-from counterbalance.ingest.rows import base_rows, floats, is_null
+from counterbalance.ingest.rows import base_rows, cell_text, floats, is_null
 
 if TYPE_CHECKING:
     from counterbalance.ingest.rows import Places, Sieve
 
 
 def scores(sieve: Sieve, field: str) -> pa.Array:
-    """A field of scores as float32, NULL where there is none; refuses ``bad_score`` outside [0, 1]."""
+    """Return a field of scores as float32, NULL where there is none; refuses ``bad_score`` outside [0, 1]."""
     values, bad = sieve.number(field)
     with np.errstate(invalid="ignore"):
         bad |= (values < 0) | (values > 1)
     if bad.any():
         cells = sieve.rows.table[field]
-        sieve.refuse(bad, "bad_score", lambda i: f"{field} must be in [0, 1], not {_cell(cells[i].as_py())}")
+        sieve.refuse(bad, "bad_score", lambda i: f"{field} must be in [0, 1], not {cell_text(cells[i].as_py())}")
     return floats(np.where(bad, np.nan, values))
-
-
-def _cell(value: object) -> str:
-    return (value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value))[:60]
 
 
 class LabelRows:
@@ -52,7 +48,7 @@ class LabelRows:
         self._at: list[Any] = []
 
     def add(self, attribute: str | pa.Array, value: pa.Array, score: pa.Array | None = None) -> None:
-        """Labels of one attribute (or of one a row); rows whose value is NULL have none.
+        """Add labels of one attribute (or of one per row); rows whose value is NULL have none.
 
         Args:
             attribute: What is labelled.
@@ -73,14 +69,14 @@ class LabelRows:
         self._at.append(np.flatnonzero(there))
 
     def tables(self) -> dict[str, pa.Table]:
-        """The rows, under their table's name; nothing if there are none."""
+        """Return the rows, under their table's name; nothing if there are none."""
         rows = pa.concat_tables(self._tables) if self._tables else None
         return {"labels": rows} if rows is not None and rows.num_rows else {}
 
     def keys(self) -> dict[str, pa.Array]:
-        """What the source calls the image or box of each row."""
+        """Return what the source calls the image or box of each row."""
         return {"labels": self._called.take(pa.array(np.concatenate(self._at)))} if self.tables() else {}
 
     def positions(self) -> dict[str, Places]:
-        """Where each row stands in the source."""
+        """Return where each row stands in the source."""
         return {"labels": self._places.take(np.concatenate(self._at))} if self.tables() else {}

@@ -19,16 +19,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.errors import SourceError
-from counterbalance.engine.ingest_types import Chunk, Images, Source
+from counterbalance.engine.ingest_types import Chunk, Images
 from counterbalance.ingest import columns, hashing, ignored_options, tabular, targets
-from counterbalance.ingest.files import total_size
+from counterbalance.ingest.files import source_of
 from counterbalance.ingest.labelrows import LabelRows, scores
 from counterbalance.ingest.rows import MAX_KEY, Sieve, is_null
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from counterbalance.engine.ingest_types import ReadOptions
+    from counterbalance.engine.ingest_types import ReadOptions, Source
     from counterbalance.ingest.rows import Rows
     from counterbalance.ingest.tabular import Layout
 
@@ -54,7 +54,7 @@ _TEXTS: Final = frozenset({"caption", "text", "top_caption", "alt_text", "alt"})
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How a file is read: the columns to ask for, and in wide form attribute to the column of its score."""
+    """Describe how a file is read: the columns to ask for, and in wide form attribute to the column of its score."""
 
     layout: Layout
     columns: Mapping[str, int]
@@ -62,7 +62,7 @@ class _Plan:
 
 
 def read(uri: str, options: ReadOptions) -> Source:
-    """Rows of ``labels``.
+    """Return rows of ``labels``.
 
     Args:
         uri: File, folder, glob or brace range of Parquet, CSV, TSV or JSON lines, compressed or not.
@@ -75,11 +75,9 @@ def read(uri: str, options: ReadOptions) -> Source:
         SourceError: If a file is no table, names neither image nor box, or has no column to take as a label.
     """
     plans = [_plan(f, options) for f in tabular.layouts(uri, options)]
-    files = [p.layout.file for p in plans]
     images = Images()
     notes = ignored_options.describe("labels", options, "split", "images", "store_images", "origin")
-    chunks = _chunks(plans, options, images)
-    return Source(uri, chunks, total_size(files), [f.uri for f in files], notes, images)
+    return source_of(uri, [p.layout.file for p in plans], _chunks(plans, options, images), notes, images)
 
 
 def _plan(layout: Layout, options: ReadOptions) -> _Plan:
@@ -97,7 +95,7 @@ def _plan(layout: Layout, options: ReadOptions) -> _Plan:
 
 
 def _widened(layout: Layout, found: dict[str, int]) -> tuple[dict[str, int], dict[str, str | None]]:
-    """Every other column as an attribute, or as the score of one."""
+    """Return every other column as an attribute, or as the score of one."""
     others = {n: i for i, n in enumerate(layout.names) if i not in found.values() and not _INDEX.fullmatch(n)}
     if len(others) + len(found) < sum(not _INDEX.fullmatch(n) for n in layout.names):
         raise SourceError(f"{layout.file.uri} has two columns of one name: {', '.join(layout.names)}", code="E4011")
@@ -131,7 +129,7 @@ def _chunks(plans: list[_Plan], options: ReadOptions, images: Images) -> Iterato
 
 
 def _any(_: str) -> bool:
-    """In wide form every key is an attribute."""
+    """Return true: in wide form every key is an attribute."""
     return True
 
 

@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.ingest_types import Chunk, Source
+from counterbalance.engine.ingest_types import Chunk
 from counterbalance.engine.schema import CAPTIONS, IMAGES
 from counterbalance.ingest import columns, hashing, ignored_options, tabular
-from counterbalance.ingest.files import total_size
+from counterbalance.ingest.files import source_of
 from counterbalance.ingest.names import split_of
 from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, floats, is_null, pixels, shorten
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from counterbalance.engine.ingest_types import ReadOptions
+    from counterbalance.engine.ingest_types import ReadOptions, Source
     from counterbalance.ingest.rows import Rows
     from counterbalance.ingest.tabular import Layout
 
@@ -51,7 +51,7 @@ _HEADLESS: Final = ("caption", "url")
 
 
 def read(uri: str, options: ReadOptions) -> Source:
-    """Rows of ``images`` and ``captions`` from lists of URLs.
+    """Return rows of ``images`` and ``captions`` from lists of URLs.
 
     Args:
         uri: File, folder, glob or brace range of Parquet, CSV, TSV or JSON lines, compressed or not.
@@ -64,15 +64,13 @@ def read(uri: str, options: ReadOptions) -> Source:
     """
     layouts = [_headed(f) for f in tabular.layouts(uri, options)]
     found = [_columns(f, options) for f in layouts]
-    files = [f.file for f in layouts]
-    parts = (rows for f, c in zip(layouts, found, strict=True) for rows in tabular.read(f, c, columns.matters(FIELDS)))
+    parts = tabular.read_all(layouts, found, FIELDS, options.limit)
     notes = ignored_options.describe("laion", options, "images", "store_images", "annotator")
-    chunks = _chunks(uri, tabular.limited(parts, options.limit), options, notes)
-    return Source(uri, chunks, total_size(files), [f.uri for f in files], notes)
+    return source_of(uri, [f.file for f in layouts], _chunks(uri, parts, options, notes), notes)
 
 
 def _headed(layout: Layout) -> Layout:
-    """Conceptual Captions' files are known by a URL where the header would stand."""
+    """Take a file with a URL where the header would stand for one of Conceptual Captions."""
     first = layout.names
     if layout.kind == "csv" and len(first) == 2 and "://" in first[1] and "://" not in first[0]:
         return layout.headless(_HEADLESS)
@@ -123,7 +121,7 @@ def _chunk(uri: str, sieve: Sieve, options: ReadOptions, seen: hashing.Seen, bad
 
 
 def _cells(sieve: Sieve, bad: BadNumbers) -> dict[str, pa.Array]:
-    """Checked columns by their names in the base tables; rows without a key or a caption are refused."""
+    """Return checked columns by their names in the base tables; rows without a key or a caption are refused."""
     url = sieve.text("url", MAX_KEY)
     key = pc.coalesce(sieve.text("key", MAX_KEY), url)
     cells = {"key": key, "uri": url, "text": sieve.text("caption")}
@@ -138,7 +136,7 @@ def _cells(sieve: Sieve, bad: BadNumbers) -> dict[str, pa.Array]:
 
 
 class BadNumbers:
-    """Count what is no number in columns that a row can do without: it is NULL there. Not thread-safe."""
+    """Count what is not a number in columns that a row can do without: it is NULL there. Not thread-safe."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
@@ -159,6 +157,6 @@ class BadNumbers:
     def notes(self) -> list[str]:
         """Return a sentence per field, with the first such value."""
         return [
-            f"{field} is no number in {count:,} {'row' if count == 1 else 'rows'}, and NULL there: {self._first[field]}"
+            f"{field} is not a number in {count:,} {'row' if count == 1 else 'rows'}, and is NULL there: {self._first[field]}"
             for field, count in self._counts.items()
         ]

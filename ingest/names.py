@@ -1,4 +1,4 @@
-"""What names say: the split in a path, the key in a member name."""
+"""Read what names say: the split in a path, the key in a member name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FOLDER: Final = re.compile(rf"({_WORDS})(\d{{4}})?", re.IGNORECASE)
 
 
 def split_of(name: str) -> str | None:
-    """The split that a file or folder name tells, as it is written but ``training`` as ``train``.
+    """Return the split that a file or folder name tells, as it is written but ``training`` as ``train``.
 
     Example:
         >>> split_of("Train_GCC-training.tsv"), split_of("val2017"), split_of("validation-8000.tsv"), split_of("trains")
@@ -25,7 +25,7 @@ def split_of(name: str) -> str | None:
 
 
 def is_split(folder: str) -> bool:
-    """Whether a folder is called like a split.
+    """Return whether a folder is called like a split.
 
     Example:
         >>> is_split("train2017"), is_split("Validation"), is_split("testing_ground")
@@ -35,7 +35,7 @@ def is_split(folder: str) -> bool:
 
 
 def member_key(path: str) -> tuple[str, str] | None:
-    """Key and ending of a member of a shard: folder and base name up to its first dot, and what follows that dot.
+    """Return the key and ending of a member of a shard: folder and base name up to its first dot, and what follows that dot.
 
     Example:
         >>> member_key("a.b/0001.seg.PNG"), member_key("./0001.txt"), member_key(".hidden"), member_key("README")

@@ -23,7 +23,7 @@ _CATEGORIES: Final = ("categories", "category", "labels", "label", "classes", "c
 
 
 def box_columns(sieve: Sieve, cells: pa.Array, keys: pa.Array) -> tuple[dict[str, pa.Array], npt.NDArray[np.int64]]:
-    """Columns of ``detections`` from the rows that are kept, and the row of each box.
+    """Return columns of ``detections`` from the rows that are kept, and the row of each box.
 
     A bad box is noted (``bad_box``) and the others of its row are taken; a cell that is no such object is noted as
     ``bad_objects``.
@@ -60,7 +60,7 @@ def box_columns(sieve: Sieve, cells: pa.Array, keys: pa.Array) -> tuple[dict[str
 
 
 def _pairs(found: Any) -> Iterator[tuple[Any, Any]]:
-    """Box and category, from an object of lists or a list of objects; a missing category is nothing."""
+    """Yield the box and category, from an object of lists or a list of objects; a missing category is nothing."""
     if isinstance(found, list):
         for one in found:
             yield from [(one.get("bbox"), _first(one))] if isinstance(one, dict) else [(one, None)]

@@ -65,7 +65,7 @@ def _damage(file: File) -> Iterator[None]:
 
 
 def names(file: File) -> list[str]:
-    """Columns of the outermost level.
+    """Return columns of the outermost level.
 
     Raises:
         SourceError: If the footer is not that of a Parquet file (``E4012``).
@@ -75,7 +75,7 @@ def names(file: File) -> list[str]:
 
 
 def read(file: File, columns: Mapping[str, str]) -> Iterator[Rows]:
-    """The rows of a file.
+    """Yield the rows of a file.
 
     Args:
         file: The file.
@@ -102,7 +102,7 @@ def read(file: File, columns: Mapping[str, str]) -> Iterator[Rows]:
 
 
 def _batches(file: File, wanted: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """The columns in batches of bounded size, and the bytes of the file behind each."""
+    """Yield the columns in batches of bounded size, and the bytes of the file behind each."""
     with _opened(file) as opened:
         schema, sizes = opened.schema_arrow, _sizes(opened, file.size)
     texts = [c for c in wanted if _is_text(schema.field(c).type)]
@@ -116,7 +116,7 @@ def _batches(file: File, wanted: Sequence[str]) -> Iterator[tuple[pa.RecordBatch
 
 
 def _longest(probe: pq.ParquetFile, group: int, texts: Sequence[str]) -> int:
-    """Bytes of the longest dictionary entries of a row group, all text columns together."""
+    """Return bytes of the longest dictionary entries of a row group, all text columns together."""
     batch = next(probe.iter_batches(1, [group], texts), None) if texts else None
     if batch is None:
         return 0
@@ -129,7 +129,7 @@ def _is_dictionary(array: pa.Array) -> bool:
 
 
 def _sizes(opened: pq.ParquetFile, total: int | None) -> list[int]:
-    """Compressed bytes of each row group; what the file has besides is counted with the first."""
+    """Return compressed bytes of each row group; what the file has besides is counted with the first."""
     meta = opened.metadata
     groups = (meta.row_group(i) for i in range(meta.num_row_groups))
     sizes = [sum(g.column(j).total_compressed_size for j in range(g.num_columns)) for g in groups]
@@ -151,7 +151,7 @@ def _is_text(kind: pa.DataType) -> bool:
 def _pieces(
     batches: Sequence[pa.RecordBatch], columns: Mapping[str, str], first: int, uri: str, size: int
 ) -> Iterator[Rows]:
-    """The rows of some batches, in pieces of about ``CHUNK_BYTES``."""
+    """Yield the rows of some batches, in pieces of about ``CHUNK_BYTES``."""
     table = pa.Table.from_batches(batches).combine_chunks()
     numbers = np.arange(first, first + table.num_rows, dtype=np.int64)
     total, long = np.zeros(table.num_rows, dtype=np.int64), np.zeros(table.num_rows, dtype=bool)
@@ -172,7 +172,7 @@ def _pieces(
 
 
 def _lengths(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """Bytes of each text; 0 for other types."""
+    """Return bytes of each text; 0 for other types."""
     if not _is_text(column.type):
         return np.zeros(len(column), dtype=np.int64)
     if pa.types.is_dictionary(column.type):

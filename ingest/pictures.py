@@ -1,4 +1,4 @@
-"""Gathers pictures with their captions and labels into chunks of the base tables."""
+"""Gather pictures with their captions and labels into chunks of the base tables."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class PictureRows:
 
     @property
     def full(self) -> bool:
-        """Whether it is time for ``flush``."""
+        """Return whether it is time for ``flush``."""
         return self._bytes >= CHUNK_BYTES or max(len(self._entries), len(self._rejects)) >= CHUNK_ROWS
 
     def add(self, picture: Picture, captions: Sequence[Caption] = (), labels: Sequence[Label] = ()) -> None:
@@ -91,7 +91,7 @@ class PictureRows:
         self._rejects.append(Reject(self._file, place, code, message))
 
     def flush(self, bytes_read: int) -> Chunk:
-        """The rows so far as a chunk; the next one begins empty."""
+        """Return the rows so far as a chunk; the next one begins empty."""
         ids = self._fresh()
         entries, rejects = self._entries, self._rejects
         images = [e.picture for e in entries]
@@ -113,7 +113,7 @@ class PictureRows:
         new = self._seen.add(ids.to_numpy())
         for i in np.flatnonzero(~new):
             picture = self._entries[i].picture
-            message = f"key {shorten(picture.key)} was there before, in this source"
+            message = f"key {shorten(picture.key)} occurs earlier in this source"
             self.refuse(picture.place, "duplicate_key", message)
         self._entries = [e for e, is_new in zip(self._entries, new, strict=True) if is_new]
         return ids.filter(pa.array(new))
@@ -133,7 +133,7 @@ class PictureRows:
 
 
 def caption_ids(keys: pa.Array, origin: str, number: Sequence[int]) -> pa.Array:
-    """Ids of the captions of keyed images: a hash of key and origin and, from the second caption on, its number.
+    """Return ids of the captions of keyed images: a hash of key and origin and, from the second caption on, its number.
 
     Args:
         keys: Keys of their images.

@@ -31,15 +31,15 @@ _SHOWN: Final = 60
 
 
 class Places(Sequence[str]):
-    """Positions in words, made when somebody asks: ``"line 12"``, ``"row 12"``.
+    """Put positions into words when somebody asks.
 
     Example:
-        >>> Places("line", np.array([2, 5]))[1]
-        'line 5'
+        >>> Places("line {}", np.array([2, 5]))[1], Places("images[{}]", np.array([0, 3]))[1]
+        ('line 5', 'images[3]')
     """
 
-    def __init__(self, unit: str, numbers: npt.NDArray[np.int64]) -> None:
-        self.unit, self.numbers = unit, numbers
+    def __init__(self, words: str, numbers: npt.NDArray[np.int64]) -> None:
+        self.words, self.numbers = words, numbers
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -49,11 +49,12 @@ class Places(Sequence[str]):
     @overload
     def __getitem__(self, at: slice) -> Places: ...
     def __getitem__(self, at: int | slice) -> str | Places:
-        return Places(self.unit, self.numbers[at]) if isinstance(at, slice) else f"{self.unit} {self.numbers[at]}"
+        found = self.numbers[at]
+        return Places(self.words, found) if isinstance(at, slice) else self.words.format(found)
 
     def take(self, which: npt.NDArray[Any]) -> Places:
-        """Those at the given positions, or where a mask is true."""
-        return Places(self.unit, self.numbers[which])
+        """Return those at the given positions, or where a mask is true."""
+        return Places(self.words, self.numbers[which])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Some consecutive rows of a source.
+    """Describe some consecutive rows of a source.
 
     Args:
         table: One column a field: text (as UTF-8 ``string`` or unchecked ``binary``) or the file's own type.
@@ -87,11 +88,11 @@ class Rows:
 
     @property
     def count(self) -> int:
-        """Rows of the source, refused ones included."""
+        """Return rows of the source, refused ones included."""
         return int(self.table.num_rows) + len(self.refused)
 
     def head(self, count: int) -> Rows:
-        """The first rows, refused ones counted."""
+        """Return the first rows, refused ones counted."""
         if count >= self.count:
             return self
         both = np.sort(np.concatenate([self.numbers, np.array([r.number for r in self.refused], dtype=np.int64)]))
@@ -102,7 +103,7 @@ class Rows:
 
 
 def shorten(value: object) -> str:
-    """A value for a message: quoted, at most 60 characters.
+    """Return a value for a message: quoted, at most 60 characters.
 
     Example:
         >>> shorten("a" * 99) == repr("a" * 60) + "…"
@@ -114,6 +115,16 @@ def shorten(value: object) -> str:
         return repr(value[:_SHOWN]) + ("…" if len(value) > _SHOWN else "")
     text = repr(value)
     return text[:_SHOWN] + ("…" if len(text) > _SHOWN else "")
+
+
+def cell_text(value: object) -> str:
+    r"""Return a cell as a short text for a message.
+
+    Example:
+        >>> print(cell_text(b"caf\xff"), cell_text(1.5))
+        caf\xff 1.5
+    """
+    return (value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value))[:_SHOWN]
 
 
 class Sieve:
@@ -130,12 +141,12 @@ class Sieve:
         self.rejects = [Reject(rows.source, f"{rows.unit} {r.number}", r.code, r.message) for r in rows.refused]
 
     def has(self, field: str) -> bool:
-        """Whether the source has the field."""
+        """Return whether the source has the field."""
         return field in self.rows.table.column_names
 
     def places(self) -> Places:
-        """Where each row stands."""
-        return Places(self.rows.unit, self.rows.numbers)
+        """Return where each row stands."""
+        return Places(f"{self.rows.unit} {{}}", self.rows.numbers)
 
     def refuse(self, bad: Mask, code: str, message: str | Callable[[int], str]) -> None:
         """Take rows out.
@@ -155,18 +166,18 @@ class Sieve:
         self.rejects.append(Reject(self.rows.source, place, code, message))
 
     def refuse_kept(self, bad: Mask, code: str, message: str | Callable[[int], str]) -> None:
-        """As ``refuse``, the mask counted over the rows that are kept so far."""
+        """Take out rows as ``refuse`` does, the mask counted over those that are kept so far."""
         at = np.flatnonzero(self.keep)[bad]
         mask = np.zeros(self.size, dtype=bool)
         mask[at] = True
         self.refuse(mask, code, message)
 
     def kept(self, array: pa.Array) -> pa.Array:
-        """Those values whose rows are kept so far."""
+        """Return those values whose rows are kept so far."""
         return array if self.keep.all() else array.filter(pa.array(self.keep))
 
     def text(self, field: str, limit: int = MAX_TEXT) -> pa.Array:
-        """A field as strings; absent, empty and blank ones are NULL. Refuses ``bad_utf8`` and ``too_long``."""
+        """Return a field as strings; absent, empty and blank ones are NULL. Refuses ``bad_utf8`` and ``too_long``."""
         if not self.has(field):
             return pa.nulls(self.size, pa.string())
         array = self._utf8(field, _flat(self.rows.table[field]))
@@ -178,7 +189,7 @@ class Sieve:
         return pc.if_else(blank, None, array)
 
     def _utf8(self, field: str, array: pa.Array) -> pa.Array:
-        """Any array as valid UTF-8 strings."""
+        """Return any array as valid UTF-8 strings."""
         if pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
         if pa.types.is_fixed_size_binary(array.type):
@@ -204,7 +215,7 @@ class Sieve:
         return pa.array([None if b else v for v, b in zip(values, bad, strict=True)], pa.binary()).cast(pa.string())
 
     def number(self, field: str) -> tuple[npt.NDArray[np.float64], Mask]:
-        """A field as float64, and where it holds something that is no finite number.
+        """Return a field as float64, and where it holds something that is no finite number.
 
         Both that and what is missing are NaN in the values; a written or stored NaN counts as missing.
         """
@@ -239,7 +250,7 @@ def _is_numeric(kind: pa.DataType) -> bool:
 
 
 def _parsed(text: pa.Array) -> npt.NDArray[np.float64]:
-    """Numbers in decimal or scientific notation; NaN for anything else."""
+    """Return numbers in decimal or scientific notation; NaN for anything else."""
     try:
         numbers = text.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -254,7 +265,7 @@ def _one_by_one(text: pa.Array) -> pa.Array:
 
 
 def _as_text(array: pa.Array, field: str, source: str) -> pa.Array:
-    """Values that are no text, written as text: whole floats without a fraction, lists and structs as JSON."""
+    """Return values that are no text, written as text: whole floats without a fraction, lists and structs as JSON."""
     kind = array.type
     if pa.types.is_float16(kind):
         array = array.cast(pa.float32())
@@ -273,20 +284,20 @@ def _as_text(array: pa.Array, field: str, source: str) -> pa.Array:
 
 
 def is_null(array: pa.Array) -> Mask:
-    """Where an array is NULL."""
+    """Return where an array is NULL."""
     mask: Mask = pc.is_null(array).to_numpy(zero_copy_only=False)
     return mask
 
 
 def floats(values: npt.NDArray[np.float64]) -> pa.Array:
-    """float32 with NULL for NaN and for what float32 cannot hold."""
+    """Return float32 with NULL for NaN and for what float32 cannot hold."""
     with np.errstate(over="ignore"):
         small = values.astype(np.float32)
     return pa.array(small, pa.float32(), mask=~np.isfinite(small))
 
 
 def pixels(values: npt.NDArray[np.float64]) -> pa.Array:
-    """int32 with NULL for NaN and for what is no positive whole number of pixels.
+    """Return int32 with NULL for NaN and for what is no positive whole number of pixels.
 
     Example:
         >>> pixels(np.array([640.0, -1.0, 0.0, 1.5, np.nan])).to_pylist()
@@ -298,7 +309,7 @@ def pixels(values: npt.NDArray[np.float64]) -> pa.Array:
 
 
 def base_rows(table: Table, columns: Mapping[str, pa.Array], which: Mask | None = None) -> pa.Table:
-    """Those of the columns that a base table has, in its order and with its types.
+    """Return those of the columns that a base table has, in its order and with its types.
 
     Args:
         table: The base table.

@@ -1,4 +1,4 @@
-"""Groups the members of a webdataset shard into samples; what does not fit is told, nothing is lost silently.
+"""Group the members of a webdataset shard into samples; what does not fit is reported, nothing is lost silently.
 
 A sample is a run of neighbouring members with one key: the path up to the first dot of the base name. Links, devices,
 names that are absolute or hold ``..`` and members without a key are refused one by one. A key that comes back later in
@@ -41,11 +41,11 @@ class ShardSample:
     parts: dict[str, Part] = field(default_factory=dict)
 
     def names(self) -> str:
-        """Some of its members, for a message."""
+        """Return some of its members, for a message."""
         return ", ".join(shorten(p.name) for p in list(self.parts.values())[:4])
 
     def image(self) -> Part | None:
-        """The one picture of the sample: ``.jpg`` before ``.large.jpg``.
+        """Return the one picture of the sample: ``.jpg`` before ``.large.jpg``.
 
         Raises:
             ValueError: If it cannot be told which of several is meant.
@@ -77,7 +77,7 @@ def _last_ending(ending: str) -> str:
 
 
 def is_wanted(name: str, size: int) -> bool:
-    """Whether the content of a member is read: pictures and short texts."""
+    """Return whether the content of a member is read: pictures and short texts."""
     parted = member_key(name)
     if parted is None:
         return False
@@ -86,7 +86,7 @@ def is_wanted(name: str, size: int) -> bool:
 
 
 def samples(stream: Stream) -> Iterator[ShardSample | Trouble]:
-    """Samples of a shard in order, and troubles where they are found.
+    """Yield samples of a shard in order, and troubles where they are found.
 
     A shard that ends too early gives its whole samples: the last one is whole when a member of another key has begun,
     and where that cannot be told, when it has all the endings that the one before it has.

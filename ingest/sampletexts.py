@@ -1,4 +1,4 @@
-"""What the text members of a webdataset sample say: captions, similarity, safety label, licence, class."""
+"""Read what the text members of a webdataset sample say: captions, similarity, safety label, licence, class."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TEXTS: Final = ("txt", "text", "caption")
 
 @dataclass(slots=True)
 class SampleFacts:
-    """What was found about a sample.
+    """Describe what was found about a sample.
 
     Args:
         captions: In order; usually one.
@@ -42,7 +42,7 @@ class SampleFacts:
 
 
 class TextReader:
-    """Reads the text members of samples.
+    """Read the text members of samples.
 
     Args:
         mapping: Field of ``FIELDS`` (or one of its names) to key of the JSON or column of the sidecar.
@@ -57,7 +57,7 @@ class TextReader:
         self._names = {f: [columns.plain(asked[f])] if f in asked else [f, *FIELDS[f]] for f in FIELDS}
 
     def of(self, sample: ShardSample, row: Mapping[str, Any]) -> SampleFacts:
-        """Everything the texts of a sample say; what they leave open, the row of the sidecar says.
+        """Return everything the texts of a sample say; what they leave open, the row of the sidecar says.
 
         Args:
             sample: The sample.
@@ -93,7 +93,7 @@ class TextReader:
         self._unseen = {}
 
     def _json(self, part: Part | None, facts: SampleFacts) -> dict[str, Any]:
-        """The JSON object of a sample, its keys without case."""
+        """Return the JSON object of a sample, its keys without case."""
         if part is None:
             return {}
         if part.data is None:
@@ -127,7 +127,7 @@ def _decoded(part: Part, facts: SampleFacts) -> str | None:
 
 
 def _captions(value: object, sample: ShardSample, facts: SampleFacts) -> list[str]:
-    """Captions from JSON: one text, or a list of texts."""
+    """Return captions from JSON: one text, or a list of texts."""
     values = value if isinstance(value, list) else [] if value is None else [value]
     texts = [v for v in values if isinstance(v, str) and v.strip() and len(v.encode()) <= MAX_TEXT]
     if len(texts) < len(values):
@@ -145,7 +145,7 @@ def _short(value: object) -> str | None:
 
 
 def _finite(value: object) -> float | None:
-    """A number that float32 holds, or nothing."""
+    """Return a number that float32 holds, or nothing."""
     try:
         number = float(value) if isinstance(value, (str, int, float)) else math.nan
     except (ValueError, OverflowError):

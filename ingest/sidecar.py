@@ -1,4 +1,4 @@
-"""What img2dataset writes beside a shard: ``00000.parquet`` with a row a download, ``00000_stats.json`` with counts."""
+"""Read what img2dataset writes beside a shard: ``00000.parquet`` with one row per download, ``00000_stats.json`` with counts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Sidecar:
 
     @property
     def name(self) -> str:
-        """Name of the file."""
+        """Return the name of the file."""
         return self.uri.rpartition("/")[2]
 
 
@@ -51,7 +51,7 @@ class FolderListings:
         self._listed: dict[str, frozenset[str]] = {}
 
     def beside(self, file: File, name: str) -> File | None:
-        """The file of that name in the same folder, if there is one."""
+        """Return the file of that name in the same folder, if there is one."""
         folder = posixpath.dirname(file.path)
         if folder not in self._listed:
             with reading(file.uri):
@@ -65,7 +65,7 @@ class FolderListings:
 def load(
     neighbours: FolderListings, shard: File, fields: Mapping[str, tuple[str, ...]], mapping: Mapping[str, str]
 ) -> Sidecar:
-    """The sidecar of a shard, empty where there is none.
+    """Return the sidecar of a shard, empty where there is none.
 
     Args:
         neighbours: Knows the folder.
@@ -116,7 +116,7 @@ def _successes(file: File) -> int | None:
     try:
         stats = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise SourceError(f"{file.uri} is no JSON: {error}", code="E4010") from error
+        raise SourceError(f"{file.uri} is not JSON: {error}", code="E4010") from error
     twice = repeated(text, stats)
     if twice is not None:
         raise SourceError(f"{file.uri} cannot be used: {twice.message}", code="E4010")

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from counterbalance.engine.errors import SourceError
 from counterbalance.engine.ingest_types import CHUNK_ROWS
-from counterbalance.ingest import compression, csvtext, jsonlines, parquet
+from counterbalance.ingest import columns, compression, csvtext, jsonlines, parquet
 from counterbalance.ingest.compression import Decompressed
 from counterbalance.ingest.files import expand
 from counterbalance.ingest.rows import Rows
@@ -42,7 +42,7 @@ _NO_TEXT: Final = bytes(set(range(32)) - set(b"\t\n\f\r"))
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What a table-like file turned out to be.
+    """Describe what a table-like file turned out to be.
 
     Args:
         file: The file.
@@ -61,13 +61,13 @@ class Layout:
     headed: bool = True
 
     def headless(self, names: Sequence[str]) -> Layout:
-        """The same CSV without a header line and without quoting."""
+        """Return the same CSV without a header line and without quoting."""
         dialect = replace(self.dialect, quoting=False, lenient=False) if self.dialect else None
         return replace(self, names=names, dialect=dialect, headed=False)
 
 
 def layouts(uri: str, options: ReadOptions) -> list[Layout]:
-    """All files of a source, inspected.
+    """Return all files of a source, inspected.
 
     Raises:
         NotFoundError: If there are none.
@@ -77,21 +77,16 @@ def layouts(uri: str, options: ReadOptions) -> list[Layout]:
 
 
 def inspect(file: File) -> Layout:
-    """What a file is.
+    """Return what a file is.
 
     Raises:
         SourceError: If it is empty, binary, HTML, not UTF-8, a damaged Parquet file … (``E4010``, ``E4012``).
     """
-    with Decompressed(file, None) as stream:
-        head = stream.read(HEAD)
-    if head[:4] == b"PAR1":
+    head, kind = compression.read_head(file, HEAD)
+    if kind is None and head[:4] == b"PAR1":
         return Layout(file, "parquet", parquet.names(file))
     if file.name.lower().endswith(".parquet"):
-        raise _no_table(file, f"is no Parquet file; it begins with {head[:12]!r}")
-    kind = compression.compression_of(head)
-    if kind:
-        with Decompressed(file, kind) as stream:
-            head = stream.read(HEAD)
+        raise _no_table(file, f"is not a Parquet file; it begins with {head[:12]!r}")
     text = _text(file, head)
     if text.lstrip()[:1] == b"{":
         return Layout(file, "jsonl", _json_names(file, text), compression=kind)
@@ -101,7 +96,7 @@ def inspect(file: File) -> Layout:
 
 
 def _text(file: File, head: bytes) -> bytes:
-    """The beginning of a text file without its byte-order mark."""
+    """Return the beginning of a text file without its byte-order mark."""
     if head[:2] in {b"\xff\xfe", b"\xfe\xff"}:
         raise _no_table(file, "is UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8 IN > OUT")
     text = head.removeprefix(csvtext.BOM)
@@ -115,7 +110,7 @@ def _text(file: File, head: bytes) -> bytes:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Whether bytes with a NUL are no text: a tenth of them is nothing that texts are made of, as in UTF-16."""
+    """Return whether bytes with a NUL are no text: a tenth of them is nothing that texts are made of, as in UTF-16."""
     odd = (
         len(head)
         - len(head.translate(None, _NO_TEXT))
@@ -141,7 +136,7 @@ def _csv(file: File, text: bytes, kind: str | None) -> Layout:
 
 
 def _json_names(file: File, text: bytes) -> list[str]:
-    """Keys of the objects at the beginning, in order of appearance."""
+    """Return keys of the objects at the beginning, in order of appearance."""
     names: dict[str, None] = {}
     *lines, rest = text.split(b"\n")
     for line in lines or [rest]:
@@ -162,14 +157,12 @@ def _no_table(file: File, why: str, hint: str | None = None) -> SourceError:
     return SourceError(f"{file.uri} {why}", code="E4010", hint=hint or "CSV, TSV, JSON lines and Parquet are read")
 
 
-def read(
-    layout: Layout, columns: Mapping[str, int], matters: Callable[[str], bool] = lambda _: False
-) -> Iterator[Rows]:
-    """The rows of a file.
+def read(layout: Layout, chosen: Mapping[str, int], matters: Callable[[str], bool] = lambda _: False) -> Iterator[Rows]:
+    """Yield the rows of a file.
 
     Args:
         layout: From ``inspect``.
-        columns: Name to give a column, to its position in the file.
+        chosen: Name to give a column, to its position in the file.
         matters: Of a key of JSON lines that the beginning of the file does not have, whether a row with it must not be
             taken without it.
 
@@ -180,16 +173,16 @@ def read(
         SourceError: If the file is damaged (``E4001``, ``E4012``).
     """
     if layout.kind == "parquet":
-        yield from parquet.read(layout.file, {name: layout.names[i] for name, i in columns.items()})
+        yield from parquet.read(layout.file, {name: layout.names[i] for name, i in chosen.items()})
         return
     with Decompressed(layout.file, layout.compression) as stream:
         if layout.kind == "jsonl":
-            wanted = [layout.names[i] for i in columns.values()]
+            wanted = [layout.names[i] for i in chosen.values()]
             parts = jsonlines.read_values(stream, wanted, known=frozenset(layout.names), matters=matters)
         else:
-            parts = csvtext.read_cells(stream, _dialect(layout), list(columns.values()), header=layout.headed)
+            parts = csvtext.read_cells(stream, _dialect(layout), list(chosen.values()), header=layout.headed)
         for part in parts:
-            table = pa.table(dict(zip(columns, part.columns, strict=True)))
+            table = pa.table(dict(zip(chosen, part.columns, strict=True)))
             rows = Rows(table, part.lines, "line", layout.file.uri, part.refused, stream.consumed())
             yield from _slices(rows)
 
@@ -199,7 +192,7 @@ def _dialect(layout: Layout) -> csvtext.Dialect:
 
 
 def _slices(rows: Rows) -> Iterator[Rows]:
-    """The same rows in pieces of at most ``CHUNK_ROWS``; what was refused goes with the first."""
+    """Yield the same rows in pieces of at most ``CHUNK_ROWS``; what was refused goes with the first."""
     if rows.table.num_rows <= CHUNK_ROWS:
         yield rows
         return
@@ -213,12 +206,23 @@ def _slices(rows: Rows) -> Iterator[Rows]:
         begin = end
 
 
-def limited(parts: Iterator[Rows], limit: int | None) -> Iterator[Rows]:
-    """The first ``limit`` rows of all parts together, refused ones counted.
+def read_all(
+    layouts: Sequence[Layout], found: Sequence[Mapping[str, int]], fields: columns.Fields, limit: int | None
+) -> Iterator[Rows]:
+    """Read several files one after the other, up to ``limit`` rows.
 
-    Raises:
-        SourceError: As the parts do.
+    Args:
+        layouts: The files.
+        found: The columns of each, as for ``read``.
+        fields: What is looked for: a row of JSON lines with one of these that the beginning lacks is refused.
+        limit: Rows of all files together, refused ones counted.
     """
+    matters = columns.matters(fields)
+    return limited((r for f, c in zip(layouts, found, strict=True) for r in read(f, c, matters)), limit)
+
+
+def limited(parts: Iterator[Rows], limit: int | None) -> Iterator[Rows]:
+    """Yield the first ``limit`` rows of all parts together, refused ones counted."""
     left = limit
     for rows in parts:
         if left is not None:

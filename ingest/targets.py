@@ -1,4 +1,4 @@
-"""Which image, and which box, a row of annotations is about."""
+"""Find which image, and which box, a row of annotations is about."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ FIELDS: Final = {
 
 
 def is_named(found: Mapping[str, int]) -> bool:
-    """Whether a source names images at all."""
+    """Return whether a source names images at all."""
     return any(f in found for f in FIELDS)
 
 
 def image_keys(sieve: Sieve, images: Images) -> pa.Array:
-    """Key (or id, as text) of each row's image; NULL where the row names none.
+    """Return the key (or id, as text) of each row's image; NULL where the row names none.
 
     A URL is a key as it stands; so is any other file name that the lake has as it stands, else its ending is dropped.
     """
@@ -51,6 +51,6 @@ def _key(name: str) -> str:
 
 
 def image_ids(sieve: Sieve, keys: pa.Array) -> pa.Array:
-    """Ids of images; rows without a key are refused (``missing_key``)."""
+    """Return ids of images; rows without a key are refused (``missing_key``)."""
     sieve.refuse(is_null(keys), "missing_key", "the row names no image")
     return hashing.key_ids(keys)

@@ -1,4 +1,4 @@
-"""Checks of values from sources that nobody has vouched for, whole columns at a time.
+"""Check values from sources that nobody has vouched for, whole columns at a time.
 
 A ``ObjectSieve`` turns the fields of JSON objects into numpy and Arrow columns. Columns of the right types cost one pass each;
 only where one holds something else are its values looked at one by one. A value that will not do marks its object as
@@ -7,9 +7,8 @@ refused, once, with the first reason; the columns keep their length, and ``keep`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,7 @@ import pyarrow.compute as pc
 from counterbalance.engine.ingest_types import Reject
 from counterbalance.ingest.hashing import key_id
 from counterbalance.ingest.jsonobjects import Repeated
-from counterbalance.ingest.rows import MAX_KEY, MAX_TEXT, shorten
+from counterbalance.ingest.rows import MAX_KEY, MAX_TEXT, Places, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +38,7 @@ _ID: Final = "an integer from 0 to 2^63-1 or a text is needed"
 
 
 def item_id(value: object) -> int | None:
-    """The id of an item: an integer is kept, a text hashed by ``hashing.key_id``; ``None`` for what is neither.
+    """Return the id of an item: an integer is kept, a text hashed by ``hashing.key_id``; ``None`` for what is neither.
 
     Example:
         >>> item_id(139), item_id("139"), item_id(True), item_id(1.0), item_id(-1), item_id("")
@@ -52,7 +51,7 @@ def item_id(value: object) -> int | None:
 
 
 def is_utf8(text: str) -> bool:
-    r"""Whether a text can be stored: lone surrogates cannot.
+    r"""Return whether a text can be stored: lone surrogates cannot.
 
     Example:
         >>> is_utf8("né"), is_utf8("\ud800")
@@ -66,12 +65,12 @@ def is_utf8(text: str) -> bool:
 
 
 def is_number(value: object) -> bool:
-    """Whether a JSON value is a number (``true`` and ``false`` are none), finite or not."""
+    """Return whether a JSON value is a number (``true`` and ``false`` are none), finite or not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def outside(boxes: Floats, width: Floats, height: Floats, tolerance: float = FRAME_TOLERANCE) -> Mask:
-    """Which boxes reach beyond their image by more than ``tolerance`` pixels.
+    """Return which boxes reach beyond their image by more than ``tolerance`` pixels.
 
     Args:
         boxes: x, y, width, height in pixels; shape (n, 4).
@@ -87,30 +86,6 @@ def outside(boxes: Floats, width: Floats, height: Floats, tolerance: float = FRA
     low = (x < -tolerance) | (y < -tolerance)
     found: Mask = low | (x + w > width + tolerance) | (y + h > height + tolerance)
     return found
-
-
-class Indexes(Sequence[str]):
-    """Positions of items in an array, put into words when somebody asks.
-
-    Example:
-        >>> Indexes("images", np.array([0, 3]))[1]
-        'images[3]'
-    """
-
-    def __init__(self, array: str, numbers: Ints) -> None:
-        self.array, self.numbers = array, numbers
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> Indexes: ...
-    def __getitem__(self, at: int | slice) -> str | Indexes:
-        if isinstance(at, slice):
-            return Indexes(self.array, self.numbers[at])
-        return f"{self.array}[{self.numbers[at]}]"
 
 
 class ObjectSieve:
@@ -140,8 +115,8 @@ class ObjectSieve:
 
     @property
     def rejects(self) -> list[Reject]:
-        """What was refused, in the order of the items."""
-        places = Indexes(self.array, self.numbers)
+        """Return what was refused, in the order of the items."""
+        places = self._places()
         return [Reject(self.source, places[i], code, message) for i, code, message in sorted(self._refused)]
 
     def refuse(self, bad: Mask | list[bool], code: str, message: Callable[[int], str]) -> None:
@@ -157,22 +132,25 @@ class ObjectSieve:
             self._refused.append((i, code, message(i)))
         self.keep &= ~marks
 
-    def rows(self, columns: dict[str, Any], key: str) -> tuple[pa.Table, Indexes]:
-        """Columns as a table, its key first, and the positions of its rows; refused rows are left out."""
+    def _places(self) -> Places:
+        return Places(f"{self.array}[{{}}]", self.numbers)
+
+    def rows(self, columns: dict[str, Any], key: str) -> tuple[pa.Table, Places]:
+        """Return columns as a table, its key first, and the positions of its rows; refused rows are left out."""
         table = pa.table({key: columns[key], **columns})
         if self.keep.all():
-            return table, Indexes(self.array, self.numbers)
-        return table.filter(pa.array(self.keep)), Indexes(self.array, self.numbers[self.keep])
+            return table, self._places()
+        return table.filter(pa.array(self.keep)), self._places().take(self.keep)
 
     def values(self, field: str) -> list[Any]:
-        """A field as it came."""
+        """Return a field as it came."""
         try:
             return [i[field] for i in self.items]
         except KeyError:
             return [i.get(field) for i in self.items]
 
     def ids(self, field: str) -> Ints:
-        """A field of ids, 0 where refused: ``missing_id``, ``bad_id``."""
+        """Return a field of ids, 0 where refused: ``missing_id``, ``bad_id``."""
         values = self.values(field)
         if set(map(type, values)) == {int}:
             try:
@@ -188,7 +166,7 @@ class ObjectSieve:
         return np.array([i or 0 for i in ids], dtype=np.int64)
 
     def text(self, field: str, *, limit: int = MAX_TEXT) -> pa.Array:
-        """A field of texts, NULL where it is missing; refuses ``bad_text``, ``bad_utf8`` and ``too_long``."""
+        """Return a field of texts, NULL where it is missing; refuses ``bad_text``, ``bad_utf8`` and ``too_long``."""
         values = self.values(field)
         if set(map(type, values)) - {str, type(None)}:
             odd = [not isinstance(v, (str, type(None))) for v in values]
@@ -207,7 +185,7 @@ class ObjectSieve:
         return array
 
     def numbers_of(self, field: str, code: str) -> Floats:
-        """A field of finite numbers, NaN where it is missing or refused with ``code``."""
+        """Return a field of finite numbers, NaN where it is missing or refused with ``code``."""
         values = self.values(field)
         if set(map(type, values)) - {int, float}:
             odd = [v is not None and not is_number(v) for v in values]
@@ -224,7 +202,7 @@ class ObjectSieve:
         return numbers
 
     def pixels(self, field: str) -> pa.Array:
-        """A field of whole positive numbers as int32, NULL where it is missing; refuses ``bad_size``."""
+        """Return a field of whole positive numbers as int32, NULL where it is missing; refuses ``bad_size``."""
         numbers = self.numbers_of(field, "bad_size")
         missing = np.isnan(numbers)
         bad = ~missing & ((numbers < 1) | (numbers > MAX_PIXELS) | (numbers != np.floor(numbers)))
@@ -233,7 +211,7 @@ class ObjectSieve:
         return pa.array(np.where(missing | bad, 1, numbers).astype(np.int32), mask=missing | bad)
 
     def boxes(self, field: str) -> Floats:
-        """A field of boxes ``[x, y, width, height]``, shape (n, 4), zeros where refused: ``bad_box``."""
+        """Return a field of boxes ``[x, y, width, height]``, shape (n, 4), zeros where refused: ``bad_box``."""
         values = self.values(field)
         sound = set(map(type, values)) <= {list} and set(map(len, values)) <= {4}
         if not sound or set(map(type, chain.from_iterable(values))) - {int, float}:

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import SourceError
 from counterbalance.engine.images import ImageError, check, read_header, sha256
-from counterbalance.engine.ingest_types import Source
 from counterbalance.ingest import hashing, ignored_options, sidecar
-from counterbalance.ingest.compression import Decompressed, compression_of
-from counterbalance.ingest.files import expand, total_size
+from counterbalance.ingest.compression import Decompressed, read_head
+from counterbalance.ingest.files import expand, source_of
 from counterbalance.ingest.names import is_split, split_of
 from counterbalance.ingest.pictures import Label, Picture, PictureRows
 from counterbalance.ingest.rows import MAX_KEY
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from counterbalance.engine.images import Header
-    from counterbalance.engine.ingest_types import Chunk, ReadOptions
+    from counterbalance.engine.ingest_types import Chunk, ReadOptions, Source
     from counterbalance.ingest.files import File
 
 _PLACE: Final = 500
@@ -40,7 +39,7 @@ SUFFIXES: Final = (".tar", ".tar.gz", ".tgz")
 
 
 def read(uri: str, options: ReadOptions) -> Source:
-    """Rows of ``images``, ``captions`` and ``labels`` from shards.
+    """Return rows of ``images``, ``captions`` and ``labels`` from shards.
 
     Args:
         uri: File, folder, glob or brace range of tar files, gzip or plain.
@@ -51,27 +50,22 @@ def read(uri: str, options: ReadOptions) -> Source:
     Raises:
         NotFoundError: If there is no such file; while reading: no such key in ``mapping``.
         RequestError: If ``mapping`` names no field.
-        SourceError: If a shard is no tar file.
+        SourceError: If a shard is not a tar file.
     """
     texts = TextReader(options.mapping)
     files = expand(uri, options.storage_options, SUFFIXES)
     shards = [(f, _compression(f)) for f in files]
     notes = ignored_options.describe("webdataset", options, "images")
-    return Source(uri, _chunks(uri, shards, options, texts), total_size(files), [f.uri for f in files], notes)
+    return source_of(uri, files, _chunks(uri, shards, options, texts), notes)
 
 
 def _compression(file: File) -> str | None:
-    """Compression of a shard; refuses what is no tar file."""
-    with Decompressed(file, None) as stream:
-        head = stream.read(BLOCK)
-    kind = compression_of(head)
-    if kind:
-        with Decompressed(file, kind) as stream:
-            head = stream.read(BLOCK)
+    """Return the compression of a shard; refuses what is not a tar file."""
+    head, kind = read_head(file, BLOCK)
     if not is_header(head):
         what = f"begins with {head[:12]!r}" if head else "is empty"
         hint = "webdataset reads .tar and .tar.gz shards"
-        raise SourceError(f"{file.uri} is no tar file: it {what}", code="E4010", hint=hint)
+        raise SourceError(f"{file.uri} is not a tar file: it {what}", code="E4010", hint=hint)
     return kind
 
 
@@ -90,7 +84,7 @@ def _chunks(
 
 
 class _Shard:
-    """Reads one shard; not thread-safe."""
+    """Read one shard; not thread-safe."""
 
     def __init__(
         self, file: File, options: ReadOptions, beside: sidecar.Sidecar, texts: TextReader, rows: PictureRows
@@ -104,7 +98,7 @@ class _Shard:
         self.taken = 0
 
     def chunks(self, kind: str | None, limit: int | None) -> Iterator[Chunk]:
-        """Rows of the shard, of at most ``limit`` samples."""
+        """Yield rows of the shard, of at most ``limit`` samples."""
         if self._beside.problem:
             self._refuse(Trouble(self._beside.name, "bad_sidecar", self._beside.problem))
         with Decompressed(self._file, kind) as stream:
@@ -162,7 +156,7 @@ class _Shard:
         )
 
     def _image(self, sample: ShardSample) -> tuple[Part, bytes, Header] | Trouble:
-        """The picture of a sample and its header, or why there is none."""
+        """Return the picture of a sample and its header, or why there is none."""
         if len(sample.key.encode()) > MAX_KEY:
             return Trouble(sample.key[:60], "too_long", f"a key of more than {MAX_KEY:,} bytes")
         try:

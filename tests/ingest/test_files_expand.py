@@ -6,7 +6,7 @@ import fsspec
 import pytest
 
 from counterbalance.engine.errors import NotFoundError, SourceError
-from counterbalance.ingest.files import expand, total_size
+from counterbalance.ingest.files import expand, source_of
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_a_long_range_lists_its_folder_once(tmp_path):
         (tmp_path / f"{i:05d}.tar").write_bytes(b"x" * i)
     found = expand(f"{tmp_path}/{{00000..00039}}.tar")
     assert [f.size for f in found] == list(range(40))
-    assert total_size(found) == sum(range(40))
+    assert source_of("", found, iter(()), []).total_bytes == sum(range(40))
     with pytest.raises(NotFoundError, match=r"00040\.tar"):
         expand(f"{tmp_path}/{{00000..00040}}.tar")
 

@@ -72,8 +72,8 @@ def test_numbers_that_are_none_are_told(tmp_path):
     for _ in source.chunks:
         assert source.notes == []
     assert source.notes == [
-        "width is no number in 2 rows, and NULL there: 'wide' (line 2 of 1.csv)",
-        "similarity is no number in 1 row, and NULL there: 'high' (line 2 of 2.csv)",
+        "width is not a number in 2 rows, and is NULL there: 'wide' (line 2 of 1.csv)",
+        "similarity is not a number in 1 row, and is NULL there: 'high' (line 2 of 2.csv)",
     ]
 
 

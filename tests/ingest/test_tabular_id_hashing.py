@@ -28,7 +28,7 @@ def test_key_ids(keys):
 
 
 @settings(deadline=None, max_examples=100)
-@given(st.lists(st.tuples(KEY, KEY), max_size=20))
+@given(rows=st.lists(st.tuples(KEY, KEY), max_size=20))
 def test_hash_rows(rows, hash_columns):
     left, right = [r[0] for r in rows], [r[1] for r in rows]
     found = hashing.hash_rows(pa.array(left, pa.string()), pa.array(right, pa.string()))

@@ -41,7 +41,7 @@ def rows(path, columns=None):
         ("a.csv", "url,caption\n".encode("utf-16"), "UTF-16"),
         ("a.csv", "adresse,l\u00e9gende\n".encode("latin-1"), "is not UTF-8"),
         ("a.csv", b"x" * 300_000, "first line of more than"),
-        ("a.parquet", b"url,caption\n1,2\n", "is no Parquet file"),
+        ("a.parquet", b"url,caption\n1,2\n", "is not a Parquet file"),
         ("a.parquet", b"PAR1" + b"\0" * 50, "damaged Parquet"),
         ("a.parquet", b"PAR1", "damaged Parquet"),
         ("a.jsonl", b"[1, 2]\n", "is not JSON lines"),

@@ -1,4 +1,4 @@
-"""An option of ingest that the format has no use for is told, so that nobody waits for pictures that never come."""
+"""An option of ingest that the format ignores is named in a note, so that nobody waits for pictures that never come."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def test_it_is_told(empty_lake, format_, tmp_path):
     source = tmp_path / "rows.csv"
     source.write_text(FILES[format_])
     report = empty_lake.ingest(str(source), format_, images="nowhere", store_images=True)
-    assert report.notes == [f"the format {format_} has no use for images, store_images: they change nothing"]
+    assert report.notes == [f"the format {format_} ignores images, store_images"]
     assert empty_lake.ingest(str(source), format_, store_images=False, limit=1).notes == []

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.ingest.hashing import hash63
-from counterbalance.ingest.validate import Indexes, ObjectSieve, is_number, is_utf8, item_id, outside
+from counterbalance.ingest.rows import Places
+from counterbalance.ingest.validate import ObjectSieve, is_number, is_utf8, item_id, outside
 
 VALUES = st.one_of(
     st.none(),
@@ -113,7 +114,7 @@ def test_boxes_may_exceed_their_image_by_a_pixel():
 
 
 def test_positions_are_words_made_when_asked_for():
-    places = Indexes("annotations", np.arange(5, 1_000_005))
+    places = Places("annotations[{}]", np.arange(5, 1_000_005))
     assert (len(places), places[0], places[-1]) == (1_000_000, "annotations[5]", "annotations[1000004]")
     assert list(places[2:4]) == ["annotations[7]", "annotations[8]"]
     assert "annotations[9]" in places

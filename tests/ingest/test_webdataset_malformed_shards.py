@@ -246,7 +246,7 @@ def test_an_empty_archive_is_no_error(load):
 def test_what_is_no_tar_is_one_error_before_the_first_row(tmp_path, data):
     (tmp_path / "0.tar").write_bytes(archive(good("a")))
     (tmp_path / "1.tar").write_bytes(data)
-    with pytest.raises(SourceError, match=r"1\.tar (is no tar file|is damaged)"):
+    with pytest.raises(SourceError, match=r"1\.tar (is not a tar file|is damaged)"):
         read(str(tmp_path), ReadOptions())
 
 
