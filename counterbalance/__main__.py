@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
 COMMANDS: Final = {
     "ingest": ("ingest", "Read images, captions, boxes or labels into a lake."),
-    "sql": ("sql", "Ask a lake in SQL; without a query, open a shell."),
+    "sql": ("sql", "Query a lake in SQL; without a query, open a shell."),
     "audit": ("audit", "Run an audit over a lake, or list and describe them."),
     "compare": ("compare", "Compare the distributions of two lakes, with tests."),
-    "recipe": ("recipe", "Run a pipeline over a lake, or tell what it would cost."),
+    "recipe": ("recipe", "Run a pipeline over a lake, or estimate what it would cost."),
     "train": ("train", "Train a classifier from labels of a lake."),
     "refresh": ("refresh", "Compute what is missing or stale in a lake."),
-    "status": ("status", "Tell what is declared in a lake, and what is stale."),
+    "status": ("status", "Show what is declared in a lake, and what is stale."),
     "tables": ("tables", "List what a lake holds."),
     "index": ("index", "List what indexes cover, or measure the recall of one."),
-    "lineage": ("lineage", "Tell where something comes from, and what is made of it."),
+    "lineage": ("lineage", "Show where something comes from, and what is made of it."),
     "errors": ("rejects", "List what was refused or failed, and why."),
     "history": ("history", "List what was done to a lake."),
     "schedule": ("schedule", "List when what a lake holds is due to be refreshed."),
     "verify": ("verify", "Find files of a lake that are damaged or lost."),
-    "delete": ("delete", "Take images out of a lake, for good."),
-    "gc": ("gc", "Give back old versions, leftovers and deleted rows."),
+    "delete": ("delete", "Delete images from a lake for good."),
+    "gc": ("gc", "Remove old versions, leftovers and deleted rows."),
     "tag": ("tag", "Name the present state of a lake, for --at."),
     "validate": ("validate", "Write a sheet on which people check a model's labels."),
     "review": ("review", "Write a sheet on which people review edits beside their sources."),
@@ -63,10 +63,10 @@ EXAMPLES: Final = (
 
 
 class LazyGroup(click.Group):
-    """Knows its commands by name and line of help, and imports one only when it is needed."""
+    """Know its commands by name and line of help, and imports one only when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click calls it so
-        """Names, in the order of work."""
+        """Return names, in the order of work."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click calls it so
@@ -79,24 +79,24 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first word names, or the nearest one as a suggestion."""
+        """Return the command that the first word names, or the nearest one as a suggestion."""
         word = args[0]
         if word not in COMMANDS and not word.startswith("-") and not ctx.resilient_parsing:
             ctx.fail(f"no command {word!r}{did_you_mean(word, COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Names with their lines of help, without importing the commands."""
+        """Return names with their lines of help, without importing the commands."""
         items = [CompletionItem(n, help=line) for n, (_, line) in COMMANDS.items() if n.startswith(incomplete)]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click calls it so
-        """The list of commands, without importing them."""
+        """Write the list of commands, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click calls it so
-        """The examples, as they are."""
+        """Write the examples as they are."""
         formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in EXAMPLES))
 
 
@@ -133,7 +133,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextlib.contextmanager
 def _streams() -> Iterator[None]:
-    """Streams that take any text, and that are there: a program may be started with them closed."""
+    """Make the streams take any text, and open them where the program was started with them closed."""
     with contextlib.ExitStack() as stack:
         nothing = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
         if sys.stdout is None:
@@ -171,7 +171,7 @@ def _run(words: list[str]) -> int:
 
 
 def _usage(error: click.ClickException) -> int:
-    """The mistake, below the usage and the examples of the command it was made in."""
+    """Return the mistake, below the usage and the examples of the command it was made in."""
     context = getattr(error, "ctx", None)
     told = error.format_message()
     if isinstance(error, click.NoSuchOption) and context is not None and context.command.name == "audit":
@@ -193,7 +193,7 @@ def _usage(error: click.ClickException) -> int:
 
 
 def _wants_json(words: list[str]) -> bool:
-    """Whether errors should be JSON too; asked of the bare words, because errors come before parsing ends."""
+    """Return whether errors should be JSON too; asked of the bare words, because errors come before parsing ends."""
     wanted = {"json", "jsonl"}
     return "--json" in words or any(
         word.removeprefix("--format=") in wanted and (word.startswith("--format=") or before == "--format")
@@ -202,7 +202,7 @@ def _wants_json(words: list[str]) -> bool:
 
 
 def _abandon_stdout() -> None:
-    """Nothing more can be written, nor should the interpreter try when it ends: a reader that left is no error."""
+    """Write nothing more, not even when the interpreter ends: a reader that left is no error."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, sys.stdout.fileno())
     os.close(nothing)

@@ -30,15 +30,11 @@ def ask(
     Raises:
         CounterbalanceError: Whatever the engine says.
     """
-    from counterbalance.engine.memory import cap
     from counterbalance.shell import present
     from counterbalance.shell.supervise import Stopwatch, supervise
 
     with limits.open(lake) as session:
-        if limits.memory is not None:
-            cap(limits.memory)
         watch = Stopwatch()
-
         return supervise(
             lambda: present.result(question(session), output, watch),
             interrupt=session.interrupt,

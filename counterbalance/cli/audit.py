@@ -65,7 +65,9 @@ class _Audit(Command):
 @click.argument("words", nargs=-1, metavar="[KEY=VALUE]...", shell_complete=_parameters)
 @click.option("--list", "list_", is_flag=True, help="List all audits; with NAME, its parameters.")
 @click.option("--new", metavar="NAME", help="Write NAME.sql, an audit to begin with; it runs as it is.")
-@click.option("--check", multiple=True, metavar="FILE", help="Say everything that is wrong with the file of an audit.")
+@click.option(
+    "--check", multiple=True, metavar="FILE", help="Report everything that is wrong with the file of an audit."
+)
 @click.option("--min-count", type=click.IntRange(min=0), metavar="N", help="Suppress cells with fewer than N.")
 @session_options
 @output_options
@@ -110,10 +112,10 @@ def command(
     try:
         written = ask(lake, lambda session: session.audit(audit, max_rows=limits.max_rows, **params), limits, output)
     except SqlError as error:
-        _as_typed(error, audit, given)
+        _reword_error(error, audit, given)
         raise
     if not written.rows and not written.said:
-        _tell_why_nothing_is_there(lake, audit, params, limits)
+        _explain_no_rows(lake, audit, params, limits)
     return 0
 
 
@@ -124,7 +126,7 @@ def _of_file(path: str) -> str:
     return name
 
 
-def _as_typed(error: SqlError, audit: str, given: Mapping[str, str]) -> None:
+def _reword_error(error: SqlError, audit: str, given: Mapping[str, str]) -> None:
     """Let an error speak of words, not of the SQL that they become; of SQL only where some was typed."""
     import counterbalance
 
@@ -136,8 +138,8 @@ def _as_typed(error: SqlError, audit: str, given: Mapping[str, str]) -> None:
         error.hint = "; ".join(f"{p.name}=… ({p.doc})" if p.doc else f"{p.name}=…" for p in missing)
 
 
-def _tell_why_nothing_is_there(lake: str, audit: str, params: Mapping[str, Any], limits: SessionOptions) -> None:
-    """Cells that are too small are left out; or there is nothing to count, which is found out by counting all."""
+def _explain_no_rows(lake: str, audit: str, params: Mapping[str, Any], limits: SessionOptions) -> None:
+    """Say why an audit has no rows: its cells are too small, or there is nothing to count, which counting all tells."""
     import counterbalance
     from counterbalance.engine.errors import CounterbalanceError
     from counterbalance.shell import errors
@@ -167,13 +169,13 @@ def _list(names: list[str], output: OutputOptions) -> None:
     for name in names:
         if name not in known:
             raise NotFoundError.audit(name, counterbalance.audits())
-    if output.format != "table" or output.path is not None:
+    if not output.for_eyes:
         present.rows([_fields(known[name]) for name in names or known], _schema(), output)
     elif names:
         click.echo("\n\n".join(describe.audit(known, name) for name in names))
     else:
         click.echo(describe.audits(known))
-        errors.note("counterbalance audit --list NAME tells the parameters of one")
+        errors.note("counterbalance audit --list NAME shows the parameters of one")
 
 
 def _fields(query: Query) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What all commands share: examples in the help, and ``--debug`` after the command too."""
+"""Share what all commands have: examples in the help, and ``--debug`` after the command too."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Command(click.Command):
         self.params.append(_debug_option())
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click calls it so
-        """The examples, as they are."""
+        """Write the examples as they are."""
         formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in self.examples))
 
 
@@ -51,5 +51,5 @@ def _debug_option() -> click.Option:
 def declare(
     name: str, *, examples: Sequence[str], cls: type[Command] = Command, **settings: Any
 ) -> Callable[[Callable[..., Any]], Command]:
-    """Decorator: make a function a command with examples."""
+    """Make a function a command with examples."""
     return click.command(name, cls=cls, examples=examples, **settings)

@@ -65,8 +65,9 @@ def command(
     from dataclasses import replace
 
     from counterbalance.cli.asking import ask
+    from counterbalance.engine.sql.parse import as_text
 
-    chosen = [*groups, *(f"image_labels({_quoted(a)})" for a in attributes)] or ["caption_gender"]
+    chosen = [*groups, *(f"image_labels({as_text(a)})" for a in attributes)] or ["caption_gender"]
     if OTHER in {name.lower() for name in limits.attach}:
         raise click.UsageError(f"--attach: {OTHER!r} is the name of LAKE_B here; take another one")
     limits = replace(limits, attach={**limits.attach, OTHER: lake_b})
@@ -90,8 +91,6 @@ def _queries(chosen: list[str], min_count: int) -> Iterator[str]:
 
 
 def _query(measure: str, groups: str, call: str) -> str:
-    return f"SELECT {_quoted(measure)} AS measure, {_quoted(groups)} AS groups, * FROM {call}"
+    from counterbalance.engine.sql.parse import as_text
 
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    return f"SELECT {as_text(measure)} AS measure, {as_text(groups)} AS groups, * FROM {call}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import connect, progress_option
+from counterbalance.cli.options import connect, json_option, print_json, progress_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ _BY: Final = {"image_id": "image_id", "key": "key", "uri": "uri", "url": "uri", 
 _BUSY: Final = 75
 
 
-@declare("delete", examples=EXAMPLES, short_help="Take images out of a lake, for good.")
+@declare("delete", examples=EXAMPLES, short_help="Delete images from a lake for good.")
 @click.argument("lake", type=click.Path())
 @click.option("--where", metavar="SQL", help="The images for which this condition holds.")
 @click.option(
@@ -52,8 +52,8 @@ _BUSY: Final = 75
     metavar="SECONDS",
     help="Wait so long for other writers and for readers of old versions.",
 )
-@click.option("--apply", is_flag=True, help="Do it; without this, only tell.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option("--apply", is_flag=True, help="Do it; without this, only show what would be deleted.")
+@json_option("the report")
 @progress_option
 def command(
     lake: str,
@@ -87,9 +87,7 @@ def command(
             where, names, by=by, apply=apply, purge=purge, drop_tags=drop_tags, wait=wait, progress=report
         )
     if as_json:
-        import json
-
-        click.echo(json.dumps(done.to_dict()))
+        print_json(done.to_dict())
     else:
         _print(done, lake)
     if not done.applied or not done.held:

@@ -82,7 +82,7 @@ def _packages() -> Iterator[Row]:
 
 
 def satisfies(found: str, wanted: str) -> bool:
-    """Whether a version's numbers are in the wanted range (``>=``, ``>``, ``<=``, ``<``, ``==``, joined by commas).
+    """Return whether a version's numbers are in the wanted range (``>=``, ``>``, ``<=``, ``<``, ``==``, joined by commas).
 
     Example:
         >>> satisfies("2.0.1", ">=2,<3"), satisfies("3.0", ">=2,<3")
@@ -99,7 +99,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _parts() -> Iterator[Row]:
-    """Everything that plugs in through entry points, tried out."""
+    """Yield everything that plugs in through entry points, tried out."""
     for group in _GROUPS:
         for entry in sorted(entry_points(group), key=lambda e: e.name):
             try:

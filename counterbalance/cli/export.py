@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from counterbalance.cli.base import OutputPath, declare
-from counterbalance.cli.options import connect, download_option, load, progress_option, udfs_option
+from counterbalance.cli.options import (
+    connect,
+    download_option,
+    json_option,
+    load,
+    print_json,
+    progress_option,
+    shown,
+    udfs_option,
+)
 
 if TYPE_CHECKING:
     from counterbalance.engine.exporting import Exported
@@ -40,7 +48,7 @@ EXAMPLES = (
 )
 @udfs_option
 @download_option
-@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
+@json_option("what was done")
 @progress_option
 def command(
     lake: str,
@@ -60,31 +68,24 @@ def command(
     shard by shard; after an interruption the same command starts again. Of imagefolder, shards are folders and made only
     with --shard-size; coco has none.
     """
-    from counterbalance.shell.progress import reporter
-
     load(udfs)
-    try:
-        with reporter(progress) as report:
-            done = connect(lake).export(what, folder, to, progress=report, **options)
-    except KeyboardInterrupt:
-        sys.stderr.write("the export is not whole; the same command starts it again\n")
-        raise
+    with shown(progress, "the export is not whole; the same command starts it again") as report:
+        done = connect(lake).export(what, folder, to, progress=report, **options)
     _print(done, as_json=as_json)
     return 0
 
 
 def _print(done: Exported, *, as_json: bool) -> None:
-    import json
-
     from counterbalance.shell import errors
+    from counterbalance.shell.progress import amount
     from counterbalance.shell.text import escape
 
     if as_json:
-        click.echo(json.dumps(done.to_dict()))
+        print_json(done.to_dict())
         return
     for text in done.notes:
         errors.note(text)
-    left = f", {done.skipped:,} left out for want of a picture" if done.skipped else ""
+    left = f", {done.skipped:,} left out because they have no picture" if done.skipped else ""
     parts = f"{done.shards:,} part{'' if done.shards == 1 else 's'}"
-    size = f"{done.bytes / 1e6:,.1f} MB"
+    size = amount(done.bytes, "bytes")
     click.echo(f"{done.rows:,} rows written to {escape(done.folder)} ({done.to}, {parts}, {size}){left}")

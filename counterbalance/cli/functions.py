@@ -32,7 +32,7 @@ def command(udfs: tuple[str, ...], output: OutputOptions) -> int:
 
     load(udfs)
     known = counterbalance.functions()
-    if output.format == "table" and output.path is None:
+    if output.for_eyes:
         click.echo(describe.functions(known))
         return 0
     present.rows(system.callables(known), system.CALLABLE, output)

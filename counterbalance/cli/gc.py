@@ -8,7 +8,7 @@ import click
 
 from counterbalance.cli import values
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import connect, durable_option
+from counterbalance.cli.options import connect, durable_option, json_option, print_json
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -26,17 +26,17 @@ def _age(_context: click.Context, _option: click.Parameter, value: str) -> dt.ti
     try:
         return values.age(value)
     except ValueError:
-        raise click.BadParameter(f"{value!r} is no age; write 7d, 12h, 2w, 0 …") from None
+        raise click.BadParameter(f"{value!r} is not an age; write 7d, 12h, 2w, 0 …") from None
 
 
-@declare("gc", examples=EXAMPLES, short_help="Give back old versions, leftovers and deleted rows.")
+@declare("gc", examples=EXAMPLES, short_help="Remove old versions, leftovers and deleted rows.")
 @click.argument("lake", type=click.Path())
 @click.option(
     "--older-than", default="7d", show_default=True, callback=_age, metavar="AGE", help="Keep what is younger."
 )
-@click.option("--apply", is_flag=True, help="Remove it; without this, only tell.")
+@click.option("--apply", is_flag=True, help="Remove it; without this, only show what would be removed.")
 @durable_option
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@json_option("the findings")
 def command(lake: str, *, older_than: dt.timedelta, apply: bool, durable: bool, as_json: bool) -> int:
     """Find what can go from LAKE, and with --apply remove it.
 
@@ -48,9 +48,7 @@ def command(lake: str, *, older_than: dt.timedelta, apply: bool, durable: bool, 
 
     done = gc(connect(lake, durable=durable).location, older_than=older_than, apply=apply)
     if as_json:
-        import json
-
-        click.echo(json.dumps(done.to_dict()))
+        print_json(done.to_dict())
     else:
         _print(done)
     return 0

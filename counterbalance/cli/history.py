@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import SessionOptions, connect, output_options
+from counterbalance.cli.options import SessionOptions, location_of, output_options
 
 if TYPE_CHECKING:
     from counterbalance.shell.output import OutputOptions
@@ -54,7 +54,7 @@ def command(
     from counterbalance.cli.asking import ask
     from counterbalance.shell import errors
 
-    note, limits = None if target is None else _silent(lake, target), SessionOptions(sensitive=sensitive)
+    note, limits = None if target is None else _explain_no_runs(lake, target), SessionOptions(sensitive=sensitive)
     ask(lake, lambda session: session.sql(_QUERY, max_rows=max_rows, target=target), limits, output)
     if note is not None:
         errors.note(note)
@@ -69,16 +69,14 @@ def _accesses(lake: str, purpose: str | None, output: OutputOptions) -> int:
     """
     from counterbalance.engine.catalog import access
     from counterbalance.engine.errors import SensitiveError
-    from counterbalance.engine.write.journal import require_lake
     from counterbalance.shell import present
 
-    location = connect(lake).location
-    require_lake(location)
+    location = location_of(lake)
     if purpose is None:
         raise SensitiveError("the access log is read with a purpose", code="E3305", hint='--sensitive "why"')
     broken = access.verify(location)
     log = access.listed(location, purpose)
-    if output.format == "table" and output.path is None:
+    if output.for_eyes:
         log = log.select(["line", "at", "user", "purpose", "columns", "rows", "sql", "whole"])
     present.rows(log.to_pylist(), log.schema, output)
     if broken:
@@ -91,8 +89,8 @@ def _accesses(lake: str, purpose: str | None, output: OutputOptions) -> int:
     return 0
 
 
-def _silent(lake: str, target: str) -> str | None:
-    """Why a name that the lake knows has no runs, if it has none.
+def _explain_no_runs(lake: str, target: str) -> str | None:
+    """Return why a name that the lake knows has no runs, if it has none.
 
     Raises:
         NotFoundError: The lake does not know the name.
@@ -100,10 +98,8 @@ def _silent(lake: str, target: str) -> str | None:
     from counterbalance.engine.catalog import definitions, meta, snapshot
     from counterbalance.engine.errors import NotFoundError, did_you_mean
     from counterbalance.engine.schema import BASE_TABLES
-    from counterbalance.engine.write.journal import require_lake
 
-    location = connect(lake).location
-    require_lake(location)
+    location = location_of(lake)
     ran = {t for t in meta.read(location, "runs")["target"].to_pylist() if t}
     if target.lower() in {t.lower() for t in ran}:
         return None

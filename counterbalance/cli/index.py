@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import connect, output_options
+from counterbalance.cli.options import location_of, output_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,15 +35,13 @@ def command(lake: str, name: str | None, *, recall: bool, k: int, queries: int, 
     With --recall: which share of the true K nearest rows a vector index finds at several settings, and how long a query
     takes with it and without. The queries are rows of the table itself, drawn with a fixed seed.
     """
-    from counterbalance.engine.write.journal import require_lake
     from counterbalance.shell import present
 
     if recall and name is None:
         raise click.UsageError("name the index: counterbalance index LAKE NAME --recall")
-    location = connect(lake).location
-    require_lake(location)
+    location = location_of(lake)
     found = _recall(location, str(name), k, queries) if recall else _covered(location, name)
-    if not len(found) and output.format == "table" and output.path is None:
+    if not len(found) and output.for_eyes:
         click.echo("no index is declared")
         return 0
     present.rows(found.to_pylist(), found.schema, output)

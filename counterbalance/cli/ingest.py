@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from counterbalance.cli import values
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import connect, durable_option, progress_option
+from counterbalance.cli.options import connect, durable_option, json_option, print_json, progress_option, shown
 from counterbalance.shell import errors
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ class _Format(click.types.StringParamType):
     name = "format"
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:  # noqa: ARG002 - click calls it so
-        """The names, for those who gave none."""
+        """Return the names, for those who gave none."""
         return f"It is {_FORMATS}"
 
 
@@ -63,7 +62,7 @@ class _Format(click.types.StringParamType):
 @click.option("--origin", metavar="NAME", help="Origin of captions or boxes: human, alt_text, generated, a detector.")
 @click.option("--strict", is_flag=True, help="Exit with 1 when an item was refused.")
 @durable_option
-@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
+@json_option("the counts")
 @progress_option
 def command(
     lake: str,
@@ -83,19 +82,13 @@ def command(
     SOURCE is a path, glob, brace range or fsspec URI. The same source again changes nothing; after an interruption the
     same command goes on. What cannot be read is kept in meta.errors and does not stop the rest.
     """
-    from counterbalance.shell.progress import reporter
-
     renamed = values.pairs(mapping, "A=B")
-    try:
-        with reporter(progress) as report:
-            done = connect(lake, durable=durable).ingest(
-                source, format=format_, mapping=renamed, dry_run=dry_run, strict=False, progress=report, **options
-            )
-    except KeyboardInterrupt:
-        sys.stderr.write("run the same command again to go on\n")
-        raise
+    with shown(progress, "run the same command again to go on") as report:
+        done = connect(lake, durable=durable).ingest(
+            source, format=format_, mapping=renamed, dry_run=dry_run, strict=False, progress=report, **options
+        )
     if as_json:
-        _print_json(done)
+        print_json(done.to_dict())
     else:
         _print_text(done, lake)
     for text in done.notes:
@@ -109,12 +102,6 @@ def _has_declared(lake: str) -> bool:
     from counterbalance.engine.catalog import definitions
 
     return bool(definitions.load(connect(lake).location).by_target)
-
-
-def _print_json(done: IngestReport) -> None:
-    import json
-
-    click.echo(json.dumps(done.to_dict()))
 
 
 def _print_text(done: IngestReport, lake: str) -> None:

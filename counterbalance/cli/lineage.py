@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import connect, output_options
+from counterbalance.cli.options import location_of, output_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ EXAMPLES = (
 _SQL_SHOWN = 60
 
 
-@declare("lineage", examples=EXAMPLES, short_help="Tell where something comes from, and what is made of it.")
+@declare("lineage", examples=EXAMPLES, short_help="Show where something comes from, and what is made of it.")
 @click.argument("lake", type=click.Path())
 @click.argument("name")
 @click.option("--mermaid", is_flag=True, help="Print a Mermaid flowchart.")
@@ -38,15 +38,13 @@ def command(lake: str, name: str, *, mermaid: bool, output: OutputOptions) -> in
     """
     from counterbalance.engine.catalog import lineage
     from counterbalance.engine.catalog.planning import Catalog
-    from counterbalance.engine.write.journal import require_lake
     from counterbalance.shell import present
     from counterbalance.shell.text import escape
 
-    location = connect(lake).location
-    require_lake(location)
+    location = location_of(lake)
     if mermaid:
         click.echo(lineage.mermaid(location, name), nl=False)
-    elif output.format == "table" and output.path is None:
+    elif output.for_eyes:
         graph = lineage.Graph(Catalog(location))
         for line in _tree(graph, graph.find(name)):
             click.echo(escape(line))
@@ -66,7 +64,7 @@ def _tree(graph: Graph, start: Thing) -> Iterator[str]:
 
 
 def _branches(graph: Graph, thing: Thing, following: Following, seen: set[Thing], indent: str) -> Iterator[str]:
-    """A line for each thing, below the one that leads to it; what was shown before is not followed again."""
+    """Yield a line for each thing, below the one that leads to it; what was shown before is not followed again."""
     steps = following(thing)
     for number, (other, _) in enumerate(steps):
         last = number == len(steps) - 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,20 +16,22 @@ from counterbalance.cli import values
 from counterbalance.cli.base import OutputPath
 from counterbalance.engine import memory
 from counterbalance.shell.output import FORMATS, OutputOptions, format_of, no_format
-from counterbalance.shell.progress import MODES
+from counterbalance.shell.progress import MODES, reporter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from counterbalance import Lake
     from counterbalance.engine.session import Session
+    from counterbalance.engine.store.location import Location
+    from counterbalance.shell.progress import Reporter
 
 _ALLOW: Final = "COUNTERBALANCE_ALLOW_DOWNLOAD"
 """As ``udfs.models.weights`` reads it."""
 
 
 def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: ``--format``, ``-o`` and the short forms ``--json`` and ``--csv``, as one argument ``output``."""
+    """Declare ``--format``, ``-o`` and the short forms ``--json`` and ``--csv``, as one argument ``output``."""
 
     @click.option("--format", "format_", type=click.Choice(FORMATS), help="Format of the rows.  [default: table]")
     @click.option("--json", "format_", flag_value="json", help="Short for --format json.")
@@ -58,7 +62,7 @@ def _output(format_: str | None, path: Path | None) -> OutputOptions:
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """How a session on a lake is opened, and its limits; the time limit is kept by ``shell.supervise``.
+    """Describe how a session on a lake is opened, and its limits; the time limit is kept by ``shell.supervise``.
 
     Args:
         attach: Name to lake, for more lakes in the same query.
@@ -85,17 +89,20 @@ class SessionOptions:
     durable: bool = False
 
     def open(self, lake: str) -> Session:
-        """Open a session on a lake; use it in a ``with``."""
+        """Open a session on a lake, and limit the memory of the process; use it in a ``with``."""
         load(self.udfs)
         if self.queries:
             load_queries(self.queries)
             tell_broken()
         settings = {"at": self.at, "sensitive": self.sensitive, "memory": self.memory, "threads": self.threads}
-        return connect(lake, durable=self.durable).session(attach=dict(self.attach), isolated=False, **settings)
+        session = connect(lake, durable=self.durable).session(attach=dict(self.attach), isolated=False, **settings)
+        if self.memory is not None:
+            memory.cap(self.memory)
+        return session
 
 
 def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: what a session reads and its limits, as one argument ``limits``."""
+    """Declare what a session reads and its limits, as one argument ``limits``."""
 
     @click.option("--attach", multiple=True, metavar="NAME=LAKE", help="Also read LAKE, as NAME.table.")
     @click.option("--at", metavar="TAG|TIME", help="Read the lake as it was at a tag or moment (ISO 8601, UTC).")
@@ -145,20 +152,20 @@ def _size(_context: click.Context, _option: click.Parameter, value: str | None) 
         try:
             memory.parse(value)
         except ValueError:
-            raise click.BadParameter(f"{value!r} is no size; write 512MB, 2GB, 1.5GiB …") from None
+            raise click.BadParameter(f"{value!r} is not a size; write 512MB, 2GB, 1.5GiB …") from None
     return value
 
 
 def purpose_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: ``--sensitive``, of commands that tell sizes."""
+    """Declare ``--sensitive``, of commands that tell sizes."""
     option = click.option(
-        "--sensitive", metavar="PURPOSE", help="Tell sizes of what is closed too; PURPOSE goes into the access log."
+        "--sensitive", metavar="PURPOSE", help="Show sizes of closed tables too; PURPOSE goes into the access log."
     )
     return option(function)
 
 
 def progress_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: ``--progress``."""
+    """Declare ``--progress``."""
     option = click.option(
         "--progress",
         type=click.Choice(MODES),
@@ -171,7 +178,7 @@ def progress_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def udfs_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: ``--udfs``."""
+    """Declare ``--udfs``."""
     option = click.option(
         "--udfs", multiple=True, type=click.Path(), metavar="FILE", help="Python file of your own functions."
     )
@@ -179,7 +186,7 @@ def udfs_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def download_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: ``--allow-download``, which worker processes inherit as an environment variable."""
+    """Declare ``--allow-download``, which worker processes inherit as an environment variable."""
     option = click.option(
         "--allow-download",
         is_flag=True,
@@ -198,7 +205,7 @@ def _allow(context: click.Context, _option: click.Parameter, value: bool) -> Non
 
 
 def computing_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: how functions run over a lake; the arguments are those of ``lake.refresh``, and ``udfs``."""
+    """Declare how functions run over a lake; the arguments are those of ``lake.refresh``, and ``udfs``."""
 
     @click.option("--retry-errors", is_flag=True, help="Try rows again whose function failed.")
     @click.option(
@@ -248,7 +255,7 @@ def tell_broken() -> None:
 
 
 def durable_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: ``--durable``, of commands that write to a lake."""
+    """Declare ``--durable``, of commands that write to a lake."""
     option = click.option(
         "--durable", is_flag=True, help="End only when what was written is on the disk, safe from a loss of power."
     )
@@ -256,7 +263,48 @@ def durable_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def connect(lake: str, *, durable: bool = False) -> Lake:
-    """The lake of that name."""
+    """Return the lake of that name."""
     import counterbalance
 
     return counterbalance.connect(lake, durable=durable)
+
+
+def location_of(lake: str) -> Location:
+    """Return where a lake lies, which must be there.
+
+    Raises:
+        NotFoundError: It is not.
+    """
+    from counterbalance.engine.write.journal import require_lake
+
+    location = connect(lake).location
+    require_lake(location)
+    return location
+
+
+def json_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare ``--json``, of commands that report what they did; see ``print_json``."""
+    return click.option("--json", "as_json", is_flag=True, help=f"Print {what} as JSON.")
+
+
+def print_json(value: Any) -> None:
+    """Write a value as one line of JSON."""
+    import json
+
+    click.echo(json.dumps(value, default=str))
+
+
+@contextlib.contextmanager
+def shown(progress: str, interrupted: str) -> Iterator[Reporter]:
+    """Show the progress of long work.
+
+    Args:
+        progress: Mode of ``--progress``.
+        interrupted: What to say on stderr where Ctrl-C ends it.
+    """
+    try:
+        with reporter(progress) as report:
+            yield report
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{interrupted}\n")
+        raise

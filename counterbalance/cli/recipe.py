@@ -11,7 +11,15 @@ from click.shell_completion import CompletionItem
 
 from counterbalance.cli import values
 from counterbalance.cli.base import OutputPath, declare
-from counterbalance.cli.options import computing_options, connect, durable_option, progress_option
+from counterbalance.cli.options import (
+    computing_options,
+    connect,
+    durable_option,
+    json_option,
+    print_json,
+    progress_option,
+    shown,
+)
 from counterbalance.cli.refresh import KEPT
 from counterbalance.shell import errors
 from counterbalance.shell.output import FORMATS
@@ -40,7 +48,7 @@ def _names(_context: click.Context, _argument: click.Parameter, incomplete: str)
     return [CompletionItem(n, help=r.doc) for n, r in recipes().items() if n.startswith(incomplete)]
 
 
-@declare("recipe", examples=EXAMPLES, short_help="Run a pipeline over a lake, or tell what it would cost.")
+@declare("recipe", examples=EXAMPLES, short_help="Run a pipeline over a lake, or estimate what it would cost.")
 @click.argument("lake", required=False, type=click.Path())
 @click.argument("name", required=False, shell_complete=_names)
 @click.option("--list", "list_", is_flag=True, help="List all recipes; with NAME, its parameters and steps.")
@@ -51,7 +59,7 @@ def _names(_context: click.Context, _argument: click.Parameter, incomplete: str)
     help="Print a recipe with its parameters filled in, to keep and change.",
 )
 @click.option("-p", "--param", "params", multiple=True, metavar="NAME=VALUE", help="Value of a parameter.")
-@click.option("--dry-run", is_flag=True, help="Tell what would be done and how long it would take; change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done and how long it would take; change nothing.")
 @click.option("--measure", is_flag=True, help="In a dry run, try functions on 32 rows where no run tells their speed.")
 @click.option("--until", metavar="STEP", help="Stop after this step.")
 @click.option("--sensitive", metavar="PURPOSE", help="Read perceived labels; PURPOSE goes into the access log.")
@@ -66,7 +74,7 @@ def _names(_context: click.Context, _argument: click.Parameter, incomplete: str)
 @click.option(
     "--format", "format_", type=click.Choice(FORMATS), help="Format of results.  [default: table; csv in --out]"
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the report, results included, as one JSON document.")
+@json_option("the report, results included,")
 @progress_option
 def command(
     lake: str | None,
@@ -100,35 +108,30 @@ def command(
         return _show(show, given, as_json=as_json)
     if lake is None or name is None:
         raise click.UsageError("give a LAKE and the NAME of a recipe, --show NAME, or --list")
-    from counterbalance.shell.progress import reporter
     from counterbalance.shell.supervise import ends_in_time
 
-    shown = _Shown(out, format_, quiet=as_json)
-    try:
-        with ends_in_time(KEPT), reporter(progress) as report:
-            done = connect(lake, durable=durable).recipe(
-                name,
-                given,
-                dry_run=dry_run,
-                measure=measure,
-                until=until,
-                sensitive=sensitive,
-                udfs=udfs,
-                progress=report,
-                tell=None if dry_run else shown.step,
-                refresh={k: v for k, v in refresh.items() if v not in (None, False)},
-            )
-    except KeyboardInterrupt:
-        sys.stderr.write(f"{KEPT}\n")
-        raise
+    told = _Steps(out, format_, quiet=as_json)
+    with ends_in_time(KEPT), shown(progress, KEPT) as report:
+        done = connect(lake, durable=durable).recipe(
+            name,
+            given,
+            dry_run=dry_run,
+            measure=measure,
+            until=until,
+            sensitive=sensitive,
+            udfs=udfs,
+            progress=report,
+            tell=None if dry_run else told.step,
+            refresh={k: v for k, v in refresh.items() if v not in (None, False)},
+        )
     if as_json:
-        _print_json(done)
+        print_json(done.to_dict())
     elif dry_run:
         _print_plan(done)
     return STOPPED if done.state == "stopped" else 0
 
 
-class _Shown:
+class _Steps:
     """Steps as they end: what they did on stderr, their rows on stdout or in files."""
 
     def __init__(self, folder: Path | None, format_: str | None, *, quiet: bool) -> None:
@@ -150,7 +153,7 @@ class _Shown:
             self._rows(report.step if number == 1 else f"{report.step}_{number}", rows)
 
     def _notes(self, report: StepReport) -> None:
-        """Those that were not shown yet."""
+        """Show the notes that were not shown yet."""
         for text in report.notes:
             if text not in self._noted:
                 self._noted.add(text)
@@ -179,12 +182,6 @@ class _Shown:
         return OutputOptions(chosen, self._folder / f"{name}.{_SUFFIXES.get(chosen, chosen)}")
 
 
-def _print_json(done: RecipeReport) -> None:
-    import json
-
-    click.echo(json.dumps(done.to_dict(), default=str))
-
-
 def _print_plan(done: RecipeReport) -> None:
     from counterbalance.shell import present
 
@@ -207,7 +204,7 @@ def _planned(report: StepReport) -> dict[str, str | int | None]:
 
 
 def _time(seconds: float) -> str:
-    """A length of time for eyes.
+    """Return a length of time for eyes.
 
     Example:
         >>> _time(0.4), _time(90), _time(7300), _time(300000)
@@ -220,14 +217,12 @@ def _time(seconds: float) -> str:
 
 
 def _list(names: list[str], *, as_json: bool) -> int:
-    import json
-
     from counterbalance.engine.recipes.files import recipe as find
     from counterbalance.engine.recipes.files import recipes
 
     found = [find(n) for n in names] or [*recipes().values()]
     if as_json:
-        click.echo(json.dumps([_fields(r) for r in found]))
+        print_json([_fields(r) for r in found])
     elif names:
         click.echo("\n\n".join(map(_described, found)))
     else:
@@ -237,15 +232,16 @@ def _list(names: list[str], *, as_json: bool) -> int:
 
 
 def _show(name: str, given: dict[str, Any], *, as_json: bool) -> int:
-    import json
-
     from counterbalance.engine.recipes.files import recipe as find
     from counterbalance.engine.recipes.shown import filled
     from counterbalance.engine.recipes.values import literals
 
     found = find(name)
     text = filled(found, literals(found, given))
-    click.echo(json.dumps({**_fields(found), "sql": text}) if as_json else text, nl=as_json)
+    if as_json:
+        print_json({**_fields(found), "sql": text})
+    else:
+        click.echo(text, nl=False)
     return 0
 
 

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import computing_options, connect, durable_option, progress_option, purpose_option
+from counterbalance.cli.options import (
+    computing_options,
+    connect,
+    durable_option,
+    json_option,
+    print_json,
+    progress_option,
+    purpose_option,
+    shown,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,13 +38,13 @@ KEPT = "what was computed is kept; the same command goes on with it"
 @declare("refresh", examples=EXAMPLES, short_help="Compute what is missing or stale in a lake.")
 @click.argument("lake", type=click.Path())
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
-@click.option("--dry-run", is_flag=True, help="Tell what would be done and why; do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done and why; do nothing.")
 @click.option("--full", is_flag=True, help="Compute everything again.")
 @click.option("--due", is_flag=True, help="Only what its schedule says; safe to call at any rate.")
 @computing_options
 @durable_option
 @purpose_option
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@json_option("the report")
 @progress_option
 def command(
     lake: str,
@@ -55,18 +64,13 @@ def command(
     another refresh is running; 130 interrupted. What was computed before an interruption is kept.
     How many rows of closed views and columns were made is told with --sensitive.
     """
-    from counterbalance.shell.progress import reporter
     from counterbalance.shell.supervise import ends_in_time
 
-    try:
-        with ends_in_time(KEPT), reporter(progress) as report:
-            asked = connect(lake, durable=durable)
-            done = asked.refresh(*targets, dry_run=dry_run, progress=report, due=due, **options)
-    except KeyboardInterrupt:
-        sys.stderr.write(f"{KEPT}\n")
-        raise
+    with ends_in_time(KEPT), shown(progress, KEPT) as report:
+        asked = connect(lake, durable=durable)
+        done = asked.refresh(*targets, dry_run=dry_run, progress=report, due=due, **options)
     if as_json:
-        _print_json(done)
+        print_json(done.to_dict())
     else:
         _print_table(done, due=due)
     failed = [s for s in done.stages if s.mode == "failed"]
@@ -75,14 +79,8 @@ def command(
     return 1 if failed else 0
 
 
-def _print_json(done: RefreshReport) -> None:
-    import json
-
-    click.echo(json.dumps(done.to_dict()))
-
-
 def _print_table(done: RefreshReport, *, due: bool) -> None:
-    """The stages; cron wants silence where there is nothing to tell."""
+    """Print the stages; nothing where there is none, for cron wants silence."""
     from counterbalance.shell import present
 
     if not done.stages:
@@ -114,7 +112,7 @@ def _row(stage: Stage) -> dict[str, Any]:
 
 
 def _show(failed: Sequence[Stage]) -> None:
-    """Every error once, with the stages that it ended."""
+    """Show every error once, with the stages that it ended."""
     from counterbalance.engine.errors import CounterbalanceError
     from counterbalance.shell import errors
 

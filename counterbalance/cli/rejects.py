@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import SessionOptions, connect, output_options
+from counterbalance.cli.options import SessionOptions, location_of, output_options
 
 if TYPE_CHECKING:
     from counterbalance.shell.output import OutputOptions
@@ -51,20 +51,18 @@ def command(lake: str, target: str | None, code: str | None, max_rows: int | Non
     if target is None:
         ask(lake, lambda session: session.sql(_ALL, max_rows=max_rows, code=code), SessionOptions(), output)
         return 0
-    table, column = _told_of(lake, target)
+    table, column = _find_target(lake, target)
     values = {"table": table, "column": column, "code": code}
     ask(lake, lambda session: session.sql(_OF_COLUMN, values, max_rows=max_rows), SessionOptions(), output)
     return 0
 
 
-def _told_of(lake: str, target: str) -> tuple[str, str | None]:
-    """Table and column of errors; no column for a view that tells what was skipped."""
+def _find_target(lake: str, target: str) -> tuple[str, str | None]:
+    """Return the table and column of errors; no column for a view that tells what was skipped."""
     from counterbalance.engine.catalog import definitions, error_views
     from counterbalance.engine.errors import NotFoundError, did_you_mean
-    from counterbalance.engine.write.journal import require_lake
 
-    location = connect(lake).location
-    require_lake(location)
+    location = location_of(lake)
     declared = definitions.load(location)
     known = {d.target.lower(): d for d in declared.by_target.values() if d.kind == "column"}
     known |= {v.name.lower(): v for v in error_views.views(declared.views())}

@@ -45,7 +45,7 @@ def command(lake: str, view: str, path: Path | None, answers: str | None, **aske
     from counterbalance.report.sheet.review import review
 
     made = review(connect(lake), path, view=view, **asked)
-    click.echo(_told(lake, view, made), err=True)
+    click.echo(_describe_sheet(lake, view, made), err=True)
     return 0
 
 
@@ -59,8 +59,8 @@ def _ingest(lake: str, view: str, answers: str) -> int:
     return 0
 
 
-def _told(lake: str, view: str, made: Sheet) -> str:
-    """What was written, and what to do with it."""
+def _describe_sheet(lake: str, view: str, made: Sheet) -> str:
+    """Return what was written, and what to do with it."""
     from counterbalance.report.sheet.review import attribute_of
     from counterbalance.shell.text import escape
 

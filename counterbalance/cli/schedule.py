@@ -31,7 +31,7 @@ def command(lake: str, output: OutputOptions) -> int:
     from counterbalance.shell import present
 
     found = schedule(connect(lake).location)
-    if not len(found) and output.format == "table" and output.path is None:
+    if not len(found) and output.for_eyes:
         click.echo("nothing has a schedule")
         return 0
     present.rows(found.to_pylist(), found.schema, output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,12 @@ from counterbalance.cli.options import durable_option, output_options, session_o
 from counterbalance.shell.parameters import value_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from counterbalance.cli.options import SessionOptions
     from counterbalance.engine.result import Result
     from counterbalance.engine.session import Session
+    from counterbalance.shell.interpreter import Interpreter
     from counterbalance.shell.output import OutputOptions
 
 EXAMPLES = (
@@ -30,7 +34,7 @@ EXAMPLES = (
 )
 
 
-@declare("sql", examples=EXAMPLES, short_help="Ask a lake in SQL; without a query, open a shell.")
+@declare("sql", examples=EXAMPLES, short_help="Query a lake in SQL; without a query, open a shell.")
 @click.argument("lake", type=click.Path())
 @click.argument("query", required=False)
 @click.option("-c", "--command", "told", metavar="TEXT", help="The QUERY, given as an option.")
@@ -94,12 +98,10 @@ def _text(query: str | None, file: str | None) -> str:
 
 
 def _one(lake: str, text: str, bound: dict[str, Any], limits: SessionOptions, output: OutputOptions) -> int:
-    from dataclasses import replace
-
     from counterbalance.cli.asking import ask
     from counterbalance.shell import errors
-    from counterbalance.shell.interpreter import changes
     from counterbalance.shell.progress import reporter
+    from counterbalance.shell.statements import changes
 
     if changes(text):
         limits = replace(limits, timeout=None)
@@ -120,24 +122,23 @@ def _show(lake: str, text: str, bound: dict[str, Any], show: str, limits: Sessio
 
 
 def _script(lake: str, text: str, bound: dict[str, Any], limits: SessionOptions, output: OutputOptions) -> int:
-    from counterbalance.engine.memory import cap
-    from counterbalance.shell.interpreter import Interpreter
-
-    with limits.open(lake) as session:
-        if limits.memory is not None:
-            cap(limits.memory)
-        interpreter = Interpreter(session, output, limit=limits.timeout, max_rows=limits.max_rows, params=bound)
+    with _interpreter(lake, bound, limits, output) as interpreter:
         interpreter.script(text)
     return 0
 
 
 def _shell(lake: str, bound: dict[str, Any], limits: SessionOptions, output: OutputOptions) -> int:
-    from counterbalance.engine.memory import cap
-    from counterbalance.shell.interpreter import Interpreter
     from counterbalance.shell.repl import Repl
 
-    with limits.open(lake) as session:
-        if limits.memory is not None:
-            cap(limits.memory)
-        interpreter = Interpreter(session, output, limit=limits.timeout, max_rows=limits.max_rows, params=bound)
+    with _interpreter(lake, bound, limits, output) as interpreter:
         return Repl(interpreter, lake).run()
+
+
+@contextmanager
+def _interpreter(
+    lake: str, bound: dict[str, Any], limits: SessionOptions, output: OutputOptions
+) -> Iterator[Interpreter]:
+    from counterbalance.shell.interpreter import Interpreter
+
+    with limits.open(lake) as session:
+        yield Interpreter(session, output, limit=limits.timeout, max_rows=limits.max_rows, params=bound)

@@ -26,7 +26,7 @@ STALE = 3
 """Exit code of ``--check`` when something is not fresh."""
 
 
-@declare("status", examples=EXAMPLES, short_help="Tell what is declared in a lake, and what is stale.")
+@declare("status", examples=EXAMPLES, short_help="Show what is declared in a lake, and what is stale.")
 @click.argument("lake", type=click.Path())
 @click.option("--check", is_flag=True, help="Exit with 3 when something is not fresh.")
 @udfs_option
@@ -46,7 +46,7 @@ def command(lake: str, *, check: bool, udfs: tuple[str, ...], sensitive: str | N
     load(udfs)
     location = connect(lake).location
     found = status(location, purpose=sensitive)
-    if output.format == "table" and output.path is None:
+    if output.for_eyes:
         _print(found)
     else:
         present.rows(found.to_pylist(), found.schema, output)
@@ -71,18 +71,18 @@ def _tell_open(location: Location) -> None:
 
 
 def _print(found: pa.Table) -> None:
-    """For eyes: sizes and times in few characters, and only columns that say something."""
+    """Print sizes and times in few characters, and only columns that hold something."""
     from counterbalance.shell import present
 
     if not len(found):
         click.echo("nothing is declared")
         return
-    rows = [_shown(row) for row in found.to_pylist()]
+    rows = [_format_row(row) for row in found.to_pylist()]
     said = [n for n in rows[0] if any(r[n] is not None for r in rows)]
     present.facts([{n: r[n] for n in said} for r in rows])
 
 
-def _shown(row: dict[str, Any]) -> dict[str, Any]:
+def _format_row(row: dict[str, Any]) -> dict[str, Any]:
     from counterbalance.shell.progress import amount
 
     return {
@@ -102,5 +102,5 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def moment(at: dt.datetime | None) -> str | None:
-    """A moment to the minute, UTC."""
+    """Return a moment to the minute, UTC."""
     return None if at is None else f"{at:%Y-%m-%d %H:%M}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import connect, durable_option
+from counterbalance.cli.options import connect, durable_option, json_option, print_json
 
 EXAMPLES = (
     "counterbalance tag coco.lake paper-v1",
@@ -17,14 +17,12 @@ EXAMPLES = (
 @click.argument("lake", type=click.Path())
 @click.argument("name")
 @durable_option
-@click.option("--json", "as_json", is_flag=True, help="Print the versions as JSON.")
+@json_option("the versions")
 def command(lake: str, name: str, *, durable: bool, as_json: bool) -> int:
     """Name the present versions of all tables of LAKE, so that --at NAME reads them for ever."""
-    import json
-
     versions = dict(connect(lake, durable=durable).tag(name).versions)
     if as_json:
-        click.echo(json.dumps({"name": name, "versions": versions}))
+        print_json({"name": name, "versions": versions})
     else:
         click.echo(f"{name}: " + ", ".join(f"{table} {version}" for table, version in sorted(versions.items())))
     return 0

@@ -84,7 +84,7 @@ def write(name: str) -> int:
 
     stem = name.removesuffix(".sql")
     if not stem.isidentifier():
-        raise click.UsageError(f"{name!r} is no name for an audit: letters, digits and underscores")
+        raise click.UsageError(f"{name!r} is not a name for an audit: letters, digits and underscores")
     path = Path(f"{stem}.sql")
     if stem.lower() in queries.queries():
         raise RequestError(f"there is an audit or a view called {stem!r}", code="E3034", hint="take another name")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from counterbalance.cli.base import Command
-from counterbalance.cli.options import connect, download_option, progress_option
+from counterbalance.cli.options import connect, download_option, json_option, print_json, progress_option, shown
 from counterbalance.udfs.models.settings import MODEL, PAPER
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ class TrainGroup(click.Group):
     examples = EXAMPLES
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click calls it so
-        """The examples, as they are."""
+        """Write the examples as they are."""
         formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in self.examples))
 
 
@@ -90,7 +89,7 @@ def command() -> None:
 @click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:0 …")
 @click.option("--sensitive", metavar="PURPOSE", help="Read sensitive labels; PURPOSE goes into the access log.")
 @download_option
-@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
+@json_option("what was done")
 @progress_option
 def classifier(lake: str, *, as_json: bool, progress: str, **options: Any) -> int:
     """Fine-tune the vision tower of an open_clip model with a linear head on labels of LAKE, and write it to FOLDER.
@@ -100,26 +99,15 @@ def classifier(lake: str, *, as_json: bool, progress: str, **options: Any) -> in
     asks it. A FOLDER that holds this very classifier is left as it is. Perceived labels tell how groups are depicted,
     never who a person is.
     """
-    from counterbalance.shell.progress import reporter
     from counterbalance.udfs.models.training import train
 
-    try:
-        with reporter(progress) as report:
-            done = train(connect(lake), progress=report, **options)
-    except KeyboardInterrupt:
-        sys.stderr.write("nothing was written; the same command starts again\n")
-        raise
+    with shown(progress, "nothing was written; the same command starts again") as report:
+        done = train(connect(lake), progress=report, **options)
     if as_json:
-        _print_json(done)
+        print_json(done.to_dict())
     else:
         _print_text(done)
     return 0
-
-
-def _print_json(done: Trained) -> None:
-    import json
-
-    click.echo(json.dumps(done.to_dict()))
 
 
 def _print_text(done: Trained) -> None:

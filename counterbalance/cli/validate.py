@@ -56,12 +56,12 @@ def command(lake: str, path: Path, **asked: Any) -> int:
     from counterbalance.report.sheet.validation import validate_labels
 
     made = validate_labels(connect(lake), path, **asked)
-    click.echo(_told(lake, made, asked), err=True)
+    click.echo(_describe_sheet(lake, made, asked), err=True)
     return 0
 
 
-def _told(lake: str, made: Sheet, asked: dict[str, Any]) -> str:
-    """What was written, and what to do with it."""
+def _describe_sheet(lake: str, made: Sheet, asked: dict[str, Any]) -> str:
+    """Return what was written, and what to do with it."""
     from counterbalance.shell.text import escape
 
     drawn = ", ".join(f"{n} of {made.population[label]:,} {label}" for label, n in made.drawn.items())

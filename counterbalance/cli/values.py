@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def pairs(words: Iterable[str], what: str = "name=value") -> dict[str, str]:
-    """Words of the form ``name=value`` as a dict.
+    """Return words of the form ``name=value`` as a dict.
 
     Raises:
         click.UsageError: A word has no ``=``, or a name comes twice.
@@ -36,7 +36,7 @@ def pairs(words: Iterable[str], what: str = "name=value") -> dict[str, str]:
 
 
 def argument(text: str) -> Any:
-    """A value for a parameter whose type the engine knows: null, a JSON list, or the text as it is.
+    """Return a value for a parameter whose type the engine knows: null, a JSON list, or the text as it is.
 
     Example:
         >>> argument("5,10"), argument('["a, b"]'), argument("null")
@@ -49,7 +49,7 @@ def argument(text: str) -> Any:
 
 
 def age(text: str) -> dt.timedelta:
-    """A length of time: a number with ``s``, ``m``, ``h``, ``d`` or ``w``; 0 needs none.
+    """Return a length of time: a number with ``s``, ``m``, ``h``, ``d`` or ``w``; 0 needs none.
 
     Raises:
         ValueError: It is none.

@@ -57,7 +57,7 @@ def _print(found: Verified, output: OutputOptions) -> None:
     from counterbalance.shell.progress import amount
 
     rows = [{c: getattr(finding, c) or None for c in _COLUMNS} for finding in found.findings]
-    if output.format != "table" or output.path is not None:
+    if not output.for_eyes:
         present.rows(rows, pa.schema([(c, pa.string()) for c in _COLUMNS]), output)
     elif rows:
         present.facts(rows)

@@ -1,1 +1,1 @@
-"""What people see: tables and files of results, errors, progress, and the interactive shell."""
+"""Show results to people: tables and files of results, errors, progress, and the interactive shell."""

@@ -1,4 +1,4 @@
-"""From Arrow values to text and JSON: times in UTC, hostile characters made visible, bytes never shown."""
+"""Turn Arrow values into text and JSON: times in UTC, hostile characters made visible, bytes never shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECOND_FRACTION: Final = r"\.0+Z$"
 
 
 def is_binary(kind: pa.DataType) -> bool:
-    """Whether values are bytes."""
+    """Return whether values are bytes."""
     types = pa.types
     return bool(
         types.is_binary(kind)
@@ -30,24 +30,24 @@ def is_binary(kind: pa.DataType) -> bool:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether values are numbers, which tables align on the right."""
+    """Return whether values are numbers, which tables align on the right."""
     types = pa.types
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
 def is_moment(kind: pa.DataType) -> bool:
-    """Whether values are dates with a time."""
+    """Return whether values are dates with a time."""
     return bool(pa.types.is_timestamp(kind))
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether values are text."""
+    """Return whether values are text."""
     types = pa.types
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def utc_text(times: pa.Array) -> pa.Array:
-    """Timestamps as ISO 8601 in UTC; one without a zone is taken as UTC, as everything in a lake is.
+    """Return timestamps as ISO 8601 in UTC; one without a zone is taken as UTC, as everything in a lake is.
 
     Example:
         >>> utc_text(pa.array([dt.datetime(2026, 1, 2, 3)], pa.timestamp("us"))).to_pylist()
@@ -60,7 +60,7 @@ def utc_text(times: pa.Array) -> pa.Array:
 
 
 def to_python(column: pa.Array) -> list[Any]:
-    """A column as Python values that JSON can carry: timestamps as text in UTC, everything else as Arrow gives it."""
+    """Return a column as Python values that JSON can carry: timestamps as text in UTC, everything else as Arrow gives it."""
     if pa.types.is_timestamp(column.type):
         return list(utc_text(column).to_pylist())
     if column.type == pa.month_day_nano_interval():
@@ -72,7 +72,7 @@ def to_python(column: pa.Array) -> list[Any]:
 
 
 def interval_text(months: int, days: int, nanoseconds: int) -> str:
-    """An interval as ISO 8601 writes it.
+    """Return an interval as ISO 8601 writes it.
 
     Example:
         >>> interval_text(14, 3, 1_500_000_000), interval_text(0, 0, 0)
@@ -88,7 +88,7 @@ def interval_text(months: int, days: int, nanoseconds: int) -> str:
 
 
 def to_json_default(value: Any) -> Any:
-    """What ``orjson`` asks for a value it does not know.
+    """Return what ``orjson`` asks for a value it does not know.
 
     Raises:
         TypeError: Never for a value that came from Arrow.
@@ -105,7 +105,7 @@ def to_json_default(value: Any) -> Any:
 
 
 def to_json(value: Any) -> bytes:
-    """Compact JSON: NaN and infinities as null, times in UTC, decimals as exact numbers, bytes as null.
+    """Return compact JSON: NaN and infinities as null, times in UTC, decimals as exact numbers, bytes as null.
 
     Example:
         >>> to_json({"x": float("nan"), "d": Decimal("1.50")})
@@ -118,7 +118,7 @@ def to_json(value: Any) -> bytes:
 
 
 def format_float(value: float) -> str:
-    """A float for human eyes: six significant digits, always recognisable as a float.
+    """Return a float for human eyes: six significant digits, always recognisable as a float.
 
     Example:
         >>> [format_float(x) for x in (3.0, 0.2187654321, 1234567.5, 1e-9)]
@@ -133,7 +133,7 @@ def format_float(value: float) -> str:
 
 
 def display(column: pa.Array) -> list[str | None]:
-    """A column as cells of a table for people; NULL stays ``None``.
+    """Return a column as cells of a table for people; NULL stays ``None``.
 
     Example:
         >>> display(pa.array([[1, None], None])), display(pa.array([True])), display(pa.array([b"abc"]))

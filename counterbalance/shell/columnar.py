@@ -36,7 +36,7 @@ def _open(schema: pa.Schema, sink: Sink) -> Any:
 
 
 def _groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
-    """Batches gathered into tables of a row group's size; an engine's own batches are much smaller."""
+    """Yield batches gathered into tables of a row group's size; an engine's own batches are much smaller."""
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in reader:

@@ -1,4 +1,4 @@
-"""What Tab offers: relations, columns, parameters of audits, functions, keywords, dot commands."""
+"""Complete what Tab offers: relations, columns, parameters of audits, functions, keywords, dot commands."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _AFTER_SOURCE: Final = re.compile(r"(?:\b(?:from|join|alter\s+table|refresh)\s+|
 
 
 class SqlCompleter(Completer):
-    """Completes SQL from what a session can name.
+    """Complete SQL from what a session can name.
 
     Args:
         session: Asked at the first Tab, and again after ``forget``.
@@ -57,7 +57,7 @@ class SqlCompleter(Completer):
             self.__dict__.pop(name, None)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Offers for the word before the cursor."""
+        """Yield completions of the word before the cursor."""
         del complete_event
         before = document.text_before_cursor
         match = _WORD.search(before)
@@ -94,7 +94,7 @@ class SqlCompleter(Completer):
                 yield text, kind
 
     def _columns_of(self, whole: str, word: str) -> Iterator[Offer]:
-        """After ``alias.`` its columns (any, as long as the alias is unknown), after ``schema.`` its relations."""
+        """Return columns after ``alias.`` (all, as long as the alias is unknown), and relations after ``schema.``."""
         prefix = word.rpartition(".")[0]
         schema = [(full_name(r), r.kind) for r in self._known if (r.schema or "").lower() == prefix.lower()]
         if schema:
@@ -126,7 +126,7 @@ class SqlCompleter(Completer):
             yield from tables
 
     def _of(self, relation: Relation) -> Sequence[Offer]:
-        """Columns of a relation; those of an audit would take as long as it."""
+        """Return columns of a relation; those of an audit would take as long as it."""
         if relation.kind == "audit":
             return ()
         if relation not in self._columns:

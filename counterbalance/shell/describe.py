@@ -47,7 +47,7 @@ SUBJECTS: Final = (
 
 
 def columns(rows: Sequence[tuple[str, ...]], indent: str = "") -> str:
-    """Words in aligned columns.
+    """Return words in aligned columns.
 
     Example:
         >>> print(columns([("a", "1"), ("long", "2")]))
@@ -63,7 +63,7 @@ def columns(rows: Sequence[tuple[str, ...]], indent: str = "") -> str:
 
 
 def _hanging(start: str, text: str) -> str:
-    """A text after its start, its further lines below its first."""
+    """Return a text after its start, its further lines below its first."""
     if len(start) + _LEAST > _width():
         return (start + text).rstrip()
     further = " " * len(start)
@@ -72,12 +72,12 @@ def _hanging(start: str, text: str) -> str:
 
 
 def _width() -> int:
-    """Columns to fill: those of the terminal, and no more than are pleasant to read."""
+    """Return columns to fill: those of the terminal, and no more than are pleasant to read."""
     return min(_WIDTH, shutil.get_terminal_size((_WIDTH, 24)).columns)
 
 
 def _paragraphs(text: str) -> str:
-    """A text with its paragraphs filled; lines that begin with a blank or a dash are left as they are."""
+    """Return a text with its paragraphs filled; lines that begin with a blank or a dash are left as they are."""
     parts = re.split(r"\n\s*\n", text.strip())
     return "\n\n".join(
         p if re.search(r"^[\s*-]", p, re.MULTILINE) else _hanging("", " ".join(p.split())) for p in parts
@@ -85,12 +85,12 @@ def _paragraphs(text: str) -> str:
 
 
 def full_name(relation: Relation) -> str:
-    """A relation's name as SQL needs it."""
+    """Return a relation's name as SQL needs it."""
     return relation.name if relation.schema in {"", "main", None} else f"{relation.schema}.{relation.name}"
 
 
 def tables(relations: Iterable[Relation], *, everything: bool = True) -> str:
-    """The relations by kind, with a line of doc each; without ``everything``, those that are stored."""
+    """Return the relations by kind, with a line of doc each; without ``everything``, those that are stored."""
     by_kind: dict[str, list[tuple[str, ...]]] = {}
     for relation in relations:
         if relation.kind == "function" or not (everything or relation.kind in STORED):
@@ -102,7 +102,7 @@ def tables(relations: Iterable[Relation], *, everything: bool = True) -> str:
 
 
 def schema(session: Session, name: str | None = None) -> str:
-    """Columns and types of relations.
+    """Return columns and types of relations.
 
     Raises:
         NotFoundError: There is none of that name.
@@ -117,7 +117,7 @@ def schema(session: Session, name: str | None = None) -> str:
 
 
 def columns_of(session: Session, relation: Relation) -> tuple[tuple[str, str], ...]:
-    """Names and types of a relation's columns; none where they depend on parameters that it needs."""
+    """Return names and types of a relation's columns; none where they depend on parameters that it needs."""
     if relation.columns or not named_alone(relation):
         return relation.columns
     try:
@@ -128,7 +128,7 @@ def columns_of(session: Session, relation: Relation) -> tuple[tuple[str, str], .
 
 
 def named_alone(relation: Relation) -> bool:
-    """Whether FROM takes a relation without parameters."""
+    """Return whether FROM takes a relation without parameters."""
     query = queries.queries().get(relation.name) if relation.schema is None else None
     return relation.kind not in {"function", "table function"} and not any(
         map(required, query.parameters if query else ())
@@ -143,12 +143,12 @@ def _schema_of(relation: Relation, names: Iterable[tuple[str, str]]) -> str:
 
 
 def required(parameter: QueryParameter) -> bool:
-    """Whether a parameter has no default."""
+    """Return whether a parameter has no default."""
     return parameter.default is None
 
 
 def audits(known: Mapping[str, Query]) -> str:
-    """Every audit with its line of doc, by subject; lines are cut where a terminal ends."""
+    """Return every audit with its line of doc, by subject; lines are cut where a terminal ends."""
     by_subject: dict[str, list[tuple[str, str]]] = {}
     for name, query in known.items():
         by_subject.setdefault(query.subject or _OTHER, []).append((name, query.doc))
@@ -173,7 +173,7 @@ def _parameter(parameter: QueryParameter) -> str:
 
 
 def audit(known: Mapping[str, Query], name: str) -> str:
-    """All about one audit.
+    """Return all about one audit.
 
     Raises:
         NotFoundError: There is none of that name.
@@ -203,7 +203,7 @@ def _call(query: Query) -> str:
 
 
 def functions(known: Mapping[str, Function], name: str = "") -> str:
-    """Every function with its doc, or the one of a name; those that stand in FROM last."""
+    """Return every function with its doc, or the one of a name; those that stand in FROM last."""
     from counterbalance.engine.catalog import system
 
     listed = [row for row in system.callables(known) if name.lower() in {"", row["name"]}]

@@ -69,7 +69,7 @@ def _audits(_shell: Interpreter, rest: str) -> None:
     audits = counterbalance.audits()
     _print(describe.audit(audits, rest) if rest else describe.audits(audits))
     if not rest:
-        errors.note(".audits NAME tells the parameters of one")
+        errors.note(".audits NAME shows the parameters of one")
 
 
 def _functions(_shell: Interpreter, rest: str) -> None:

@@ -35,7 +35,7 @@ _HANGING: Final = " " * 6
 
 @dataclass
 class Style:
-    """How errors are shown in this process; the command line sets it once.
+    """Describe how errors are shown in this process; the command line sets it once.
 
     Args:
         as_json: As one JSON object instead of text.
@@ -50,7 +50,7 @@ style = Style()
 
 
 def known(error: BaseException) -> CounterbalanceError:
-    """The error itself when it is one of ours, else the nearest of ours.
+    """Return the error itself when it is one of ours, else the nearest of ours.
 
     Example:
         >>> known(MemoryError()).code, known(ZeroDivisionError("division by zero")).message
@@ -75,7 +75,7 @@ def known(error: BaseException) -> CounterbalanceError:
 
 
 def text_of(error: CounterbalanceError, *, colour: bool = False, width: int | None = None) -> str:
-    """``error[E1001]: message``, the SQL with a caret where there is one, and ``hint: …``; a line break at the end.
+    """Return ``error[E1001]: message``, the SQL with a caret where there is one, and ``hint: …``; a line break at the end.
 
     Args:
         error: What happened.
@@ -93,7 +93,7 @@ def text_of(error: CounterbalanceError, *, colour: bool = False, width: int | No
 
 
 def _clipped(excerpt: str, width: int | None) -> str:
-    """A line of SQL with its caret, cut to what fits around the caret."""
+    """Return a line of SQL with its caret, cut to what fits around the caret."""
     line, _, caret = excerpt.partition("\n")
     if width is None or len(line) <= width:
         return excerpt
@@ -136,27 +136,27 @@ def show(error: BaseException) -> int:
 
 
 def note(text: str) -> None:
-    """A remark for the reader, on stderr."""
+    """Write a remark for the reader to stderr."""
     sys.stderr.write(wrapped(f"note: {escape(text)}", _width(), _HANGING) + "\n")
 
 
 def hint(text: str) -> None:
-    """What the reader can do, on stderr."""
+    """Write what the reader can do to stderr."""
     sys.stderr.write(wrapped(f"hint: {escape(text)}", _width(), _HANGING) + "\n")
 
 
 def _width() -> int | None:
-    """Columns of the terminal that stderr is, or ``None``."""
+    """Return columns of the terminal that stderr is, or ``None``."""
     return shutil.get_terminal_size().columns if sys.stderr.isatty() else None
 
 
 def colours(stream: object) -> bool:
-    """Whether a stream wants colour: a terminal, and nobody said ``NO_COLOR`` or has a dumb one."""
+    """Return whether a stream wants colour: a terminal, and nobody said ``NO_COLOR`` or has a dumb one."""
     terminal = getattr(stream, "isatty", lambda: False)()
     return bool(terminal) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def usage(message: str, command: str | None = None) -> CounterbalanceError:
-    """A mistake in the command line (E2000, exit code 2)."""
+    """Return a mistake in the command line (E2000, exit code 2)."""
     hint = f"see: {command} --help" if command else None
     return CounterbalanceError(message, code="E2000", hint=hint)

@@ -18,7 +18,7 @@ _WHOLE: Final = r"^(-?\d+)$"
 
 
 def join(*parts: pa.Array | str) -> pa.Array:
-    """Text put together row by row; NULL makes NULL.
+    """Return text put together row by row; NULL makes NULL.
 
     Example:
         >>> join("<", pa.array(["a", None], TEXT), ">").to_pylist()
@@ -28,14 +28,14 @@ def join(*parts: pa.Array | str) -> pa.Array:
 
 
 def lines(rows: pa.Array, end: str = "\n") -> memoryview:
-    """Rows of text, each with an end, as bytes: an Arrow text column is one buffer with its values one after the other."""
+    """Return rows of text, each with an end, as bytes: an Arrow text column is one buffer with its values one after the other."""
     ended = join(rows, end)
     starts = memoryview(ended.buffers()[1]).cast("q")
     return memoryview(ended.buffers()[2])[starts[ended.offset] : starts[ended.offset + len(ended)]]
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """Values as text, unquoted: numbers and truth values as SQL writes them, times in UTC, lists and structs as JSON."""
+    """Return values as text, unquoted: numbers and truth values as SQL writes them, times in UTC, lists and structs as JSON."""
     simple = _simple(column)
     return _by_value(column, _bare) if simple is None else simple
 
@@ -45,7 +45,7 @@ def _bare(value: Any) -> str:
 
 
 def as_json(column: pa.Array) -> pa.Array:
-    """Values as JSON, NULL, NaN and infinities as ``null``."""
+    """Return values as JSON, NULL, NaN and infinities as ``null``."""
     simple = _simple(column)
     if simple is None:
         text = _by_value(column, lambda value: to_json(value).decode())
@@ -66,7 +66,7 @@ def _quoted(text: pa.Array) -> pa.Array:
 
 
 def _simple(column: pa.Array) -> pa.Array | None:
-    """The column cast to text, or ``None`` for what Arrow has no text of its own for."""
+    """Return the column cast to text, or ``None`` for what Arrow has no text of its own for."""
     kind = column.type
     if is_text(kind):
         return column.cast(TEXT)
@@ -84,7 +84,7 @@ def _by_value(column: pa.Array, text_of: Callable[[Any], str]) -> pa.Array:
 
 
 def objects(names: Sequence[str], columns: Sequence[pa.Array]) -> pa.Array:
-    """A JSON object a row.
+    """Return one JSON object per row.
 
     Example:
         >>> objects(["a", "b"], [pa.array([1, None]), pa.array(["x", "y"])]).to_pylist()

@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from counterbalance.engine.errors import CounterbalanceError, RequestError
+from counterbalance.engine.errors import RequestError
 from counterbalance.engine.sql import statement_size
 from counterbalance.shell import dots, errors, present
 from counterbalance.shell.progress import reporter
-from counterbalance.shell.statements import is_complete, split
+from counterbalance.shell.statements import changes, is_complete, split
 from counterbalance.shell.supervise import Stopwatch, supervise
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Interpreter:
             self.say(f"{rows} in {watch.seconds:.3f} s")
 
     def say(self, text: str) -> None:
-        """A remark on stderr."""
+        """Write a remark to stderr."""
         sys.stderr.write(text + "\n")
 
     def set_mode(self, format_: str) -> None:
@@ -104,23 +104,8 @@ class Interpreter:
         self.output = replace(self.output, format=format_)
 
 
-def changes(text: str) -> bool:
-    """Whether it is one of the statements that declare, drop or refresh: no time limit ends those.
-
-    Example:
-        >>> changes("REFRESH ALL"), changes("SELECT 1")
-        (True, False)
-    """
-    from counterbalance.engine.sql import statements
-
-    try:
-        return statements.read(text) is not None
-    except CounterbalanceError:  # it is one, and is not right; the session says what is wrong
-        return True
-
-
 def steps_of(text: str) -> Iterator[str]:
-    r"""Dot commands and statements of a text, in order; a dot command is a line of its own between statements.
+    r"""Yield dot commands and statements of a text, in order; a dot command is a line of its own between statements.
 
     Raises:
         SqlError: A quote is never closed.
@@ -145,7 +130,7 @@ def steps_of(text: str) -> Iterator[str]:
 
 
 def _bounded(lines: list[str]) -> str:
-    """The text of some lines, which is refused before anything in it is looked for where it is too long."""
+    """Return the text of some lines, which is refused before anything in it is looked for where it is too long."""
     text = "\n".join(lines)
     statement_size.check_length(text)
     return text

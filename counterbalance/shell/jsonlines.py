@@ -40,7 +40,7 @@ def write(reader: pa.RecordBatchReader, sink: Sink) -> Written:
 
 
 def left_out(schema: pa.Schema, format_: str) -> list[str]:
-    """A note for every column of bytes, which text formats leave out."""
+    """Return a note for every column of bytes, which text formats leave out."""
     names = [f.name for f in schema if is_binary(f.type)]
     return [f"column {n!r} holds bytes and is left out of {format_}; parquet and arrow keep it" for n in names]
 
@@ -55,7 +55,7 @@ def _objects(batch: pa.RecordBatch, names: list[str]) -> pa.Array:
 
 
 def _written_out(text: pa.Array) -> pa.Array:
-    """JSON that means the same, without the control, escape and reordering characters that it may leave raw."""
+    """Return JSON that means the same, without the control, escape and reordering characters that it may leave raw."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

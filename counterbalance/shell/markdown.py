@@ -39,5 +39,5 @@ def _line(cells: Iterable[str]) -> bytes:
 
 
 def _cell(text: str) -> str:
-    """A cell that stays one cell: no bars, and nothing that a page would read as HTML, emphasis or a link."""
+    """Return a cell that stays one cell: no bars, and nothing that a page would read as HTML, emphasis or a link."""
     return _MARKS.sub(r"\\\g<0>", text).replace("<", "&lt;")

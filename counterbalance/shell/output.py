@@ -1,4 +1,4 @@
-"""Where a result goes and in which format: one frozen record of options, one function that writes.
+"""Write a result where it goes, in its format: one frozen record of options, one function that writes.
 
 Rows go to stdout or a file, everything else to stderr. Formats stream: batches are written as they come, so that a
 result of any length needs the memory of a few batches.
@@ -60,7 +60,7 @@ unfinished: Final[set[Path]] = set()
 
 @dataclass(frozen=True, slots=True)
 class OutputOptions:
-    """How to write rows.
+    """Describe how to write rows.
 
     Args:
         format: One of ``FORMATS``.
@@ -77,14 +77,19 @@ class OutputOptions:
     append: bool = False
 
     @property
+    def for_eyes(self) -> bool:
+        """Return whether a person reads the rows, so that they may be told in fewer words."""
+        return self.format == "table" and self.path is None
+
+    @property
     def binary(self) -> bool:
-        """Whether the format is not text."""
+        """Return whether the format is not text."""
         return _WRITERS[self.format][1]
 
 
 @dataclass(slots=True)
 class Written:
-    """What was written.
+    """Describe what was written.
 
     Args:
         rows: How many rows.
@@ -117,14 +122,14 @@ class Sink:
 
 
 class FormatWriter(Protocol):
-    """What a format's module offers as ``write``."""
+    """Describe what a format's module offers as ``write``."""
 
     def __call__(self, reader: pa.RecordBatchReader, sink: Sink) -> Written:
         """Write all batches and say what was written."""
 
 
 def format_of(path: Path) -> str | None:
-    """The format that a file's suffix asks for, or ``None`` when it says nothing.
+    """Return the format that a file's suffix asks for, or ``None`` when it says nothing.
 
     Example:
         >>> from pathlib import Path
@@ -135,7 +140,7 @@ def format_of(path: Path) -> str | None:
 
 
 def no_format(path: Path) -> str:
-    """That a file's suffix says no format, and which do.
+    """Return the message that no format has a file's suffix, and which suffixes there are.
 
     Example:
         >>> from pathlib import Path
@@ -250,5 +255,5 @@ class _Stdout:
         return False
 
     def close(self) -> None:
-        """Stdout stays open; Arrow's writers close what they are given."""
+        """Flush, and stay open: Arrow's writers close what they are given."""
         self.flush()

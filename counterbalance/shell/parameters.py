@@ -7,7 +7,7 @@ from typing import Any
 
 
 def value_of(text: str) -> Any:
-    """A value of no declared type: what reads as a JSON number, truth value, null, list or quoted text, else the text.
+    """Return a value of no declared type: what reads as a JSON number, truth value, null, list or quoted text, else the text.
 
     Example:
         >>> [value_of(t) for t in ("3", "0.5", "true", "[1, 2]", '"3"', "man")]

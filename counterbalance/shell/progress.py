@@ -24,27 +24,27 @@ _UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 
 
 class Event(Protocol):
-    """What the engine tells: ``done`` of ``total`` units of a stage, and the rows so far."""
+    """Describe what the engine tells: ``done`` of ``total`` units of a stage, and the rows so far."""
 
     @property
     def stage(self) -> str:
-        """What is being done."""
+        """Return what is being done."""
 
     @property
     def done(self) -> int:
-        """Units done."""
+        """Return units done."""
 
     @property
     def total(self) -> int | None:
-        """Units in all, when known."""
+        """Return units in all, when known."""
 
     @property
     def unit(self) -> str:
-        """``"bytes"`` or ``"rows"``."""
+        """Return ``"bytes"`` or ``"rows"``."""
 
     @property
     def rows(self) -> int:
-        """Rows so far."""
+        """Return rows so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class StepDone:
 
 
 class Reporter(Protocol):
-    """Takes events; used as a context manager around the work."""
+    """Take events; used as a context manager around the work."""
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
@@ -74,7 +74,7 @@ class Reporter(Protocol):
 
 
 def reporter(mode: str = "auto") -> Reporter:
-    """The reporter for this process's stderr.
+    """Return the reporter for this process's stderr.
 
     Args:
         mode: ``auto`` (bar on a terminal outside of CI, else lines), ``always`` (bar), ``never``.
@@ -86,7 +86,7 @@ def reporter(mode: str = "auto") -> Reporter:
 
 
 class NullReporter:
-    """Says nothing."""
+    """Say nothing."""
 
     def __call__(self, event: Event) -> None:
         """Ignore it."""
@@ -131,7 +131,7 @@ class LogReporter(NullReporter):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """No more lines."""
+        """Write no more lines."""
         self._over.set()
         self._clock.join()
 
@@ -225,7 +225,7 @@ class BarReporter(NullReporter):
 
 
 def amount(number: float, unit: str) -> str:
-    """A number of bytes or rows for eyes.
+    """Return a number of bytes or rows for eyes.
 
     Example:
         >>> amount(1_234_567, "bytes"), amount(1_234_567, "rows")

@@ -28,7 +28,7 @@ _CONTINUED = "...> "
 
 
 class Repl:
-    """Reads, runs, prints, again.
+    """Read, runs, prints, again.
 
     Args:
         interpreter: Runs what is typed.
@@ -49,7 +49,7 @@ class Repl:
         self._prompt = _prompt(self._completer, source, screen)
 
     def run(self) -> int:
-        """Until Ctrl-D or ``.quit``; returns the exit code."""
+        """Read and run statements until Ctrl-D or ``.quit``; return the exit code."""
         self._greet()
         while not self._interpreter.done:
             try:
@@ -108,7 +108,7 @@ def _continuation(width: int, _line: int, wrapped: int) -> str:
 
 
 def is_done(text: str) -> bool:
-    """Whether Enter runs a text: a dot command, nothing, or statements that all end with a semicolon.
+    """Return whether Enter runs a text: a dot command, nothing, or statements that all end with a semicolon.
 
     Example:
         >>> is_done(".tables"), is_done("quit"), is_done("select 1"), is_done("select 1;")
@@ -143,7 +143,7 @@ def _keys() -> KeyBindings:
 
 
 def history_file() -> Path:
-    """Where the shell keeps what was typed."""
+    """Return where the shell keeps what was typed."""
     import platformdirs
 
     return Path(platformdirs.user_state_dir("counterbalance")) / "history"

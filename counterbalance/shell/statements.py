@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from counterbalance.engine.errors import SqlError
+from counterbalance.engine.errors import CounterbalanceError, SqlError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ def _pieces(text: str, ends: list[int]) -> Iterator[str]:
 
 
 def is_complete(text: str) -> bool:
-    """Whether a text typed so far can be run: it ends with a semicolon, or is blank.
+    """Return whether a text typed so far can be run: it ends with a semicolon, or is blank.
 
     Example:
         >>> is_complete("select 1"), is_complete("select 1;"), is_complete("select ';")
@@ -69,3 +69,18 @@ def _tokens(text: str) -> list[Any]:
     except TokenError as error:
         message = "a quote or comment is never closed"
         raise SqlError(message, code="E3102", hint="close it, and end statements with ';'", sql=text) from error
+
+
+def changes(text: str) -> bool:
+    """Return whether a text is a statement that declares, drops or refreshes: no time limit ends those.
+
+    Example:
+        >>> changes("REFRESH ALL"), changes("SELECT 1")
+        (True, False)
+    """
+    from counterbalance.engine.sql import statements
+
+    try:
+        return statements.read(text) is not None
+    except CounterbalanceError:  # it is one, and is not right; the session says what is wrong
+        return True

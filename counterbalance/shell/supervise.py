@@ -35,7 +35,7 @@ class Stopwatch:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start, waits left out."""
+        """Return seconds since the start, waits left out."""
         paused_at = self._paused_at
         until = time.monotonic() if paused_at is None else paused_at
         return until - self._started - self._idle
@@ -129,7 +129,7 @@ def _await_end(thread: _Work[T], reason: LimitError | None, *, patient: bool) ->
 
 @contextlib.contextmanager
 def ends_in_time(message: str, grace: float = 5.0) -> Iterator[None]:
-    """Inside, Ctrl-C is what it always is; where it does not get through in time, the process ends (130).
+    """End the process (130) where Ctrl-C does not get through in time.
 
     For work in the main thread that knows how to stop, but may be deep inside a database when it is asked to.
 
@@ -164,7 +164,7 @@ def ends_in_time(message: str, grace: float = 5.0) -> Iterator[None]:
 
 
 def too_slow(limit: float) -> LimitError:
-    """The error of a query that reached its time limit."""
+    """Return the error of a query that reached its time limit."""
     return LimitError(
         f"the query was stopped after {limit:g} s, its time limit",
         code="E5001",

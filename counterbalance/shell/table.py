@@ -56,7 +56,7 @@ def write(reader: pa.RecordBatchReader, sink: Sink) -> Written:
 
 
 def _plan(reader: pa.RecordBatchReader, sink: Sink) -> Written:
-    """What EXPLAIN tells, which is a drawing of several lines."""
+    """Return what EXPLAIN tells, which is a drawing of several lines."""
     written = Written()
     for text in (value for batch in reader for value in batch.column(1).to_pylist()):
         sink.stream.write("".join(escape(line).rstrip() + "\n" for line in str(text).splitlines()).encode())
@@ -66,7 +66,7 @@ def _plan(reader: pa.RecordBatchReader, sink: Sink) -> Written:
 
 
 def cells_of(reader: pa.RecordBatchReader) -> Iterator[Row]:
-    """The rows of a result as text, NULL as ``None``."""
+    """Yield the rows of a result as text, NULL as ``None``."""
     for batch in reader:
         for start in range(0, batch.num_rows, _SAMPLE):
             yield from zip(*(display(c) for c in batch.slice(start, _SAMPLE).columns), strict=True)
@@ -78,14 +78,16 @@ def _measure(columns: list[TableColumn], rows: list[Row]) -> None:
 
 
 def length(text: str) -> int:
-    """Columns of the screen that a text takes."""
+    """Return the width of a text on the screen, in columns."""
+    if text.isascii():
+        return len(text)
     from rich.cells import cell_len
 
-    return len(text) if text.isascii() else cell_len(text)
+    return cell_len(text)
 
 
 def _plain(columns: list[TableColumn], rows: Iterator[Row], sink: Sink) -> Written:
-    """Widths come from the first rows; a longer cell further down pushes its line to the right."""
+    """Write all rows; widths come from the first ones, and a longer cell further down pushes its line to the right."""
     head = list(islice(rows, _SAMPLE))
     _measure(columns, head)
     written = Written()
@@ -121,8 +123,8 @@ def _terminal(columns: list[TableColumn], rows: Iterator[Row], sink: Sink) -> Wr
     folded = fold(columns, head, sink.options.folded)
     columns = [c for c in columns if c.name not in folded]
     _measure(columns, head)
-    columns, empty = _told_nothing(columns, head, sink.width)
-    columns, alike = _told_once(columns, head, sink.width)
+    columns, empty = _drop_empty(columns, head, sink.width)
+    columns, alike = _drop_constant(columns, head, sink.width)
     cut, hidden = fit(columns, sink.width)
     columns = columns[: len(columns) - len(hidden)]
     sink.stream.write(_draw(columns, head, sink).encode())
@@ -132,9 +134,9 @@ def _terminal(columns: list[TableColumn], rows: Iterator[Row], sink: Sink) -> Wr
         written.notes.append(first_rows(limit))
     if alike:
         told = ", ".join(f"{name} {value}" for name, value in alike.items())
-        written.notes.append(f"left out, for they are the same in all these rows: {told}")
+        written.notes.append(f"left out because they are the same in all these rows: {told}")
     if empty:
-        written.notes.append(f"left out, for they are NULL in all these rows: {', '.join(empty)}")
+        written.notes.append(f"left out because they are NULL in all these rows: {', '.join(empty)}")
     if hidden:
         written.notes.append(
             f"{len(hidden)} of {len(columns) + len(hidden)} columns do not fit: {', '.join(hidden)}; --format record (.mode record) shows all"
@@ -145,12 +147,12 @@ def _terminal(columns: list[TableColumn], rows: Iterator[Row], sink: Sink) -> Wr
 
 
 def first_rows(limit: int) -> str:
-    """That there are more rows than a terminal shows, and where to see them."""
+    """Return the note that there are more rows than a terminal shows, and where to see them."""
     return f"first {limit:,} rows shown; see all with -o FILE (.once FILE in the shell), piped, or with --format jsonl (.mode)"
 
 
 def fold(columns: list[TableColumn], rows: list[Row], names: tuple[str, ...]) -> dict[str, str]:
-    """The columns of these names that hold one value in all rows, which are said once below."""
+    """Return the columns of these names that hold one value in all rows, which are said once below."""
     folded: dict[str, str] = {}
     for column in columns if len(columns) > 1 else ():
         values = {row[column.index] for row in rows}
@@ -159,16 +161,16 @@ def fold(columns: list[TableColumn], rows: list[Row], names: tuple[str, ...]) ->
     return folded
 
 
-def _told_nothing(columns: list[TableColumn], rows: list[Row], width: int) -> tuple[list[TableColumn], list[str]]:
-    """The columns that are shown, and the names of those that hold nothing, which give way when all do not fit."""
+def _drop_empty(columns: list[TableColumn], rows: list[Row], width: int) -> tuple[list[TableColumn], list[str]]:
+    """Return the columns that are shown, and the names of those that hold nothing, which give way when all do not fit."""
     if sum(c.width for c in columns) + _GAP * (len(columns) - 1) <= width:
         return columns, []
     told = [c for c in columns if any(row[c.index] is not None for row in rows)] or columns
     return told, [c.name for c in columns if c not in told]
 
 
-def _told_once(columns: list[TableColumn], rows: list[Row], width: int) -> tuple[list[TableColumn], dict[str, str]]:
-    """The columns that are shown, and those that hold one number in all rows, which give way before others would be dropped."""
+def _drop_constant(columns: list[TableColumn], rows: list[Row], width: int) -> tuple[list[TableColumn], dict[str, str]]:
+    """Return the columns that are shown, and those that hold one number in all rows, which give way before others would be dropped."""
     alike: dict[str, str] = {}
     for column in columns if len(rows) > 1 else ():
         if len(columns) > 1 and column.right and sum(_least(c) + _GAP for c in columns) - _GAP > width:

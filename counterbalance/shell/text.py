@@ -20,7 +20,7 @@ _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def escape(text: str, *, keep: str = "") -> str:
-    r"""Text with control, escape and reordering characters written out, so that a caption cannot drive a terminal.
+    r"""Return text with control, escape and reordering characters written out, so that a caption cannot drive a terminal.
 
     Args:
         text: Any text.
@@ -34,7 +34,7 @@ def escape(text: str, *, keep: str = "") -> str:
 
 
 def escape_controls(text: str) -> str:
-    r"""Text of a file with its control characters written out, but for tabs and ends of lines; all else is left alone.
+    r"""Return text of a file with its control characters written out, but for tabs and ends of lines; all else is left alone.
 
     Example:
         >>> print(escape_controls("a\x1b[31mred\u200d"))
@@ -51,7 +51,7 @@ def _written_out(char: str) -> str:
 
 
 def wrapped(text: str, width: int | None, indent: str = "") -> str:
-    """Text whose lines break between words; words, paths, and what is in quotes or a command stay whole while they fit.
+    """Return text whose lines break between words; words, paths, and what is in quotes or a command stay whole while they fit.
 
     Args:
         text: Already escaped.

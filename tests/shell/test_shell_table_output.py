@@ -116,7 +116,7 @@ def test_terminal_leaves_out_columns_of_nothing_when_all_do_not_fit():
     lines, result = written(rows, width=40)
     assert lines[0].split() == ["code", "why"]
     assert lines[2].split() == ["bad_box", "w" * 30]
-    assert result.notes == ["left out, for they are NULL in all these rows: key"]
+    assert result.notes == ["left out because they are NULL in all these rows: key"]
     assert written(rows, width=60)[0][0].split() == ["code", "key", "why"]
 
 
@@ -126,7 +126,7 @@ def test_terminal_says_a_number_once_when_all_do_not_fit():
     )
     lines, result = written(rows, width=20)
     assert lines[0].split() == ["label", "value", "low"]
-    assert result.notes == ["left out, for they are the same in all these rows: n 360, k 5"]
+    assert result.notes == ["left out because they are the same in all these rows: n 360, k 5"]
     lines, _ = written(rows, width=22)
     assert lines[0].split() == ["label", "value", "low", "k"]
     assert written(rows, width=60)[0][0].split() == ["label", "n", "value", "low", "k"]
