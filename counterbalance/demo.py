@@ -51,7 +51,7 @@ class Recovered:
 
     @property
     def exact(self) -> bool | None:
-        """Whether the audit's value is the one counted in the sample; ``None`` when nothing was counted."""
+        """Return whether the audit's value is the one counted in the sample; ``None`` when nothing was counted."""
         planted = self.quantity.sample
         if planted is None:
             return None
@@ -59,7 +59,7 @@ class Recovered:
 
     @property
     def held(self) -> bool | None:
-        """Whether the interval holds the population's value; ``None`` without an interval."""
+        """Return whether the interval holds the population's value; ``None`` without an interval."""
         if self.low is None or self.high is None:
             return None
         return self.low <= self.quantity.population <= self.high
@@ -67,7 +67,7 @@ class Recovered:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What a demo did."""
+    """Describe what a demo did."""
 
     directory: Path
     lake: Lake
@@ -177,7 +177,7 @@ def run_others(session: Session, planted: Planted) -> dict[str, str]:
 
 
 class _Teller:
-    """Tells steps and their times, one line each."""
+    """Tell steps and their times, one line each."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

@@ -60,12 +60,12 @@ class Coco(Form):
 
     @staticmethod
     def statements(what: str) -> list[str]:
-        """One query; of ``images`` those of its captions and boxes, too."""
+        """Return one query; of ``images`` those of its captions and boxes, too."""
         return list(_OF_IMAGES) if rows.table_name(what) == "images" else [rows.query_of(what)]
 
     @classmethod
     def check(cls, columns: Sequence[rows.ColumnRoles], limit: Limit) -> None:
-        """Pictures and integer ids are needed, and a document has no shards.
+        """Refuse rows without pictures or integer ids; a document has no shards.
 
         Raises:
             RequestError: They are not there, or shards were asked for (E3675).
@@ -92,7 +92,7 @@ class Coco(Form):
                 document.box(number, sample.row)
 
     def _known(self, number: Any, sample: rows.Sample) -> bool:
-        """Whether the image was written before.
+        """Return whether the image was written before.
 
         Raises:
             RequestError: With another picture (E3675).
@@ -139,7 +139,7 @@ class Coco(Form):
 
 
 def number_of(columns: rows.ColumnRoles) -> str:
-    """The column of integers that names images.
+    """Return the column of integers that names images.
 
     Raises:
         RequestError: There is none (E3675).
@@ -173,7 +173,7 @@ class _Document:
         self._counts[part] += 1
 
     def image(self, number: int, file: str, sample: rows.Sample) -> None:
-        """An image; what the row says of it goes along."""
+        """Write an image; what the row says of it goes along."""
         width, height = _size(sample)
         said: dict[str, Any] = {"id": number, "file_name": file, "width": width, "height": height}
         if number != sample.row.get("image_id"):
@@ -188,12 +188,12 @@ class _Document:
         )
 
     def caption(self, image: int, text: str, number: Any) -> None:
-        """A caption; numbered where the rows do not say its id."""
+        """Write a caption; it is numbered where the rows do not give its id."""
         own = self._counts["captions"] + 1 if number is None else number
         self._line("captions", {"id": own, "image_id": image, "caption": text})
 
     def box(self, image: int, row: Mapping[str, Any]) -> None:
-        """A box with its mask."""
+        """Write a box with its mask."""
         own = row.get("detection_id")
         said: dict[str, Any] = {"id": self._counts["instances"] + 1 if own is None else own, "image_id": image}
         if row.get("category") is not None:
@@ -215,7 +215,7 @@ class _Document:
         self._line("instances", said)
 
     def _category(self, name: str) -> int:
-        """COCO's own number where it has one, else a number from 1001."""
+        """Return COCO's own number where it has one, else a number from 1001."""
         if name not in self._categories:
             official = official_categories().get(name)
             others = sum(n > 1000 for n in self._categories.values())
@@ -251,7 +251,7 @@ class _Document:
 
 
 def official_categories() -> dict[str, int]:
-    """COCO's 80 categories by name, with the numbers of its annotations (91, of which 11 are not used)."""
+    """Return COCO's 80 categories by name, with the numbers of its annotations (91, of which 11 are not used)."""
     from counterbalance.udfs.wordlists import wordlist
 
     unused = {12, 26, 29, 30, 45, 66, 68, 69, 71, 83, 91}
@@ -260,7 +260,7 @@ def official_categories() -> dict[str, int]:
 
 
 def _size(sample: rows.Sample) -> tuple[int | None, int | None]:
-    """Of the picture itself: width and height of a row may be those of a box."""
+    """Return width and height of the picture itself: those of a row may be of a box."""
     try:
         header = read_header(sample.picture or b"")
     except ImageError:

@@ -45,7 +45,7 @@ _SYNTHETIC: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ExportFacts:
-    """What was asked for, and how many rows came of it."""
+    """Describe what was asked for, and how many rows came of it."""
 
     lake: str
     to: str
@@ -63,7 +63,7 @@ def render(
     columns: Mapping[str, tuple[str, int]],
     shards: Sequence[Mapping[str, Any]],
 ) -> str:
-    """The datasheet as Markdown.
+    """Return the datasheet as Markdown.
 
     Args:
         facts: What was asked for.
@@ -224,7 +224,7 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def code(text: str) -> str:
-    """Text of any origin as Markdown's code, which nothing in it can end.
+    """Return text of any origin as Markdown's code, which nothing in it can end.
 
     Example:
         >>> code("CC BY"), code("a`b|c"), code("")
@@ -235,7 +235,7 @@ def code(text: str) -> str:
 
 
 def fenced(sql: str) -> str:
-    """SQL as a block, with a fence that it does not hold."""
+    """Return SQL as a block, with a fence that it does not hold."""
     fence = "```"
     while fence in sql:
         fence += "`"

@@ -27,7 +27,7 @@ _NAMES: Final = "names"
 
 
 class Folder:
-    """Used as a context manager around the writing; ``finish`` makes the export whole, an error removes it.
+    """Hold the folder while an export writes; ``finish`` makes the export whole, an error removes it.
 
     Args:
         path: The folder; made where it is not there.
@@ -88,7 +88,7 @@ class Folder:
             )
 
     def _own(self) -> set[str]:
-        """Names in the folder that exports wrote, those of a killed one too."""
+        """Return names in the folder that exports wrote, those of a killed one too."""
         found = {PARTIAL, MANIFEST}
         with contextlib.suppress(OSError, ValueError):  # names that cannot be read are foreign ones, and stay
             found |= set(json.loads((self.path / MANIFEST).read_text(encoding="utf-8"))["names"])
@@ -108,13 +108,13 @@ class Folder:
                 _remove(left)
 
     def draft(self, name: str) -> Path:
-        """Where something is written before it is whole."""
+        """Return where something is written before it is whole."""
         found = self._partial / "drafts" / name
         found.parent.mkdir(parents=True, exist_ok=True)
         return found
 
     def open(self, name: str) -> BinaryIO:
-        """A draft to write to; it is closed with the folder, should nobody have closed it before."""
+        """Return a draft to write to; it is closed with the folder, should nobody have closed it before."""
         out = self.draft(name).open("wb")
         self._stack.callback(out.close)
         return out
@@ -132,7 +132,7 @@ class Folder:
 
     @contextlib.contextmanager
     def file(self, name: str, *, sync: bool = True) -> Iterator[BinaryIO]:
-        """A file that appears when the block is left without an error.
+        """Open a file that appears when the block is left without an error.
 
         Args:
             name: Within the folder.

@@ -28,7 +28,7 @@ class Imagefolder(Samples):
 
     @property
     def _folder(self) -> str:
-        """What stands before the names of files: the shard's folder, or nothing where all is one."""
+        """Return what stands before the names of files: the shard's folder, or nothing where all is one."""
         return "" if self._output.limit == Limit() else f"shard-{len(self._output.shards):05d}/"
 
     @property

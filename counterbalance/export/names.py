@@ -17,7 +17,7 @@ _RESERVED: Final = frozenset("*?<>|\"'")
 
 
 def stem(key: Any, *, dots: bool = True) -> str:
-    r"""The name of a sample without the ending of its picture.
+    r"""Return the name of a sample without the ending of its picture.
 
     Args:
         key: What names the row: an integer, or a text.
@@ -45,7 +45,7 @@ def stem(key: Any, *, dots: bool = True) -> str:
         or any(p.startswith((".", " ")) or p.endswith((".", " ")) or len(p.encode()) > MOST_BYTES for p in parts)
     ):
         raise RequestError(
-            f"{_shown(text)} cannot name a file of an export",
+            f"{_quote_short(text)} cannot name a file of an export",
             code="E3673",
             hint="keys are plain relative names; choose another column with --key, or number rows in the query",
         )
@@ -53,7 +53,7 @@ def stem(key: Any, *, dots: bool = True) -> str:
 
 
 def ending(key: Any, picture: bytes) -> str:
-    r"""The ending that fits a picture's bytes; that of the key where it fits, too.
+    r"""Return the ending that fits a picture's bytes; that of the key where it fits, too.
 
     Example:
         >>> ending("a.jpeg", b"\xff\xd8\xff\xe0"), ending("a.jpeg", b"\x89PNG\r\n\x1a\n"), ending(3, b"GIF89a")
@@ -67,7 +67,7 @@ def ending(key: Any, picture: bytes) -> str:
 
 
 class Once:
-    """Refuses a name that was there before; keeps eight bytes of a digest of each."""
+    """Refuse a name that was there before; keeps eight bytes of a digest of each."""
 
     def __init__(self) -> None:
         self._seen: set[int] = set()
@@ -81,12 +81,12 @@ class Once:
         digest = int.from_bytes(blake2b(name.casefold().encode(), digest_size=8).digest(), "little")
         if digest in self._seen:
             raise RequestError(
-                f"two rows are named {_shown(name)}",
+                f"two rows are named {_quote_short(name)}",
                 code="E3674",
                 hint="name a column that tells rows apart with --key, such as caption_id or edit_id",
             )
         self._seen.add(digest)
 
 
-def _shown(text: str) -> str:
+def _quote_short(text: str) -> str:
     return repr(text if len(text) <= 80 else text[:79] + "…")

@@ -1,4 +1,4 @@
-"""Where the rows of an export come from: relations with versions, views with their SQL, functions with models and weights."""
+"""Trace where the rows of an export come from: relations with versions, views with their SQL, functions with models and weights."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class FunctionUse:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What rows are made of.
+    """Describe what rows are made of.
 
     Args:
         queries: The SQL of the export.
@@ -71,12 +71,12 @@ class Origin:
 
     @property
     def makers(self) -> list[str]:
-        """Functions that had a part in it and make or edit pictures."""
+        """Return functions that had a part in it and make or edit pictures."""
         return sorted({c.name for c in self.calls} & GENERATIVE)
 
     @property
     def is_synthetic(self) -> bool:
-        """Whether pictures may be the work of such a function."""
+        """Return whether pictures may be the work of such a function."""
         return bool(self.makers)
 
 
@@ -105,7 +105,7 @@ def trace(location: Location, session: Session, queries: Sequence[str]) -> Origi
 
 
 def _read(session: Session, queries: Sequence[str]) -> set[str]:
-    """Relations that stand in the expanded queries."""
+    """Return relations that stand in the expanded queries."""
     found: set[str] = set()
     for query in queries:
         for text in (query, session.expand(query)):
@@ -116,7 +116,7 @@ def _read(session: Session, queries: Sequence[str]) -> set[str]:
 
 
 def _steps(known: Definitions, read: set[str], text: str) -> list[Definition]:
-    """Views that are read and columns that are named, with everything they stand on."""
+    """Return views that are read and columns that are named, with everything they stand on."""
     wanted = [v for name, v in known.views().items() if name in read]
     lower = text.lower()
     for name in read:
@@ -151,7 +151,7 @@ def _sensitive(session: Session, known: Definitions, relations: set[str], steps:
 
 
 def _take(prints: Fingerprints, definition: Definition, found: Origin) -> None:
-    """The functions and lists of a step, as its fingerprint has them."""
+    """Take in the functions and lists of a step, as its fingerprint has them."""
     try:
         parts = prints.parts(definition)
     except (CounterbalanceError, OSError) as error:

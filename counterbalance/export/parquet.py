@@ -62,7 +62,7 @@ class Parquet(Sharded):
         return sum(int(b.nbytes) for b in self._waiting)
 
     def _cut(self, batch: pa.RecordBatch, sizes: Any) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """Parts that each fit what is left of a shard, with their bytes."""
+        """Yield parts that each fit what is left of a shard, with their bytes."""
         at = 0
         while at < batch.num_rows:
             ends = np.cumsum(sizes[at:])
@@ -140,7 +140,7 @@ def _marked(batch: pa.RecordBatch, columns: rows.ColumnRoles) -> pa.RecordBatch:
 
 
 def _sizes(batch: pa.RecordBatch, columns: rows.ColumnRoles) -> Any:
-    """Bytes of each row: its pictures, and its share of the rest."""
+    """Return bytes of each row: its pictures, and its share of the rest."""
     pictures = [
         pc.fill_null(pc.binary_length(batch.column(n)), 0).to_numpy().astype(np.int64) for n in columns.pictures
     ]

@@ -28,7 +28,7 @@ _CAPTIONS: Final = (
 
 
 def table_name(what: str) -> str | None:
-    """The name of a table, where that is all that was said.
+    """Return the name of a table, where that is all that was said.
 
     Example:
         >>> table_name(" images "), table_name("SELECT 1")
@@ -39,7 +39,7 @@ def table_name(what: str) -> str | None:
 
 
 def query_of(what: str) -> str:
-    """What is asked: the query itself, a table's rows, or those of ``images`` with their captions as a list."""
+    """Return what is asked: the query itself, a table's rows, or those of ``images`` with their captions as a list."""
     name = table_name(what)
     if name is None:
         return what.strip().rstrip(";")
@@ -48,7 +48,7 @@ def query_of(what: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ColumnRoles:
-    """Which column is what.
+    """Describe which column is what.
 
     Args:
         schema: Of the rows.
@@ -66,17 +66,17 @@ class ColumnRoles:
 
     @property
     def pictures(self) -> list[str]:
-        """All columns of pictures, that of the rows first."""
+        """Return all columns of pictures, that of the rows first."""
         others = [n for n in binary(self.schema) if n != self.picture]
         return [self.picture, *others] if self.picture else others
 
     @property
     def rest(self) -> list[str]:
-        """What goes along as metadata."""
+        """Return what goes along as metadata."""
         return [n for n in self.schema.names if n not in {*self.pictures, self.text}]
 
     def needs_picture(self, to: str) -> str:
-        """The column of the pictures.
+        """Return the column of the pictures.
 
         Raises:
             RequestError: There is none (E3672).
@@ -91,7 +91,7 @@ class ColumnRoles:
 
 
 def binary(schema: pa.Schema) -> list[str]:
-    """Columns of bytes."""
+    """Return columns of bytes."""
     kinds = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
     return [f.name for f in schema if any(is_kind(f.type) for is_kind in kinds)]
 
@@ -148,7 +148,7 @@ class Sample:
 
 
 def samples(batch: pa.RecordBatch, columns: ColumnRoles, first: int) -> Iterator[Sample]:
-    """The rows of a batch, of which ``first`` came before."""
+    """Yield the rows of a batch, of which ``first`` came before."""
     for number, row in enumerate(batch.to_pylist(), first):
         pictures = {n: row.pop(n) for n in columns.pictures}
         own = pictures.pop(columns.picture, None) if columns.picture else None
@@ -161,7 +161,7 @@ def samples(batch: pa.RecordBatch, columns: ColumnRoles, first: int) -> Iterator
 
 
 def listed(value: Any) -> list[str]:
-    """The texts of a cell: one, or a list.
+    """Return the texts of a cell: one, or a list.
 
     Example:
         >>> listed("a"), listed(["a", None, "b"]), listed(None)
@@ -172,7 +172,7 @@ def listed(value: Any) -> list[str]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON takes it: bytes as hex digits, times as ISO 8601, what is no number as NULL.
+    """Return a value as JSON takes it: bytes as hex digits, times as ISO 8601, what is no number as NULL.
 
     Example:
         >>> plain({"a": float("nan"), "b": [1, b"x"]})
@@ -194,7 +194,7 @@ def _text(value: Any) -> str:
 
 
 def says_synthetic(picture: bytes) -> bool:
-    """Whether the metadata in a picture call it made, or partly made, without a camera (IPTC DigitalSourceType).
+    """Return whether the metadata in a picture call it made, or partly made, without a camera (IPTC DigitalSourceType).
 
     Example:
         >>> says_synthetic(b"no picture")

@@ -1,4 +1,4 @@
-"""Runs an export: one snapshot of the lake, its rows batch by batch into a target, a datasheet, and the mark that it is whole."""
+"""Run an export: one snapshot of the lake, its rows batch by batch into a target, a datasheet, and the mark that it is whole."""
 
 from __future__ import annotations
 

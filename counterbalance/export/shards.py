@@ -55,7 +55,7 @@ def parse_limit(text: str | int) -> Limit:
         size = 0
     if size < 1:
         raise RequestError(
-            f"{written!r} is no size of a shard", code="E3676", hint="rows such as 10000, or bytes such as 500MB"
+            f"{written!r} is not a size of a shard", code="E3676", hint="rows such as 10000, or bytes such as 500MB"
         )
     return Limit(rows=size) if written.isdecimal() else Limit(bytes=size)
 

@@ -22,8 +22,8 @@ _PLAIN_WORDS: Final = (
 """Words of texts without gender words and function words."""
 
 
-def who(known: Sequence[Group]) -> list[FigureSpec]:
-    """Shares of labels, and of pairs of them."""
+def shares(known: Sequence[Group]) -> list[FigureSpec]:
+    """Specify the figures of shares of labels, and of pairs of them."""
     chart = Chart("bars", SHARE, mark(lambda r: r["label"], "share", note="count"))
     specs = [
         FigureSpec(
@@ -60,8 +60,8 @@ def _clear_pair(row: Row) -> bool:
     return not {row["label"], row["other"]} & {"mixed", "unclear", "undefined"}
 
 
-def said(known: Sequence[Group]) -> list[FigureSpec]:
-    """Crime words and sentiment."""
+def texts(known: Sequence[Group]) -> list[FigureSpec]:
+    """Specify the figures of crime words and sentiment."""
     specs: list[FigureSpec] = []
     for g in known:
         specs += [
@@ -118,8 +118,8 @@ def said(known: Sequence[Group]) -> list[FigureSpec]:
     ]
 
 
-def together(known: Sequence[Group]) -> list[FigureSpec]:
-    """Co-occurrence, concept ratio and keywords."""
+def cooccurrence(known: Sequence[Group]) -> list[FigureSpec]:
+    """Specify the figures of co-occurrence, concept ratio and keywords."""
     pmi = mark(
         lambda r: f"{r['label']}: {r['concept']}",
         "pmi",
@@ -179,13 +179,13 @@ def together(known: Sequence[Group]) -> list[FigureSpec]:
 
 
 def _both_ends(rows: Sequence[Row], each: int = 10) -> list[Row]:
-    """The words with the highest and the lowest share."""
+    """Return the words with the highest and the lowest share."""
     ranked = sorted(rows, key=lambda r: -r["value"])
     return ranked if len(ranked) <= 2 * each else ranked[:each] + ranked[-each:]
 
 
 def places(known: Sequence[Group]) -> list[FigureSpec]:
-    """Countries, and the groups that go with them."""
+    """Specify the figures of countries, and of the groups that go with them."""
     of_group = mark(
         lambda r: f"{r['country']}: {r['label']}",
         "delta",

@@ -1,14 +1,13 @@
-"""Puts the report together and writes it."""
+"""Put the report together and writes it."""
 
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.atomic_write import write as write_file
-from counterbalance.report import chapters, clusters, overview, pictures, topics, transfer
+from counterbalance.report import chapters, clusters, overview, pages, pictures, topics, transfer
 from counterbalance.report.renderer import FigureRenderer, untold
 from counterbalance.report.svg import plain
 
@@ -60,11 +59,13 @@ def render(
     model_bias: str = transfer.MODEL,
     progress: Callable[[int], None] = untold,
 ) -> str:
-    """The report as HTML text; see ``write``."""
+    """Return the report as HTML text; see ``write``."""
     with lake.session() as session:
         transfer.check(session, dataset_bias, model_bias)
         renderer = FigureRenderer(session, progress)
-        page: str = _template().render(**_contents(lake, renderer, (dataset_bias, model_bias), blur=blur))
+        page: str = pages.template(__package__, "report.html.j2").render(
+            **_contents(lake, renderer, (dataset_bias, model_bias), blur=blur)
+        )
     return plain(page)
 
 
@@ -80,7 +81,7 @@ def _contents(lake: Lake, renderer: FigureRenderer, biases: tuple[str, str], *, 
         *transfer.sections(session, *biases),
     ]
     return {
-        "lake": lake.uri.rstrip("/").rpartition("/")[2] or lake.uri,
+        "lake": pages.name_of(lake),
         "uri": lake.uri,
         "lead": "How people are shown and described in this dataset: counts, audits, and the SQL behind each of them.",
         "tables": tables,
@@ -95,12 +96,12 @@ def _contents(lake: Lake, renderer: FigureRenderer, biases: tuple[str, str], *, 
         "version": software()["counterbalance"],
         "runs": overview.runs(session),
         "functions": overview.functions(session, (f for s in sections for f in s.figures)),
-        "css": files(__package__).joinpath("report.css").read_text(encoding="utf-8"),
+        "css": pages.read_text(__package__, "report.css"),
     }
 
 
 def software() -> dict[str, str]:
-    """Versions of what had a part in the numbers."""
+    """Return versions of what had a part in the numbers."""
     found = {}
     for name in _SOFTWARE:
         try:
@@ -108,19 +109,3 @@ def software() -> dict[str, str]:
         except PackageNotFoundError:
             found[name] = "not installed"
     return found
-
-
-def _template() -> Any:
-    import jinja2
-
-    class Loader(jinja2.BaseLoader):
-        """The template beside this module."""
-
-        def get_source(self, environment: jinja2.Environment, template: str) -> tuple[str, str | None, None]:
-            del environment
-            return files(__package__).joinpath(template).read_text(encoding="utf-8"), None, None
-
-    environment = jinja2.Environment(
-        loader=Loader(), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, keep_trailing_newline=True
-    )
-    return environment.get_template("report.html.j2")

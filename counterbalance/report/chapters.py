@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.report import groups
-from counterbalance.report.association import places, said, together, who
+from counterbalance.report.association import cooccurrence, places, shares, texts
 from counterbalance.report.figures import Figure, Section, decimals
 from counterbalance.report.renderer import Chart, FigureRenderer, FigureSpec, Row
 from counterbalance.report.row_marks import mark
@@ -32,35 +32,35 @@ _RETRIEVAL: Final = {
 
 
 def sections(renderer: FigureRenderer) -> list[Section]:
-    """All audits of the report, by chapter."""
+    """Return all audits of the report, by chapter."""
     session = renderer.session
     known = groups.found(session)
     chapters = [
-        ("who", "Who is shown", "How often perceived labels occur, and together.", who(known)),
+        ("who", "Who is shown", "How often perceived labels occur, and together.", shares(known)),
         (
             "said",
             "What texts say of whom",
             "Crime words and tone in the texts of images, by perceived group.",
-            said(known),
+            texts(known),
         ),
         (
             "with",
             "What goes with whom",
             "Objects and words that go with a perceived group more or less than by chance.",
-            together(known),
+            cooccurrence(known),
         ),
         ("where", "Places", "Countries that texts name.", places(known)),
         (
             "judged",
             "Annotators and classifiers",
             "How much those agree who gave the labels, and what a classifier finds hateful.",
-            judged(session, known),
+            agreement(session, known),
         ),
         (
             "search",
             "Search and balance",
             "Who comes first in a ranking, and what would make groups equally frequent.",
-            search(),
+            retrieval(),
         ),
     ]
     found = [Section(name, title, says, [renderer.figure(r) for r in specs]) for name, title, says, specs in chapters]
@@ -81,8 +81,8 @@ _MISSING: Final = {
 """What stands where labels of persons would."""
 
 
-def judged(session: Session, known: Sequence[Group]) -> list[FigureSpec]:
-    """Agreement of annotators, and hateful content."""
+def agreement(session: Session, known: Sequence[Group]) -> list[FigureSpec]:
+    """Specify the figures of annotators' agreement and of hateful content."""
     named = {"cohen_kappa": "Cohen's kappa", "fleiss_kappa": "Fleiss' kappa", "agreement": "equal labels"}
     chart = Chart(
         "dots",
@@ -123,8 +123,8 @@ def _pair(what: str, row: Row) -> str:
     return f"{what}: {row['annotator']}, {row['other']}" if row["other"] else what
 
 
-def search() -> list[FigureSpec]:
-    """Retrieval bias and balance."""
+def retrieval() -> list[FigureSpec]:
+    """Specify the figures of retrieval bias and balance."""
     bias = mark(lambda r: f"first {r['k']}", "value", when=lambda r: r["metric"] == "bias", note="")
     chart = Chart("dots", Axis("bias; + is male", 0.0, decimals), bias)
     many = f"{_QUERIES} queries against at most {_ITEMS:,} items, chosen by a hash of their image."

@@ -16,7 +16,7 @@ _VIEWS: Final = {"caption_clusters_set", "caption_clusters_words", "caption_clus
 
 
 def _points(value: float) -> str:
-    """A difference of shares in percentage points."""
+    """Return a difference of shares in percentage points."""
     return signed(value).replace("%", "pp")
 
 
@@ -31,7 +31,7 @@ _SHARES: Final = FigureSpec(
     "Kinds of scenes, by gender words of captions",
     "Share of images with words of men only, among those with words of one gender, that have a caption in a cluster, less "
     "the share among all. Clusters were made from captions without gendered words; the words are those that mark each.",
-    Chart("dots", _AXIS, mark(lambda r: _named(r, 3), "difference")),
+    Chart("dots", _AXIS, mark(lambda r: _name_cluster(r, 3), "difference")),
     sql=(
         "SELECT r.cluster, r.label, w.words, r.count, r.n, r.share, r.base_share, r.difference, r.low, r.high, r.suppressed "
         "FROM cluster_representation(caption_clusters_set) AS r JOIN caption_clusters_words AS w ON w.cluster = r.cluster "
@@ -48,7 +48,7 @@ _MAP: Final = (
 
 
 def sections(renderer: FigureRenderer) -> list[Section]:
-    """The chapter, where the recipe ``caption_clusters`` was run; nothing otherwise."""
+    """Return the chapter, where the recipe ``caption_clusters`` was run; nothing otherwise."""
     there = {name for (name,) in renderer.session.sql("SELECT name FROM meta.views").fetchall()}
     if not there >= _VIEWS:
         return []
@@ -56,7 +56,7 @@ def sections(renderer: FigureRenderer) -> list[Section]:
     return [Section("scenes", "Kinds of scenes", says, [renderer.figure(_SHARES), _map(renderer)])]
 
 
-def _named(row: Row, words: int) -> str:
+def _name_cluster(row: Row, words: int) -> str:
     return " ".join([str(row["cluster"]), *(row["words"] or [])[:words]])
 
 
@@ -72,7 +72,7 @@ def _map(renderer: FigureRenderer) -> Figure:
         return Figure(name, title, says, gap=f"{error.message} ({error.code})")
     if not rows.num_rows:
         return Figure(name, title, says, gap="No captions are on the map.", call=_MAP)
-    given = [Point(r["x"], r["y"], _named(r, 1), _tone(r)) for r in rows.to_pylist()]
+    given = [Point(r["x"], r["y"], _name_cluster(r, 1), _tone(r)) for r in rows.to_pylist()]
     desc = f"{len(given):,} captions in {len({p.name for p in given})} clusters"
     wide, narrow = (
         points(given, _LEGEND, title=title, desc=desc, name=f"{name}-{width}", width=width)

@@ -1,4 +1,4 @@
-"""What a figure of the report is made of."""
+"""Define what a figure of the report is made of, and how its numbers are written."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Section:
 
 
 def cell(value: Any) -> str:
-    """A value as a person writes it: four significant digits, thousands apart, a dash for nothing.
+    """Return a value as a person writes it: four significant digits, thousands apart, a dash for nothing.
 
     Example:
         >>> cell(0.123456), cell(12345), cell(1234.5), cell(float("inf")), cell([1, 2])
@@ -111,7 +111,7 @@ def _number(value: float) -> str:
 
 
 def signed(value: float) -> str:
-    """A share of change in percent with its sign.
+    """Return a share of change in percent with its sign.
 
     Example:
         >>> signed(0.234), signed(-0.5) == MINUS + "50 %", signed(0.0)
@@ -122,7 +122,7 @@ def signed(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """A share in percent.
+    """Return a share in percent.
 
     Example:
         >>> percent(0.5), percent(0.0123)
@@ -133,13 +133,13 @@ def percent(value: float) -> str:
 
 
 def decimals(value: float) -> str:
-    """Two decimals with a real minus sign."""
+    """Return two decimals with a real minus sign."""
     text = f"{value:.2f}".replace("-", MINUS)
     return "0.00" if text == f"{MINUS}0.00" else text
 
 
 def table_of(rows: pa.Table, most: int = 40) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells of at most ``most`` rows, the parameters' column left out."""
+    """Return heads and cells of at most ``most`` rows, the parameters' column left out."""
     columns = [c for c in rows.column_names if c != _HIDDEN]
     cells = [[cell(row[c]) for c in columns] for row in rows.select(columns).slice(0, most).to_pylist()]
     return columns, cells

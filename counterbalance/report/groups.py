@@ -1,4 +1,4 @@
-"""Which group relations a lake can be audited by."""
+"""Find the group relations that a lake can be audited by."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import CounterbalanceError
+from counterbalance.engine.sql.parse import as_text
 
 if TYPE_CHECKING:
     from counterbalance.engine.session import Session
@@ -35,7 +36,7 @@ class Group:
 
     @property
     def seen_by(self) -> str:
-        """A sentence on whose labels these are, or nothing."""
+        """Return a sentence on whose labels these are, or nothing."""
         return f" Labels of annotator '{self.annotator}'." if self.annotator else ""
 
 
@@ -43,17 +44,17 @@ CAPTIONS: Final = Group("caption-gender", "gender words of captions", "caption_g
 
 
 def found(session: Session) -> list[Group]:
-    """Groups by words in captions, then by labels of persons where the lake has any; at most three of these."""
+    """Return groups by words in captions, then by labels of persons where the lake has any; at most three of these."""
     attributes = sorted(session.sensitive_attributes(), key=lambda a: ("gender" not in a, a))[:_MOST]
     return [CAPTIONS, *(_labelled(session, a) for a in attributes)]
 
 
 def _labelled(session: Session, attribute: str) -> Group:
-    """By the labels of one annotator: several who disagree would make an image 'mixed'."""
-    given = _quoted(attribute)
+    """Group by the labels of one annotator: several who disagree would make an image 'mixed'."""
+    given = as_text(attribute)
     who = annotator(session, attribute)
     if who is not None:
-        given += f", annotator := {_quoted(who)}"
+        given += f", annotator := {as_text(who)}"
     title = attribute.replace("race_ethnicity", "race or ethnicity").replace("_", " ")
     name = "".join(c if c.isalnum() else "-" for c in attribute.lower())
     persons = f"person_units({given})"
@@ -63,7 +64,7 @@ def _labelled(session: Session, attribute: str) -> Group:
 
 
 def _has_units(session: Session, groups: str) -> bool:
-    """Whether some person is labelled, not only whole images."""
+    """Return whether some person is labelled, not only whole images."""
     try:
         return bool(session.audit("demographics", groups=groups).to_arrow().num_rows)
     except CounterbalanceError:
@@ -71,14 +72,10 @@ def _has_units(session: Session, groups: str) -> bool:
 
 
 def annotator(session: Session, attribute: str) -> str | None:
-    """The first of several annotators by name; ``None`` when there is one, or nobody can tell."""
+    """Return the first of several annotators by name; ``None`` when there is one, or nobody can tell."""
     try:
         rows = session.audit("agreement", attribute=attribute).to_arrow().to_pylist()
     except CounterbalanceError:
         return None
     names = sorted({r["annotator"] for r in rows if r["metric"] == "annotator"})
     return names[0] if len(names) > 1 else None
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -1,4 +1,4 @@
-"""What the lake holds: tables, and how its rows are spread."""
+"""Show what the lake holds: tables, and how its rows are spread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CALL: Final = re.compile(r"(\w+)\(")
 
 
 def _bars(column: str = "images") -> Chart:
-    """Bars of a column of counts."""
+    """Return bars of a column of counts."""
 
     def count(row: Row) -> Mark:
         return Mark(str(row["value"] if row["value"] is not None else "(none)"), float(row[column]))
@@ -101,7 +101,7 @@ SPECS: Final = (
 
 
 def section(renderer: FigureRenderer) -> Section:
-    """How the rows are spread."""
+    """Return how the rows are spread."""
     figures = [renderer.figure(spec) for spec in SPECS]
     return Section(
         "spread", "What is in it", "Plain counts, to know what the audits below stand on.", figures, compact=True
@@ -109,7 +109,7 @@ def section(renderer: FigureRenderer) -> Section:
 
 
 def tables(session: Session) -> list[dict[str, Any]]:
-    """Name, rows, bytes, pinned version and meaning of every table, base tables first."""
+    """Return name, rows, bytes, pinned version and meaning of every table, base tables first."""
     order = "list_position(['images', 'captions', 'detections', 'labels'], name)"
     text = f"SELECT name, rows, version, bytes, doc FROM meta.tables ORDER BY {order} NULLS LAST, name"
     rows = session.sql(text).to_arrow().to_pylist()
@@ -125,7 +125,7 @@ def tables(session: Session) -> list[dict[str, Any]]:
 
 
 def _size(count: int) -> str:
-    """Bytes as a person writes them."""
+    """Return bytes as a person writes them."""
     size = float(count)
     for unit in ("bytes", "kB", "MB", "GB"):
         if size < 1000:
@@ -135,7 +135,7 @@ def _size(count: int) -> str:
 
 
 def notes(session: Session) -> list[str]:
-    """What must be said about the tables as a whole."""
+    """Return what must be said about the tables as a whole."""
     refused = session.sql(
         "SELECT code, count(*) AS n FROM meta.errors WHERE code <> 'skipped' GROUP BY code ORDER BY n DESC, code"
     ).fetchall()
@@ -154,7 +154,7 @@ def notes(session: Session) -> list[str]:
 
 
 def runs(session: Session) -> list[dict[str, Any]]:
-    """What was read into the lake, oldest first; the last twenty."""
+    """Return what was read into the lake, oldest first; the last twenty."""
     rows = (
         session.sql(
             "SELECT at, target, written, updated, rejected FROM meta.runs WHERE kind = 'ingest' AND state = 'finished' ORDER BY at DESC LIMIT 20"
@@ -173,7 +173,7 @@ def runs(session: Session) -> list[dict[str, Any]]:
 
 
 def functions(session: Session, figures: Iterable[Figure]) -> list[dict[str, Any]]:
-    """Functions that the figures' SQL calls, with their versions."""
+    """Return functions that the figures' SQL calls, with their versions."""
     called = {name for figure in figures for name in _CALL.findall(figure.sql)}
     rows = (
         session.sql("SELECT name, version, doc FROM meta.functions WHERE kind = 'function' ORDER BY name")

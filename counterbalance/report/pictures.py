@@ -54,7 +54,7 @@ class Frame:
     is_crowd: bool = False
 
     def head(self) -> Frame:
-        """The part in which a face is looked for: the upper third of a standing person, all of a wide box."""
+        """Return the part in which a face is looked for: the upper third of a standing person, all of a wide box."""
         if self.is_crowd or self.height <= self.width:
             return self
         return Frame(self.category, self.x, self.y, self.width, self.height * HEAD_SHARE)
@@ -82,13 +82,13 @@ class Thumbnail:
 
     @property
     def tally(self) -> str:
-        """Its boxes in words, such as ``person (2), dog``."""
+        """Return its boxes in words, such as ``person (2), dog``."""
         counts = Counter(f"{f.category} crowd" if f.is_crowd else f.category for f in self.frames)
         return ", ".join(name if n == 1 else f"{name} ({n})" for name, n in counts.items())
 
 
 def sample(lake: Lake, session: Session, most: int = 12, *, blur: bool = False) -> tuple[list[Thumbnail], list[str]]:
-    """Some pictures of the lake, and what must be said about them.
+    """Return some pictures of the lake, and what must be said about them.
 
     Args:
         lake: The lake.
@@ -107,7 +107,7 @@ def sample(lake: Lake, session: Session, most: int = 12, *, blur: bool = False) 
 def of_images(
     lake: Lake, session: Session, ids: Sequence[int], *, side: int = THUMB, blur: bool = False
 ) -> dict[int, Thumbnail]:
-    """Thumbnails of images by id, as many of the first as the page has room for.
+    """Return thumbnails of images by id, as many of the first as the page has room for.
 
     Args:
         lake: The lake.
@@ -126,7 +126,7 @@ def of_images(
 def _made(
     lake: Lake, session: Session, rows: Sequence[Mapping[str, Any]], side: int, *, blur: bool
 ) -> tuple[dict[int, Thumbnail], int]:
-    """Thumbnails by id in the order of the rows, until there are enough bytes of them; and how many could not be decoded."""
+    """Return thumbnails by id in the order of the rows, until there are enough bytes of them; and how many could not be decoded."""
     ids = [r["image_id"] for r in rows]
     if not ids:
         return {}, 0
@@ -147,7 +147,7 @@ def _made(
 
 
 def stored_bytes(lake: Lake, session: Session, ids: Sequence[int]) -> Mapping[int, bytes | None]:
-    """Encoded pictures by image id, in the versions that a session reads."""
+    """Return encoded pictures by image id, in the versions that a session reads."""
     from counterbalance.engine.store import tables
 
     version = session.versions.get("images")
@@ -163,7 +163,7 @@ def stored_bytes(lake: Lake, session: Session, ids: Sequence[int]) -> Mapping[in
 
 
 def boxes_of(session: Session, ids: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-    """Boxes by image id: category, x, y, width and height in pixels, is_crowd."""
+    """Return boxes by image id: category, x, y, width and height in pixels, is_crowd."""
     wanted = ", ".join(str(i) for i in ids)
     text = (
         "SELECT image_id, category, x, y, width, height, is_crowd FROM detections "
@@ -176,7 +176,7 @@ def boxes_of(session: Session, ids: Sequence[int]) -> dict[int, list[dict[str, A
 
 
 def frames_of(rows: Sequence[Mapping[str, Any]], width: int | None, height: int | None) -> list[Frame]:
-    """Boxes in parts of a picture of that size; none where the size is unknown."""
+    """Return boxes in parts of a picture of that size; none where the size is unknown."""
     if not width or not height:
         return []
     sides = ("x", "y", "width", "height")
@@ -199,7 +199,7 @@ def _clamped(share: float) -> float:
 
 
 def _decoded(data: bytes | None) -> Image | None:
-    """The pixels as RGB, or ``None`` when the bytes are no picture that is safe to decode."""
+    """Return the pixels as RGB, or ``None`` when the bytes are no picture that is safe to decode."""
     from counterbalance.engine.images import ImageError, decode
 
     try:
@@ -212,20 +212,20 @@ def _thumbnail(row: Mapping[str, Any], picture: Image, frames: Sequence[Frame], 
     picture.thumbnail((side, side))
     picture.info.clear()  # comments, places and colour profiles stay behind
     if blur:
-        people = [f.head() for f in frames if f.category == "person"]
-        for frame in people if frames else [Frame("", 0, 0, 1, 1)]:
-            blur_frame(picture, frame)
+        blur_heads(picture, frames)
     buffer = io.BytesIO()
     picture.save(buffer, "JPEG", quality=QUALITY, optimize=True)
     uri = "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
     return Thumbnail(row["image_id"], uri, picture.width, picture.height, plain(row["caption"] or ""), frames)
 
 
-def blur_frame(picture: Image, frame: Frame) -> None:
-    """Blur what is in a frame, in place: nothing of a face remains in the pixels."""
+def blur_heads(picture: Image, frames: Sequence[Frame]) -> None:
+    """Blur the head of every person in place, or all of a picture without frames: nothing of a face stays in the pixels."""
     from counterbalance.udfs.pictures import blur
 
-    left, top = int(frame.x * picture.width), int(frame.y * picture.height)
-    right = min(picture.width, left + max(2, round(frame.width * picture.width)) + 1)
-    bottom = min(picture.height, top + max(2, round(frame.height * picture.height)) + 1)
-    blur(picture, (left, top, right, bottom))
+    heads = [f.head() for f in frames if f.category == "person"]
+    for frame in heads if frames else [Frame("", 0, 0, 1, 1)]:
+        left, top = int(frame.x * picture.width), int(frame.y * picture.height)
+        right = min(picture.width, left + max(2, round(frame.width * picture.width)) + 1)
+        bottom = min(picture.height, top + max(2, round(frame.height * picture.height)) + 1)
+        blur(picture, (left, top, right, bottom))

@@ -1,4 +1,4 @@
-"""Runs a query or an audit and makes a figure of its rows."""
+"""Run a query or an audit and makes a figure of its rows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from counterbalance.engine.errors import CounterbalanceError
+from counterbalance.engine.sql.parse import as_text
 from counterbalance.engine.sql.queries import audits
 from counterbalance.report import svg
 from counterbalance.report.figures import Figure, decimals, table_of
@@ -26,7 +27,7 @@ _DRAW: Final = {"dots": svg.dots, "bars": svg.bars}
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """How rows become a chart.
+    """Describe how rows become a chart.
 
     Args:
         kind: Dots with intervals, or bars.
@@ -73,12 +74,12 @@ class FigureSpec:
 
 
 def untold(made: int) -> None:
-    """Nobody wants to know how many figures there are yet."""
+    """Ignore how many figures there are yet."""
     del made
 
 
 class FigureRenderer:
-    """Makes figures in one session; what two of them ask is asked once.
+    """Make figures in one session; what two of them ask is asked once.
 
     Args:
         session: The session.
@@ -91,7 +92,7 @@ class FigureRenderer:
         self._answers: dict[str, tuple[pa.Table, Sequence[str], str]] = {}
 
     def figure(self, spec: FigureSpec) -> Figure:
-        """The figure, or its reason for being empty: a report never fails for one of its parts."""
+        """Return the figure, or its reason for being empty: a report never fails for one of its parts."""
         self._made += 1
         self._progress(self._made)
         try:
@@ -102,7 +103,7 @@ class FigureRenderer:
         return _figure(spec, call, rows, notes, sql)
 
     def _answer(self, spec: FigureSpec, call: str) -> tuple[pa.Table, Sequence[str], str]:
-        """Rows, notes and plain SQL."""
+        """Return rows, notes and plain SQL."""
         if call not in self._answers:
             run = self.session.audit
             result = run(spec.audit, **spec.parameters) if spec.audit else self.session.sql(spec.sql)
@@ -142,7 +143,7 @@ def _figure(spec: FigureSpec, call: str, rows: pa.Table, said: Sequence[str], sq
 
 
 def _call(spec: FigureSpec) -> str:
-    """The query as a user would type it."""
+    """Return the query as a user would type it."""
     if not spec.audit:
         return spec.sql
     query = audits().get(spec.audit)
@@ -152,7 +153,7 @@ def _call(spec: FigureSpec) -> str:
 
 
 def _literal(value: Any) -> str:
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else json.dumps(value)
+    return as_text(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _expanded(session: Session, call: str) -> str:
@@ -163,7 +164,7 @@ def _expanded(session: Session, call: str) -> str:
 
 
 def _parameters(rows: pa.Table, spec: FigureSpec) -> dict[str, Any]:
-    """What the engine says it ran with, in every row the same."""
+    """Return what the engine says it ran with, in every row the same."""
     if "params" not in rows.column_names:
         return dict(spec.parameters)
     found = json.loads(rows["params"][0].as_py() or "{}")
@@ -200,7 +201,7 @@ def _drawn(spec: FigureSpec, rows: Sequence[Row]) -> _Drawing:
 
 
 def _finding(marks: Sequence[Mark], axis: Axis) -> str:
-    """The mark whose interval is farthest from the reference, in words."""
+    """Return the mark whose interval is farthest from the reference, in words."""
     clear = [m for m in marks if svg.tone(m, axis) in {"over", "under"}]
     if not clear or axis.reference is None:
         return ""
@@ -212,7 +213,7 @@ def _finding(marks: Sequence[Mark], axis: Axis) -> str:
 
 
 def _hidden(rows: Sequence[Row]) -> list[str]:
-    """How many cells the audit kept back."""
+    """Return how many cells the audit kept back."""
     hidden = sum(bool(r.get("suppressed")) for r in rows) or max((r.get("n_suppressed") or 0 for r in rows), default=0)
     if not hidden:
         return []

@@ -1,4 +1,4 @@
-"""From an audit's row to a mark, and which rows a chart shows."""
+"""Make marks of an audit's rows, and choose which rows a chart shows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def mark(
     when: Callable[[Row], bool] | None = None,
     sure: str = "",
 ) -> Callable[[Row], Mark | None]:
-    """A function from a row to its mark; rows that are suppressed or fail ``when`` have none.
+    """Return a function from a row to its mark; rows that are suppressed or fail ``when`` have none.
 
     Args:
         label: Text of the row.
@@ -58,7 +58,7 @@ def mark(
 
 
 def strongest(value: str, by: str, each: int) -> Callable[[Sequence[Row]], list[Row]]:
-    """The rows of the strongest values of every label, highest first.
+    """Return the rows of the strongest values of every label, highest first.
 
     Args:
         value: Column of the value.

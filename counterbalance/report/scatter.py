@@ -12,7 +12,7 @@ from html import escape
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from counterbalance.report.svg import COLOURS, NARROW, WIDE, Tone, plain
+from counterbalance.report.svg import COLOURS, NARROW, WIDE, Tone, drawing, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ class Point:
 def points(
     rows: Sequence[Point], legend: Mapping[Tone, str], *, title: str, desc: str, name: str, width: int = WIDE
 ) -> str:
-    """A spot a point, and the name of every group over its median point.
+    """Return one spot per point, and the name of every group over its median point.
 
     Args:
         rows: At least one.
@@ -61,15 +61,11 @@ def points(
     height = inner + round(_LINE * 1.4 * lines) + 6
     placed = _placed(rows, width, inner)
     parts = [*_spots(rows, placed, width), *_names(rows, placed, width), *_legend(legend, inner, width)]
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="{name}-t {name}-d" font-size="12">'
-        f'<title id="{name}-t">{escape(plain(title))}</title><desc id="{name}-d">{escape(plain(desc))}</desc>{"".join(parts)}</svg>'
-    )
+    return drawing(parts, width, height, title=title, desc=desc, name=name)
 
 
 def _placed(rows: Sequence[Point], width: int, height: int) -> list[tuple[float, float]]:
-    """Pixels of every point, the middle of all in the middle."""
+    """Return pixels of every point, the middle of all in the middle."""
     left, right = min(r.x for r in rows), max(r.x for r in rows)
     low, high = min(r.y for r in rows), max(r.y for r in rows)
     unit = min((width - 2 * _PAD) / ((right - left) or 1.0), (height - 2 * _PAD) / ((high - low) or 1.0))
@@ -77,7 +73,7 @@ def _placed(rows: Sequence[Point], width: int, height: int) -> list[tuple[float,
 
 
 def _spots(rows: Sequence[Point], placed: Sequence[tuple[float, float]], width: int) -> list[str]:
-    """A path a colour: a line of no length with round ends is a spot."""
+    """Return one path per colour: a line of no length with round ends is a spot."""
     size = 5 if width > NARROW else 3.5
     found = []
     for tone in _ORDER:
@@ -90,7 +86,7 @@ def _spots(rows: Sequence[Point], placed: Sequence[tuple[float, float]], width: 
 
 
 def _names(rows: Sequence[Point], placed: Sequence[tuple[float, float]], width: int) -> list[str]:
-    """Names over the middle of their groups; one that would lie on another moves down."""
+    """Return names over the middle of their groups; one that would lie on another moves down."""
     groups: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for row, at in zip(rows, placed, strict=True):
         groups[row.name].append(at)
@@ -111,7 +107,7 @@ def _names(rows: Sequence[Point], placed: Sequence[tuple[float, float]], width: 
 
 
 def _legend(legend: Mapping[Tone, str], top: float, width: int) -> list[str]:
-    """A spot and its meaning, side by side, or below each other in narrow charts."""
+    """Return a spot and its meaning, side by side, or below each other in narrow charts."""
     found = []
     x, y = 12.0, top + _LINE
     for tone, text in legend.items():

@@ -85,7 +85,7 @@ class Axis:
 
 
 def plain(text: str) -> str:
-    r"""The text without control characters and without those that turn the direction of what follows.
+    r"""Return the text without control characters and without those that turn the direction of what follows.
 
     Example:
         >>> plain("a\x1b[31m\u202eb")
@@ -113,7 +113,7 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def dots(rows: Sequence[Mark], axis: Axis, *, title: str, desc: str, name: str, width: int = WIDE) -> str:
-    """A dot a row with its interval as a line; filled when the interval leaves the reference out.
+    """Return one dot per row with its interval as a line; filled when the interval leaves the reference out.
 
     Args:
         rows: From top to bottom.
@@ -127,7 +127,7 @@ def dots(rows: Sequence[Mark], axis: Axis, *, title: str, desc: str, name: str, 
 
 
 def bars(rows: Sequence[Mark], axis: Axis, *, title: str, desc: str, name: str, width: int = WIDE) -> str:
-    """A bar a row from zero (or the reference), with its interval when there is one. Arguments as for ``dots``."""
+    """Return one bar per row from zero (or the reference), with its interval when there is one. Arguments as for ``dots``."""
     start = axis.reference or 0.0
     whole = Axis(axis.label, axis.reference, axis.show, start if axis.start is None else axis.start, axis.end)
     return _chart(rows, whole, title, desc, name, width, _bar)
@@ -135,7 +135,7 @@ def bars(rows: Sequence[Mark], axis: Axis, *, title: str, desc: str, name: str, 
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where things are: pixels of the plot's sides, numbers at them, the height of a row.
+    """Describe where things are: pixels of the plot's sides, numbers at them, the height of a row.
 
     ``stacked``: labels and values stand above their row; ``beside``: a value stands at the end of its mark.
     """
@@ -151,7 +151,7 @@ class _Frame:
 
     @property
     def middle(self) -> float:
-        """Where a row's mark is, from the row's top."""
+        """Return where a row's mark is, from the row's top."""
         return 30.0 if self.stacked else self.row / 2
 
     def x(self, value: float) -> float:
@@ -181,6 +181,11 @@ def _chart(
         *drawn,
         _group("axis", "middle", [((frame.left + frame.right) / 2, bottom + 34, axis.label)]),
     ]
+    return drawing(parts, width, height, title=title, desc=desc, name=name)
+
+
+def drawing(parts: Sequence[str], width: int, height: int, *, title: str, desc: str, name: str) -> str:
+    """Return a whole SVG document of some elements; its title and description are for readers who cannot see it."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="{name}-t {name}-d" font-size="12">'
@@ -189,7 +194,7 @@ def _chart(
 
 
 def _marks(rows: Sequence[Mark], axis: Axis, most: int) -> list[float]:
-    """Ticks that do not read alike: counts have no halves."""
+    """Return ticks that do not read alike: counts have no halves."""
     low, high = _range(rows, axis)
     tried = (ticks(low, high, few) for few in range(most, 1, -1))
     return next((m for m in tried if len({axis.show(t) for t in m}) == len(m)), ticks(low, high, most))
@@ -213,7 +218,7 @@ def _frame(rows: Sequence[Mark], axis: Axis, marks: list[float], width: int, *, 
 
 
 def _texts(rows: Sequence[Mark], lines: list[float], axis: Axis, frame: _Frame, width: int) -> list[str]:
-    """Labels, values and notes of all rows, a group of each."""
+    """Return labels, values and notes of all rows, a group of each."""
     labels, values, notes = [], [], []
     for row, y in zip(rows, lines, strict=True):
         base = y + 15 if frame.stacked else y + frame.middle + 4
@@ -239,7 +244,7 @@ def _value(row: Mark, axis: Axis) -> str:
 
 
 def _grid(marks: list[float], axis: Axis, frame: _Frame, bottom: float) -> list[str]:
-    """Upright lines with their numbers; the reference is drawn stronger."""
+    """Return upright lines with their numbers; the reference is drawn stronger."""
     places = [round(frame.x(t), 1) for t in marks]
     lines = "".join(f"M{x:g} {_TOP:g}V{bottom:g}" for x in places)
     parts = [f'<path d="{lines}" stroke="var(--grid, #e3e5ea)"/>']
@@ -251,7 +256,7 @@ def _grid(marks: list[float], axis: Axis, frame: _Frame, bottom: float) -> list[
 
 
 def tone(row: Mark, axis: Axis) -> Tone:
-    """Which side of the reference a value is on, or ``even`` when its interval holds the reference."""
+    """Return which side of the reference a value is on, or ``even`` when its interval holds the reference."""
     if row.tone is not None:
         return row.tone
     if axis.reference is None or row.value is None or row.low is None or row.high is None:
@@ -290,7 +295,7 @@ def _bar(row: Mark, axis: Axis, frame: _Frame, y: float) -> list[str]:
 
 
 def _group(kind: str, anchor: str, texts: Sequence[tuple[float, float, str]]) -> str:
-    """Texts of one kind: x, y, what."""
+    """Return texts of one kind: x, y, what."""
     fill = "var(--ink, #1c2230)" if kind in {"label", "value"} else "var(--ink-soft, #6b7280)"
     inner = "".join(f'<text x="{x:.1f}" y="{y:g}">{escape(plain(text))}</text>' for x, y, text in texts)
     return f'<g class="{kind}" fill="{fill}" text-anchor="{anchor}">{inner}</g>'

@@ -39,7 +39,7 @@ _TOPICS: Final = FigureSpec(
 
 
 def sections(renderer: FigureRenderer, lake: Lake, *, blur: bool = False) -> list[Section]:
-    """The chapter, where the recipe ``sae_topics`` was run; nothing otherwise.
+    """Return the chapter, where the recipe ``sae_topics`` was run; nothing otherwise.
 
     Args:
         renderer: Makes the figure.
@@ -57,7 +57,7 @@ def sections(renderer: FigureRenderer, lake: Lake, *, blur: bool = False) -> lis
 
 
 def _with_pictures(renderer: FigureRenderer, lake: Lake, figure: Figure, *, blur: bool) -> Figure:
-    """With the images of the texts in which each topic is most active, as far as the lake stores them."""
+    """Add images of the texts in which each topic is most active, as far as the lake stores them."""
     try:
         rows = renderer.session.sql(_EXAMPLES).to_arrow().to_pylist()
     except CounterbalanceError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.report.figures import Figure, Section, decimals, table_of
-from counterbalance.report.svg import NARROW, WIDE, plain, ticks
+from counterbalance.report.svg import NARROW, WIDE, drawing, plain, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ def check(session: Session, data: str, model: str) -> None:
 
 
 def sections(session: Session, data: str = DATA, model: str = MODEL) -> list[Section]:
-    """The chapter; none where nobody named relations, and the lake has no tables or views of these names.
+    """Return the chapter; none where nobody named relations, and the lake has no tables or views of these names.
 
     Args:
         session: The session.
@@ -52,7 +52,7 @@ def sections(session: Session, data: str = DATA, model: str = MODEL) -> list[Sec
 
 
 def figure(session: Session, data: str, model: str) -> Figure:
-    """The scatter plot with its numbers, or the reason why there is none."""
+    """Return the scatter plot with its numbers, or the reason why there is none."""
     call = _CALL.format(data, model)
     parts = (
         "bias-transfer",
@@ -73,7 +73,7 @@ def figure(session: Session, data: str, model: str) -> Figure:
     if not points:
         return Figure(*parts, gap="too few categories have both.", call=call)
     columns, cells = table_of(rows)
-    told = {r["metric"]: r for r in found if r["level"] == "summary"}
+    summary = {r["metric"]: r for r in found if r["level"] == "summary"}
     return Figure(
         *parts,
         scatter(points, name="transfer-w", width=WIDE),
@@ -83,13 +83,13 @@ def figure(session: Session, data: str, model: str) -> Figure:
         call,
         sql,
         source="see bias_transfer",
-        notes=[_said(told), *result.notes],
+        notes=[_summarize(summary), *result.notes],
     )
 
 
-def _said(told: dict[str, Row]) -> str:
-    """Correlation and share explained, with intervals."""
-    rho, r2 = told["rho"], told["r2"]
+def _summarize(summary: dict[str, Row]) -> str:
+    """Return the correlation and share explained, with intervals."""
+    rho, r2 = summary["rho"], summary["r2"]
     texts = [
         f"{name} = {decimals(row['value'])} ({decimals(row['low'])} to {decimals(row['high'])})"
         for name, row in (("Pearson's rho", rho), ("R²", r2))
@@ -99,7 +99,7 @@ def _said(told: dict[str, Row]) -> str:
 
 
 def scatter(points: Sequence[Row], *, name: str, width: int) -> str:
-    """Dots over two axes with the fitted line, as SVG text.
+    """Return dots over two axes with the fitted line, as SVG text.
 
     Args:
         points: Rows with ``category``, ``data``, ``model``, ``fitted`` and ``value`` (the residual), all numbers.
@@ -141,20 +141,21 @@ def scatter(points: Sequence[Row], *, name: str, width: int) -> str:
         f'<text x="{x(t):.1f}" y="{floor + 16:g}" text-anchor="middle">{decimals(t)}</text>' for t in across
     ) + "".join(f'<text x="{_LEFT - 8:g}" y="{y(t) + 4:.1f}" text-anchor="end">{decimals(t)}</text>' for t in up)
     desc = f"{len(points)} categories; farthest from the line: {', '.join(plain(p['category']) for p in named)}"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" width="{width}" height="{_TALL}" viewBox="0 0 {width} {_TALL}" '
-        f'role="img" aria-labelledby="{name}-t {name}-d" font-size="12"><title id="{name}-t">Bias of the model over bias of '
-        f'the data</title><desc id="{name}-d">{escape(desc)}</desc><path d="{grid}" stroke="var(--grid, #e3e5ea)"/>'
-        f'<path d="M{line}" stroke="var(--ink-soft, #6b7280)" stroke-width="1.5" fill="none"/>'
-        f'<g fill="var(--plain, #4b5d8a)" fill-opacity="0.75">{dots}</g>'
-        f'<g class="note" fill="var(--ink, #1c2230)">{names}</g>'
-        f'<g class="tick" fill="var(--ink-soft, #6b7280)">{numbers}</g>'
-        f'<g class="axis" fill="var(--ink-soft, #6b7280)"><text x="{(_LEFT + width - _RIGHT) / 2:.1f}" y="{_TALL - 8}" '
-        f'text-anchor="middle">bias of the data</text><text transform="rotate(-90)" x="{-(_TOP + floor) / 2:.1f}" y="14" '
-        f'text-anchor="middle">bias of the model</text></g></svg>'
-    )
+    parts = [
+        f'<path d="{grid}" stroke="var(--grid, #e3e5ea)"/>',
+        f'<path d="M{line}" stroke="var(--ink-soft, #6b7280)" stroke-width="1.5" fill="none"/>',
+        f'<g fill="var(--plain, #4b5d8a)" fill-opacity="0.75">{dots}</g>',
+        f'<g class="note" fill="var(--ink, #1c2230)">{names}</g>',
+        f'<g class="tick" fill="var(--ink-soft, #6b7280)">{numbers}</g>',
+        (
+            f'<g class="axis" fill="var(--ink-soft, #6b7280)"><text x="{(_LEFT + width - _RIGHT) / 2:.1f}" y="{_TALL - 8}" '
+            f'text-anchor="middle">bias of the data</text><text transform="rotate(-90)" x="{-(_TOP + floor) / 2:.1f}" y="14" '
+            f'text-anchor="middle">bias of the model</text></g>'
+        ),
+    ]
+    return drawing(parts, width, _TALL, title="Bias of the model over bias of the data", desc=desc, name=name)
 
 
 def _is_right(x: float, width: int) -> bool:
-    """Whether a name beside a dot would leave the picture."""
+    """Return whether a name beside a dot would leave the picture."""
     return x > 0.7 * width

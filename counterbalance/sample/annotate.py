@@ -1,4 +1,4 @@
-"""What the two annotators and the toy classifier say about a plan."""
+"""Make up what the two annotators and the toy classifier say about a plan."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Label:
 
 
 def detection_id(scene: Scene, position: int) -> int:
-    """Id of the item at a position (from 1) of a scene, readable: image 12's third is 1203."""
+    """Return the id of the item at a position (from 1) of a scene, readable: image 12's third is 1203."""
     return scene.number * 100 + position
 
 
 def labels(scenes: list[Scene], staged: list[list[Item]], seed: int) -> list[Label]:
-    """All labels: by image, those of its persons, of the whole image last."""
+    """Return all labels: by image, those of its persons, of the whole image last."""
     rng = random.Random(f"labels {len(scenes)} {seed}")  # noqa: S311 - a simulation
     persons = [
         (scene, detection_id(scene, i), p)
@@ -63,7 +63,7 @@ def _persons(items: list[Item]) -> Iterator[tuple[int, Person]]:
 def _two_opinions(
     rng: random.Random, attribute: str, persons: list[tuple[Scene, int, Person]], dim: set[int]
 ) -> list[Label]:
-    """The first annotator sees the truth, or nothing in a dim image; the second copies the first, or else says anything.
+    """Return the first annotator sees the truth, or nothing in a dim image; the second copies the first, or else says anything.
 
     Anything is a draw from the first one's own labels, so that chance agreement is the same and the copying rate is
     Cohen's kappa.

@@ -15,7 +15,7 @@ SHELF: Final = {"kitchen": 146, "office": 148, "workshop": 150}
 
 
 def _bands(top: str, y: float, height: float, end: float, steps: int = 6) -> Drawing:
-    """A colour that gets lighter or darker downwards."""
+    """Return a colour that gets lighter or darker downwards."""
     each = height / steps
     return [box(shade(top, 1 + (end - 1) * i / (steps - 1)), 0, y + i * each, WIDTH, each + 1) for i in range(steps)]
 
@@ -32,7 +32,7 @@ def _window(x: float, y: float, width: float, height: float, sky: str) -> Drawin
 
 
 def kitchen(rng: random.Random) -> Drawing:
-    """A tiled wall, a window, cupboards, a counter with a stove."""
+    """Return a tiled wall, a window, cupboards, a counter with a stove."""
     wall = rng.choice(("#f0e2c8", "#dfe9e2", "#e6e1f0", "#f3dcd0"))
     doors = rng.choice(("#7fa39a", "#c98f63", "#8796b5", "#b98a94"))
     stove, window = (214.0, 30.0) if rng.random() < 0.5 else (30.0, 200.0)
@@ -62,7 +62,7 @@ def kitchen(rng: random.Random) -> Drawing:
 
 
 def street(rng: random.Random) -> Drawing:
-    """Houses with shops, a pavement, a road."""
+    """Return houses with shops, a pavement, a road."""
     parts: Drawing = _bands(rng.choice(("#8fc4e8", "#a9c9dd", "#f2c59b")), 0, 190, 1.2)
     x = -float(rng.randint(0, 40))
     while x < WIDTH:
@@ -94,7 +94,7 @@ def _house(rng: random.Random, x: float, width: float, top: float) -> Drawing:
 
 
 def office(rng: random.Random) -> Drawing:
-    """A wide window over a town, a sideboard, a carpet."""
+    """Return a wide window over a town, a sideboard, a carpet."""
     wall = rng.choice(("#e8e6e1", "#dbe4ea", "#eadfd3"))
     carpet = rng.choice(("#7c8a99", "#8a7f92", "#7f9184"))
     towers = [
@@ -117,7 +117,7 @@ def office(rng: random.Random) -> Drawing:
 
 
 def beach(rng: random.Random) -> Drawing:
-    """Sky, sun, sea and sand."""
+    """Return sky, sun, sea and sand."""
     sky = rng.choice(("#7fc4ea", "#9fcbe6", "#f3b98a"))
     sun = float(rng.randint(40, 280))
     sail = float(rng.randint(30, 270))
@@ -141,7 +141,7 @@ def beach(rng: random.Random) -> Drawing:
 
 
 def workshop(rng: random.Random) -> Drawing:
-    """Planks, a board with tools, a workbench."""
+    """Return planks, a board with tools, a workbench."""
     wood = rng.choice(("#b98d5f", "#a98f74", "#9c8b6c"))
     tools: Drawing = []
     for i in range(6):
@@ -165,7 +165,7 @@ def workshop(rng: random.Random) -> Drawing:
 
 
 def park(rng: random.Random) -> Drawing:
-    """Hills, trees, a lawn and a path."""
+    """Return hills, trees, a lawn and a path."""
     trees: Drawing = []
     for _ in range(rng.randint(3, 5)):
         x, y, size = float(rng.randint(0, WIDTH)), float(rng.randint(138, 160)), float(rng.randint(20, 34))

@@ -43,7 +43,7 @@ class Counts:
         self.group = self._rolled_up(annotate.ATTRIBUTES[1])
 
     def _persons(self, attribute: str) -> dict[int, str]:
-        """Clear labels of the first annotator by box, boxes under 30 pixels left out."""
+        """Return clear labels of the first annotator by box, boxes under 30 pixels left out."""
         return {
             x.detection_id: x.value
             for x in self.labels
@@ -54,40 +54,40 @@ class Counts:
         }
 
     def _rolled_up(self, attribute: str) -> dict[int, str]:
-        """The one label that all persons of an image have."""
+        """Return the one label that all persons of an image have."""
         values: dict[int, set[str]] = defaultdict(set)
         for detection, value in self.persons[attribute].items():
             values[detection // 100].add(value)
         return {image: next(iter(v)) for image, v in values.items() if len(v) == 1}
 
     def among(self, images: Iterable[int], test: Callable[[Scene], bool]) -> tuple[int, int]:
-        """How many of some images pass, and how many there are."""
+        """Return how many of some images pass, and how many there are."""
         chosen = set(images)
         found = [test(s) for s in self.scenes if s.number in chosen]
         return sum(found), len(found)
 
     def together(self, gender: str, group: str) -> float | None:
-        """How often gender and group meet in a figure, over what independence would give."""
+        """Return how often gender and group meet in a figure, over what independence would give."""
         genders, groups = (self.persons[a] for a in annotate.ATTRIBUTES)
         of_gender = {d for d, v in genders.items() if v == gender}
         of_group = {d for d, v in groups.items() if v == group}
         return ratio(len(of_gender & of_group) * self.figures, len(of_gender) * len(of_group))
 
     def delta(self, labels: dict[int, str], label: str, test: Callable[[Scene], bool]) -> float | None:
-        """Share of a label among the labelled images that pass, over its share among all labelled ones, minus one."""
+        """Return the share of a label among the labelled images that pass, over its share among all labelled ones, minus one."""
         hits, _ = self.among((i for i, v in labels.items() if v == label), test)
         total, everyone = self.among(labels, test)
         base = sum(v == label for v in labels.values())
         return ratio(hits * everyone, total * base, -1.0)
 
     def pmi(self, gender: str, test: Callable[[Scene], bool]) -> float | None:
-        """Ln P(gender, t) / (P(gender) P(t)) over all images."""
+        """Return Ln P(gender, t) / (P(gender) P(t)) over all images."""
         both, base = self.among((i for i, v in self.gender.items() if v == gender), test)
         total, everyone = self.among((s.number for s in self.scenes), test)
         return math.log(both * everyone / (base * total)) if both and base and total else None
 
     def log_odds(self, gender: str, other: str, test: Callable[[Scene], bool]) -> float | None:
-        """Log-odds ratio of the images of two genders, half an image added to each count."""
+        """Return the log-odds ratio of the images of two genders, half an image added to each count."""
         sides = [self.among((i for i, v in self.gender.items() if v == g), test) for g in (gender, other)]
         if not all(n for _, n in sides):
             return None
@@ -95,17 +95,17 @@ class Counts:
         return logs[0] - logs[1]
 
     def negative_ratio(self, kind: str) -> float | None:
-        """Share of negative alt-texts among those that are not neutral."""
+        """Return the share of negative alt-texts among those that are not neutral."""
         tones = [s.tone for s in self.scenes if s.kind == kind]
         return ratio(tones.count(-1), len(tones) - tones.count(0))
 
     def country_share(self, country: str) -> float | None:
-        """Share of a country among alt-texts that name one."""
+        """Return the share of a country among alt-texts that name one."""
         named = [s.country for s in self.scenes if s.country]
         return ratio(named.count(country), len(named))
 
     def kappa(self, attribute: str) -> float | None:
-        """Cohen's kappa of the two annotators over all boxes."""
+        """Return Cohen's kappa of the two annotators over all boxes."""
         said: dict[int | None, dict[str, str]] = defaultdict(dict)
         for x in self.labels:
             if x.attribute == attribute:
@@ -120,5 +120,5 @@ class Counts:
 
 
 def ratio(above: float, below: float, plus: float = 0.0) -> float | None:
-    """A quotient, or ``None`` when there is nothing below."""
+    """Return a quotient, or ``None`` when there is nothing below."""
     return above / below + plus if below else None

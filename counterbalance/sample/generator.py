@@ -1,4 +1,4 @@
-"""Writes the sample: pictures, COCO files, shards, labels, and what was planted."""
+"""Write the sample: pictures, COCO files, shards, labels, and what was planted."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import RequestError
-from counterbalance.sample import annotate, coco_files, shard_files, words
+from counterbalance.sample import annotate, files, words
 from counterbalance.sample.plan import make_plan
-from counterbalance.sample.readme import readme
 from counterbalance.sample.shapes import render
 from counterbalance.sample.stage import stage
 from counterbalance.sample.truth import Planted, planted
@@ -54,24 +53,24 @@ def generate(
     (folder / "images").mkdir(exist_ok=True)
     for scene, (parts, _) in zip(scenes, staged, strict=True):
         pictures.append(render(parts))
-        (folder / "images" / coco_files.file_name(scene)).write_bytes(pictures[-1])
+        (folder / "images" / files.file_name(scene)).write_bytes(pictures[-1])
         if progress is not None:
             progress(scene.number, images)
     said, alts = [words.captions(s) for s in scenes], [words.alt_text(s) for s in scenes]
-    coco_files.write_texts(folder / "annotations" / "captions_sample.json", scenes, said, 1)
-    coco_files.write_texts(folder / "alt_text" / "captions_sample.json", scenes, [[a] for a in alts], 4, pictures=False)
-    coco_files.write_instances(folder / "annotations" / "instances_sample.json", scenes, items)
-    shard_files.write_shards(folder / "shards", scenes, pictures, alts)
+    files.write_texts(folder / "annotations" / "captions_sample.json", scenes, said, 1)
+    files.write_texts(folder / "alt_text" / "captions_sample.json", scenes, [[a] for a in alts], 4, pictures=False)
+    files.write_instances(folder / "annotations" / "instances_sample.json", scenes, items)
+    files.write_shards(folder / "shards", scenes, pictures, alts)
     labels = annotate.labels(scenes, items, seed)
     _write_labels(folder / "labels.csv", labels)
     found = planted(scenes, items, labels, seed)
-    (folder / "README.txt").write_text(readme(found), encoding="utf-8")
+    (folder / "README.txt").write_text(files.readme(found), encoding="utf-8")
     (folder / MARK).write_text(json.dumps(found.to_dict(), indent=2) + "\n", encoding="utf-8")
     return found
 
 
 def _prepared(folder: Path) -> Path:
-    """The folder without an earlier sample in it."""
+    """Return the folder without an earlier sample in it."""
     if folder.exists() and not folder.is_dir():
         raise RequestError(f"{folder} is a file, not a folder", code="E3071", hint="name another folder")
     if folder.is_dir() and any(folder.iterdir()):

@@ -14,7 +14,7 @@ PAINT: Final = ("#c8443c", "#3a6ea5", "#3e8e6b", "#d99a2b", "#7b5ea7", "#c2577f"
 
 
 def umbrella(paint: str) -> Drawing:
-    """An open umbrella; its handle ends at (0, 0)."""
+    """Return an open umbrella; its handle ends at (0, 0)."""
     wedges = [polygon(paint if i % 2 else shade(paint, 0.8), (0, 0.7), *_arc(i)) for i in range(6)]
     return [stroke("#4a4038", (0, 0.02), (0, 0.98), 0.03), *wedges]
 
@@ -25,7 +25,7 @@ def _arc(i: int) -> list[tuple[float, float]]:
 
 
 def laptop(paint: str) -> Drawing:
-    """A laptop on a small table."""
+    """Return a laptop on a small table."""
     return [
         *(box("#7a5c43", x, 0, 0.06, 0.5) for x in (-0.5, 0.44)),
         box("#9a7653", -0.58, 0.5, 1.16, 0.07),
@@ -37,7 +37,7 @@ def laptop(paint: str) -> Drawing:
 
 
 def bicycle(paint: str) -> Drawing:
-    """A bicycle from the side."""
+    """Return a bicycle from the side."""
     left, right, radius = -0.52, 0.52, 0.33
     frame = [((left, radius), (-0.18, 0.78)), ((-0.18, 0.78), (0.3, 0.82)), ((-0.18, 0.78), (-0.02, 0.32))]
     frame += [((-0.02, 0.32), (0.3, 0.82)), ((right, radius), (0.28, 0.94)), ((left, radius), (-0.02, 0.32))]
@@ -52,7 +52,7 @@ def bicycle(paint: str) -> Drawing:
 
 
 def knife(paint: str) -> Drawing:
-    """A kitchen knife stuck in a block."""
+    """Return a kitchen knife stuck in a block."""
     return [
         box("#a9804f", -0.4, 0, 0.8, 0.42),
         polygon("#cfd5dc", (-0.06, 0.4), (0.1, 0.4), (0.1, 0.62), (-0.06, 0.62)),
@@ -61,7 +61,7 @@ def knife(paint: str) -> Drawing:
 
 
 def cup(paint: str) -> Drawing:
-    """A cup."""
+    """Return a cup."""
     return [
         *ring(shade(paint, 0.85), 0.42, 0.52, 0.2, 0.1),
         polygon(paint, (-0.42, 1), (0.42, 1), (0.34, 0), (-0.34, 0)),
@@ -70,7 +70,7 @@ def cup(paint: str) -> Drawing:
 
 
 def plant(paint: str) -> Drawing:
-    """A potted plant."""
+    """Return a potted plant."""
     leaves = [
         stroke(("#3f8f4f", "#57a85f")[i % 2], (0, 0.4), (dx, dy), 0.13)
         for i, (dx, dy) in enumerate(((-0.32, 0.72), (-0.16, 0.92), (0.02, 0.9), (0.2, 0.93), (0.34, 0.7)))
@@ -83,7 +83,7 @@ def plant(paint: str) -> Drawing:
 
 
 def dog(paint: str) -> Drawing:
-    """A dog from the side."""
+    """Return a dog from the side."""
     coat = ("#a9743f", "#6b5140", "#d8b98a", "#4d4a4f")[len(paint) % 3 if paint < "#5" else 1]
     legs = [stroke(shade(coat, 0.85), (x, 0.4), (x, 0.06), 0.12) for x in (-0.38, -0.2, 0.26, 0.42)]
     return [
@@ -100,7 +100,7 @@ def dog(paint: str) -> Drawing:
 
 
 def bench(paint: str) -> Drawing:
-    """A park bench."""
+    """Return a park bench."""
     wood = "#9a6b3f"
     del paint
     return [
@@ -112,7 +112,7 @@ def bench(paint: str) -> Drawing:
 
 
 def chair(paint: str) -> Drawing:
-    """A chair."""
+    """Return a chair."""
     legs = [stroke("#6d4f36", (x, 0.45), (x * 1.12, 0.03), 0.06) for x in (-0.24, 0.24)]
     return [
         *legs,
@@ -123,7 +123,7 @@ def chair(paint: str) -> Drawing:
 
 
 def handbag(paint: str) -> Drawing:
-    """A handbag."""
+    """Return a handbag."""
     return [
         *ring(shade(paint, 0.7), 0, 0.62, 0.3, 0.08),
         polygon(paint, (-0.5, 0.6), (0.5, 0.6), (0.58, 0), (-0.58, 0)),
@@ -133,7 +133,7 @@ def handbag(paint: str) -> Drawing:
 
 
 def book(paint: str) -> Drawing:
-    """A stack of three books."""
+    """Return a stack of three books."""
     return [
         box(paint, -0.7, 0, 1.4, 0.3),
         box("#f2ead8", 0.45, 0.04, 0.25, 0.22),
@@ -143,7 +143,7 @@ def book(paint: str) -> Drawing:
 
 
 def surfboard(paint: str) -> Drawing:
-    """A surfboard stuck in the sand."""
+    """Return a surfboard stuck in the sand."""
     return [
         oval(paint, 0, 0.5, 0.16, 0.5),
         oval(shade(paint, 1.35), 0, 0.5, 0.1, 0.42),
@@ -152,7 +152,7 @@ def surfboard(paint: str) -> Drawing:
 
 
 def ball(paint: str) -> Drawing:
-    """A ball with stripes."""
+    """Return a ball with stripes."""
     return [
         oval("#f3efe6", 0, 0.5, 0.5),
         oval(paint, 0, 0.5, 0.5, 0.5, 300, 360),
@@ -163,7 +163,7 @@ def ball(paint: str) -> Drawing:
 
 
 def kite(paint: str) -> Drawing:
-    """A kite; it flies."""
+    """Return a kite; it flies."""
     tail = [
         stroke("#5d6470", (0.05 * (-1) ** i, 0.38 - 0.12 * i), (-0.05 * (-1) ** i, 0.26 - 0.12 * i), 0.03)
         for i in range(3)
@@ -176,7 +176,7 @@ def kite(paint: str) -> Drawing:
 
 
 def hammer(paint: str) -> Drawing:
-    """A hammer leaning on nothing."""
+    """Return a hammer leaning on nothing."""
     return [
         stroke("#a9804f", (-0.12, 0.04), (0.06, 0.86), 0.1),
         stroke("#5a6069", (-0.2, 0.92), (0.34, 0.82), 0.2),
@@ -185,7 +185,7 @@ def hammer(paint: str) -> Drawing:
 
 
 def guitar(paint: str) -> Drawing:
-    """A guitar on its end."""
+    """Return a guitar on its end."""
     wood = shade(paint, 0.9)
     return [
         stroke("#4b3626", (0, 0.4), (0, 0.95), 0.06),

@@ -26,7 +26,7 @@ HAIR: Final = ("#2b2320", "#5a3825", "#8c4a2a", "#c9a050", "#3a3f58", "#7a2f4a")
 
 
 def figure(person: Person) -> Drawing:
-    """A standing figure, facing us, arms at ease; the right hand is at ``HAND``."""
+    """Return a standing figure, facing us, arms at ease; the right hand is at ``HAND``."""
     skin = SKIN[person.group]
     cloth = CLOTH[shirt_colour(person)]
     trousers = TROUSERS[(person.look >> 4) % len(TROUSERS)]

@@ -1,4 +1,4 @@
-"""What every image of the sample will show, decided before anything is drawn or written."""
+"""Plan what every image of the sample shows, decided before anything is drawn or written."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Scene:
 
 
 def make_plan(images: int, seed: int) -> list[Scene]:
-    """The scenes, in order of their ids; equal arguments give equal scenes."""
+    """Return the scenes, in order of their ids; equal arguments give equal scenes."""
     rng = random.Random(f"counterbalance sample {images} {seed}")  # noqa: S311 - a simulation
     kinds = deal(rng, images, world.KINDS)
     places = deal(rng, images, dict.fromkeys(SCENES, 1.0))
@@ -89,7 +89,7 @@ def _by(scenes: list[Scene], key: Callable[[Scene], str]) -> dict[str, list[Scen
 def _chosen(
     rng: random.Random, scenes: list[Scene], rates: Mapping[str, float], key: Callable[[Scene], str]
 ) -> list[Scene]:
-    """In every stratum, the exact share of its scenes."""
+    """Choose the exact share of the scenes of every stratum."""
     strata = _by(scenes, key)
     return [scene for stratum in rates for scene in pick(rng, strata[stratum], rates[stratum])]
 
@@ -153,7 +153,7 @@ def _crimes(rng: random.Random, scenes: list[Scene]) -> None:
 
 
 def _tones(rng: random.Random, scenes: list[Scene]) -> None:
-    """Negative texts first: those with a crime word are negative anyhow, the quota is filled up with others."""
+    """Choose negative texts first: those with a crime word are negative anyhow, the quota is filled up with others."""
     for kind, members in sorted(_by(scenes, lambda s: s.kind).items()):
         bad = [s for s in members if s.crime]
         rest = [s for s in members if not s.crime]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def gender_share(gender: str) -> float:
-    """Share of a gender among images with one clear gender.
+    """Return the share of a gender among images with one clear gender.
 
     Example:
         >>> gender_share("male")
@@ -22,7 +22,7 @@ def gender_share(gender: str) -> float:
 
 
 def one_group_images() -> dict[str, float]:
-    """Share of each group among images whose people are all of one group."""
+    """Return the share of each group among images whose people are all of one group."""
     crowds = 1 - world.PEOPLE[1]
     uniform = {
         kind: world.KINDS[kind] * (1 - world.SEVERAL_GROUPS * (1.0 if kind == "mixed" else crowds))
@@ -33,13 +33,13 @@ def one_group_images() -> dict[str, float]:
 
 
 def crime_delta(group: str) -> float:
-    """Over-representation of a group among images whose alt-text has a crime word."""
+    """Return the over-representation of a group among images whose alt-text has a crime word."""
     shares = one_group_images()
     return world.CRIME_OF[group] / sum(shares[g] * world.CRIME_OF[g] for g in world.GROUPS) - 1
 
 
 def negative_ratio(kind: str) -> float:
-    """Share of negative texts among those that are not neutral.
+    """Return the share of negative texts among those that are not neutral.
 
     Example:
         >>> negative_ratio("male"), negative_ratio("female")
@@ -49,24 +49,24 @@ def negative_ratio(kind: str) -> float:
 
 
 def pmi(rates: Mapping[str, float], gender: str) -> float:
-    """Ln P(thing | gender) / P(thing) over all images."""
+    """Return Ln P(thing | gender) / P(thing) over all images."""
     return round(math.log(rates[gender] / sum(world.KINDS[k] * rates[k] for k in world.KINDS)), 12) + 0.0
 
 
 def log_odds(rates: Mapping[str, float], gender: str, other: str) -> float:
-    """Log-odds ratio of something between images of two genders."""
+    """Return the log-odds ratio of something between images of two genders."""
     odds = [rates[g] / (1 - rates[g]) for g in (gender, other)]
     return math.log(odds[0] / odds[1])
 
 
 def female_share(rates: Mapping[str, float]) -> float:
-    """Share of 'female' among images with one clear gender that have something."""
+    """Return the share of 'female' among images with one clear gender that have something."""
     parts = {g: world.KINDS[g] * rates[g] for g in world.GENDERS}
     return parts["female"] / sum(parts.values())
 
 
 def random_bias(k: int) -> float:
-    """Bias@K of a random ranking: (M - F) / (M + F) wherever the first K hold either gender at all.
+    """Return the bias@K of a random ranking: (M - F) / (M + F) wherever the first K hold either gender at all.
 
     Each of the labelled items is as likely to be there as any other, so the mean of (M - F) / (M + F) is that of the
     whole, times the chance that the first K hold one.
@@ -80,7 +80,7 @@ def random_bias(k: int) -> float:
 
 
 def person_shares() -> dict[tuple[str, str], float]:
-    """Share of all figures by gender and group.
+    """Return the share of all figures by gender and group.
 
     In images of several groups, groups are dealt whoever is there, so each has a third.
     """
@@ -99,12 +99,12 @@ def person_shares() -> dict[tuple[str, str], float]:
 
 
 def person_share(group: str) -> float:
-    """Share of a group among all figures."""
+    """Return the share of a group among all figures."""
     return sum(share for (_, g), share in person_shares().items() if g == group)
 
 
 def person_ratio(gender: str, group: str) -> float:
-    """How often gender and group are seen in a figure, over how often they would if they had nothing to do with each other.
+    """Return how often gender and group are seen in a figure, over how often they would if they had nothing to do with each other.
 
     Figures in which both are unclear are among those counted.
     """

@@ -13,7 +13,7 @@ K = TypeVar("K", bound="Hashable")
 
 
 def apportion(total: int, shares: Mapping[K, float]) -> dict[K, int]:
-    """Whole numbers that add up to ``total`` in the proportion of ``shares`` (largest remainders; ties by order).
+    """Return whole numbers that add up to ``total`` in the proportion of ``shares`` (largest remainders; ties by order).
 
     Example:
         >>> apportion(10, {"a": 0.55, "b": 0.3, "c": 0.15})
@@ -29,14 +29,14 @@ def apportion(total: int, shares: Mapping[K, float]) -> dict[K, int]:
 
 
 def deal(rng: random.Random, total: int, shares: Mapping[K, float]) -> list[K]:
-    """``total`` values in exact proportion, shuffled."""
+    """Return ``total`` values in exact proportion, shuffled."""
     dealt = [key for key, count in apportion(total, shares).items() for _ in range(count)]
     rng.shuffle(dealt)
     return dealt
 
 
 def pick(rng: random.Random, items: Sequence[T], rate: float) -> list[T]:
-    """A share of the items (rounded half up), chosen at random, in the order given.
+    """Return a share of the items (rounded half up), chosen at random, in the order given.
 
     Example:
         >>> import random

@@ -29,24 +29,24 @@ Drawing = list[Part]
 
 
 def polygon(fill: str, *points: Point) -> Part:
-    """A polygon."""
+    """Return a polygon."""
     return Part(points, fill)
 
 
 def box(fill: str, x: float, y: float, width: float, height: float) -> Part:
-    """An upright rectangle."""
+    """Return an upright rectangle."""
     return Part(((x, y), (x + width, y), (x + width, y + height), (x, y + height)), fill)
 
 
 def oval(fill: str, x: float, y: float, rx: float, ry: float | None = None, start: float = 0, end: float = 360) -> Part:
-    """An ellipse around a centre, or the part of it between two angles (degrees, clockwise from the right)."""
+    """Return an ellipse around a centre, or the part of it between two angles (degrees, clockwise from the right)."""
     ry = rx if ry is None else ry
     turns = [math.radians(start + (end - start) * i / _SIDES) for i in range(_SIDES + (end - start < 360))]
     return Part(tuple((x + rx * math.cos(a), y + ry * math.sin(a)) for a in turns), fill)
 
 
 def stroke(fill: str, a: Point, b: Point, width: float) -> Part:
-    """A line with round ends."""
+    """Return a line with round ends."""
     angle = math.atan2(b[1] - a[1], b[0] - a[0])
     half = width / 2
     ends = [(b, -90.0), (a, 90.0)]
@@ -59,20 +59,20 @@ def stroke(fill: str, a: Point, b: Point, width: float) -> Part:
 
 
 def ring(fill: str, x: float, y: float, radius: float, width: float) -> Drawing:
-    """A circle's outline as a chain of strokes."""
+    """Return a circle's outline as a chain of strokes."""
     turns = [2 * math.pi * i / _SIDES for i in range(_SIDES + 1)]
     spots = [(x + radius * math.cos(a), y + radius * math.sin(a)) for a in turns]
     return [stroke(fill, a, b, width) for a, b in itertools.pairwise(spots)]
 
 
 def place(drawing: Iterable[Part], x: float, y: float, size: float, *, mirror: bool = False) -> Drawing:
-    """A drawing in units of its own height, feet at (0, 0) and y upwards, put into the picture at a size in pixels."""
+    """Return a drawing in units of its own height, feet at (0, 0) and y upwards, put into the picture at a size in pixels."""
     side = -size if mirror else size
     return [Part(tuple((x + px * side, y - py * size) for px, py in part.points), part.fill) for part in drawing]
 
 
 def shade(colour: str, factor: float) -> str:
-    """A darker (below 1) or lighter (above 1) colour.
+    """Return a darker (below 1) or lighter (above 1) colour.
 
     Example:
         >>> shade("#804020", 0.5)
@@ -83,7 +83,7 @@ def shade(colour: str, factor: float) -> str:
 
 
 def render(parts: Sequence[Part]) -> bytes:
-    """A JPEG of 320 by 240 pixels, drawn at twice the size; equal parts give equal bytes."""
+    """Return a JPEG of 320 by 240 pixels, drawn at twice the size; equal parts give equal bytes."""
     import io
 
     from PIL import Image, ImageDraw
@@ -100,7 +100,7 @@ def render(parts: Sequence[Part]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Where a drawing is in the picture.
+    """Describe where a drawing is in the picture.
 
     Args:
         box: x, y, width, height in pixels of the rectangle around the mask.
@@ -114,7 +114,7 @@ class Outline:
 
 
 def outline(drawing: Sequence[Part]) -> Outline | None:
-    """Box and mask of a drawing as far as it lies in the picture; ``None`` when nothing does."""
+    """Return the box and mask of a drawing as far as it lies in the picture; ``None`` when nothing does."""
     mask = mask_of(drawing)
     edges = mask.getbbox()
     if edges is None:
@@ -125,7 +125,7 @@ def outline(drawing: Sequence[Part]) -> Outline | None:
 
 
 def _flat(part: Part) -> list[float]:
-    """The corners as x, y, x, y, …, none outside the picture."""
+    """Return the corners as x, y, x, y, …, none outside the picture."""
     numbers: list[float] = []
     for x, y in part.points:
         numbers.append(round(0.0 if x < 0 else min(x, WIDTH), 1))
@@ -134,7 +134,7 @@ def _flat(part: Part) -> list[float]:
 
 
 def mask_of(drawing: Sequence[Part]) -> Image.Image:
-    """The drawing as a picture of 0 and 255."""
+    """Return the drawing as a picture of 0 and 255."""
     from PIL import Image, ImageDraw
 
     mask = Image.new("L", (WIDTH, HEIGHT))
@@ -145,7 +145,7 @@ def mask_of(drawing: Sequence[Part]) -> Image.Image:
 
 
 def run_lengths(drawing: Sequence[Part]) -> dict[str, list[int]]:
-    """COCO's uncompressed run-length mask: runs of 0 and 1, column by column, a run of 0 first."""
+    """Return COCO's uncompressed run-length mask: runs of 0 and 1, column by column, a run of 0 first."""
     pixels = mask_of(drawing).transpose(_transposed()).tobytes()
     counts, value, at = [], 0, 0
     while at < len(pixels):

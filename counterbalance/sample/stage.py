@@ -1,4 +1,4 @@
-"""Puts figures and things into their place: from a planned scene to a picture and its boxes."""
+"""Put figures and things into their place: from a planned scene to a picture and its boxes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _item(category: str, drawing: Drawing, person: Person | None = None, *, crow
 
 
 def stage(scene: Scene) -> tuple[Drawing, list[Item]]:
-    """All parts of the picture from back to front, and the items in it: people first, as planned."""
+    """Return all parts of the picture from back to front, and the items in it: people first, as planned."""
     rng = random.Random(f"stage {scene.seed}")  # noqa: S311 - a simulation
     backdrop = BACKDROPS[scene.place](rng)
     far = _far(rng, scene)
@@ -66,7 +66,7 @@ def stage(scene: Scene) -> tuple[Drawing, list[Item]]:
 def _front(
     rng: random.Random, crew: list[Person], standing: list[str]
 ) -> tuple[list[Item], list[Item], tuple[float, float, float] | None]:
-    """People and things side by side on the ground, shrunk together when there are too many.
+    """Return people and things side by side on the ground, shrunk together when there are too many.
 
     Returns the first figure's x, y and height as well: it holds what is held.
     """
@@ -115,7 +115,7 @@ def _umbrella(rng: random.Random, x: float, ground: float, height: float) -> Ite
 
 
 def _far(rng: random.Random, scene: Scene) -> list[Item]:
-    """Figures in the distance: narrower than 30 pixels."""
+    """Return figures in the distance: narrower than 30 pixels."""
     items = []
     if scene.crowd:
         x, parts = rng.uniform(20, 200), []

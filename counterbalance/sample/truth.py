@@ -1,4 +1,4 @@
-"""What was planted: for every audit a number of the population, and the same number counted in the sample itself.
+"""Tell what was planted: for every audit a number of the population, and the same number counted in the sample itself.
 
 Both are worked out here from the plan, in plain Python and without the engine, so that they can judge it.
 """
@@ -57,14 +57,14 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """All that was planted in a sample."""
+    """Describe all that was planted in a sample."""
 
     images: int
     seed: int
     quantities: tuple[Quantity, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``planted.json`` holds it, numbers with ten digits."""
+        """Return what ``planted.json`` holds, numbers with ten digits."""
         return {
             "format": FORMAT,
             "images": self.images,
@@ -76,7 +76,7 @@ class Planted:
 
 
 def planted(scenes: list[Scene], staged: list[list[Item]], labels: Sequence[Label], seed: int) -> Planted:
-    """What is in this sample."""
+    """Return what is in this sample."""
     counts = Counts(scenes, staged, labels)
     found = [*_who(counts), *_texts(counts), *_things(counts), *_others(counts)]
     return Planted(len(scenes), seed, tuple(found))
@@ -92,7 +92,7 @@ _RANDOM: Final = {"groups": "caption_gender", "ranker": "random", "k": 5, "seed"
 
 
 def _who(counts: Counts) -> list[Quantity]:
-    """Who is shown, and together with what."""
+    """Return who is shown, and together with what."""
     female = sum(v == "female" for v in counts.gender.values())
     violet = sum(v == "violet" for v in counts.persons["perceived_race_ethnicity"].values())
     return [
@@ -135,7 +135,7 @@ def _who(counts: Counts) -> list[Quantity]:
 
 
 def _texts(counts: Counts) -> list[Quantity]:
-    """What the texts say of whom."""
+    """Return what the texts say of whom."""
     crime = {"level": "pooled"}
     tones = [
         Quantity(
@@ -189,7 +189,7 @@ def _texts(counts: Counts) -> list[Quantity]:
 
 
 def _things(counts: Counts) -> list[Quantity]:
-    """What goes with a gender."""
+    """Return what goes with a gender."""
     tied = [
         Quantity(
             f"{category}, {gender}",
@@ -249,7 +249,7 @@ def _things(counts: Counts) -> list[Quantity]:
 
 
 def _others(counts: Counts) -> list[Quantity]:
-    """What models and annotators say."""
+    """Return what models and annotators say."""
     hits, everyone = counts.among((s.number for s in counts.scenes), lambda s: s.hate > world.HATE_THRESHOLD)
     return [
         Quantity(

@@ -51,7 +51,7 @@ _VOWELS: Final = "aeiou"
 
 
 def captions(scene: Scene) -> list[str]:
-    """Three captions as people would write them; each object is named in at least one."""
+    """Return three captions as people would write them; each object is named in at least one."""
     rng = random.Random(f"captions {scene.seed}")  # noqa: S311 - a simulation
     thirds = [scene.objects[i::2] or scene.objects for i in range(2)] + [scene.objects[: rng.randint(0, 2)]]
     return [_finish(rng, _sentence(rng, scene, objects, i)) for i, objects in enumerate(thirds)]
@@ -104,7 +104,7 @@ def _dressed(rng: random.Random, scene: Scene, nth: int) -> str:
 
 
 def shirt_colour(person: Person) -> str:
-    """Name of the colour a figure wears."""
+    """Return the name of the colour a figure wears."""
     return COLOURS[person.look % len(COLOURS)]
 
 
@@ -132,7 +132,7 @@ def _finish(rng: random.Random, text: str) -> str:
 
 
 def alt_text(scene: Scene) -> str:
-    """The alt-text of a web page: a headline or a file name in words, with the planted tone, crime word and country."""
+    """Return the alt-text of a web page: a headline or a file name in words, with the planted tone, crime word and country."""
     rng = random.Random(f"alt {scene.seed}")  # noqa: S311 - a simulation
     what = " and ".join(scene.objects[:1] or [scene.place])
     if scene.crime:

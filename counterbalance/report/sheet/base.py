@@ -1,4 +1,4 @@
-"""What sheets of all kinds share: their form, answers with keys, names of annotators, and the page around them."""
+"""Share what sheets of all kinds have: their form, answers with keys, names of annotators, and the page around them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import base64
 import hashlib
 import json
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.catalog import meta
+from counterbalance.report import pages
 from counterbalance.report.svg import plain
 
 if TYPE_CHECKING:
@@ -44,14 +44,14 @@ class Sheet:
 
 
 def identity(said: Any) -> str:
-    """Eight hex digits that name what is asked about which units: the same sheet has the same ones."""
+    """Return eight hex digits that name what is asked about which units: the same sheet has the same ones."""
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:8]
 
 
 def questions(
     sheet: str, attribute: str, column: str, options: Sequence[str], annotators: int, items: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """All that the script knows.
+    """Return all that the script knows.
 
     Args:
         sheet: Its id.
@@ -72,9 +72,9 @@ def questions(
 
 
 def about(lake: Lake, purpose: str | None, *, seed: int, blur: bool) -> dict[str, Any]:
-    """What stands on every sheet for its readers."""
+    """Return what stands on every sheet for its readers."""
     return {
-        "lake": lake.uri.rstrip("/").rpartition("/")[2] or lake.uri,
+        "lake": pages.name_of(lake),
         "purpose": purpose or "not stated",
         "user": meta.user(),
         "made": meta.now().strftime("%Y-%m-%d %H:%M UTC"),
@@ -84,31 +84,20 @@ def about(lake: Lake, purpose: str | None, *, seed: int, blur: bool) -> dict[str
 
 
 def render(kind: str, data: Mapping[str, Any], words: Mapping[str, Any]) -> str:
-    """The page as HTML text.
+    """Return the page as HTML text.
 
     Args:
         kind: ``validate`` or ``review``: the template within the sheet's.
         data: What the script reads; see ``questions``.
         words: For the reader, escaped here.
     """
-    import jinja2
-
-    own = files(__package__)
-    css, script = (own.joinpath(f"sheet.{end}").read_text(encoding="utf-8") for end in ("css", "js"))
-    texts = {n: own.joinpath(n).read_text(encoding="utf-8") for n in ("sheet.html.j2", f"{kind}.html.j2")}
-    environment = jinja2.Environment(
-        loader=jinja2.DictLoader(texts),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
-    page: str = environment.get_template(f"{kind}.html.j2").render(
+    css, script = (pages.read_text(__package__, f"sheet.{end}") for end in ("css", "js"))
+    page: str = pages.template(__package__, "sheet.html.j2", f"{kind}.html.j2").render(
         data=data, css=css, script=script, css_hash=_hash(css), script_hash=_hash(script), **words
     )
     return plain(page)
 
 
 def _hash(text: str) -> str:
-    """As a Content-Security-Policy names a script that may run."""
+    """Return the hash by which a Content-Security-Policy names what may run."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -27,7 +27,7 @@ _Box = tuple[float, float, float, float]
 
 
 def pictures_of(lake: Lake, session: Session, units: Sequence[Drawn], *, blur: bool) -> Iterator[tuple[Drawn, str]]:
-    """Units with their pictures as ``data:image/jpeg;base64,…``; those that cannot be decoded are left out.
+    """Yield units with their pictures as ``data:image/jpeg;base64,…``; those that cannot be decoded are left out.
 
     Args:
         lake: The lake.
@@ -49,7 +49,7 @@ def pictures_of(lake: Lake, session: Session, units: Sequence[Drawn], *, blur: b
 
 
 def picture(data: bytes, box: _Box | None, people: Sequence[Mapping[str, Any]] | None = None) -> Image:
-    """What an annotator sees of a unit.
+    """Return what an annotator sees of a unit.
 
     Args:
         data: The encoded picture.
@@ -64,28 +64,21 @@ def picture(data: bytes, box: _Box | None, people: Sequence[Mapping[str, Any]] |
     """
     whole = decode(data, side=2 * SIDE if box is None and people is None else None)
     if people is not None:
-        _blur(whole, people)
+        pictures.blur_heads(whole, pictures.frames_of(people, whole.width, whole.height))
     found = whole if box is None else _crop(whole, box)
     found.thumbnail((SIDE, SIDE))
     return _upright(found, read_header(data).orientation)
 
 
 def as_uri(found: Image) -> str:
-    """A picture as a small JPEG that a page can hold."""
+    """Return a picture as a small JPEG that a page can hold."""
     return "data:image/jpeg;base64," + base64.b64encode(encode(found, "JPEG")).decode()
 
 
-def _blur(whole: Image, people: Sequence[Mapping[str, Any]]) -> None:
-    frames = pictures.frames_of(people, whole.width, whole.height)
-    heads = [f.head() for f in frames if f.category == "person"]
-    for frame in heads if frames else [pictures.Frame("", 0, 0, 1, 1)]:
-        pictures.blur_frame(whole, frame)
-
-
 def _crop(whole: Image, box: _Box) -> Image:
-    """The box with its margin, made small, and a frame around the person: several may be in the picture."""
+    """Return the box with its margin, made small, and a frame around the person: several may be in the picture."""
     if not all(map(math.isfinite, box)):
-        raise ImageError("the box is no box", "bad_box")
+        raise ImageError("the box is not finite", "bad_box")
     x, y, width, height = box
     edge = MARGIN * max(width, height)
     left, top = max(0, math.floor(x - edge)), max(0, math.floor(y - edge))
@@ -100,7 +93,7 @@ def _crop(whole: Image, box: _Box) -> Image:
 
 
 def _frame(part: Image, corners: _Box) -> None:
-    """Two lines, dark and light, so that one is seen on any ground."""
+    """Draw two lines, dark and light, so that one is seen on any ground."""
     from PIL import ImageDraw
 
     x0, y0 = max(1, round(corners[0])), max(1, round(corners[1]))
@@ -113,7 +106,7 @@ def _frame(part: Image, corners: _Box) -> None:
 
 
 def _upright(found: Image, orientation: int) -> Image:
-    """Turned as EXIF says, since EXIF itself stays behind."""
+    """Turn a picture as EXIF says, since EXIF itself is not kept."""
     from PIL.Image import Transpose
 
     turns = {

@@ -47,7 +47,7 @@ class Edits:
 
 
 def attribute_of(view: str) -> str:
-    """The attribute of the labels that answers become.
+    """Return the attribute of the labels that answers become.
 
     Example:
         >>> attribute_of("gensynth_set")
@@ -57,7 +57,7 @@ def attribute_of(view: str) -> str:
 
 
 def take_in(lake: Lake, view: str, answers: str) -> IngestReport:
-    """Answers of annotators become labels of the sources.
+    """Ingest answers of annotators as labels of the sources.
 
     Args:
         lake: The lake.
@@ -116,7 +116,9 @@ def review(
         RequestError: The view is no view of edits (E3677), or there is nothing to show (E3571).
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", view):
-        raise RequestError(f"{view!r} is no name of a view", code="E3677", hint="keep a query as a view to review it")
+        raise RequestError(
+            f"{view!r} is not the name of a view", code="E3677", hint="keep a query as a view to review it"
+        )
     with lake.session(sensitive=sensitive, with_bytes=True) as session:
         edits = _edits(session, view.lower(), image)
         found = session.sql(f"SELECT count(DISTINCT image_id), count(*) FROM {edits.view}").fetchall()[0]
@@ -162,7 +164,7 @@ def _edits(session: Session, view: str, image: str | None) -> Edits:
 
 
 def _drawn(session: Session, edits: Edits, count: int, seed: int) -> list[dict[str, Any]]:
-    """All edits of the sources that a hash draws, without their pictures."""
+    """Return all edits of the sources that a hash draws, without their pictures."""
     names = session.sql(f"SELECT * FROM {edits.view}").columns
     label = "label" if "label" in names else "NULL AS label"
     others = "".join(f', e."{c}"' for c in edits.shown)
@@ -179,7 +181,7 @@ def _drawn(session: Session, edits: Edits, count: int, seed: int) -> list[dict[s
 def _items(
     lake: Lake, session: Session, edits: Edits, rows: Sequence[Mapping[str, Any]], *, blur: bool
 ) -> Iterator[dict[str, Any]]:
-    """Sources with their edits as the page holds them; those whose pictures cannot be decoded are left out."""
+    """Yield sources with their edits as the page holds them; those whose pictures cannot be decoded are left out."""
     groups: dict[int, list[Mapping[str, Any]]] = {}
     for row in rows:
         groups.setdefault(row["image_id"], []).append(row)
@@ -194,7 +196,7 @@ def _items(
             people = None if boxes is None else boxes.get(number, [])
             source = _uri(sources.get(number), people)
             more = [
-                {"picture": uri, "caption": _said(r["label"]) or f"edit {n}", "facts": _facts(r, edits)}
+                {"picture": uri, "caption": format_value(r["label"]) or f"edit {n}", "facts": _facts(r, edits)}
                 for n, r in enumerate(groups[number][:MOST_EDITS], 1)
                 if (uri := _uri(made.get(r["edit_id"]), people)) is not None
             ]
@@ -216,14 +218,14 @@ def _uri(data: bytes | None, people: Sequence[Mapping[str, Any]] | None) -> str 
 
 
 def _facts(row: Mapping[str, Any], edits: Edits) -> list[list[str]]:
-    return [[name.replace("_", " "), said] for name in edits.shown if (said := _said(row[name]))]
+    return [[name.replace("_", " "), text] for name in edits.shown if (text := format_value(row[name]))]
 
 
-def _said(value: Any) -> str:
-    """A value for eyes; nothing for NULL.
+def format_value(value: Any) -> str:
+    """Return a value for eyes; nothing for NULL.
 
     Example:
-        >>> _said(0.123456), _said(None), _said(3), _said("make him a woman")
+        >>> format_value(0.123456), format_value(None), format_value(3), format_value("make him a woman")
         ('0.123', '', '3', 'make him a woman')
     """
     if value is None:

@@ -1,4 +1,4 @@
-"""Draws the sample of a sheet: within each label of the model, by a hash of the unit's id."""
+"""Draw the sample of a sheet: within each label of the model, by a hash of the unit's id."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FRAME: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a sheet asks, and of whom.
+    """Describe what a sheet asks, and of whom.
 
     Args:
         attribute: Of labels, such as ``perceived_gender``.
@@ -87,7 +87,7 @@ class DrawnSample:
 
 
 def allocate(sizes: Mapping[str, int], count: int) -> dict[str, int]:
-    """Shares out a sample over strata as evenly as their sizes allow.
+    """Return shares out a sample over strata as evenly as their sizes allow.
 
     Args:
         sizes: Units of each stratum.
@@ -109,7 +109,7 @@ def allocate(sizes: Mapping[str, int], count: int) -> dict[str, int]:
 
 
 def draw(session: Session, question: Question) -> DrawnSample:
-    """The sample for a question.
+    """Return the sample for a question.
 
     Raises:
         SensitiveError: The labels need a purpose, and the session has none.
@@ -136,7 +136,7 @@ def draw(session: Session, question: Question) -> DrawnSample:
 
 
 def _checked(session: Session, question: Question) -> str:
-    """The relation as it is written in FROM."""
+    """Return the relation as it is written in FROM."""
     sensitive = is_sensitive(question.attribute) or question.attribute in session.sensitive_attributes()
     if sensitive and not session.sensitive:
         raise SensitiveError(
@@ -174,7 +174,7 @@ def _sizes(relation: str, unit: Unit) -> str:
 
 
 def _rows(relation: str, unit: Unit) -> str:
-    """The first units of each label by a hash; then in the order of another one."""
+    """Return the first units of each label by a hash; then in the order of another one."""
     box = _BOX if unit == "person" else "NULL AS x, NULL AS y, NULL AS width, NULL AS height"
     return (
         f"WITH {_labelled(relation)}, ranked AS (SELECT u.unit_id, u.label, i.image_id, {box}, row_number() OVER "
@@ -197,7 +197,7 @@ def _wanted(stored: Mapping[str, int], question: Question) -> dict[str, int]:
 
 
 def _options(session: Session, question: Question, labels: list[str]) -> list[str]:
-    """Values that the model or anybody else gave, without whose they are."""
+    """Return values that the model or anybody else gave, without whose they are."""
     text = "SELECT DISTINCT value FROM labels WHERE attribute = $attribute AND value IS NOT NULL"
     rows = session.sql(text, attribute=question.attribute).to_arrow()["value"].to_pylist()
     found = sorted({*rows, *labels} - {UNCLEAR})
