@@ -12,11 +12,11 @@ import pyarrow as pa
 from counterbalance.engine.ingest_types import Chunk
 from counterbalance.engine.schema import BASE_TABLES, CAPTIONS, DETECTIONS
 from counterbalance.ingest import columns, hashing, tabular
+from counterbalance.ingest.box_cells import box_columns
 from counterbalance.ingest.files import relative_name
 from counterbalance.ingest.jsonlines import parsed_list
 from counterbalance.ingest.labelrows import LabelRows
-from counterbalance.ingest.objects import box_columns
-from counterbalance.ingest.pictures import caption_ids
+from counterbalance.ingest.picture_rows import caption_ids
 from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, is_null, shorten
 
 if TYPE_CHECKING:

@@ -31,8 +31,8 @@ from counterbalance.engine.ingest_types import Chunk, Reject
 from counterbalance.ingest import foldermeta, hashing, ignored_options
 from counterbalance.ingest.files import expand, file_system, leads_out, relative_name, source_of
 from counterbalance.ingest.globs import is_glob, split_commas
-from counterbalance.ingest.names import is_split
-from counterbalance.ingest.pictures import Label, Picture, PictureRows
+from counterbalance.ingest.name_parts import is_split
+from counterbalance.ingest.picture_rows import Label, Picture, PictureRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

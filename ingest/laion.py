@@ -24,7 +24,7 @@ from counterbalance.engine.ingest_types import Chunk
 from counterbalance.engine.schema import CAPTIONS, IMAGES
 from counterbalance.ingest import columns, hashing, ignored_options, tabular
 from counterbalance.ingest.files import source_of
-from counterbalance.ingest.names import split_of
+from counterbalance.ingest.name_parts import split_of
 from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, floats, is_null, pixels, shorten
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.images import EXTENSIONS, MAX_BYTES
 from counterbalance.ingest.files import relative_name
-from counterbalance.ingest.names import member_key
+from counterbalance.ingest.name_parts import member_key
 from counterbalance.ingest.rows import MAX_TEXT, shorten
 from counterbalance.ingest.tarstream import Damage, Member, walk
 

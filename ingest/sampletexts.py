@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from counterbalance.engine.errors import NotFoundError, did_you_mean
 from counterbalance.ingest import columns, laion
 from counterbalance.ingest.jsonlines import as_text, parsed
-from counterbalance.ingest.pictures import Caption
+from counterbalance.ingest.picture_rows import Caption
 from counterbalance.ingest.rows import MAX_TEXT, shorten
 from counterbalance.ingest.samples import Trouble
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.ingest import hashing
-from counterbalance.ingest.names import member_key
+from counterbalance.ingest.name_parts import member_key
 from counterbalance.ingest.rows import MAX_KEY, is_null
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from counterbalance.engine.images import ImageError, check, read_header, sha256
 from counterbalance.ingest import hashing, ignored_options, sidecar
 from counterbalance.ingest.compression import Decompressed, read_head
 from counterbalance.ingest.files import expand, source_of
-from counterbalance.ingest.names import is_split, split_of
-from counterbalance.ingest.pictures import Label, Picture, PictureRows
+from counterbalance.ingest.name_parts import is_split, split_of
+from counterbalance.ingest.picture_rows import Label, Picture, PictureRows
 from counterbalance.ingest.rows import MAX_KEY
 from counterbalance.ingest.samples import Part, ShardSample, Trouble, samples
 from counterbalance.ingest.sampletexts import FIELDS, SampleFacts, TextReader

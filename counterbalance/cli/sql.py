@@ -101,7 +101,7 @@ def _one(lake: str, text: str, bound: dict[str, Any], limits: SessionOptions, ou
     from counterbalance.cli.asking import ask
     from counterbalance.shell import errors
     from counterbalance.shell.progress import reporter
-    from counterbalance.shell.statements import changes
+    from counterbalance.shell.scripts import changes
 
     if changes(text):
         limits = replace(limits, timeout=None)

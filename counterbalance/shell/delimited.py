@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.shell.cells import is_binary, is_number
+from counterbalance.shell.arrow_values import is_binary, is_number
 from counterbalance.shell.fields import TEXT, join, lines, plain
 from counterbalance.shell.jsonlines import left_out
 from counterbalance.shell.output import Written

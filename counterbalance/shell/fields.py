@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.shell.cells import is_number, is_text, to_json, to_python, utc_text
+from counterbalance.shell.arrow_values import is_number, is_text, to_json, to_python, utc_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,7 +12,7 @@ from counterbalance.engine.errors import RequestError
 from counterbalance.engine.sql import statement_size
 from counterbalance.shell import dots, errors, present
 from counterbalance.shell.progress import reporter
-from counterbalance.shell.statements import changes, is_complete, split
+from counterbalance.shell.scripts import changes, is_complete, split
 from counterbalance.shell.supervise import Stopwatch, supervise
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from counterbalance.shell.cells import is_binary
+from counterbalance.shell.arrow_values import is_binary
 from counterbalance.shell.fields import lines, objects
 from counterbalance.shell.output import Written
 from counterbalance.shell.text import escape

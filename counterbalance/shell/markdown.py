@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from counterbalance.shell.cells import display, is_number
+from counterbalance.shell.arrow_values import display, is_number
 from counterbalance.shell.output import Written
 from counterbalance.shell.text import escape
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from counterbalance.shell import errors
 from counterbalance.shell.interpreter import steps_of
-from counterbalance.shell.statements import is_complete
+from counterbalance.shell.scripts import is_complete
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession

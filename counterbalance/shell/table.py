@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from counterbalance.shell.cells import display, is_moment, is_number
+from counterbalance.shell.arrow_values import display, is_moment, is_number
 from counterbalance.shell.output import Written
 from counterbalance.shell.text import escape
 

@@ -30,7 +30,7 @@ def test_interrupt(query, disk_lake, build, tmp_path):
         cwd=tmp_path,
     )
     for line in process.stderr:  # the last import on the way to the query
-        if line.rstrip().endswith("counterbalance.shell.cells"):
+        if line.rstrip().endswith("counterbalance.shell.arrow_values"):
             break
     time.sleep(1)
     process.send_signal(signal.SIGINT)

@@ -14,7 +14,7 @@ from counterbalance.engine.errors import NotFoundError, SourceError
 from counterbalance.engine.images import sha256
 from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.engine.schema import BASE_TABLES
-from counterbalance.ingest import pictures
+from counterbalance.ingest import picture_rows
 from counterbalance.ingest.hashing import hash63
 from counterbalance.ingest.imagefolder import read
 
@@ -74,7 +74,7 @@ def test_images(tmp_path):
 
 
 def test_stored_pictures(tmp_path, monkeypatch):
-    monkeypatch.setattr(pictures, "CHUNK_BYTES", 200)
+    monkeypatch.setattr(picture_rows, "CHUNK_BYTES", 200)
     fill(tmp_path, {f"{i}.png": picture(i) for i in range(9)})
     tables, _, _, chunks = load(tmp_path, store_images=True)
     assert [i["image"] for i in tables["images"]] == [picture(i) for i in range(9)]

@@ -17,7 +17,7 @@ from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.images import sha256
 from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.engine.schema import BASE_TABLES
-from counterbalance.ingest import pictures
+from counterbalance.ingest import picture_rows
 from counterbalance.ingest.hashing import hash63
 from counterbalance.ingest.webdataset import read
 
@@ -154,7 +154,7 @@ def test_limit(shards, limit):
 
 
 def test_chunks_are_cut_by_bytes(shards, monkeypatch):
-    monkeypatch.setattr(pictures, "CHUNK_BYTES", 1500)
+    monkeypatch.setattr(picture_rows, "CHUNK_BYTES", 1500)
     whole, _, _ = load(shards)
     _, _, chunks = load(shards)
     assert max(sum(map(len, c.tables["images"]["image"].to_pylist())) for c in chunks if len(c.tables["images"])) < 3000

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from counterbalance.engine.errors import SqlError
 from counterbalance.shell.interpreter import steps_of
 from counterbalance.shell.repl import is_done
-from counterbalance.shell.statements import is_complete, split
+from counterbalance.shell.scripts import is_complete, split
 
 
 @pytest.mark.parametrize(
