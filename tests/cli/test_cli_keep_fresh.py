@@ -202,4 +202,4 @@ def test_history_of_a_name_without_runs(declared, capsys):
 @pytest.mark.parametrize("age", ["7", "x", "-1d", "d", "1y", ""])
 def test_gc_knows_what_an_age_is(declared, age, capsys):
     assert main(["gc", declared.uri, "--older-than", age]) == 2
-    assert "is no age" in capsys.readouterr().err
+    assert "is not an age" in capsys.readouterr().err

@@ -19,7 +19,7 @@ from counterbalance.__main__ import main
         (["sql", "x.lake", "SELECT $a", "-p", "a"], "'a' is not of the form name=value"),
         (["sql", "x.lake", "SELECT $a", "-p", "a=1", "-p", "a=2"], "'a' is given twice"),
         (["sql", "x.lake", "SELECT 1", "--attach", "other.lake"], "is not of the form NAME=LAKE"),
-        (["sql", "x.lake", "SELECT 1", "--memory", "lots"], "'lots' is no size"),
+        (["sql", "x.lake", "SELECT 1", "--memory", "lots"], "'lots' is not a size"),
         (["sql", "x.lake", "SELECT 1", "--timeout", "-1"], "--timeout"),
         (["sql", "x.lake", "SELECT 1", "-o", "out.xyz"], "no format is known for 'out.xyz'"),
         (["sql", "x.lake", "SELECT 1", "--format", "xml"], "'xml' is not one of"),
