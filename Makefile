@@ -32,7 +32,7 @@ check: $(VENV)/installed-test ## lint, types and the import contract
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	cd / && $(abspath $(BIN))/mypy --config-file $(CURDIR)/pyproject.toml -p counterbalance
-	cd / && $(abspath $(BIN))/lint-imports --config $(CURDIR)/pyproject.toml
+	cd / && PYTHONPATH=$(CURDIR)/tools $(abspath $(BIN))/lint-imports --config $(CURDIR)/pyproject.toml
 
 bench: $(VENV)/installed-test ## all benchmarks, each beside its peer
 	$(BIN)/python bench/run.py
