@@ -1,26 +1,69 @@
-"""Running the statements of the four nouns and the verb: what they did comes back as a table of one row a thing."""
+"""Hand each statement to what runs it: queries, declarations, refreshes and calls of actions.
+
+A session, a recipe and the estimate of a recipe differ in what they do with a statement, never in what kind it is.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from counterbalance.engine.errors import FunctionError, SqlError, did_you_mean
-from counterbalance.engine.refresh.model import Options
 from counterbalance.engine.sql import statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from counterbalance.engine.catalog.definitions import Definition
-    from counterbalance.engine.refresh.model import RefreshReport, Stage
-    from counterbalance.engine.sql.statements import Refresh, Statement
+    from counterbalance.engine.recipes.actions import Call
+    from counterbalance.engine.refresh.model import Options, RefreshReport, Stage
+    from counterbalance.engine.sql.statements import Declaration, Refresh, Statement
     from counterbalance.engine.store.location import Location
     from counterbalance.engine.write.ingest import Progress
 
 _DONE = pa.schema([("statement", pa.string()), ("target", pa.string()), ("changed", pa.bool_())])
 _OPTIONS = ("full", "retry_errors", "due", "executor", "workers", "device", "batch_size", "udfs", "wait")
+
+
+T = TypeVar("T")
+
+
+def dispatch(
+    text: str,
+    *,
+    query: Callable[[str], T],
+    declare: Callable[[Declaration], T],
+    refresh: Callable[[Refresh], T],
+    call: Callable[[Call], T] | None = None,
+) -> T:
+    """Hand a statement to the one of four functions that is for its kind, and return what that returns.
+
+    Args:
+        text: The statement.
+        query: For one that only reads, and for what is no statement at all.
+        declare: For one that declares or drops columns, views and indexes.
+        refresh: For ``REFRESH``.
+        call: For ``CALL action(…)``; without it that goes to ``query``, which refuses it.
+
+    Raises:
+        SqlError: It begins like one of the engine's own, and goes on wrongly.
+
+    Example:
+        >>> kinds = {"query": lambda _: "reads", "declare": lambda s: s.name, "refresh": lambda s: s.targets}
+        >>> dispatch("REFRESH captions.mood", **kinds), dispatch("DROP INDEX i", **kinds), dispatch("SELECT 1", **kinds)
+        (('captions.mood',), 'i', 'reads')
+    """
+    if call is not None:
+        from counterbalance.engine.recipes import actions
+
+        called = actions.read(text)
+        if called is not None:
+            return call(called)
+    statement = statements.read(text)
+    if statement is None:
+        return query(text)
+    return refresh(statement) if isinstance(statement, statements.Refresh) else declare(statement)
 
 
 def execute(
@@ -127,6 +170,8 @@ def options(given: Mapping[str, Any], udfs: tuple[str, ...] = ()) -> Options:
         >>> options({"full": True, "workers": 2}).workers
         2
     """
+    from counterbalance.engine.refresh.model import Options
+
     for name in given:
         if name not in _OPTIONS:
             raise SqlError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import functools
+import os
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
@@ -17,7 +18,6 @@ from counterbalance.engine.store import tables
 from counterbalance.engine.store.location import Location
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import lancedb
@@ -181,18 +181,14 @@ class Lake:
                 or ``memory`` is given. A lake in memory is read in this process.
             settings: Of ``Session``.
         """
-        from counterbalance.engine.isolation.session import IsolatedSession, wanted
         from counterbalance.engine.session import Session
 
         places = {
             name: (lake if isinstance(lake, Lake) else Lake(lake)).location for name, lake in (attach or {}).items()
         }
         limited = any(settings.get(limit) is not None for limit in ("timeout", "memory"))
-        if wanted(self.location, *places.values(), isolated=isolated, limited=limited):
-            settings["required"] = isolated is True
-            opened: Session = IsolatedSession(self.location, attach=places, **settings)
-        else:
-            opened = Session(self.location, attach=places, **settings)
+        apart = _is_apart(self.location, *places.values(), isolated=isolated, limited=limited)
+        opened = Session(self.location, attach=places, isolated=isolated is True if apart else None, **settings)
         self._sessions.add(opened)
         return opened
 
@@ -290,9 +286,10 @@ class Lake:
             StepError: A step failed; those before it stay done, and the same call goes on.
         """
         from counterbalance.engine.recipes import runner
+        from counterbalance.engine.recipes.model import Running
 
         files = (udfs,) if isinstance(udfs, str) else tuple(udfs)
-        how = runner.Running(until, sensitive, refresh or {}, files, measure, progress, tell)
+        how = Running(until, sensitive, refresh or {}, files, measure, progress, tell)
         self._models = None
         return runner.run(self, name, {**(values or {}), **params}, how, dry_run=dry_run)
 
@@ -634,3 +631,25 @@ class _RowNumbers(Sequence[str]):
         if isinstance(at, slice):
             return [f"row {n}" for n in self._numbers[at]]
         return f"row {self._numbers[at]}"
+
+
+def _is_apart(*places: Location, isolated: bool | None, limited: bool) -> bool:
+    """Return whether a session on these lakes runs its queries in another process.
+
+    Args:
+        places: All lakes that it reads.
+        isolated: What the caller asked for; ``None`` for what its limits need.
+        limited: It has a limit of time or memory.
+
+    Raises:
+        RequestError: It cannot, and was asked for (E3064).
+    """
+    here = [place for place in places if place.is_memory]
+    if isolated and here:
+        raise RequestError(
+            f"{here[0].uri} lives in the memory of this process, and isolated=True asks for another",
+            code="E3064",
+            hint="keep the lake in a folder",
+        )
+    can = not here and hasattr(os, "register_at_fork")
+    return can and (limited if isolated is None else isolated)

@@ -598,6 +598,6 @@ def spill_of():
     """Tells where the queries of a session spill."""
 
     def told(session):
-        return Path(session._duckdb().spill)
+        return Path(session._engine.backend._opened().spill)
 
     return told

@@ -12,11 +12,23 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from counterbalance.engine.errors import RequestError, did_you_mean
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
     from numpy.typing import NDArray
+
 
 _GOLDEN: Final = 0x9E3779B97F4A7C15
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+BERT: Final = "google-bert/bert-base-uncased"
+MASKED: Final = "[mask]"
+"""What stands for a word that tells the label; no word of a text is written so."""
+UNKNOWN: Final = "[unknown]"
+"""What stands for a word outside of the vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +37,41 @@ class Split:
 
     train: NDArray[np.int64]
     test: NDArray[np.int64]
+
+
+if TYPE_CHECKING:
+    Attack = Callable[[Split, NDArray[np.bool_], int], NDArray[np.float64]]
+    """From a cut, the labels of all rows and a seed to the probability of the label in every test row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a classifier is asked; the defaults of ``epochs`` and ``learning_rate`` are those of its paper."""
+
+    attacker: str
+    seeds: int
+    test_share: float
+    epochs: int | None = None
+    learning_rate: float | None = None
+    model: str = BERT
+
+    def check(self, function: str, known: Collection[str]) -> None:
+        """Refuse what makes no sense (``E3051``)."""
+        if self.attacker not in known:
+            raise RequestError(
+                f"'attacker' of {function}() cannot be {self.attacker!r}{did_you_mean(self.attacker, known)}",
+                code="E3051",
+                hint=f"one of {', '.join(known)}",
+            )
+        wrong = (
+            ("seeds", self.seeds, self.seeds < 1, "at least 1"),
+            ("test_share", self.test_share, not 0 < self.test_share < 1, "between 0 and 1"),
+            ("epochs", self.epochs, self.epochs is not None and self.epochs < 1, "at least 1"),
+            ("learning_rate", self.learning_rate, not (self.learning_rate or 1) > 0, "above 0"),
+        )
+        for name, value, is_wrong, wanted in wrong:
+            if is_wrong:
+                raise RequestError(f"{name!r} of {function}() is {value}; it must be {wanted}", code="E3051")
 
 
 def split(images: NDArray[np.int64], positive: NDArray[np.bool_], seed: int, share: float) -> Split:

@@ -15,33 +15,25 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from counterbalance.engine.errors import RequestError, did_you_mean
+from counterbalance.engine.errors import RequestError
 from counterbalance.engine.functions import Parameter, udf
-from counterbalance.udfs.attack_splits import split
+from counterbalance.udfs.attack_splits import BERT, MASKED, UNKNOWN, Settings, split
 from counterbalance.udfs.models import weights
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from counterbalance.udfs.attack_splits import Split
+    from counterbalance.udfs.attack_splits import Attack, Split
 
-    Attack = Callable[[Split, NDArray[np.bool_], int], NDArray[np.float64]]
-    """From a cut, the labels of all rows and a seed to the probability of the label in every test row."""
 
-MASKED: Final = "[mask]"
-"""What stands for a word that tells the label; no word of a text is written so."""
-UNKNOWN: Final = "[unknown]"
-"""What stands for a word outside of the vocabulary."""
-BERT: Final = "google-bert/bert-base-uncased"
 LEAST: Final = 4
 """Images of each label below which nothing is learned."""
 RUNS: Final = pa.list_(
@@ -69,36 +61,6 @@ _SETTINGS: Final = (
     Parameter("epochs", pa.int64(), None, constant=True),
     Parameter("learning_rate", pa.float64(), None, constant=True),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How a classifier is asked; the defaults of ``epochs`` and ``learning_rate`` are those of its paper."""
-
-    attacker: str
-    seeds: int
-    test_share: float
-    epochs: int | None = None
-    learning_rate: float | None = None
-    model: str = BERT
-
-    def check(self, function: str, known: Collection[str]) -> None:
-        """Refuse what makes no sense (``E3051``)."""
-        if self.attacker not in known:
-            raise RequestError(
-                f"'attacker' of {function}() cannot be {self.attacker!r}{did_you_mean(self.attacker, known)}",
-                code="E3051",
-                hint=f"one of {', '.join(known)}",
-            )
-        wrong = (
-            ("seeds", self.seeds, self.seeds < 1, "at least 1"),
-            ("test_share", self.test_share, not 0 < self.test_share < 1, "between 0 and 1"),
-            ("epochs", self.epochs, self.epochs is not None and self.epochs < 1, "at least 1"),
-            ("learning_rate", self.learning_rate, not (self.learning_rate or 1) > 0, "above 0"),
-        )
-        for name, value, is_wrong, wanted in wrong:
-            if is_wrong:
-                raise RequestError(f"{name!r} of {function}() is {value}; it must be {wanted}", code="E3051")
 
 
 def _weights(attacker: str, model: str, **_: object) -> str:

@@ -31,7 +31,8 @@ def ask(
         CounterbalanceError: Whatever the engine says.
     """
     from counterbalance.shell import present
-    from counterbalance.shell.supervise import Stopwatch, supervise
+    from counterbalance.shell.stopwatch import Stopwatch
+    from counterbalance.shell.supervise import supervise
 
     with limits.open(lake) as session:
         watch = Stopwatch()

@@ -25,8 +25,7 @@ from counterbalance.shell import errors
 from counterbalance.shell.output import FORMATS
 
 if TYPE_CHECKING:
-    from counterbalance.engine.recipes.files import Recipe
-    from counterbalance.engine.recipes.model import RecipeReport, StepReport
+    from counterbalance.engine.recipes.model import Recipe, RecipeReport, StepReport
     from counterbalance.shell.output import OutputOptions
 
 EXAMPLES = (

@@ -97,7 +97,7 @@ def trace(location: Location, session: Session, queries: Sequence[str]) -> Origi
     found = Origin(
         list(queries), _sizes(location, versions, untold), steps, [], {}, _sensitive(session, known, relations, steps)
     )
-    prints = Fingerprints(location, known, session)
+    prints = Fingerprints(location, known, session.expand)
     whole = [Definition("view", "export", f"query {n}", q) for n, q in enumerate(queries, 1)]
     for definition in [*steps, *whole]:
         _take(prints, definition, found)

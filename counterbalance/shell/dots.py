@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
 from counterbalance.engine.store.location import local_path
@@ -16,12 +16,34 @@ from counterbalance.shell.parameters import value_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from counterbalance.shell.interpreter import Interpreter
+    from counterbalance.engine.session import Session
     from counterbalance.shell.output import OutputOptions
 
 
 _DEEPEST: Final = 16
 """So many files may read each other."""
+
+
+class Shell(Protocol):
+    """What dot commands look at and change."""
+
+    session: Session
+    output: OutputOptions
+    on_screen: OutputOptions | None
+    once: OutputOptions | None
+    params: dict[str, Any]
+    reading: int
+    timer: bool
+    done: bool
+
+    def say(self, text: str) -> None:
+        """Tell a person."""
+
+    def set_mode(self, format_: str) -> None:
+        """Write results in another format."""
+
+    def script(self, text: str) -> None:
+        """Run the statements of a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +52,10 @@ class Dot:
 
     usage: str
     doc: str
-    run: Callable[[Interpreter, str], None]
+    run: Callable[[Shell, str], None]
 
 
-def run(shell: Interpreter, text: str) -> None:
+def run(shell: Shell, text: str) -> None:
     """Run one line.
 
     Raises:
@@ -51,7 +73,7 @@ def _print(text: str) -> None:
     sys.stdout.flush()
 
 
-def _tables(shell: Interpreter, rest: str) -> None:
+def _tables(shell: Shell, rest: str) -> None:
     if rest not in {"", "--all"}:
         raise RequestError(".tables takes --all or nothing", code="E3025", hint=f".schema {rest}")
     _print(describe.tables(shell.session.relations(), everything=bool(rest)))
@@ -59,11 +81,11 @@ def _tables(shell: Interpreter, rest: str) -> None:
         errors.note(".tables --all lists built-in views, audits, system tables and word lists, too")
 
 
-def _schema(shell: Interpreter, rest: str) -> None:
+def _schema(shell: Shell, rest: str) -> None:
     _print(describe.schema(shell.session, rest or None))
 
 
-def _audits(_shell: Interpreter, rest: str) -> None:
+def _audits(_shell: Shell, rest: str) -> None:
     import counterbalance
 
     audits = counterbalance.audits()
@@ -72,7 +94,7 @@ def _audits(_shell: Interpreter, rest: str) -> None:
         errors.note(".audits NAME shows the parameters of one")
 
 
-def _functions(_shell: Interpreter, rest: str) -> None:
+def _functions(_shell: Shell, rest: str) -> None:
     import counterbalance
 
     known = describe.functions(counterbalance.functions(), rest)
@@ -81,7 +103,7 @@ def _functions(_shell: Interpreter, rest: str) -> None:
     _print(known)
 
 
-def _mode(shell: Interpreter, rest: str) -> None:
+def _mode(shell: Shell, rest: str) -> None:
     if not rest:
         shell.say(shell.output.format)
         return
@@ -90,7 +112,7 @@ def _mode(shell: Interpreter, rest: str) -> None:
     shell.set_mode(rest)
 
 
-def _to(shell: Interpreter, rest: str) -> OutputOptions:
+def _to(shell: Shell, rest: str) -> OutputOptions:
     path = local_path(rest).expanduser()
     format_ = format_of(path)
     if format_ is None and (path.is_file() or not path.exists()):
@@ -98,13 +120,13 @@ def _to(shell: Interpreter, rest: str) -> OutputOptions:
     return replace(shell.output, path=path, format=format_ or shell.output.format)
 
 
-def _once(shell: Interpreter, rest: str) -> None:
+def _once(shell: Shell, rest: str) -> None:
     if not rest:
         raise RequestError(".once needs a FILE", code="E3025", hint=".once result.csv")
     shell.once = _to(shell, rest)
 
 
-def _output(shell: Interpreter, rest: str) -> None:
+def _output(shell: Shell, rest: str) -> None:
     if not rest:
         shell.output = shell.on_screen or replace(shell.output, path=None, append=False)
         shell.on_screen = None
@@ -117,7 +139,7 @@ def _output(shell: Interpreter, rest: str) -> None:
     shell.output = wanted
 
 
-def _read(shell: Interpreter, rest: str) -> None:
+def _read(shell: Shell, rest: str) -> None:
     if not rest:
         raise RequestError(".read needs a FILE", code="E3025", hint=".read queries.sql")
     if shell.reading == _DEEPEST:
@@ -135,7 +157,7 @@ def _read(shell: Interpreter, rest: str) -> None:
         shell.reading -= 1
 
 
-def _param(shell: Interpreter, rest: str) -> None:
+def _param(shell: Shell, rest: str) -> None:
     name, equals, value = (part.strip() for part in rest.partition("="))
     name = name.removeprefix("$")
     if not rest:
@@ -146,31 +168,31 @@ def _param(shell: Interpreter, rest: str) -> None:
         shell.params[name] = value_of(value)
 
 
-def _timer(shell: Interpreter, rest: str) -> None:
+def _timer(shell: Shell, rest: str) -> None:
     if rest not in {"on", "off"}:
         raise RequestError(".timer takes on or off", code="E3025")
     shell.timer = rest == "on"
 
 
-def _explain(shell: Interpreter, rest: str) -> None:
+def _explain(shell: Shell, rest: str) -> None:
     if not rest:
         raise RequestError(".explain needs a statement", code="E3025", hint=".explain SELECT count(*) FROM images")
     _print(shell.session.explain(rest))
 
 
-def _expand(shell: Interpreter, rest: str) -> None:
+def _expand(shell: Shell, rest: str) -> None:
     _print(shell.session.expand(rest))
 
 
-def _versions(shell: Interpreter, _rest: str) -> None:
+def _versions(shell: Shell, _rest: str) -> None:
     _print(describe.columns([(name, str(v)) for name, v in sorted(shell.session.versions.items())]))
 
 
-def _help(_shell: Interpreter, _rest: str) -> None:
+def _help(_shell: Shell, _rest: str) -> None:
     _print(describe.columns([(f"{n} {d.usage}".strip(), d.doc) for n, d in COMMANDS.items()]))
 
 
-def _quit(shell: Interpreter, _rest: str) -> None:
+def _quit(shell: Shell, _rest: str) -> None:
     shell.done = True
 
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from counterbalance.engine.errors import RequestError
-from counterbalance.engine.sql import statement_size
+from counterbalance.engine.sql import parse
 from counterbalance.shell import dots, errors, present
 from counterbalance.shell.progress import reporter
 from counterbalance.shell.scripts import changes, is_complete, split
-from counterbalance.shell.supervise import Stopwatch, supervise
+from counterbalance.shell.stopwatch import Stopwatch
+from counterbalance.shell.supervise import supervise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,5 +133,5 @@ def steps_of(text: str) -> Iterator[str]:
 def _bounded(lines: list[str]) -> str:
     """Return the text of some lines, which is refused before anything in it is looked for where it is too long."""
     text = "\n".join(lines)
-    statement_size.check_length(text)
+    parse.check_length(text)
     return text

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from counterbalance.shell.supervise import Stopwatch
+    from counterbalance.shell.stopwatch import Stopwatch
 
 # Format to the module that writes it (function ``write``), and whether it is binary.
 _WRITERS: Final = {

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.result import Result
     from counterbalance.shell.output import OutputOptions, Written
-    from counterbalance.shell.supervise import Stopwatch
+    from counterbalance.shell.stopwatch import Stopwatch
 
 
 def result(found: Result, options: OutputOptions, watch: Stopwatch | None = None) -> Written:

@@ -11,10 +11,10 @@ import os
 import signal
 import sys
 import threading
-import time
 from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 
 from counterbalance.engine.errors import CounterbalanceError, LimitError
+from counterbalance.shell.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,32 +23,6 @@ T = TypeVar("T")
 
 _TICK = 0.1
 GRACE = 1.0
-
-
-class Stopwatch:
-    """Seconds of work: a pager or a slow pipe that makes us wait does not count."""
-
-    def __init__(self) -> None:
-        self._started = time.monotonic()
-        self._idle = 0.0
-        self._paused_at: float | None = None
-
-    @property
-    def seconds(self) -> float:
-        """Return seconds since the start, waits left out."""
-        paused_at = self._paused_at
-        until = time.monotonic() if paused_at is None else paused_at
-        return until - self._started - self._idle
-
-    @contextlib.contextmanager
-    def paused(self) -> Iterator[None]:
-        """Do not count what happens inside."""
-        self._paused_at = began = time.monotonic()
-        try:
-            yield
-        finally:
-            self._idle += time.monotonic() - began
-            self._paused_at = None
 
 
 class _Work(threading.Thread, Generic[T]):

@@ -1,3 +1,54 @@
 """Run plans: one package for each engine that can."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+
+    from counterbalance.engine.functions import Function
+    from counterbalance.engine.sql.plan import Plan
+
+
+class Backend(Protocol):
+    """An engine that runs plans. DuckDB is one (``backends/duckdb``).
+
+    A plan that it is given names no audits: their rows stand there as relations. Its errors are the engine's own.
+    """
+
+    def run(self, plan: Plan, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Run a plan; batches of at most so many rows, as they come."""
+        ...
+
+    def schema(self, plan: Plan) -> pa.Schema:
+        """Return the columns of a plan, without running it."""
+        ...
+
+    def function(self, function: Function, constants: Mapping[str, Any]) -> str:
+        """Make a Python function callable with constants fixed; returns the name to call."""
+        ...
+
+    def interrupt(self) -> None:
+        """Stop what runs; from another thread."""
+
+    def close(self) -> None:
+        """Give memory, models and spill space back."""
+
+
+class Runs(Protocol):
+    """What runs parts of a statement while it is bound."""
+
+    def evaluate(self, plan: Plan) -> pa.Table:
+        """Run a plan now."""
+        ...
+
+    def stream(self, plan: Plan) -> Iterator[pa.RecordBatch]:
+        """Run a plan, batch after batch; its rows are never all there."""
+        ...
+
+    def expand(self, text: str) -> str:
+        """Return a query as plain SQL over base tables, word lists and functions."""
+        ...

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from counterbalance.engine.catalog import meta, snapshot
+from counterbalance.engine.catalog import meta, runs, snapshot
 from counterbalance.engine.errors import SensitiveError
 from counterbalance.engine.store import digests, enclosing, tables
 from counterbalance.engine.store.location import SUFFIX
@@ -79,7 +79,7 @@ def record(
         _append(location, ENDS, _END, {"lines": lines + 1, "digest": entry["digest"]}, mode=0o777)
         enclosing.seal(location, f"{STORED}{SUFFIX}")
         if lines & (lines + 1) == 0:  # the first, second, fourth … line
-            meta.Run(location, NOTE, "").note("no_op", counts={})
+            runs.Run(location, NOTE, "").note("no_op", counts={})
 
 
 def verify(location: Location) -> list[int]:

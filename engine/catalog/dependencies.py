@@ -17,15 +17,15 @@ from counterbalance.engine import lists
 from counterbalance.engine.catalog.snapshot import SENSITIVE_LABELS
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.search import SIGNATURES
-from counterbalance.engine.sql.expand import Expander
-from counterbalance.engine.sql.parse import DIALECT, parse
+from counterbalance.engine.sql.parse import DIALECT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from sqlglot.lineage import Node
 
-    from counterbalance.engine.catalog.planning import Planning
+    from counterbalance.engine.catalog.planning import Catalog
+    from counterbalance.engine.query_engine import QueryEngine
 
 Pair = tuple[str, str]
 """A relation and a column of it; ``*`` for the whole relation."""
@@ -42,34 +42,37 @@ class Reading:
         reads: Columns it reads, sorted.
         columns: Names of its own columns as they are written; fewer where a ``*`` could not be told.
         reads_labels: Whether rows of perceived labels are within its reach.
+        schema: Columns of the relations that it reads.
     """
 
     tree: exp.Query
     reads: tuple[Pair, ...]
     columns: tuple[str, ...]
     reads_labels: bool
+    schema: Mapping[str, list[str]]
 
 
-def read(session: Planning, select: str) -> Reading:
+def read(catalog: Catalog, engine: QueryEngine, select: str) -> Reading:
     """What a query reads; whole relations where columns cannot be told apart.
 
     Args:
-        session: Where its names are looked up.
+        catalog: The lake.
+        engine: Where its names are looked up.
         select: The query.
 
     Raises:
         NotFoundError: A relation is not there.
     """
-    expander = Expander(session.planned, bind_functions=False)
-    tree = expander.run(parse(select).tree)
-    _plain_names(tree, session.read)
-    schema = schema_of(session, session.read.values(), tree)
-    pairs = set(columns_read(tree, schema))
+    plan, facts = engine.bound(select)
+    relations = {relation.shown for relation in facts.used.values()}
+    _plain_names(plan.tree, relations)
+    schema = _schema_of(catalog, engine, relations, plan.tree)
+    pairs = set(columns_read(plan.tree, schema))
     seen = {relation for relation, _ in pairs}
-    pairs |= {(relation, "*") for relation in session.read.values() if relation not in seen}
-    if session.planned.reads_closed_labels:
+    pairs |= {(relation, "*") for relation in relations if relation not in seen}
+    if facts.reads_labels:
         pairs.add((SENSITIVE_LABELS, "*"))
-    return Reading(tree, tuple(sorted(pairs)), _names(tree, schema), expander.reads_sensitive)
+    return Reading(plan.tree, tuple(sorted(pairs)), _names(plan.tree, schema), facts.reads_sensitive, schema)
 
 
 def _names(tree: exp.Query, schema: Mapping[str, list[str]]) -> tuple[str, ...]:
@@ -80,35 +83,37 @@ def _names(tree: exp.Query, schema: Mapping[str, list[str]]) -> tuple[str, ...]:
     return tuple(n for n in found if n and n != "*")
 
 
-def _plain_names(tree: exp.Query, names: Mapping[str, str]) -> None:
+def _plain_names(tree: exp.Query, relations: Collection[str]) -> None:
     """Name every stored relation as the lake does, in one part."""
     for table in tree.find_all(exp.Table):
-        registered = f"{table.db}.{table.name}" if table.db else table.name
-        if registered in names and not isinstance(table.this, exp.Func):
+        name = f"{table.db}.{table.name}" if table.db else table.name
+        if name in relations and not isinstance(table.this, exp.Func):
             if not table.alias:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
-            table.set("this", exp.to_identifier(names[registered], quoted=True))
+            table.set("this", exp.to_identifier(name, quoted=True))
             table.set("db", None)
 
 
-def schema_of(session: Planning, relations: Iterable[str], tree: exp.Query) -> dict[str, list[str]]:
-    """Columns of relations, as the session shows them; of bytes, which no star stands for, those that the query names."""
+def _schema_of(
+    catalog: Catalog, engine: QueryEngine, relations: Iterable[str], tree: exp.Query
+) -> dict[str, list[str]]:
+    """Columns of relations, as they are shown; of bytes, which no star stands for, those that the query names."""
     found: dict[str, list[str]] = {}
     named = {c.name.lower() for c in tree.find_all(exp.Column)}
     for relation in relations:
         if relation.startswith("lists."):
             found[relation] = lists.wordlist(relation.removeprefix("lists.")).column_names
             continue
-        hidden = set() if session.sensitive else session.catalog.sensitive_columns(relation)
+        hidden = set() if engine.resolver.sensitive else catalog.sensitive_columns(relation)
         blobs = set(BASE_TABLES[relation].blobs if relation in BASE_TABLES else ()) - named
-        found[relation] = [c for c in _columns(session, relation) if c not in hidden and c not in blobs]
+        found[relation] = [c for c in _columns(catalog, engine, relation) if c not in hidden and c not in blobs]
     return found
 
 
-def _columns(session: Planning, relation: str) -> list[str]:
-    if relation in session.catalog.definitions.views() or relation in BASE_TABLES:
-        return list(session.catalog.types(relation))
-    return list(session.sql(f'SELECT * FROM "{relation}"').columns)
+def _columns(catalog: Catalog, engine: QueryEngine, relation: str) -> list[str]:
+    if relation in catalog.definitions.views() or relation in BASE_TABLES:
+        return list(catalog.types(relation))
+    return list(engine.sql(f'SELECT * FROM "{relation}"').columns)
 
 
 def _qualified(tree: exp.Query, schema: Mapping[str, list[str]]) -> exp.Query:

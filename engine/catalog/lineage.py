@@ -11,7 +11,7 @@ import sqlglot
 from sqlglot import exp
 
 from counterbalance.engine.catalog import dependencies
-from counterbalance.engine.catalog.planning import Catalog, Planning
+from counterbalance.engine.catalog.planning import Catalog, queries_over
 from counterbalance.engine.catalog.snapshot import SENSITIVE_LABELS
 from counterbalance.engine.errors import CounterbalanceError, NotFoundError, did_you_mean
 from counterbalance.engine.schema import BASE_TABLES
@@ -250,11 +250,9 @@ class Graph:
         """For each column of a view the columns its values come from."""
         if view.name not in self._outputs:
             try:
-                with Planning(self._catalog, knows_all=True) as session:
-                    reading = dependencies.read(session, view.sql)
-                    found = dependencies.origins(
-                        reading.tree, dependencies.schema_of(session, session.read.values(), reading.tree)
-                    )
+                with queries_over(self._catalog, knows_all=True) as engine:
+                    reading = dependencies.read(self._catalog, engine, view.sql)
+                    found = dependencies.origins(reading.tree, reading.schema)
             except CounterbalanceError:  # it does not bind any more; what was declared is still known
                 found = {}
             self._outputs[view.name] = {

@@ -12,18 +12,15 @@ import contextlib
 import datetime as dt
 import getpass
 import re
-import secrets
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from counterbalance.engine.schema import BASE_TABLES
-from counterbalance.engine.store import digests, enclosing, tables
+from counterbalance.engine.store import enclosing, tables
 from counterbalance.engine.store.location import CLOSED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from counterbalance.engine.ingest_types import Reject
     from counterbalance.engine.store.location import Location
@@ -222,122 +219,6 @@ def access_end(location: Location) -> str | None:
         return None
     last = dataset.take([count - 1]).to_pylist()[0]
     return f"{last['lines']} {last['digest']}"
-
-
-def record_digests(location: Location) -> None:
-    """Record the digests of all that was written to the lake; for a durable one, once it is on the disk.
-
-    Tables that other tools made are left out: nobody knows who is writing to them.
-
-    Raises:
-        StorageError: They cannot be written, or are damaged.
-    """
-    from counterbalance.engine.catalog import definitions
-
-    if location.is_memory:
-        return
-    names, _ = digests.stored(location)
-    is_known = all("/" in name or name in BASE_TABLES for name in names)
-    views = {} if is_known else definitions.load(location).views()
-    ours = [name for name in names if "/" in name or name in BASE_TABLES or name in views]
-    digests.record(location, ours)
-
-
-def as_versions(versions: Mapping[str, int], coded: Collection[str]) -> list[dict[str, Any]]:
-    """Versions as the journal stores them, sorted by table; ``coded`` names the tables whose codes hold there."""
-    return [{"table": t, "version": v, "coded": t in coded} for t, v in sorted(versions.items())]
-
-
-@dataclass
-class Run:
-    """One run that may write: opens the journal at its first write, and closes it."""
-
-    location: Location
-    kind: str
-    target: str
-    run_id: str = field(default_factory=lambda: secrets.token_hex(6))
-    started: dt.datetime = field(default_factory=now)
-    opened: bool = False
-
-    def open(self, base: Mapping[str, int], coded: Collection[str], physical: Mapping[str, int] | None = None) -> None:
-        """Say that writing begins; readers stay on ``base`` until the run is closed.
-
-        ``physical`` are the newest versions, to go back to after a kill, where readers stay on older ones.
-        """
-        if not self.opened:
-            newest = None if physical is None else as_versions(physical, ())
-            self._append("running", base, coded, mode=None, versions_out=newest)
-            self.opened = True
-
-    def close(
-        self,
-        state: str,
-        versions: Mapping[str, int],
-        coded: Collection[str],
-        *,
-        mode: str,
-        counts: Mapping[str, int],
-        details: str = "",
-        fingerprint: str | None = None,
-        versions_in: Mapping[str, int] | None = None,
-        versions_out: Mapping[str, int] | None = None,
-    ) -> None:
-        """Say that it ended, and with what."""
-        more = {**_lineage(fingerprint, versions_in, versions_out), **counts}
-        self._append(state, versions, coded, mode=mode, details=details, **more)
-
-    def note(
-        self,
-        mode: str,
-        *,
-        counts: Mapping[str, int],
-        details: str = "",
-        fingerprint: str | None = None,
-        versions_in: Mapping[str, int] | None = None,
-        versions_out: Mapping[str, int] | None = None,
-        state: str = "finished",
-    ) -> None:
-        """Say that it ended without changing what readers see."""
-        more = {**_lineage(fingerprint, versions_in, versions_out), **counts}
-        self._append(state, None, (), mode=mode, details=details, **more)
-
-    def _append(
-        self,
-        state: str,
-        versions: Mapping[str, int] | None,
-        coded: Collection[str],
-        *,
-        mode: str | None,
-        details: str = "",
-        **more: Any,
-    ) -> None:
-        at = now()
-        row = {
-            "run_id": self.run_id,
-            "state": state,
-            "at": at,
-            "started": self.started,
-            "kind": self.kind,
-            "target": self.target,
-            "mode": mode,
-            "seconds": (at - self.started).total_seconds(),
-            "details": details,
-            "user": user(),
-            "versions": None if versions is None else as_versions(versions, coded),
-            "access": access_end(self.location),
-            **more,
-        }
-        if state != "running" and mode != "no_op":  # what another run left unfinished is not this one's to record
-            record_digests(self.location)
-        write(self.location, "runs", [row])
-        digests.record(self.location, ["meta/runs"])
-
-
-def _lineage(
-    fingerprint: str | None, versions_in: Mapping[str, int] | None, versions_out: Mapping[str, int] | None
-) -> dict[str, Any]:
-    inputs, outputs = (None if v is None else as_versions(v, ()) for v in (versions_in, versions_out))
-    return {"fingerprint": fingerprint, "versions_in": inputs, "versions_out": outputs}
 
 
 def record_rejects(location: Location, run_id: str, rejects: Iterable[tuple[str, Reject]]) -> set[int]:

@@ -171,8 +171,8 @@ def _tag(location: Location, name: str) -> Snapshot:
             )
         if dataset is not None and name not in there:
             tables.tag(location, table, name, version)
-    versions = meta.as_versions(snapshot.versions, snapshot.coded)
-    meta.record_digests(location)
+    versions = runs.as_versions(snapshot.versions, snapshot.coded)
+    runs.record_digests(location)
     meta.write(location, "tags", [{"name": name, "at": meta.now(), "versions": versions}])
     digests.record(location, ["meta/tags"])
     return snapshot

@@ -11,6 +11,7 @@ from counterbalance.engine.catalog import meta
 from counterbalance.engine.errors import StorageError
 from counterbalance.engine.store import cleaning, digests, history, tables
 from counterbalance.engine.store.lock import writer_lock
+from counterbalance.engine.write.ingest import Progress
 from counterbalance.engine.write.journal import require_lake
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.store.digests import Entry, Ledger
     from counterbalance.engine.store.location import Location
-    from counterbalance.engine.write.ingest import Progress
 
     _Tag = tuple[int, dt.datetime]
 
@@ -96,8 +96,6 @@ def verify(location: Location, *, progress: Callable[[Progress], None] | None = 
         raise StorageError(
             f"{location.uri} lies in memory and has no files", code="E6019", hint="verify a lake on a disk"
         )
-    from counterbalance.engine.write.ingest import Progress
-
     names, closed = digests.stored(location)
     if not names:
         require_lake(location)

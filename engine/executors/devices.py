@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from counterbalance.engine.errors import RequestError
+from counterbalance.engine.functions import load_file
 from counterbalance.engine.sql.expression import analyse
 from counterbalance.engine.store import tables
 from counterbalance.engine.store.location import Location
@@ -20,8 +21,6 @@ def expression(job: Job) -> Expression:
     Raises:
         StorageError: Its table is gone.
     """
-    from counterbalance.engine.functions import load_file
-
     for file in job.udfs:
         load_file(file)
     dataset = tables.existing(Location(job.uri, dict(job.storage_options)), job.table, job.version)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.executors import devices
 from counterbalance.engine.executors.inline import Inline
+from counterbalance.engine.executors.process_pool import Crew
 from counterbalance.engine.executors.protocol import Event
 from counterbalance.engine.executors.worker_main import Hello
 from counterbalance.engine.functions import functions
@@ -50,8 +51,6 @@ class Local:
         if small or only_here is not None:
             yield from Inline(device=self._device).run(job, tasks)
             return
-        from counterbalance.engine.executors.process_pool import Crew
-
         yield from Crew(hello(replace(job, device=device), expression), tasks, self._workers).run()
 
 

@@ -22,6 +22,7 @@ from counterbalance.engine import memory, temp_dirs
 from counterbalance.engine.errors import CounterbalanceError, FunctionError, LimitError
 from counterbalance.engine.executors.process_pool import how_it_ended, start
 from counterbalance.engine.executors.protocol import as_error
+from counterbalance.engine.functions import functions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -309,8 +310,6 @@ class Worker:
 
     def _crashed_in(self) -> str | None:
         """Return which function was at work when the process crashed, of the traceback that it left."""
-        from counterbalance.engine.functions import functions
-
         frames = _FRAME.findall(self._trace)
         homes: dict[str, list[Any]] = {}
         for function in functions().values():

@@ -26,8 +26,10 @@ from counterbalance.engine.catalog import closed, definitions, snapshot
 from counterbalance.engine.catalog.pinned import Pinned
 from counterbalance.engine.errors import CounterbalanceError, LimitError, SqlError
 from counterbalance.engine.executors.worker_main import die_first, own_streams
+from counterbalance.engine.functions import load_file
 from counterbalance.engine.isolation.values import decoded
 from counterbalance.engine.session import Session
+from counterbalance.engine.sql import parse, queries
 from counterbalance.engine.store.location import Location
 
 if TYPE_CHECKING:
@@ -48,17 +50,13 @@ class _NoPin:
         """Nothing is kept here."""
 
 
-class _Copy(Session):
-    """The parent's session here: the same snapshot, and what was declared when it was taken."""
+def _session(lakes: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any]) -> Session:
+    """Return the parent's session here: on the same snapshot, with what was declared when that was taken."""
+    by_uri = {lake["uri"]: lake for lake in lakes.values()}
 
-    def __init__(self, lakes: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any]) -> None:
-        self._lakes = {lake["uri"]: lake for lake in lakes.values()}
-        places = {name: Location(lake["uri"], lake["storage_options"]) for name, lake in lakes.items()}
-        super().__init__(places.pop(""), attach=places, **settings)
-
-    def _pinned(self, location: Location, at: str | None) -> Pinned:
+    def pinned(location: Location, at: str | None) -> Pinned:
         del at  # the versions say it
-        lake = self._lakes[location.uri]
+        lake = by_uri[location.uri]
         moment = None if lake["moment"] is None else dt.datetime.fromisoformat(lake["moment"])
         taken = snapshot.Snapshot(
             lake["versions"], frozenset(lake["coded"]), lake["unfinished"], lake["details"], moment
@@ -68,6 +66,9 @@ class _Copy(Session):
         declared = [definitions.Definition.from_json(text) for text in lake["declared"]]
         by_target = definitions.Definitions({d.target: d for d in declared})
         return Pinned(cast("Pin", _NoPin()), location, taken, snapshot.codes(location), by_target, hidden)
+
+    places = {name: Location(lake["uri"], lake["storage_options"]) for name, lake in lakes.items()}
+    return Session(places.pop(""), attach=places, pins=pinned, **settings)
 
 
 class Server:
@@ -128,7 +129,7 @@ class Server:
         """Serve another session; models of the last one that had any stay for the next."""
         self._leave({"session": self._number})
         memory.uncap() if request["memory"] is None else memory.cap(request["memory"])
-        self._session, self._number = _Copy(request["lakes"], request["settings"]), request["session"]
+        self._session, self._number = _session(request["lakes"], request["settings"]), request["session"]
         return {}, None
 
     def _leave(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], None]:
@@ -196,9 +197,6 @@ def _prepared(request: Mapping[str, Any]) -> dict[str, Any]:
     """Values and tables of a query, when its functions are there."""
     import importlib
 
-    from counterbalance.engine.functions import load_file
-    from counterbalance.engine.sql import queries
-
     for name in request["modules"]:
         importlib.import_module(name)
     for file in request["udfs"]:
@@ -257,8 +255,6 @@ def _warm_up() -> None:
     """Load what any query needs."""
     import duckdb
     import lance  # noqa: F401 - so that it is there
-
-    from counterbalance.engine.sql import parse, queries
 
     queries.queries()
     parse.to_sql(parse.parse("SELECT 1").tree)

@@ -28,7 +28,7 @@ from counterbalance.engine.sql.parse import parse, to_sql
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from counterbalance.engine.lake import Lake
+    from counterbalance.engine.recipes.model import AnyLake
 
 GROUP: Final = "counterbalance.actions"
 FORM: Final = "CALL action(relation := name, parameter := 'value', …)"
@@ -129,7 +129,7 @@ def read(text: str) -> Call | None:
     return Call(str(call.name).lower(), found, frozenset(relations))
 
 
-def run(lake: Lake, call: Call, **offered: Any) -> pa.Table | str:
+def run(lake: AnyLake, call: Call, **offered: Any) -> pa.Table | str:
     """Call an action; returns what it tells.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from counterbalance.engine import dispatch
@@ -17,10 +18,8 @@ from counterbalance.engine.store import tables
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from counterbalance.engine.lake import Lake
-    from counterbalance.engine.recipes.files import Recipe, Step
+    from counterbalance.engine.recipes.model import AnyLake, Recipe, Running, Step
     from counterbalance.engine.recipes.rates import Rate
-    from counterbalance.engine.recipes.runner import Running
 
 Declaring = statements.AddColumn | statements.CreateView | statements.CreateIndex
 
@@ -35,7 +34,7 @@ class Estimate:
         how: Options; ``measure`` runs functions on a few rows.
     """
 
-    def __init__(self, lake: Lake, recipe: Recipe, literals: Mapping[str, str | None], how: Running) -> None:
+    def __init__(self, lake: AnyLake, recipe: Recipe, literals: Mapping[str, str | None], how: Running) -> None:
         self._lake, self._recipe, self._literals, self._how = lake, recipe, literals, how
         self._catalog = Catalog(lake.location)
         self._rates = rates.Rates(self._catalog, measure=how.measure, device=str(how.refresh.get("device", "cpu")))
@@ -59,19 +58,22 @@ class Estimate:
         return report
 
     def _statement(self, text: str, report: StepReport) -> None:
-        call = actions.read(text)
-        statement = None if call is not None else statements.read(text)
-        if call is not None:
-            actions.find(call.name)
-            report.does("call", call.name)
-        elif isinstance(statement, statements.Refresh):
-            self._refresh(statement, report)
-        elif isinstance(statement, statements.AddColumn | statements.CreateView | statements.CreateIndex):
-            self._declare(statement, report)
-        else:
-            report.does("ask" if statement is None else "drop", "" if statement is None else statement.name)
+        dispatch.dispatch(
+            text,
+            query=lambda _: report.does("ask", ""),
+            declare=partial(self._declare, report),
+            refresh=partial(self._refresh, report),
+            call=partial(self._call, report),
+        )
 
-    def _declare(self, statement: Declaring, report: StepReport) -> None:
+    def _call(self, report: StepReport, call: actions.Call) -> None:
+        actions.find(call.name)
+        report.does("call", call.name)
+
+    def _declare(self, report: StepReport, statement: statements.Declaration) -> None:
+        if not isinstance(statement, statements.AddColumn | statements.CreateView | statements.CreateIndex):
+            report.does("drop", statement.name)
+            return
         target = _target(statement)
         if target in self._catalog.definitions.by_target:
             if isinstance(statement, statements.AddColumn):  # what is there already is compared, and no more is done
@@ -82,7 +84,7 @@ class Estimate:
         self._planned[target] = statement
         report.does("make", target)
 
-    def _refresh(self, statement: statements.Refresh, report: StepReport) -> None:
+    def _refresh(self, report: StepReport, statement: statements.Refresh) -> None:
         stages = [s for s in self._stages(statement) if s[0] not in self._told]  # what several read is computed once
         self._told |= {target for target, _, _ in stages}
         for target, rows, rate in stages:

@@ -31,61 +31,19 @@ Recipes are found in the folder ``recipes`` of the packages that offer audits (e
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
 from counterbalance.engine.recipes import values
+from counterbalance.engine.recipes.model import Recipe, Step
 from counterbalance.engine.sql import queries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from counterbalance.engine.sql.queries import QueryParameter
 
 FOLDER: Final = "recipes"
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step of a recipe.
-
-    Args:
-        name: Its name.
-        doc: One line that says what it does.
-        statements: What it runs, in order, as written.
-    """
-
-    name: str
-    doc: str
-    statements: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """A recipe: what its front matter says, and its steps in order."""
-
-    name: str
-    doc: str
-    text: str
-    source: str
-    parameters: tuple[QueryParameter, ...]
-    steps: tuple[Step, ...]
-
-    def until(self, name: str | None) -> tuple[Step, ...]:
-        """The steps up to one of them; all of them without a name.
-
-        Raises:
-            NotFoundError: There is no such step.
-        """
-        names = [s.name for s in self.steps]
-        if name is not None and name not in names:
-            near = did_you_mean(name, names)
-            raise NotFoundError(
-                f"recipe {self.name} has no step {name!r}{near}", code="E1160", hint="steps: " + ", ".join(names)
-            )
-        return self.steps if name is None else self.steps[: names.index(name) + 1]
 
 
 def parse(text: str, where: str) -> Recipe:

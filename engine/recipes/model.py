@@ -1,16 +1,95 @@
-"""What running a recipe tells, step by step."""
+"""Recipes, how they are run, and what running them tells, step by step."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from counterbalance.engine.errors import CounterbalanceError
+from counterbalance.engine.errors import CounterbalanceError, NotFoundError, did_you_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     import pyarrow as pa
 
+    from counterbalance.engine.sql.queries import QueryParameter
+    from counterbalance.engine.store.location import Location
+    from counterbalance.engine.write.ingest import Progress
+
 State = Literal["done", "unchanged", "stopped", "planned"]
+
+
+class AnyLake(Protocol):
+    """A lake, as recipes and their actions are given it."""
+
+    @property
+    def location(self) -> Location:
+        """Where it lies."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a recipe.
+
+    Args:
+        name: Its name.
+        doc: One line that says what it does.
+        statements: What it runs, in order, as written.
+    """
+
+    name: str
+    doc: str
+    statements: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A recipe: what its front matter says, and its steps in order."""
+
+    name: str
+    doc: str
+    text: str
+    source: str
+    parameters: tuple[QueryParameter, ...]
+    steps: tuple[Step, ...]
+
+    def until(self, name: str | None) -> tuple[Step, ...]:
+        """The steps up to one of them; all of them without a name.
+
+        Raises:
+            NotFoundError: There is no such step.
+        """
+        names = [s.name for s in self.steps]
+        if name is not None and name not in names:
+            near = did_you_mean(name, names)
+            raise NotFoundError(
+                f"recipe {self.name} has no step {name!r}{near}", code="E1160", hint="steps: " + ", ".join(names)
+            )
+        return self.steps if name is None else self.steps[: names.index(name) + 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How a recipe is run.
+
+    Args:
+        until: The last step; all without one.
+        sensitive: Purpose for which perceived labels are read, if any step reads them.
+        refresh: Options of every refresh (executor, workers, device, batch_size, retry_errors).
+        udfs: Files of the user's own functions and actions.
+        measure: In a dry run, run functions on a few rows where no run has told how fast they are.
+        progress: Called as rows are done.
+        tell: Called when a step begins (state ``planned``) and when it ended.
+    """
+
+    until: str | None = None
+    sensitive: str | None = None
+    refresh: Mapping[str, Any] = field(default_factory=dict)
+    udfs: tuple[str, ...] = ()
+    measure: bool = False
+    progress: Callable[[Progress], None] | None = None
+    tell: Callable[[StepReport], None] | None = None
 
 
 @dataclass(slots=True)

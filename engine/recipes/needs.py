@@ -15,7 +15,7 @@ from counterbalance.engine.sql.parse import DIALECT
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from counterbalance.engine.recipes.files import Recipe, Step
+    from counterbalance.engine.recipes.model import Recipe, Step
 
 
 def missing(recipe: Recipe, literals: Mapping[str, str | None], steps: Sequence[Step]) -> Iterator[str]:

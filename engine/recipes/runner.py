@@ -4,54 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from counterbalance.engine import dispatch
 from counterbalance.engine.catalog.ddl.create_view import UNCHECKED
 from counterbalance.engine.errors import CounterbalanceError, RefusedError
 from counterbalance.engine.functions import load_file
+from counterbalance.engine.query_engine import reading
 from counterbalance.engine.recipes import actions, needs, values
+from counterbalance.engine.recipes.estimate import Estimate
 from counterbalance.engine.recipes.files import recipe as find
-from counterbalance.engine.recipes.model import RecipeReport, StepError, StepReport
+from counterbalance.engine.recipes.model import AnyLake, RecipeReport, Running, StepError, StepReport
 from counterbalance.engine.sql import parse, statements
 from counterbalance.engine.write.journal import require_lake
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from counterbalance.engine.lake import Lake
-    from counterbalance.engine.recipes.files import Recipe, Step
+    from counterbalance.engine.recipes.model import Recipe, Step
     from counterbalance.engine.refresh.model import Stage
-    from counterbalance.engine.write.ingest import Progress
 
 _NOTHING = {"no_op", "skipped"}
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
-    """How a recipe is run.
-
-    Args:
-        until: The last step; all without one.
-        sensitive: Purpose for which perceived labels are read, if any step reads them.
-        refresh: Options of every refresh (executor, workers, device, batch_size, retry_errors).
-        udfs: Files of the user's own functions and actions.
-        measure: In a dry run, run functions on a few rows where no run has told how fast they are.
-        progress: Called as rows are done.
-        tell: Called when a step begins (state ``planned``) and when it ended.
-    """
-
-    until: str | None = None
-    sensitive: str | None = None
-    refresh: Mapping[str, Any] = field(default_factory=dict)
-    udfs: tuple[str, ...] = ()
-    measure: bool = False
-    progress: Callable[[Progress], None] | None = None
-    tell: Callable[[StepReport], None] | None = None
-
-
-def run(lake: Lake, name: str, given: Mapping[str, Any], how: Running, *, dry_run: bool = False) -> RecipeReport:
+def run(lake: AnyLake, name: str, given: Mapping[str, Any], how: Running, *, dry_run: bool = False) -> RecipeReport:
     """Run a recipe, or tell what running it would do.
 
     Args:
@@ -78,8 +55,6 @@ def run(lake: Lake, name: str, given: Mapping[str, Any], how: Running, *, dry_ru
         load_file(file)
     _check(made, literals)
     if dry_run:
-        from counterbalance.engine.recipes.estimate import Estimate
-
         found = Estimate(lake, made, literals, how).steps(steps)
     else:
         found = _Run(lake, made, literals, how).steps(steps)
@@ -95,23 +70,22 @@ def _check(recipe: Recipe, literals: Mapping[str, str | None]) -> None:
 
 
 def _check_statement(recipe: Recipe, step: Step, text: str) -> None:
-    if actions.read(text) is not None:
-        return
-    statement = statements.read(text)
-    if statement is None:
+    def check(statement: statements.Declaration) -> None:
+        if not any(getattr(statement, flag, False) for flag in ("if_not_exists", "if_exists", "replace")):
+            declares = isinstance(statement, statements.AddColumn | statements.CreateView | statements.CreateIndex)
+            wanted = "IF NOT EXISTS" if declares else "IF EXISTS"
+            raise RefusedError(f"step {step.name} of {recipe.name} could not be run twice: add {wanted}", code="E3228")
+
+    def parsed(text: str) -> None:
         parse.parse(text)
-        return
-    declares = isinstance(statement, statements.AddColumn | statements.CreateView | statements.CreateIndex)
-    again = any(getattr(statement, flag, False) for flag in ("if_not_exists", "if_exists", "replace"))
-    if not again and not isinstance(statement, statements.Refresh):
-        wanted = "IF NOT EXISTS" if declares else "IF EXISTS"
-        raise RefusedError(f"step {step.name} of {recipe.name} could not be run twice: add {wanted}", code="E3228")
+
+    dispatch.dispatch(text, query=parsed, declare=check, refresh=lambda _: None, call=lambda _: None)
 
 
 class _Run:
     """A run of a recipe on a lake."""
 
-    def __init__(self, lake: Lake, recipe: Recipe, literals: Mapping[str, str | None], how: Running) -> None:
+    def __init__(self, lake: AnyLake, recipe: Recipe, literals: Mapping[str, str | None], how: Running) -> None:
         self._lake, self._recipe, self._literals, self._how = lake, recipe, literals, how
         self._noted: set[str] = set()
 
@@ -157,18 +131,15 @@ class _Run:
         return report
 
     def _statement(self, text: str, report: StepReport) -> None:
-        call = actions.read(text)
-        statement = None if call is not None else statements.read(text)
-        if call is not None:
-            self._call(call, report)
-        elif isinstance(statement, statements.Refresh):
-            self._refresh(statement, report)
-        elif statement is not None:
-            self._declare(statement, report)
-        else:
-            self._query(text, report)
+        dispatch.dispatch(
+            text,
+            query=partial(self._query, report),
+            declare=partial(self._declare, report),
+            refresh=partial(self._refresh, report),
+            call=partial(self._call, report),
+        )
 
-    def _declare(self, statement: statements.Statement, report: StepReport) -> None:
+    def _declare(self, report: StepReport, statement: statements.Declaration) -> None:
         notes: list[str] = []
         told = dispatch.execute(self._lake.location, statement, purpose=self._how.sensitive, notes=notes)
         self._note([n for n in notes if not n.startswith(UNCHECKED)], report)  # a refresh is what comes next
@@ -176,7 +147,7 @@ class _Run:
             verb = "declared" if row["statement"].startswith(("ADD", "CREATE")) else "dropped"
             report.add(f"{row['target']} {verb if row['changed'] else 'is there'}", changed=row["changed"])
 
-    def _refresh(self, statement: statements.Refresh, report: StepReport) -> None:
+    def _refresh(self, report: StepReport, statement: statements.Refresh) -> None:
         how = self._how
         merged = statements.Refresh(statement.targets, statement.all, {**how.refresh, **statement.options})
         done = dispatch.refresh(
@@ -189,7 +160,7 @@ class _Run:
         if not changed:
             report.add(f"{', '.join(statement.targets) or 'everything'} fresh", changed=False)
 
-    def _call(self, call: actions.Call, report: StepReport) -> None:
+    def _call(self, report: StepReport, call: actions.Call) -> None:
         how = self._how
         offered = {"sensitive": how.sensitive, "device": how.refresh.get("device"), "progress": how.progress}
         told = actions.run(self._lake, call, **offered)
@@ -199,9 +170,9 @@ class _Run:
             report.results.append(told)
             report.add(f"{call.name} done", changed=True)
 
-    def _query(self, text: str, report: StepReport) -> None:
-        with self._lake.session(sensitive=self._how.sensitive) as session:
-            result = session.sql(text)
+    def _query(self, report: StepReport, text: str) -> None:
+        with reading(self._lake.location, purpose=self._how.sensitive) as engine:
+            result = engine.sql(text)
             rows = result.to_arrow()
         self._note(result.notes, report)
         report.results.append(rows)

@@ -11,7 +11,7 @@ from counterbalance.engine.sql import frontmatter
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from counterbalance.engine.recipes.files import Recipe
+    from counterbalance.engine.recipes.model import Recipe
     from counterbalance.engine.sql.queries import QueryParameter
 
 

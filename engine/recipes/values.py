@@ -19,7 +19,7 @@ from counterbalance.engine.sql.parse import DIALECT, to_sql, unreadable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from counterbalance.engine.recipes.files import Recipe
+    from counterbalance.engine.recipes.model import Recipe
     from counterbalance.engine.sql.queries import QueryParameter
 
 _CALL: Final = re.compile(r"\bCALL\b", re.IGNORECASE)

@@ -8,21 +8,20 @@ while publishing, it publishes again. What changed in between is not published, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
 from counterbalance.engine.catalog.definitions import FINGERPRINT
-from counterbalance.engine.catalog.freshness import ROW_VERSION, stale_filter
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.executors import spool as spools
-from counterbalance.engine.executors.worker import input_type
 from counterbalance.engine.refresh import failures, staleness
+from counterbalance.engine.refresh.column_state import Column
+from counterbalance.engine.refresh.commit import Publishing
+from counterbalance.engine.refresh.compute import Computing
 from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, STAMP_SUFFIX
-from counterbalance.engine.sql.expression import Evaluator, Expression, analyse
+from counterbalance.engine.sql.expression import analyse
 from counterbalance.engine.store import columns, tables
 from counterbalance.engine.write.journal import writing
 
@@ -35,101 +34,8 @@ if TYPE_CHECKING:
     from counterbalance.engine.catalog.definitions import Definition
     from counterbalance.engine.refresh.context import Context
     from counterbalance.engine.refresh.model import Stage
-    from counterbalance.engine.store.location import Location
 
 _PASSES: Final = 5
-
-
-@dataclass(frozen=True)
-class Column:
-    """A generated column as its table has it now.
-
-    Args:
-        location: The lake.
-        definition: The column.
-        dataset: The table at its newest version.
-        expression: What it computes.
-        fingerprint: Of that.
-        upstream: Generated columns of the same table that it reads.
-        key: Key columns of the table.
-        is_closed: Its values are closed, and whatever is made on the way to them.
-    """
-
-    location: Location
-    definition: Definition
-    dataset: lance.LanceDataset
-    expression: Expression
-    fingerprint: str
-    upstream: tuple[str, ...]
-    key: tuple[str, ...]
-    is_closed: bool = False
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.definition.name
-
-    @property
-    def table(self) -> str:
-        """Its table."""
-        return self.definition.table
-
-    @property
-    def stamp(self) -> str:
-        """Its hidden stamp column."""
-        return self.name + STAMP_SUFFIX
-
-    @cached_property
-    def type(self) -> pa.DataType:
-        """Arrow type of its values."""
-        types = {c: input_type(self.dataset.schema.field(c)) for c in self.expression.columns}
-        evaluator = Evaluator(self.expression, types)
-        evaluator.close()
-        return evaluator.type
-
-    @cached_property
-    def is_current(self) -> bool:
-        """Whether what is stored was made by this fingerprint."""
-        if not self.is_filled:
-            return False
-        field = self.dataset.schema.field(self.name)
-        return (field.metadata or {}).get(FINGERPRINT) == self.fingerprint.encode() and field.type == self.type
-
-    @property
-    def is_filled(self) -> bool:
-        """Whether it holds values at all, of whatever fingerprint."""
-        return self.name in self.dataset.schema.names and self.stamp in self.dataset.schema.names
-
-    @property
-    def stale(self) -> str | None:
-        """Lance filter of the stale rows; ``None`` for all."""
-        return stale_filter(self.name, self.upstream) if self.is_current else None
-
-    def to_compute(self, *, whole: bool) -> str | None:
-        """Lance filter of the rows to compute now: stale ones (or all) whose generated inputs are fresh; ``None`` for all.
-
-        Rows that were added after the inputs were refreshed wait for the next refresh.
-        """
-        parts = [f"`{u}{STAMP_SUFFIX}` >= {ROW_VERSION}" for u in self.upstream]
-        if not whole and self.stale is not None:
-            parts.insert(0, f"({self.stale})")
-        return " AND ".join(parts) or None
-
-    def stale_rows(self) -> int:
-        """How many rows are stale."""
-        return int(self.dataset.count_rows(filter=self.stale))
-
-    def has_values(self) -> bool:
-        """Whether any row was ever computed."""
-        return self.is_filled and self.dataset.count_rows(filter=f"`{self.stamp}` IS NOT NULL") > 0
-
-    def newest(self) -> lance.LanceDataset:
-        """Its table as it is by now.
-
-        Raises:
-            StorageError: The table is gone.
-        """
-        return tables.existing(self.location, self.table)
 
 
 def look(context: Context, definition: Definition) -> Column | None:
@@ -202,9 +108,6 @@ def _what_changed(context: Context, column: Column) -> str:
 
 def _pass(context: Context, stage: Stage, column: Column, *, first: bool) -> bool:
     """Compute and publish what is stale now; whether there may be more."""
-    from counterbalance.engine.refresh.commit import Publishing
-    from counterbalance.engine.refresh.compute import Computing
-
     full = context.options.full and first
     whole = full or not column.is_current
     spool = _spool(context, column, fresh=full)

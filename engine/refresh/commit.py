@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import lance
     from numpy.typing import NDArray
 
-    from counterbalance.engine.refresh.columns import Column
+    from counterbalance.engine.refresh.column_state import Column
     from counterbalance.engine.refresh.context import Context
     from counterbalance.engine.refresh.model import Stage
 

@@ -16,7 +16,7 @@ from counterbalance.engine.schema import STAMP_SUFFIX
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from counterbalance.engine.refresh.columns import Column
+    from counterbalance.engine.refresh.column_state import Column
     from counterbalance.engine.refresh.context import Context
     from counterbalance.engine.refresh.model import Stage
 

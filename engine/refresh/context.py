@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from counterbalance.engine.catalog import definitions
+from counterbalance.engine.catalog import definitions, runs
 from counterbalance.engine.catalog.closed import Closed
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.store import tables
@@ -14,7 +14,6 @@ from counterbalance.engine.write.ingest import Progress
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from counterbalance.engine.catalog import meta
     from counterbalance.engine.catalog.definitions import Definition, Definitions
     from counterbalance.engine.refresh.fingerprint import Fingerprints
     from counterbalance.engine.refresh.model import Options, Stage
@@ -44,7 +43,7 @@ class Context:
     progress: Callable[[Progress], None] | None = None
     notes: list[str] = field(default_factory=list)
     closed: Closed = field(default_factory=Closed)
-    run: meta.Run | None = None
+    run: runs.Run | None = None
     sensitive: bool = False
 
     def tell(self, target: str, done: int, total: int | None, errors: int = 0) -> None:

@@ -16,12 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.catalog import closed, definitions, file_statistics, meta, snapshot
+from counterbalance.engine.catalog import closed, definitions, file_statistics, meta, runs, snapshot
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.executors import spool as spools
-from counterbalance.engine.refresh import failures
+from counterbalance.engine.query_engine import reading
+from counterbalance.engine.refresh import failures, runner
 from counterbalance.engine.refresh.gc import DEFAULT_AGE, gc
 from counterbalance.engine.schema import BASE_TABLES
+from counterbalance.engine.search import indexes
 from counterbalance.engine.store import lock, pins, tables
 from counterbalance.engine.write import dictionaries, removal
 from counterbalance.engine.write.journal import DELETE, require_lake, settle, writing
@@ -200,10 +202,8 @@ def _first_hits(
 
 
 def _where(location: Location, condition: str) -> NDArray[np.int64]:
-    from counterbalance.engine.session import Session
-
-    with Session(location) as session:
-        rows = session.sql(f"SELECT image_id FROM images WHERE (\n{condition}\n)").to_arrow()
+    with reading(location) as engine:
+        rows = engine.sql(f"SELECT image_id FROM images WHERE (\n{condition}\n)").to_arrow()
     return np.unique(rows["image_id"].to_numpy())
 
 
@@ -358,7 +358,7 @@ def _purged(
     if not held and any("reader" in note for note in done.notes):
         held, busy = list(done.notes), True
     words = _COMPLETE if not held else f"{len(held):,} still hold{'s' * (len(held) == 1)} something"
-    meta.Run(location, _PURGE, "images").note("no_op" if held else "incremental", counts={}, details=words)
+    runs.Run(location, _PURGE, "images").note("no_op" if held else "incremental", counts={}, details=words)
     return replace(
         report,
         views=(),
@@ -382,15 +382,13 @@ def _since_the_last(location: Location) -> list[dict[str, Any]]:
 
 def _give_up(location: Location, tag: str) -> None:
     """Give a tag up, and say so before: a purge that was killed then is asked for in the same words again."""
-    meta.Run(location, _PURGE, "images").note("no_op", counts={}, details=_GIVEN_UP + tag)
+    runs.Run(location, _PURGE, "images").note("no_op", counts={}, details=_GIVEN_UP + tag)
     if tag in meta.read(location, "tags", columns=["name"])["name"].to_pylist():
         snapshot.untag(location, tag)
 
 
 def _refresh(location: Location, targets: Sequence[str], progress: Callable[[Progress], None] | None) -> list[Stage]:
     """Bring some targets up to date; returns their own stages."""
-    from counterbalance.engine.refresh import runner
-
     found = runner.refresh(location, targets, progress=progress).stages if targets else ()
     return [s for s in found if s.target in targets]
 
@@ -417,8 +415,6 @@ def _filter_spools(location: Location) -> None:
 
 def _drop_indexes(location: Location, wait: float, notes: list[str]) -> list[str]:
     """Drop every index: it keeps the values of rows that are gone. Returns those to make again, a killed purge's with them."""
-    from counterbalance.engine.search import indexes
-
     declared, dropped = definitions.load(location), []
     for name in (*BASE_TABLES, snapshot.SENSITIVE_LABELS, *_derived(location)):
         dataset: Any = tables.open_table(location, name)

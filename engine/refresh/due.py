@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from counterbalance.engine.catalog import meta, runs
+from counterbalance.engine.schedule import last_due
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -40,8 +41,6 @@ def is_due(definition: Definition, tried: Mapping[str, dt.datetime], now: dt.dat
     """Whether a scheduled time lies between its last try and now."""
     if definition.schedule is None:
         return False
-    from counterbalance.engine.schedule import last_due
-
     last = tried.get(definition.target)
     return last is None or last < last_due(definition.schedule, now)
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.catalog import meta
+from counterbalance.engine.executors.worker import key_text
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
@@ -101,8 +102,6 @@ def forget_column(location: Location, table: str, column: str) -> None:
 
 def row_ids(dataset: lance.LanceDataset, key: tuple[str, ...], keys: Collection[str]) -> dict[str, int]:
     """Row id of every key that is there; keys as ``work.key_text`` writes them."""
-    from counterbalance.engine.executors.worker import key_text
-
     wanted = set(keys)
     first = pa.array(sorted({k if len(key) == 1 else str(json.loads(k)[0]) for k in wanted}), pa.string())
     found: dict[str, int] = {}

@@ -25,11 +25,10 @@ from counterbalance.engine.sql.parse import DIALECT, to_sql
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from counterbalance.engine.catalog.definitions import Definition, Definitions
     from counterbalance.engine.functions import Function
-    from counterbalance.engine.session import Session
     from counterbalance.engine.store.location import Location
 
 _FORMAT = 1
@@ -42,11 +41,11 @@ class Fingerprints:
     Args:
         location: The lake.
         definitions: What is declared.
-        session: Where views are expanded.
+        expand: Gives the text of a query with all views in it expanded.
     """
 
-    def __init__(self, location: Location, definitions: Definitions, session: Session) -> None:
-        self._location, self._definitions, self._session = location, definitions, session
+    def __init__(self, location: Location, definitions: Definitions, expand: Callable[[str], str]) -> None:
+        self._location, self._definitions, self._expand = location, definitions, expand
         self._known: dict[str, str] = {}
         self._parts: dict[str, dict[str, Any]] = {}
 
@@ -94,7 +93,7 @@ class Fingerprints:
         return {"sql": _lower(expression.sql), "functions": used}
 
     def _view(self, definition: Definition) -> dict[str, Any]:
-        expanded = sqlglot.parse_one(self._session.expand(definition.sql), dialect=DIALECT)
+        expanded = sqlglot.parse_one(self._expand(definition.sql), dialect=DIALECT)
         _known_functions(definition, expanded)
         return {
             "sql": _lower(definition.sql),

@@ -12,8 +12,8 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.catalog import access, closed, definitions, file_statistics, meta, snapshot
-from counterbalance.engine.catalog.planning import Catalog, Planning
+from counterbalance.engine.catalog import access, closed, definitions, file_statistics, meta, runs, snapshot
+from counterbalance.engine.catalog.planning import Catalog, queries_over
 from counterbalance.engine.errors import CounterbalanceError, RequestError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh.fingerprint import Fingerprints
@@ -171,8 +171,8 @@ class _Collection:
     def _fingerprints(self) -> dict[str, str | None]:
         """Fingerprint of every declared column; ``None`` where a function is missing here."""
         found: dict[str, str | None] = {}
-        with Planning(Catalog(self._location), knows_all=True) as session:
-            known = Fingerprints(self._location, self._declared, session)
+        with queries_over(Catalog(self._location), knows_all=True) as engine:
+            known = Fingerprints(self._location, self._declared, engine.expand)
             for target, definition in self._declared.by_target.items():
                 try:
                     found[target] = known.of(definition)
@@ -268,7 +268,7 @@ class _Collection:
             else:
                 findings = [f for f in removed.values() if f.kind == "spool"]
                 notes.append("a reader is just opening the lake: old versions were left for the next time")
-            meta.record_digests(self._location)
+            runs.record_digests(self._location)
         pins.forget_dead(self._location)
         enclosing.seal(self._location)
         return GcReport(tuple(findings), applied=True, notes=tuple(notes))
@@ -288,7 +288,7 @@ class _Collection:
                     work.committed(name, self._compact_one(name, written))
                 work.finish("incremental", {}, details)
         else:
-            meta.Run(self._location, "gc", "").note("incremental", counts={}, details=details)
+            runs.Run(self._location, "gc", "").note("incremental", counts={}, details=details)
         with lock.writer_lock(self._location, "gc", wait=wait):
             for name in _META:
                 dataset = tables.open_table(self._location, name)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from counterbalance.engine.catalog import runs
 from counterbalance.engine.refresh import staleness
+from counterbalance.engine.search import indexes
+from counterbalance.engine.search.indexes import IndexSpec
 from counterbalance.engine.store import tables
 from counterbalance.engine.write.journal import writing
 
@@ -13,13 +15,10 @@ if TYPE_CHECKING:
     from counterbalance.engine.catalog.definitions import Definition
     from counterbalance.engine.refresh.context import Context
     from counterbalance.engine.refresh.model import Stage
-    from counterbalance.engine.search.indexes import IndexSpec
 
 
 def spec_of(definition: Definition) -> IndexSpec:
     """What Lance is to build."""
-    from counterbalance.engine.search.indexes import IndexSpec
-
     options = dict(definition.options)
     kind = str(options.pop("kind"))
     return IndexSpec(name=definition.name, kind=kind, column=definition.sql, options=options)
@@ -27,8 +26,6 @@ def spec_of(definition: Definition) -> IndexSpec:
 
 def look(context: Context, stage: Stage, definition: Definition) -> None:
     """Whether the index is missing, made otherwise, or does not cover all rows."""
-    from counterbalance.engine.search import indexes
-
     dataset = tables.open_table(context.location, definition.table)
     if dataset is None or definition.sql not in dataset.schema.names or not dataset.count_rows():
         return
@@ -48,8 +45,6 @@ def look(context: Context, stage: Stage, definition: Definition) -> None:
 
 def refresh(context: Context, stage: Stage, definition: Definition) -> None:
     """Build or extend an index; fills in the stage."""
-    from counterbalance.engine.search import indexes
-
     look(context, stage, definition)
     if not stage.reason:
         stage.mode = "no_op"

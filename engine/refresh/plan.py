@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from counterbalance.engine.catalog.definitions import Definition, Definitions
+    from counterbalance.engine.refresh.column_state import Column
     from counterbalance.engine.refresh.context import Context
 
 
@@ -96,7 +97,7 @@ def _column(context: Context, stage: Stage, definition: Definition) -> None:
         stage.reason += f"; {kept:,} of them are computed already"
 
 
-def _kept(context: Context, column: columns.Column) -> int:
+def _kept(context: Context, column: Column) -> int:
     """Rows that a refresh that was stopped has computed."""
     return sum(
         batch.num_rows

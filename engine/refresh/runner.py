@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from counterbalance.engine.catalog import access, closed, meta, snapshot
+from counterbalance.engine.catalog import access, closed, runs, snapshot
 from counterbalance.engine.catalog import definitions as catalog
+from counterbalance.engine.catalog.planning import Catalog, queries_over
 from counterbalance.engine.errors import UNFORESEEN, BusyError, CounterbalanceError, LimitError, StorageError, kind_of
 from counterbalance.engine.executors.worker import said
 from counterbalance.engine.functions import load_file
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from counterbalance.engine.catalog.definitions import Definition
-    from counterbalance.engine.session import Session
+    from counterbalance.engine.query_engine import QueryEngine
     from counterbalance.engine.store.location import Location
     from counterbalance.engine.write.ingest import Progress
 
@@ -74,27 +75,20 @@ def refresh(
         if closed.lying_open(location):
             with lock.writer_lock(location, "refresh", wait=options.wait):
                 closed.enclose(location)
-        with _planning(location) as session:
-            context, chosen = _context(location, session, targets, options, progress, sensitive=sensitive)
+        with queries_over(Catalog(location), knows_all=True) as engine:
+            context, chosen = _context(location, engine, targets, options, progress, sensitive=sensitive)
             wanted = _wanted(context, chosen)
             staleness.remember(location, context.fingerprints, wanted)
             stages = _run(context, wanted, done)
-            meta.record_digests(location)
+            runs.record_digests(location)
     return RefreshReport(tuple(stages))
 
 
 def _dry(location: Location, targets: Sequence[str], options: Options, *, sensitive: bool) -> RefreshReport:
-    with _planning(location) as session:
-        context, chosen = _context(location, session, targets, options, None, sensitive=sensitive)
+    with queries_over(Catalog(location), knows_all=True) as engine:
+        context, chosen = _context(location, engine, targets, options, None, sensitive=sensitive)
         wanted = _wanted(context, chosen)
         return RefreshReport(tuple(plan.stages(context, wanted)), dry_run=True)
-
-
-def _planning(location: Location) -> Session:
-    """A session that knows what is declared, whether or not it was ever computed."""
-    from counterbalance.engine.catalog.planning import Catalog, Planning
-
-    return Planning(Catalog(location), knows_all=True)
 
 
 def _wanted(context: Context, chosen: list[Definition]) -> list[Definition]:
@@ -103,7 +97,7 @@ def _wanted(context: Context, chosen: list[Definition]) -> list[Definition]:
 
 def _context(
     location: Location,
-    session: Session,
+    engine: QueryEngine,
     targets: Sequence[str],
     options: Options,
     progress: Callable[[Progress], None] | None,
@@ -113,8 +107,8 @@ def _context(
     """What the stages share, and what the targets mean."""
     declared = catalog.load(location)
     chosen = plan.chosen(declared, targets)
-    fingerprints = Fingerprints(location, declared, session)
-    for definition in chosen:  # now, on what the session has pinned; what cannot be made is told by its stage
+    fingerprints = Fingerprints(location, declared, engine.expand)
+    for definition in chosen:  # now, on what is pinned here; what cannot be made is told by its stage
         with contextlib.suppress(CounterbalanceError):
             fingerprints.of(definition)
     hidden = closed.load(location, snapshot.newest(location))
@@ -141,7 +135,7 @@ def _skipped(definition: Definition, needs: Sequence[str]) -> Stage:
     )
 
 
-def _interrupted(run: meta.Run, stage: Stage) -> None:
+def _interrupted(run: runs.Run, stage: Stage) -> None:
     run.note("interrupted", counts={**stage.counts(), "written": 0, "updated": 0}, state="interrupted")
 
 
@@ -159,7 +153,7 @@ def _told(context: Context, definition: Definition, error: CounterbalanceError) 
 
 def _stage(context: Context, definition: Definition) -> Stage:
     stage = Stage(definition.target, definition.kind)
-    run = context.run = meta.Run(context.location, "refresh", definition.target)
+    run = context.run = runs.Run(context.location, "refresh", definition.target)
     started = time.monotonic()
     try:
         stage.fingerprint = context.fingerprints.of(definition)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from counterbalance.engine.catalog import access, meta, runs, snapshot
 from counterbalance.engine.catalog import closed as closing
 from counterbalance.engine.catalog import definitions as catalog
-from counterbalance.engine.catalog.planning import Catalog, Planning
+from counterbalance.engine.catalog.planning import Catalog, queries_over
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.refresh import due, plan
 from counterbalance.engine.refresh.context import Context
@@ -18,6 +18,7 @@ from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.refresh.model import Options
 from counterbalance.engine.schedule import last_due, next_time
 from counterbalance.engine.schema import STAMP_SUFFIX
+from counterbalance.engine.search import indexes
 from counterbalance.engine.store import cleaning, tables
 from counterbalance.engine.write.journal import require_lake
 
@@ -76,10 +77,10 @@ def status(location: Location, *, purpose: str | None = None) -> pa.Table:
     """
     require_lake(location)
     sensitive = access.stated(location, purpose, "status")
-    with Planning(Catalog(location), knows_all=True) as session:
+    with queries_over(Catalog(location), knows_all=True) as engine:
         declared = catalog.load(location)
         closed = closing.load(location, snapshot.newest(location))
-        fingerprints = Fingerprints(location, declared, session)
+        fingerprints = Fingerprints(location, declared, engine.expand)
         context = Context(location, declared, fingerprints, Options(), closed=closed, sensitive=sensitive)
         looked = plan.stages(context, declared.order())
     told = ("at", "seconds", "mode", "details")
@@ -184,8 +185,6 @@ def _disk(location: Location, definition: Definition) -> tuple[int | None, float
         return sum(cleaning.sizes(location, definition.table, dataset).values()), None
     if definition.kind == "column":
         return _column_bytes(dataset, {definition.name, definition.name + STAMP_SUFFIX}), None
-    from counterbalance.engine.search import indexes
-
     try:
         found = indexes.coverage(dataset, definition.name)
     except CounterbalanceError:

@@ -19,10 +19,10 @@ from counterbalance.engine.catalog.ddl.create_view import must_rebuild
 from counterbalance.engine.errors import NotFoundError, RequestError, SqlError, StorageError, kind_of
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.executors.worker import shown_key
+from counterbalance.engine.query_engine import reading
 from counterbalance.engine.refresh import staleness as changes
 from counterbalance.engine.refresh.blob_store import ROWS, Parked
 from counterbalance.engine.schema import STAMP_SUFFIX
-from counterbalance.engine.session import Session
 from counterbalance.engine.sql.parse import quoted
 from counterbalance.engine.sql.types import storable
 from counterbalance.engine.store import history, tables
@@ -142,9 +142,9 @@ def _compute(
     relations = {r for r, _ in definition.reads}
     purpose = f"refresh of {definition.name}" if definition.sensitive else None
     failure: list[BaseException] = []
-    with _waiting(context, definition), Session(context.location, sensitive=purpose) as session:
-        stage.versions_in = {t: v for t, v in session.versions.items() if t in relations}
-        reader = session.sql(definition.sql).to_batches()
+    with _waiting(context, definition), reading(context.location, purpose=purpose) as engine:
+        stage.versions_in = {t: v for t, v in engine.resolver.versions.items() if t in relations}
+        reader = engine.sql(definition.sql).to_batches()
         schema = pa.schema([pa.field(f.name, storable(f.type)) for f in reader.schema])
         # DuckDB reads a stream while it holds its connection, so that bytes are parked through another one
         parked = Parked(connection.cursor(), schema, definition.key)

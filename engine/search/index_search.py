@@ -16,8 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from counterbalance.engine.errors import RequestError, SqlError, did_you_mean, without_sources
+from counterbalance.engine.functions import function
 from counterbalance.engine.search.exact_knn import METRICS
 from counterbalance.engine.search.index_kinds import is_vector
+from counterbalance.engine.search.indexes import coverages
 from counterbalance.engine.search.lance_filter import lance_filter
 from counterbalance.engine.search.scan import ROW, among, exact, ranked
 from counterbalance.engine.store import tables
@@ -177,8 +179,6 @@ def candidates(
 
 def vector_index(dataset: lance.LanceDataset, column: str, metric: str | None) -> Coverage | None:
     """The index that a search of the column uses: of this metric, or the first by name."""
-    from counterbalance.engine.search.indexes import coverages
-
     found = [c for c in coverages(dataset) if c.column == column and c.metric is not None]
     return next((c for c in found if metric is None or c.metric == metric), None)
 
@@ -194,8 +194,6 @@ def full_text_search(table: Stored, column: str, query: str, k: int = 10, where:
         where: SQL condition over the table's columns, applied before the search.
     """
     from lance.query import MatchQuery, PhraseQuery
-
-    from counterbalance.engine.search.indexes import coverages
 
     name, wanted = table.column(column), _at_least_one(k, "k")
     index = next((c for c in coverages(table.dataset) if c.column == name and c.kind == "fts"), None)
@@ -348,7 +346,6 @@ def _embedded(text: str, name: str) -> Any:
 def _opened(name: str) -> Opened:
     """The function, open; the last one stays so, because models load slowly."""
     from counterbalance.engine.executors.devices import available
-    from counterbalance.engine.functions import function
 
     found = function(name)
     variable = [p for p in found.parameters if not p.constant]

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from counterbalance.engine.errors import RequestError, SqlError, did_you_mean
 from counterbalance.engine.search.index_kinds import DEFAULT_VECTOR, is_vector, kind_named, kind_stored
+from counterbalance.engine.search.kmeans import train
 from counterbalance.engine.search.sample import Sample, draw, is_small
 
 if TYPE_CHECKING:
@@ -180,8 +181,6 @@ def build(
 def _build_vectors(
     dataset: lance.LanceDataset, spec: IndexSpec, kind: Kind, device: str, say: Callable[[str], None]
 ) -> None:
-    from counterbalance.engine.search.kmeans import train
-
     metric, seed = spec.option("metric"), spec.option("seed")
     say(f"reading a sample of {spec.column}")
     wanted = spec.option("num_partitions") or max(1, round(dataset.count_rows() ** 0.5))

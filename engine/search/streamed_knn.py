@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from counterbalance.engine.errors import SqlError
 from counterbalance.engine.search.devices import device
 from counterbalance.engine.search.exact_knn import nearest
-from counterbalance.engine.search.ranking import HITS, key_of, matrix
+from counterbalance.engine.search.hits import HITS
+from counterbalance.engine.search.ranking import key_of, matrix
 from counterbalance.engine.search.scan import ranked
 from counterbalance.engine.search.vector_stream import KEY, Labels, only, parts
 

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from counterbalance.engine.search.ranking import HITS, best, hits
+from counterbalance.engine.search.hits import HITS, best, hits
 from counterbalance.engine.search.statement_cache import once
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from counterbalance.engine.search.ranking import Side
+    from counterbalance.engine.search.hits import Side
 
 _SPARE: Final = 12
 _WHOLE_ROWS: Final = 256

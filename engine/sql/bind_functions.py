@@ -16,28 +16,23 @@ from counterbalance.engine.sql.scope import substituted
 
 if TYPE_CHECKING:
     from counterbalance.engine.functions import Function
-    from counterbalance.engine.sql.eager import Ahead
-    from counterbalance.engine.sql.resolver import Host
+    from counterbalance.engine.sql.plan import Facts
     from counterbalance.engine.sql.scope import Env
+    from counterbalance.engine.sql.statement import Statement
 
 
 class FunctionCalls:
     """Binds calls of Python functions, in place.
 
     Args:
-        host: The session.
-        ahead: Computes constants that are subqueries.
+        statement: Computes constants that are subqueries, and knows what is stored.
+        facts: Gets the calls that stored columns answer, and whether the text of any call is another now.
+        sensitive: Whether calls may make perceived labels.
         bind: Whether to bind them; else only their arguments are checked.
-
-    Attributes:
-        answered: The calls that stored columns answer, as they were written, by column.
-        changed: Whether the text of any call is another now.
     """
 
-    def __init__(self, host: Host, ahead: Ahead, *, bind: bool) -> None:
-        self._host, self._ahead, self._bind = host, ahead, bind
-        self.answered: dict[str, str] = {}
-        self.changed = False
+    def __init__(self, statement: Statement, facts: Facts, *, sensitive: bool, bind: bool) -> None:
+        self._statement, self._facts, self._sensitive, self._bind = statement, facts, sensitive, bind
 
     def bind(self, call: exp.Anonymous, env: Env) -> None:
         """Bind a call, if it is one of a Python function.
@@ -50,23 +45,23 @@ class FunctionCalls:
         if function is None:
             return
         written = to_sql(call)
-        stored = stored_column(call, self._host.stored_calls) if self._bind else None
+        stored = stored_column(call, self._statement.stored_calls) if self._bind else None
         if stored is not None:
-            self.answered[stored.name] = written
+            self._facts.answered[stored.name] = written
             call.replace(stored)
-            self.changed = True
+            self._facts.changed = True
             return
         constants, rest = self._arguments(call, function, env)
         if not self._bind:
             return
-        if not self._host.sensitive:
+        if not self._sensitive:
             refuse_labelling(call, constants)
-        if answer(call, function, constants, self._host):
-            self.answered |= {column.name: written for column in call.find_all(exp.Column)}
-            self.changed = True
+        if answer(call, function, constants, self._statement):
+            self._facts.answered |= {column.name: written for column in call.find_all(exp.Column)}
+            self._facts.changed = True
             return
-        name = self._host.function(function, constants)
-        self.changed |= bool(constants) or len(rest) != len(call.expressions)
+        name = self._statement.function(function, constants)
+        self._facts.changed |= bool(constants) or len(rest) != len(call.expressions)
         call.set("expressions", rest)
         call.set("this", name)
 
@@ -81,5 +76,5 @@ class FunctionCalls:
                 constants[parameter.name] = parameter.default
             elif self._bind:
                 where = f"{parameter.name!r} of {function.name}()"
-                constants[parameter.name] = self._ahead.constant(substituted(node, env), where)
+                constants[parameter.name] = self._statement.constant(substituted(node, env), where)
         return constants, rest

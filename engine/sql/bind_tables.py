@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sqlglot import exp
 
 from counterbalance.engine.errors import SqlError
-from counterbalance.engine.search import SIGNATURES
+from counterbalance.engine.search import SIGNATURES, table_functions
 from counterbalance.engine.sql import arguments
 from counterbalance.engine.sql.call_syntax import arguments_of
 from counterbalance.engine.sql.ctes import written
@@ -15,14 +15,11 @@ from counterbalance.engine.sql.parse import DIALECT, to_sql
 from counterbalance.engine.sql.scope import substituted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    import pyarrow as pa
-
-    from counterbalance.engine.sql.eager import Ahead
     from counterbalance.engine.sql.queries import QueryParameter
-    from counterbalance.engine.sql.resolver import Host
     from counterbalance.engine.sql.scope import Env
+    from counterbalance.engine.sql.statement import Statement
 
 
 class Names(Protocol):
@@ -37,18 +34,17 @@ class TableCalls:
     """Calls table functions of one statement, each with the same arguments once.
 
     Args:
-        host: The session.
-        ahead: Computes the arguments.
+        statement: Computes the arguments, and knows the rows.
         names: Resolves relation arguments.
         bind: Whether to call them; else they are shown by name.
     """
 
-    def __init__(self, host: Host, ahead: Ahead, names: Names, *, bind: bool) -> None:
-        self._host, self._ahead, self._names, self._bind = host, ahead, names, bind
+    def __init__(self, statement: Statement, names: Names, *, bind: bool) -> None:
+        self._statement, self._names, self._bind = statement, names, bind
         self._memo: dict[tuple[str, ...], str] = {}
 
-    def name_of(self, name: str, function: Callable[..., pa.Table], call: exp.Func, env: Env) -> str:
-        """Registered name of the rows that the call returns.
+    def name_of(self, name: str, call: exp.Func, env: Env) -> str:
+        """Return the id of the rows that the call returns.
 
         Raises:
             SqlError: Its arguments do not fit.
@@ -56,7 +52,7 @@ class TableCalls:
         values = self._values(name, call, env)
         key = (name, *(f"{n}={to_sql(v) if isinstance(v, exp.Expr) else v}" for n, v in values.items()))
         if key not in self._memo:
-            self._memo[key] = self._bound(name, function, values) if self._bind else f"{name}__bound"
+            self._memo[key] = self._bound(name, values) if self._bind else f"{name}__bound"
         return self._memo[key]
 
     def _values(self, name: str, call: exp.Func, env: Env) -> dict[str, Any]:
@@ -77,18 +73,21 @@ class TableCalls:
                 values[parameter.name] = value
         return values
 
-    def _bound(self, name: str, function: Callable[..., pa.Table], values: Mapping[str, Any]) -> str:
+    def _bound(self, name: str, values: Mapping[str, Any]) -> str:
+        from counterbalance.engine.search.late_materialization import Found
+
+        self._statement.share()
         streamed = {p.name for p in SIGNATURES[name] if p.type == "stream"}
-        rows = {
+        rows: dict[str, Any] = {
             n: v
             if not isinstance(v, exp.Table)
-            else self._ahead.streamed(v)
+            else self._statement.streamed(v)
             if n in streamed
-            else self._ahead.evaluated(exp.select("*").from_(v))
+            else self._statement.evaluated(exp.select("*").from_(v))
             for n, v in values.items()
         }
-        made, table = function(**rows), rows.get("table")
-        return self._host.bind(name, made) if table is None else self._host.bind_found(name, table, made)
+        made, table = table_functions()[name](**rows), rows.get("table")
+        return self._statement.returned(name, made if table is None else Found(table, made))
 
     def _value(self, parameter: QueryParameter, node: exp.Expr, where: str, env: Env) -> Any:
         if parameter.is_relation:
@@ -103,9 +102,7 @@ class TableCalls:
         """A table that lies in a lake, at the version of this session."""
         target = arguments.as_relation(node, where)
         table = self._names.resolved(target, env) if isinstance(target, exp.Table) else None
-        name = "" if table is None else table.name
-        own = name in self._ahead.hoisted or name.lower() in self._ahead.user
-        found = None if own else self._host.stored_table(name)
+        found = None if table is None else self._statement.stored_table(table.name)
         if found is None:
             raise SqlError(
                 f"{where} must be a table of the lake, not {written(node)}",
@@ -125,4 +122,4 @@ class TableCalls:
         if not isinstance(query, exp.Query):
             return arguments.constant(node, where)
         one = exp.select("*").from_(self._names.resolved(exp.Subquery(this=query.copy()), env))
-        return self._ahead.constant(one, where) if self._bind else to_sql(query)
+        return self._statement.constant(one, where) if self._bind else to_sql(query)

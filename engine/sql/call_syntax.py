@@ -17,7 +17,7 @@ def keep_names(tree: exp.Expr, *, bound: bool) -> None:
         tree: The query, changed in place.
         bound: Whether something will be bound for calls of Python functions and for queries, too.
     """
-    names = {*queries.sql_functions(), *(functions() if bound else ())}
+    names = {*queries.sql_functions(), *(functions() if bound else ())} if tree.find(exp.Anonymous) else set()
     for select in list(tree.find_all(exp.Select)):
         for item in select.expressions:
             calls = item.find_all(exp.Anonymous)
@@ -59,13 +59,3 @@ def arguments_of(call: exp.Func) -> list[exp.Expr]:
     if isinstance(call, exp.Anonymous):
         return list(call.expressions)
     return [a for a in call.args.values() if isinstance(a, exp.Expr)]
-
-
-def is_inside_call(node: exp.Expr, root: exp.Expr) -> bool:
-    """Whether it stands inside the arguments of a call that is itself a relation; those are resolved with the call."""
-    around = node.parent
-    while around is not None and around is not root:
-        if isinstance(around, exp.Table) and isinstance(around.this, exp.Func):
-            return True
-        around = around.parent
-    return False

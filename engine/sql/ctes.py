@@ -12,8 +12,9 @@ from sqlglot import exp
 from counterbalance.engine.errors import SqlError
 from counterbalance.engine.search import SIGNATURES
 from counterbalance.engine.sql import arguments, queries
-from counterbalance.engine.sql.call_syntax import arguments_of, call_name, is_inside_call, keep_names
+from counterbalance.engine.sql.call_syntax import arguments_of, call_name, keep_names
 from counterbalance.engine.sql.parse import to_sql
+from counterbalance.engine.sql.scope import is_inside_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

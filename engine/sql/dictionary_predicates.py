@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
+from counterbalance.engine.backends.duckdb.connection import scratch
 from counterbalance.engine.sql.parse import to_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Mapping, Sequence
 
-    import duckdb
     from numpy.typing import NDArray
-
-    from counterbalance.engine.sql.rewrites.count_by_sorted_key import Conditions
 
 _VALUES = "values__"
 
 
+class Condition(NamedTuple):
+    """A condition on one coded column."""
+
+    column: str
+    text: exp.Expr
+
+
+Conditions = tuple[Condition, ...]
+"""They hold together."""
+
+
 def passed(
-    open_cursor: Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]],
     conditions: Conditions,
     codes: Mapping[str, Sequence[str | None]],
     given: Mapping[str, Any],
@@ -31,7 +38,6 @@ def passed(
     """By column, whether conditions that hold together are true: of NULL first, then of each code.
 
     Args:
-        open_cursor: Opens what answers, which is closed then.
         conditions: Each on one coded column.
         codes: Dictionaries of coded columns.
         given: Values of ``$name``.
@@ -51,7 +57,7 @@ def passed(
         )
         query = f"SELECT coalesce(({to_sql(text)}), false) FROM {_VALUES} ORDER BY place"
         try:
-            with open_cursor() as cursor:
+            with scratch() as cursor:
                 cursor.register(_VALUES, values)
                 rows = cursor.sql(query, params={n: given[n] for n in names} or None).fetchall()
         except duckdb.Error:

@@ -13,14 +13,25 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import TokenType
 
-from counterbalance.engine.errors import RefusedError, SqlError, did_you_mean
-from counterbalance.engine.sql import statement_size
+from counterbalance.engine.errors import LimitError, RefusedError, SqlError, did_you_mean
 from counterbalance.engine.sql.diagnostics import hints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from sqlglot.tokenizer_core import Token
+
+MOST_CHARACTERS: Final = 2_000_000
+MOST_WORDS: Final = 250_000
+"""Words, values and signs; a list of 100,000 values has 200,000 and takes 4 s to plan."""
+LONGEST_RUN: Final = 20_000
+"""Words, values and signs without a comma or bracket between them; a sum of 10,000 takes 1 s, and time grows faster than it."""
+DEEPEST: Final = 200
+_OPEN: Final = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
+_CLOSE: Final = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
+_HINT: Final = 'give many values as a table: sql("… WHERE key IN (SELECT key FROM mine)", mine=table)'
 DIALECT: Final = "duckdb"
 DuckDB.parser_class.FUNCTIONS.pop("VECTOR_SEARCH", None)  # BigQuery's, of another form, which DuckDB does not have
 Kind = Literal["query", "explain", "describe", "summarize", "show"]
@@ -130,7 +141,7 @@ def parse(text: str) -> Statement:
         >>> parse("select 1 as one").kind
         'query'
     """
-    statement_size.check_length(text)
+    check_length(text)
     stripped = text.strip()
     if not stripped:
         raise SqlError("nothing to run", code="E3101", hint="write a query, such as: SELECT count(*) FROM images")
@@ -152,7 +163,7 @@ def _one(text: str) -> exp.Expr:
     try:
         dialect = (_Plain if "$" in text and _PLAIN.fullmatch(text) else DuckDB)()
         words = dialect.tokenize(text)
-        statement_size.check_words(words)
+        check_words(words)
         parsed = dialect.parser().parse(words, text)
         trees = [t for t in parsed if t is not None and not isinstance(t, exp.Semicolon)]
     except ParseError as error:
@@ -217,7 +228,7 @@ def _check(tree: exp.Expr) -> None:
 
 
 def _makes_rows(node: exp.Expr) -> bool:
-    """Whether it calls a table function in a way that ``expand.py`` does not look at."""
+    """Whether it calls a table function in a way that ``bind.py`` does not look at."""
     if isinstance(node, exp.Lateral):
         return isinstance(node.this, exp.Func) and _function_name(node.this) not in TABLE_FUNCTIONS
     return isinstance(node, exp.Table) and node.this is None
@@ -319,3 +330,62 @@ def visible_ctes(node: exp.Expr) -> Iterator[str]:
                     break
                 yield cte.alias.lower()
         child, parent = parent, parent.parent
+
+
+# -- how large a statement may be: planning takes longer than its size says, and cannot be interrupted -------------------
+
+
+def check_length(text: str) -> None:
+    """Refuse a text that is too long to be read.
+
+    Raises:
+        LimitError: It is (E5005).
+
+    Example:
+        >>> check_length("SELECT 1")
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise _too_large(f"{len(text):,} characters", f"{MOST_CHARACTERS:,}")
+
+
+def check_words(words: Iterable[Token]) -> None:
+    """Refuse a statement of too many words, too long a run of them, or brackets nested too deeply.
+
+    Raises:
+        LimitError: It is too large (E5005).
+
+    Example:
+        >>> from sqlglot import tokenize
+        >>> check_words(tokenize("SELECT 1 IN (2, 3)"))
+        >>> check_words(tokenize("SELECT 1" + " + 1" * 20_000))
+        Traceback (most recent call last):
+            ...
+        counterbalance.engine.errors.LimitError: the statement has more than 20,000 words and signs without a comma or bracket between them
+        hint: give many values as a table: sql("… WHERE key IN (SELECT key FROM mine)", mine=table)
+    """
+    runs = [0]
+    for number, word in enumerate(words):
+        kind = word.token_type
+        if number >= MOST_WORDS:
+            raise _too_large("more words and signs than it may have", f"{MOST_WORDS:,}")
+        if kind in _OPEN:
+            runs.append(0)
+            if len(runs) > DEEPEST:
+                raise _too_large("brackets nested too deeply", f"{DEEPEST}")
+        elif kind in _CLOSE:
+            if len(runs) > 1:
+                runs.pop()
+        elif kind == TokenType.COMMA:
+            runs[-1] = 0
+        else:
+            runs[-1] += 1
+            if runs[-1] > LONGEST_RUN:
+                raise LimitError(
+                    f"the statement has more than {LONGEST_RUN:,} words and signs without a comma or bracket between them",
+                    code="E5005",
+                    hint=_HINT,
+                )
+
+
+def _too_large(what: str, most: str) -> LimitError:
+    return LimitError(f"the statement has {what}; the limit is {most}", code="E5005", hint=_HINT)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.functions import Function
     from counterbalance.engine.search.index_search import Stored
+    from counterbalance.engine.sql.statement import Statement
 
     Forms = Sequence[tuple[str, frozenset[str]]]
 
@@ -58,28 +59,6 @@ class Through:
     forms: Callable[..., Forms | None]
 
 
-class Host(Protocol):
-    """What is needed of a session."""
-
-    def function(self, function: Function, constants: Mapping[str, Any]) -> str:
-        """Registered name of a function with its constants fixed."""
-
-    def stored_calls(self, name: str) -> Mapping[str, str]:
-        """Expressions that a registered relation holds the values of, each with its column."""
-
-    def stored_table(self, name: str) -> Stored | None:
-        """The stored table that is registered under a name."""
-
-    def failed(self, name: str, column: str) -> bool:
-        """Whether a generated column has rows whose function failed."""
-
-    def narrowed(self, name: str, condition: str) -> str | None:
-        """Registered name of the rows of a relation that a Lance filter keeps."""
-
-    def found(self, key: str, make: Callable[[], pa.Table]) -> str:
-        """Registered name of rows that are made once."""
-
-
 _known: dict[str, Through] = {}
 
 
@@ -88,14 +67,14 @@ def answered_from(function: str, through: Through) -> None:
     _known[function] = through
 
 
-def answer(call: exp.Anonymous, function: Function, constants: Mapping[str, Any], host: Host) -> bool:
+def answer(call: exp.Anonymous, function: Function, constants: Mapping[str, Any], statement: Statement) -> bool:
     """Put stored tokens, or what an index says, in the place of a call; whether it could be done.
 
     Args:
         call: The call, in a tree whose relations have their registered names.
         function: What it calls.
         constants: Values of its constant parameters.
-        host: The session.
+        statement: What is known of the statement.
     """
     through = _known.get(function.name)
     text = call.expressions[0] if call.expressions else None
@@ -103,23 +82,25 @@ def answer(call: exp.Anonymous, function: Function, constants: Mapping[str, Any]
         return False
     wanted = exp.Anonymous(this=through.stored, expressions=[text.copy()])
     wanted.parent = call.parent
-    column = stored_column(wanted, host.stored_calls)
+    column = stored_column(wanted, statement.stored_calls)
     select = call.find_ancestor(exp.Select)
     if column is None or select is None:
         return False
     table = next(t for t in select.find_all(exp.Table) if t.alias_or_name == column.table and t.parent_select is select)
-    if host.failed(table.name, column.name):
+    if statement.has_failed(table.name, column.name):
         return False
     forms = through.forms(**constants)
     call.set("expressions", [text])  # the constants are known, and their subqueries are no part of the query any more
-    found = _Index.of(host.stored_table(table.name), column.name, forms) if forms else None
-    if found is None or not (_narrow(call, select, table, found, host) or _list(call, select, table, found, host)):
-        call.set("this", host.function(through.call, constants))
+    found = _Index.of(statement.stored_table(table.name), column.name, forms) if forms else None
+    if found is None or not (
+        _narrow(call, select, table, found, statement) or _list(call, select, table, found, statement)
+    ):
+        call.set("this", statement.function(through.call, constants))
         call.set("expressions", [column])
     return True
 
 
-def _narrow(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _Index, host: Host) -> bool:
+def _narrow(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _Index, statement: Statement) -> bool:
     """``WHERE call AND …``: only the rows that the index finds are there."""
     where = select.args.get("where")
     node: exp.Expr = call
@@ -134,10 +115,7 @@ def _narrow(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _I
         or not all(_is_inner(j) for j in select.args.get("joins") or [])
     ):
         return False
-    name = host.narrowed(table.name, index.condition)
-    if name is None:
-        return False
-    _put(table, name)
+    _put(table, statement.narrowed(table.name, index.condition))
     call.replace(exp.true())
     return True
 
@@ -146,7 +124,7 @@ def _is_inner(join: exp.Join) -> bool:
     return not (join.side or join.method) and join.kind.upper() in {"", "INNER", "CROSS"}
 
 
-def _list(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _Index, host: Host) -> bool:
+def _list(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _Index, statement: Statement) -> bool:
     """``SELECT …, unnest(call) FROM table``: rows without any label give none, and the others are in the index."""
     unnests = [n for e in select.expressions for n in e.find_all(exp.Unnest, exp.Explode)]
     parts = ("joins", "laterals", "group", "having", "windows", "qualify", "pivots", "sample")
@@ -165,8 +143,8 @@ def _list(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _Ind
     columns = sorted(shown[c] for c in read)
     if not index.is_rare and not all(pa.types.is_primitive(index.table.schema.field(c).type) for c in columns):
         return False
-    key = f"{table.name} {columns} {index.key}"
-    _put(table, host.found(key, lambda: index.listed(columns)))
+    key = f"{columns} {index.key}"
+    _put(table, statement.derived(table.name, key, lambda: index.listed(columns)))
     call.replace(exp.column(FOUND, table=table.alias_or_name))
     return True
 

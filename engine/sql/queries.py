@@ -68,7 +68,6 @@ from counterbalance.engine.disclosure.cells import Cells
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
 from counterbalance.engine.plugins import entry_points
 from counterbalance.engine.sql import frontmatter
-from counterbalance.engine.sql.diagnostics import join_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -124,6 +123,34 @@ _PARAMETER_KEYS: Final = {
     "about": "line",
 }
 _RELATION_KEYS: Final = frozenset({"relation", "default", "about", "narrowed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """What the front matter of an audit says of two of its relations.
+
+    Args:
+        left: Relation parameter, and the column of names.
+        right: The other one.
+        watched: Column of the result that is NULL or 0 throughout where no name is shared.
+    """
+
+    left: tuple[str, str]
+    right: tuple[str, str]
+    watched: str
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """What the front matter of an audit says of parameters that are labels.
+
+    Args:
+        labels: These parameters.
+        relations: Relation parameters whose ``label`` they are; the first that is given counts, else the last.
+    """
+
+    labels: tuple[str, ...]
+    relations: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,8 +290,8 @@ class Query:
     local: str | None = None
     level: str | None = None
     kernel: str | None = None
-    meets: join_overlap.Meeting | None = None
-    among: join_overlap.Among | None = None
+    meets: Meeting | None = None
+    among: Among | None = None
     together: frozenset[str] = frozenset()
     subject: str = ""
     open_labels: bool = False
@@ -364,7 +391,7 @@ def _named(front: FrontMatter, names: Sequence[str], known: set[str], *path: str
     return frozenset(names)
 
 
-def _meeting(front: FrontMatter, table: Mapping[str, Any], known: set[str]) -> join_overlap.Meeting:
+def _meeting(front: FrontMatter, table: Mapping[str, Any], known: set[str]) -> Meeting:
     kinds = {"left": "line", "right": "line", "watched": "line"}
     told = frontmatter.take(table, kinds, lambda key: front.place("meets", key), required=("left", "right"))
     sides = {}
@@ -374,15 +401,15 @@ def _meeting(front: FrontMatter, table: Mapping[str, Any], known: set[str]) -> j
             raise _wrong(front.place("meets", side), f"{told[side]!r} is no relation.column")
         _named(front, [relation], known, "meets", side)
         sides[side] = (relation, column)
-    return join_overlap.Meeting(sides["left"], sides["right"], told.get("watched", "value"))
+    return Meeting(sides["left"], sides["right"], told.get("watched", "value"))
 
 
-def _among(front: FrontMatter, table: Mapping[str, Any], known: set[str]) -> join_overlap.Among:
+def _among(front: FrontMatter, table: Mapping[str, Any], known: set[str]) -> Among:
     kinds = {"labels": "texts", "relations": "texts"}
     told = frontmatter.take(table, kinds, lambda key: front.place("among", key), required=tuple(kinds))
     for key, names in told.items():
         _named(front, names, known, "among", key)
-    return join_overlap.Among(told["labels"], told["relations"])
+    return Among(told["labels"], told["relations"])
 
 
 def _parameter(front: FrontMatter, name: str, table: Any) -> QueryParameter:

@@ -47,14 +47,14 @@ class Env:
     abroad: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
-    """Rows that the caller gave for a relation parameter: where, as what, as they wrote it, and where they are now."""
-
-    where: str
-    parameter: queries.QueryParameter
-    shown: str
-    name: str
+def is_inside_call(node: exp.Expr, root: exp.Expr) -> bool:
+    """Whether it stands inside the arguments of a call that is itself a relation; those are resolved with the call."""
+    around = node.parent
+    while around is not None and around is not root:
+        if isinstance(around, exp.Table) and isinstance(around.this, exp.Func):
+            return True
+        around = around.parent
+    return False
 
 
 def substituted(node: exp.Expr, env: Env) -> exp.Expr:

@@ -9,7 +9,9 @@ from sqlglot import exp
 from counterbalance.engine.sql.parse import visible_ctes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
+
+    from counterbalance.engine.sql.plan import StoredTable
 
 _UNFIT: Final = ("joins", "laterals", "windows", "pivots", "sample", "connect", "match", "cluster")
 _OF_TABLE: Final = ("joins", "laterals", "pivots", "sample", "when")
@@ -26,6 +28,12 @@ class Columns(NamedTuple):
 
     coded: Collection[str]
     others: Collection[str]
+
+
+def columns(tables: Sequence[StoredTable]) -> Columns:
+    """Return the columns of stored tables that stand for one relation."""
+    coded = tables[0].codes.keys()
+    return Columns(coded, {c for table in tables for c in table.dataset.schema.names} - {*coded})
 
 
 def one_table(select: exp.Select) -> exp.Table | None:

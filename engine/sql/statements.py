@@ -132,7 +132,8 @@ class Refresh:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-Statement = AddColumn | DropColumn | CreateView | DropView | CreateIndex | DropIndex | Refresh
+Declaration = AddColumn | DropColumn | CreateView | DropView | CreateIndex | DropIndex
+Statement = Declaration | Refresh
 COLUMN_OPTIONS: Final[dict[str, type]] = {"schedule": str, "sensitive": bool}
 VIEW_OPTIONS: Final[dict[str, type]] = {"key": str, **COLUMN_OPTIONS, "errors": str}
 _REFRESH_OPTIONS: Final[dict[str, type]] = {

@@ -117,7 +117,8 @@ class Location:
             StorageError: Nothing says who asks the store (``E6016``).
         """
         options = dict(self.storage_options)
-        credentials.check(self.root, options)
+        if not self.is_local:
+            credentials.check(self.root, options)
         if self.root.startswith("s3://") and "AWS_ENDPOINT_URL" in os.environ:
             options.setdefault("aws_endpoint", os.environ["AWS_ENDPOINT_URL"])
             if os.environ["AWS_ENDPOINT_URL"].startswith("http://"):

@@ -22,7 +22,7 @@ from counterbalance.engine.store.lock import writer_lock
 from counterbalance.engine.write.dictionaries import Coder, codes_hold
 from counterbalance.engine.write.journal import recover, wait_again
 from counterbalance.engine.write.removal import Removed
-from counterbalance.engine.write.tables import REMOVED, TableWriter, plain_names, split_sensitive
+from counterbalance.engine.write.tables import REMOVED, Counts, TableWriter, plain_names, split_sensitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,16 +55,6 @@ class Progress:
     unit: str
     rows: int
     errors: int = 0
-
-
-@dataclass(slots=True)
-class Counts:
-    """What became of the rows of one table."""
-
-    written: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    rejected: int = 0
 
 
 @dataclass(slots=True)
@@ -191,7 +181,7 @@ class _Ingest:
         self._location, self._source, self._dry_run, self._limited = location, source, dry_run, limited
         self._report = IngestReport(source.uri, format_name, dry_run=dry_run)
         self.refused: set[int] = set()
-        self._run = meta.Run(location, "ingest", source.uri)
+        self._run = runs.Run(location, "ingest", source.uri)
         self._is_new = not runs.exist(location)
         self._physical = snapshot.newest(location)
         self._visible = self._seen()

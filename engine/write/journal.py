@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.catalog import closed, definitions, meta, runs, snapshot
+from counterbalance.engine.catalog import closed, definitions, runs, snapshot
 from counterbalance.engine.errors import NotFoundError
 from counterbalance.engine.schema import STAMP_SUFFIX
 from counterbalance.engine.store import enclosing, history, tables
@@ -36,7 +36,7 @@ class Writing:
     """
 
     location: Location
-    run: meta.Run
+    run: runs.Run
     seen: snapshot.Snapshot
     own: dict[str, int] = field(default_factory=dict)
     outcome: dict[str, Any] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Writing:
 
 @contextlib.contextmanager
 def writing(
-    location: Location, kind: str, target: str, *, wait: float = 1.0, run: meta.Run | None = None
+    location: Location, kind: str, target: str, *, wait: float = 1.0, run: runs.Run | None = None
 ) -> Iterator[Writing]:
     """Write under the lock; readers stay on what they see until it ends, and go back there when it fails.
 
@@ -81,7 +81,7 @@ def writing(
         closed.enclose(location)
         seen = snapshot.take(location)
         physical = snapshot.newest(location)
-        work = Writing(location, run or meta.Run(location, kind, target), seen)
+        work = Writing(location, run or runs.Run(location, kind, target), seen)
         work.run.opened = False
         work.run.open(seen.versions, seen.coded, physical)
         try:
@@ -103,7 +103,7 @@ def writing(
 
 def wait_again(location: Location, seen: snapshot.Snapshot) -> None:
     """Readers go on waiting for the ingest that was killed."""
-    meta.Run(location, INGEST, str(seen.unfinished)).open(seen.versions, seen.coded)
+    runs.Run(location, INGEST, str(seen.unfinished)).open(seen.versions, seen.coded)
 
 
 def _roll_back(work: Writing, physical: Mapping[str, int]) -> None:
@@ -151,7 +151,7 @@ def recover(location: Location) -> None:
     before = _by_table(last["versions_out"] or last["versions"])
     restored = _undo(location, last["target"], before) if last["kind"] == REFRESH else None
     removed = removal.finish(location, last["run_id"]) if last["kind"] == DELETE else {}
-    run = meta.Run(location, last["kind"], last["target"], run_id=last["run_id"], started=last["started"])
+    run = runs.Run(location, last["kind"], last["target"], run_id=last["run_id"], started=last["started"])
     before_it = newest[0] if len(newest) > 1 else None
     waiting = before_it if before_it and before_it["state"] == "running" and before_it["kind"] == INGEST else None
     seen = _by_table(last["versions"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -27,13 +28,22 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
     from counterbalance.engine.write.dictionaries import Coder
     from counterbalance.engine.write.first_statement import Earlier
-    from counterbalance.engine.write.ingest import Counts
     from counterbalance.engine.write.removal import Removed
 
 _SHOWN: Final = 100
 REMOVED: Final = "removed"
 """Code of rows that are refused because their image was taken out of the lake."""
 _PLACE: Final = re.compile(r"[a-z]+(?: \d+|\[\d+\])")
+
+
+@dataclass(slots=True)
+class Counts:
+    """What became of the rows of one table."""
+
+    written: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    rejected: int = 0
 
 
 def _with_measures(rows: pa.Table, table: Table) -> pa.Table:

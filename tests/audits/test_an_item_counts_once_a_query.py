@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 import counterbalance as cb
-from counterbalance.engine.search.ranking import is_whole, top_k
+from counterbalance.engine.search.hits import is_whole
+from counterbalance.engine.search.ranking import top_k
 
 TEXTS = pa.table(
     {"caption_id": [1, 2, 3, 4], "image_id": [1, 1, 2, 3], "text": ["a dog", "a dog runs", "a cat", "a dog"]}

@@ -63,7 +63,7 @@ def test_declared_type_casts(lake):
 def test_codes_of_the_table_still_hold(lake):
     add(lake, "ALTER TABLE captions ADD COLUMN c AS (1)")
     with lake.session() as session:
-        assert "captions" in session._relations.main.snapshot.coded
+        assert "captions" in session._engine.resolver.main.snapshot.coded
     assert lake.sql("SELECT origin, count(*) AS n FROM captions GROUP BY origin ORDER BY origin").fetchall() == [
         ("alt_text", 3), ("generated", 1), ("human", 4)
     ]  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from counterbalance.__main__ import main
-from counterbalance.engine.catalog import meta
+from counterbalance.engine.catalog import meta, runs
 from counterbalance.engine.store import tables
 
 MESSAGE = "ValueError: MARKtold of a row"
@@ -27,7 +27,7 @@ def earlier(closed):
         assert rows
         meta.write(closed.location, name, [{**row, **changes} for row in rows])
         tables.drop(closed.location, meta.stored(name, closed=True))
-    meta.Run(closed.location, "refresh", "pg").note("failed", counts={}, details=MESSAGE)
+    runs.Run(closed.location, "refresh", "pg").note("failed", counts={}, details=MESSAGE)
     left = path / "refresh/captions.perceived_gender/0123456789abcdef-00000000"
     left.mkdir(parents=True)
     (left / "f0.arrows").write_bytes(b"MARK")

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from counterbalance.engine.catalog import meta
+from counterbalance.engine.catalog import runs
 from counterbalance.engine.errors import CounterbalanceError, SensitiveError
 
 OPEN = "SELECT label_id, image_id, value FROM labels WHERE attribute = 'scene'"
@@ -83,7 +83,7 @@ def test_readers_who_wait_for_an_ingest_see_what_was_closed_then(then, why, buil
     """A killed ingest keeps readers on older versions, whatever is declared and refreshed meanwhile."""
     lake, _ = then
     before = lake.session().versions
-    run = meta.Run(lake.location, "ingest", "somewhere")
+    run = runs.Run(lake.location, "ingest", "somewhere")
     run.open(before, ())
     lake.drop_column("captions", "perceived_gender", cascade=True)
     lake.add_column("captions", "perceived_gender", "length(text)", sensitive=False, purpose=why)

@@ -6,7 +6,7 @@ import pytest
 
 from counterbalance.__main__ import main
 from counterbalance.engine.errors import LimitError
-from counterbalance.engine.isolation.session import IsolatedSession
+from counterbalance.engine.isolation.remote import Remote
 from counterbalance.engine.sql import arguments, statements
 from counterbalance.shell import interpreter
 
@@ -27,7 +27,7 @@ def filled(disk_lake, build):
 def test_in_python(filled, settings, monkeypatch):
     monkeypatch.setattr(arguments, "check_used", unread)
     monkeypatch.setattr(statements, "read", unread)
-    monkeypatch.setattr(IsolatedSession, "_stays_here", unread)
+    monkeypatch.setattr(Remote, "_stays_here", unread)
     with filled.session(**settings) as session:
         for ask in (session.sql, session.expand, session.explain):
             with pytest.raises(LimitError, match="characters") as caught:

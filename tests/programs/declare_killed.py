@@ -11,7 +11,7 @@ import signal
 import sys
 
 import counterbalance as cb
-from counterbalance.engine.catalog import ddl, definitions, meta
+from counterbalance.engine.catalog import ddl, definitions, runs
 from counterbalance.engine.sql import statements
 from counterbalance.engine.store import columns, tables
 
@@ -36,7 +36,7 @@ def arm(step):
     elif step == "stored":
         columns.declare, columns.drop, tables.drop = after(columns.declare), after(columns.drop), after(tables.drop)
     elif step == "end":
-        meta.Run.close = die
+        runs.Run.close = die
 
 
 if __name__ == "__main__":

@@ -8,6 +8,6 @@ import time
 import counterbalance as cb
 
 session = cb.connect(sys.argv[1]).session(threads=1)
-sys.stdout.write(f"{session._duckdb().spill}\n")
+sys.stdout.write(f"{session._engine.backend._opened().spill}\n")
 sys.stdout.flush()
 time.sleep(120)

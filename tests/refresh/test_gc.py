@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import counterbalance as cb
-from counterbalance.engine.catalog import definitions, meta, snapshot
+from counterbalance.engine.catalog import definitions, runs, snapshot
 from counterbalance.engine.errors import BusyError, NotFoundError, RequestError, StorageError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh.gc import DEFAULT_AGE, gc
@@ -328,7 +328,7 @@ def test_pictures_leave_with_their_rows(disk_lake, build):
 def begun(lake, kind):
     """A run that was killed after it had begun to write."""
     seen = snapshot.take(lake.location)
-    meta.Run(lake.location, kind, "captions").open(seen.versions, seen.coded)
+    runs.Run(lake.location, kind, "captions").open(seen.versions, seen.coded)
 
 
 def test_what_an_unfinished_ingest_started_from_stays(filled):

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from counterbalance.engine.errors import SqlError
 from counterbalance.engine.search.devices import Cpu
-from counterbalance.engine.search.ranking import HITS, knn, top_k
+from counterbalance.engine.search.hits import HITS
+from counterbalance.engine.search.ranking import knn, top_k
 
 
 def relation(name, ids, vectors, images=None, width=3):

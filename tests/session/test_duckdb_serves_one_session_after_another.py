@@ -49,7 +49,7 @@ def used(lake, query="SELECT count(*) FROM images", params=None, **settings):
     """The instance that a session used, which has ended."""
     with lake.session(**settings) as session:
         session.sql(query, **(params or {})).fetchall()
-        return session._duckdb()
+        return session._engine.backend._opened()
 
 
 def test_the_next_session_has_it(filled):
@@ -62,7 +62,7 @@ def test_the_next_session_has_it(filled):
 def test_also_after_a_session_that_was_let_go(filled):
     session = filled.session()
     session.sql("SELECT 1").fetchall()
-    first = session._duckdb()
+    first = session._engine.backend._opened()
     del session
     assert used(filled) is first
 
@@ -71,9 +71,9 @@ def test_two_sessions_have_one_each(filled):
     with filled.session() as first, filled.session() as second:
         assert first.sql("SELECT count(*) FROM images").fetchall() == [(2,)]
         assert second.sql("SELECT count(*) FROM images").fetchall() == [(2,)]
-        assert first._duckdb() is not second._duckdb()
+        assert first._engine.backend._opened() is not second._engine.backend._opened()
     with filled.session() as third:
-        assert third._duckdb() in {first._instance, second._instance}
+        assert third._engine.backend._opened() in {first._engine.backend._instance, second._engine.backend._instance}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_not_after_an_error(filled, query):
     with filled.session() as session:
         with pytest.raises(CounterbalanceError):
             session.sql(query).fetchall()
-        own = session._duckdb()
+        own = session._engine.backend._opened()
         assert session.sql("SELECT count(*) FROM images").fetchall() == [(2,)]
     assert used(filled) is not own
 
@@ -122,7 +122,7 @@ def test_not_with_a_result_half_read(filled):
     with filled.session() as session:
         rows = session.sql("SELECT a FROM mine", mine=pa.table({"a": range(200_000)})).to_batches()
         rows.read_next_batch()
-        own = session._duckdb()
+        own = session._engine.backend._opened()
     assert connection._idle == []
     assert used(filled) is not own
 
@@ -130,10 +130,10 @@ def test_not_with_a_result_half_read(filled):
 def test_nothing_of_a_session_stays(filled):
     with filled.session() as session:
         session.sql("SELECT a FROM mine", mine=pa.table({"a": [1]})).fetchall()
-        (name,) = (n for n in session._relations.sources if n.startswith("mine"))
-        first = session._duckdb()
-    with filled.session() as session, session._duckdb().cursor() as cursor:
-        assert session._duckdb() is first
+        (name,) = (n for n in session._engine.resolver.bound if n.startswith("mine"))
+        first = session._engine.backend._opened()
+    with filled.session() as session, session._engine.backend._opened().cursor() as cursor:
+        assert session._engine.backend._opened() is first
         assert cursor.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall() == []
         with pytest.raises(NotFoundError):
             session.sql(f'SELECT * FROM "{name}"')
@@ -233,7 +233,7 @@ def test_its_end_stops_what_another_thread_reads(filled):
 
     thread = threading.Thread(target=run)
     thread.start()
-    while not session._running:
+    while not session._engine.backend._running:
         pass
     with filled.session() as other:
         for _ in range(20):
@@ -307,7 +307,7 @@ def test_nothing_is_left_at_the_end_of_the_process(filled, tmp_path, last):
 # children ask DuckDB alone: Lance is not made for forks
 FORKED = """
 import os
-from counterbalance.engine.sql import connection
+from counterbalance.engine.backends.duckdb import connection
 kept.pop().close()
 pid = os.fork()
 if pid == 0:
@@ -331,7 +331,7 @@ def test_a_forked_child_leaves_its_parents_alone(filled, tmp_path):
 
 POOLED = """
 import multiprocessing, os, sys
-from counterbalance.engine.sql import connection
+from counterbalance.engine.backends.duckdb import connection
 
 def ask(number):
     instance = connection.take(None, None, reusable=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from dataclasses import replace
 
 import duckdb
 import lance
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterbalance.engine.backends.duckdb.scan import register, visible_schema
+from counterbalance.engine.sql.plan import StoredTable
 
 TEXTS = ["", "a", "b", "O'Brien", "é", "a%b", "x_y", "`tick`", '"quote"', "\\", "日本", "A"]
 CODED = ["human", "alt_text", "O'Brien", "é"]
@@ -84,10 +86,11 @@ def connection(tmp_path_factory):
         visible = pa.table([rows[f.name].cast(f.type) for f in seen], schema=seen)
         opened.register("arrow_rows", visible)
         opened.execute("CREATE TABLE plain AS SELECT * FROM arrow_rows")
-        register(opened, "coded", dataset, codes={"coded": CODED})
-        register(opened, "uncoded", dataset)
-        register(opened, "counted", dataset, codes={"coded": CODED}, to_count=True)
-        register(PublicConnection(opened), "public", dataset)
+        table = StoredTable(None, "t", dataset, {"coded": CODED}, frozenset())
+        register(opened, "coded", table)
+        register(opened, "uncoded", replace(table, codes={}))
+        register(opened, "counted", replace(table, shows="count"))
+        register(PublicConnection(opened), "public", replace(table, codes={}))
         yield opened
 
 
@@ -263,7 +266,7 @@ def test_a_hidden_column_cannot_be_reached(connection, tmp_path):
     lance.write_dataset(pa.table({"id": [1, 2], "secret": ["x", "y"]}), str(tmp_path / "h.lance"))
     dataset = lance.dataset(str(tmp_path / "h.lance"))
     for number, target in enumerate((connection, PublicConnection(connection))):
-        register(target, f"hiding_{number}", dataset, hidden=frozenset({"secret"}))
+        register(target, f"hiding_{number}", StoredTable(None, "t", dataset, {}, frozenset({"secret"})))
         assert connection.sql(f"SELECT * FROM hiding_{number} ORDER BY 1").fetchall() == [(1,), (2,)]
         for query in ("SELECT secret FROM {t}", "SELECT id FROM {t} WHERE secret = 'x'", "SELECT t.secret FROM {t} t"):
             with pytest.raises(duckdb.BinderException):

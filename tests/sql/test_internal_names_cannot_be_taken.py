@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pytest
 
 from counterbalance.engine.errors import CounterbalanceError, SqlError
+from counterbalance.engine.sql.bind import Binder
+from counterbalance.engine.sql.parse import parse
+from counterbalance.engine.sql.plan import AuditCall, Combined
+from counterbalance.engine.sql.statement import Statement
 
 COUNTS = "SELECT (SELECT count(*) FROM captions) AS a, (SELECT count(text) FROM captions) AS b"
 
@@ -32,11 +38,10 @@ def test_a_view_with_the_old_name_counts_nothing(lake):
 
 
 def test_a_name_that_was_seen_in_a_plan_is_refused(session):
-    token = session._relations.token
-    seen = session.sql("SELECT count(*) FROM captions WHERE image_id > 0").sql
-    assert token in seen
-    for way in ("rows", "codes", "bytes"):
-        for name in (f"captions~{way}~{token}", f"CAPTIONS~{way}~{token.upper()}", f"x_{token}"):
+    seen = re.search(r'"(captions~count~[0-9a-f]{12})"', session.sql("SELECT count(*) FROM captions").sql)[1]
+    for way in ("count", "codes", "bytes"):
+        own = seen.replace("count", way)
+        for name in (own, own.upper()):
             for text in (
                 f'WITH "{name}" AS (SELECT 1 AS text) {COUNTS}',
                 f'SELECT (WITH "{name}" AS (SELECT 1) SELECT 1)',
@@ -72,7 +77,7 @@ def test_nor_by_expressions_in_an_argument_that_is_a_text(session):
     text = "SELECT label, count FROM demographics(groups := '{groups}', min_count := 1) ORDER BY label"
     plain = session.sql(text.format(groups=inner.format(name="other"))).fetchall()
     assert session.sql(text.format(groups=inner.format(name="caption_gender__1"))).fetchall() == plain
-    name = f'"captions~rows~{session._relations.token}"'
+    name = '"captions~count~0123456789ab"'
     with pytest.raises(SqlError) as caught:
         session.sql(text.format(groups=inner.format(name=name))).fetchall()
     assert caught.value.code == "E3118"
@@ -130,11 +135,12 @@ def test_audits_of_perceived_labels_read_no_row_of_the_caller(labelled):
         before = session.sql(audit).fetchall()
         assert before
         assert not [count for _, count in before if count is not None and count < 10]
-        token = session._relations.token
         own = "SELECT 1 AS label_id, 1 AS image_id, NULL AS detection_id, 'perceived_gender' AS attribute, 'x' AS value"
-        parts = [f"labels/{p}_part_{token}" for p in ("labels", "sensitive/labels")]
-        internal = [f"labels_{token}", *parts, *(f"{p}~{w}~{token}" for p in parts for w in ("rows", "codes"))]
-        for name in [*internal, f"roll_up~3~{token}"]:
+        call = next(r.holds for r in _relations(session, audit) if isinstance(r.holds, AuditCall))
+        parts = [part for r in call.plan.relations.values() if r.shown == "labels" for part in _parts(r)]
+        internal = [p.id for p in parts] + [p.showing(w).id for p in parts if p.table for w in ("count", "codes")]
+        assert len(internal) >= 4
+        for name in internal:
             for text in (f'WITH "{name}" AS ({own}) {audit}', f'SELECT * FROM (WITH "{name}" AS ({own}) {audit})'):
                 with pytest.raises(CounterbalanceError):
                     session.sql(text).fetchall()
@@ -142,3 +148,15 @@ def test_audits_of_perceived_labels_read_no_row_of_the_caller(labelled):
                 session.sql(f'SELECT count(*) FROM "{name}"').fetchall()
         for name in ("image_labels__1", "roll_up__1", "demographics__1", "labels__codes", "labelsrows__"):
             assert session.sql(f"SELECT * FROM (WITH {name} AS ({own}) {audit})").fetchall() == before
+
+
+def _relations(session, text):
+    """What the plan of a query names."""
+    engine = session._engine
+    binder = Binder(engine.resolver, Statement(engine.resolver, engine.backend, engine))
+    return binder.run(parse(text).tree).needed()
+
+
+def _parts(relation):
+    parts = relation.holds.parts if isinstance(relation.holds, Combined) else ()
+    return [relation, *parts]

@@ -13,7 +13,7 @@ import counterbalance as cb
 from counterbalance.engine.disclosure.cells import Cells
 from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.sql import queries
-from counterbalance.engine.sql.diagnostics.join_overlap import Among, Meeting
+from counterbalance.engine.sql.queries import Among, Meeting
 
 WHOLE = """\
 /*--- toml

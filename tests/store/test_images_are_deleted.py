@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from counterbalance.engine.catalog import runs
 from counterbalance.engine.errors import BusyError, NotFoundError, RequestError, SqlError
 from counterbalance.engine.store import lock, tables
 
@@ -128,10 +129,10 @@ def test_views_lose_their_rows_or_are_stale(lake):
 
 
 def test_an_interrupted_ingest_is_completed_first(lake):
-    from counterbalance.engine.catalog import meta, snapshot
+    from counterbalance.engine.catalog import snapshot
 
     seen = snapshot.take(lake.location)
-    meta.Run(lake.location, "ingest", "x.csv").open(seen.versions, seen.coded)
+    runs.Run(lake.location, "ingest", "x.csv").open(seen.versions, seen.coded)
     with pytest.raises(RequestError, match=r"x\.csv was interrupted") as caught:
         lake.delete(ids=[1], apply=True)
     assert caught.value.code == "E3084"

@@ -55,7 +55,7 @@ def test_a_killed_process(place, filled, spawn):
     temp_dirs._remove_abandoned.cache_clear()
     with filled.session(threads=1) as session:
         assert not left.exists()
-        assert Path(session._duckdb().spill).is_dir()
+        assert Path(session._engine.backend._opened().spill).is_dir()
     assert list(place.iterdir()) == []
 
 
@@ -116,7 +116,9 @@ def test_a_query_does_not_fill_the_disk(place, filled, monkeypatch):
 def test_a_session_may_take_half_of_what_is_free(place, filled):
     with filled.session(threads=1) as session:
         text = (
-            session._duckdb().connection.execute("SELECT current_setting('max_temp_directory_size')").fetchall()[0][0]
+            session._engine.backend._opened()
+            .connection.execute("SELECT current_setting('max_temp_directory_size')")
+            .fetchall()[0][0]
         )
     number, unit = text.split()
     free = os.statvfs(place)

@@ -16,7 +16,7 @@ import numpy as np
 
 from counterbalance.engine.errors import CounterbalanceError, RequestError
 from counterbalance.engine.executors.devices import available
-from counterbalance.udfs.attackers import MASKED, UNKNOWN
+from counterbalance.udfs.attack_splits import MASKED, UNKNOWN
 from counterbalance.udfs.models import weights
 from counterbalance.udfs.models.learning import descend
 from counterbalance.udfs.models.running import seed_of
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from counterbalance.udfs.attack_splits import Split
-    from counterbalance.udfs.attackers import Attack, Settings
+    from counterbalance.udfs.attack_splits import Attack, Settings, Split
 
     Batch = Callable[[NDArray[np.int64]], Any]
     """From row numbers to logits (rows, 2)."""

@@ -190,3 +190,14 @@ def connect(spill: str, memory: str | None, threads: int | None) -> duckdb.DuckD
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a closed connection for a small question, such as which values of a dictionary meet a condition."""
+    instance = take(None, None, reusable=True)
+    try:
+        with instance.cursor() as cursor:
+            yield cursor
+    finally:
+        release(instance)

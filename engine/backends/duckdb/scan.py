@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from counterbalance.engine.catalog.file_statistics import Passed
+    from counterbalance.engine.sql.plan import StoredTable
 
     Holding = Callable[[Passed], Sequence[Any] | None]
 
@@ -34,7 +35,7 @@ _BATCH_NUMBERS: Final = 1 << 22
 """Numbers of the vectors of a batch, at most about: 16 MB of float32."""
 BYTES_ROWS: Final = 256
 COUNTED: Final = "rows__"
-"""A column of zeros that no table stores: all that ``count(*)`` has to read, where ``counting.py`` asks for it."""
+"""A column of zeros that no table stores: all that ``count(*)`` has to read, where ``rewrites/count_star.py`` asks for it."""
 _ZEROS: Final = 1 << 20
 _FEW: Final = 50
 """An index is used when it finds less than a fiftieth of the rows."""
@@ -89,43 +90,26 @@ def registers_sources() -> bool:
 
 
 def register(
-    connection: duckdb.DuckDBPyConnection,
-    name: str,
-    dataset: lance.LanceDataset,
-    *,
-    codes: Mapping[str, Sequence[str | None]] | None = None,
-    hidden: frozenset[str] = frozenset(),
-    show_codes: bool = False,
-    with_bytes: bool = False,
-    to_count: bool = False,
-    condition: str | None = None,
-    holding: Holding = lambda _: None,
+    connection: duckdb.DuckDBPyConnection, name: str, table: StoredTable, holding: Holding = lambda _: None
 ) -> None:
-    """Make a pinned table readable under ``name``.
+    """Make a stored table readable under a name.
 
     Args:
-        connection: The session's connection.
+        connection: DuckDB's.
         name: The relation's name there.
-        dataset: A private handle that nobody writes with or moves.
-        codes: Dictionary of each coded column; leave it out when codes cannot be trusted.
-        hidden: Columns that must not be seen.
-        show_codes: Show the code columns too, for ``grouping.py``.
-        with_bytes: Show the bytes too, for ``pictures.py``.
-        to_count: Show ``COUNTED`` as the first column, for ``counting.py``.
-        condition: Lance filter of the rows that are there at all, for ``words.py``.
+        table: The table, whose dataset nobody writes with or moves.
         holding: Fragments that may hold rows whose codes pass; ``None`` where that is not known.
     """
+    dataset, hidden = table.dataset, table.hidden
+    bytes_ = [pa.field(b, pa.binary()) for b in bytes_of(dataset) if b not in hidden and table.shows == "bytes"]
     add = getattr(connection, "_register_arrow_source", None)
     if add is not None:
-        source = _source_class()(dataset, codes or {}, hidden, condition, holding)
-        more = [pa.field(COUNTED, pa.int8())] if to_count else []
-        behind = [pa.field(c + CODE_SUFFIX, pa.int16()) for c in source.coded] if show_codes else []
-        behind += [pa.field(b, pa.binary()) for b in bytes_of(dataset) if b not in hidden] if with_bytes else []
-        add(name, source.showing(more, behind, BYTES_ROWS if with_bytes else BATCH_ROWS))
+        source = _source_class()(dataset, table.codes, hidden, table.condition, holding)
+        more = [pa.field(COUNTED, pa.int8())] if table.shows == "count" else []
+        codes = [pa.field(c + CODE_SUFFIX, pa.int16()) for c in source.coded if table.shows == "codes"]
+        add(name, source.showing(more, codes + bytes_, BYTES_ROWS if table.shows == "bytes" else BATCH_ROWS))
     else:
-        shown = visible_schema(dataset, hidden)
-        more = [pa.field(b, pa.binary()) for b in bytes_of(dataset) if with_bytes and b not in hidden]
-        connection.register(name, LanceView(dataset, pa.schema([*shown, *more])))
+        connection.register(name, LanceView(dataset, pa.schema([*visible_schema(dataset, hidden), *bytes_])))
 
 
 def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late

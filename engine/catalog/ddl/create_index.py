@@ -12,9 +12,9 @@ from counterbalance.engine.catalog.definitions import Definition
 from counterbalance.engine.catalog.planning import Catalog
 from counterbalance.engine.errors import SqlError
 from counterbalance.engine.schema import BASE_TABLES
+from counterbalance.engine.search.indexes import IndexSpec, validate
 
 if TYPE_CHECKING:
-    from counterbalance.engine.search.indexes import IndexSpec
     from counterbalance.engine.sql.statements import CreateIndex
     from counterbalance.engine.store.location import Location
 
@@ -59,8 +59,6 @@ def create_index(location: Location, statement: CreateIndex) -> Definition:
 
 
 def _spec(catalog: Catalog, statement: CreateIndex) -> IndexSpec:
-    from counterbalance.engine.search.indexes import IndexSpec, validate
-
     blobs = BASE_TABLES[statement.table].blobs if statement.table in BASE_TABLES else ()
     schema = pa.schema([(n, t) for n, t in catalog.types(statement.table).items() if n not in blobs])
     lower = {n.lower(): n for n in schema.names}

@@ -18,9 +18,10 @@ from counterbalance.engine.catalog.ddl.declaration import (
     refuse_dependents,
 )
 from counterbalance.engine.catalog.definitions import ERRORS, Definition
-from counterbalance.engine.catalog.planning import Catalog, Planning, closed_to_all
+from counterbalance.engine.catalog.planning import Catalog, queries_over
 from counterbalance.engine.errors import LimitError, NotFoundError, RefusedError, SqlError, did_you_mean
 from counterbalance.engine.sql.parse import parse, to_sql
+from counterbalance.engine.sql.resolver import closed_to_all
 from counterbalance.engine.sql.statements import VIEW_OPTIONS, check_options
 from counterbalance.engine.sql.types import refuse_wide, storable
 from counterbalance.engine.sql.volatility import is_volatile
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from counterbalance.engine.catalog.dependencies import Reading
+    from counterbalance.engine.query_engine import QueryEngine
     from counterbalance.engine.sql.statements import CreateView
     from counterbalance.engine.store.location import Location
 
@@ -70,22 +72,23 @@ def create_view(
         names.check_relation(catalog, statement.name, "a view")
     _refuse_odd(statement.select)
     reads_open = statement.options.get("sensitive") is False
-    with Planning(catalog, purpose=None if reads_open else purpose) as session:
-        reading = dependencies.read(session, statement.select)
+    with queries_over(catalog, purpose=None if reads_open else purpose) as engine:
+        reading = dependencies.read(catalog, engine, statement.select)
         _refuse_unsteady(reading.tree)
-        _refuse_sensitive(session, reading)
-        as_said = _definition(session, statement, reading)
+        if not engine.resolver.sensitive:
+            _refuse_sensitive(catalog, reading)
+        as_said = _definition(catalog, statement, reading, purpose=engine.purpose)
         new = closed.inherit(location, as_said, purpose)
         if new.sensitive and not as_said.sensitive:
             opening = 'declare it with --sensitive "why" to open it, from its next refresh on'
             notes.append(f"{new.name} stays closed, for what had this name held perceived labels; {opening}")
         refuse_cycle(catalog.definitions, new)
-        result = session.sql(statement.select)
+        result = engine.sql(statement.select)
         notes += result.notes
         schema = _checked_schema(result.schema, reading.columns)
         key = _key(statement, schema)
         new = replace(new, key=key, options={**new.options, **_told(statement, schema)})
-        _refuse_repeated_keys(session, statement.select, key, notes)
+        _refuse_repeated_keys(engine, statement.select, key, notes)
         if known is not None:
             new = _in_place_of(catalog, known, new, schema, anew=new.sensitive and not as_said.sensitive)
     if new.sensitive:
@@ -116,8 +119,8 @@ def _lacking(location: Location, known: Definition) -> list[str]:
     return [f"{known.name} was declared without a purpose and has no labels of {labels}; to have them, {made_anew}"]
 
 
-def _definition(session: Planning, statement: CreateView, reading: Reading) -> Definition:
-    hidden = {r: session.catalog.sensitive_columns(r) for r, _ in reading.reads}
+def _definition(catalog: Catalog, statement: CreateView, reading: Reading, *, purpose: str | None) -> Definition:
+    hidden = {r: catalog.sensitive_columns(r) for r, _ in reading.reads}
     reads_closed = reading.reads_labels or any(hidden[r] and (c == "*" or c in hidden[r]) for r, c in reading.reads)
     said = bool(statement.options.get("sensitive"))
     return Definition(
@@ -128,7 +131,7 @@ def _definition(session: Planning, statement: CreateView, reading: Reading) -> D
         key=statement.key,
         schedule=check_schedule(statement.options),
         reads=reading.reads,
-        sensitive=said or (session.purpose is not None and reads_closed),
+        sensitive=said or (purpose is not None and reads_closed),
     )
 
 
@@ -174,15 +177,13 @@ def _refuse_unsteady(tree: exp.Expr) -> None:
             )
 
 
-def _refuse_sensitive(session: Planning, reading: Reading) -> None:
+def _refuse_sensitive(catalog: Catalog, reading: Reading) -> None:
     """Name the purpose that is missing, rather than a column that is not shown."""
-    if session.sensitive:
-        return
     used = {c.name.lower() for c in reading.tree.find_all(exp.Column)}
     for relation in {r for r, _ in reading.reads}:
-        hidden = session.catalog.sensitive_columns(relation)
+        hidden = catalog.sensitive_columns(relation)
         found = sorted(c for c in hidden if c.lower() in used)
-        if found or relation in session.catalog.closed.views:
+        if found or relation in catalog.closed.views:
             raise closed_to_all(f"{relation}.{found[0]}" if found else f"view {relation}")
 
 
@@ -233,9 +234,10 @@ def _told(statement: CreateView, schema: dict[str, pa.DataType]) -> dict[str, An
     return {ERRORS: found}
 
 
-def _refuse_repeated_keys(session: Planning, select: str, key: Sequence[str], notes: list[str]) -> None:
-    if session.partial is not None:
-        notes.append(f"{UNCHECKED}: {session.partial}")
+def _refuse_repeated_keys(engine: QueryEngine, select: str, key: Sequence[str], notes: list[str]) -> None:
+    if engine.has_tried or engine.resolver.has_unmade:
+        why = "the view calls a table function" if engine.has_tried else "the view reads what was not refreshed yet"
+        notes.append(f"{UNCHECKED}: {why}")
         return
     columns = ", ".join(f'"{k}"' for k in key)
     missing = " OR ".join(f'"{k}" IS NULL' for k in key)
@@ -245,7 +247,7 @@ def _refuse_repeated_keys(session: Planning, select: str, key: Sequence[str], no
         f"HAVING count(*) > 1 OR {missing} ORDER BY {columns} LIMIT 1"
     )
     try:
-        found = session.sql(text).to_arrow().to_pylist()
+        found = engine.sql(text).to_arrow().to_pylist()
     except LimitError:
         notes.append(f"{UNCHECKED}: the query takes longer than a declaration may")
         return

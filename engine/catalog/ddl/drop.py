@@ -12,7 +12,10 @@ from counterbalance.engine.catalog import definitions
 from counterbalance.engine.catalog.ddl.declaration import dependents, journaled, refuse_dependents
 from counterbalance.engine.catalog.planning import Catalog
 from counterbalance.engine.errors import NotFoundError, RefusedError, did_you_mean
+from counterbalance.engine.executors import spool
+from counterbalance.engine.refresh import failures
 from counterbalance.engine.schema import STAMP_SUFFIX
+from counterbalance.engine.search import indexes
 from counterbalance.engine.store import columns, tables
 
 if TYPE_CHECKING:
@@ -105,9 +108,6 @@ def _drop(catalog: Catalog, definition: Definition, what: str, *, cascade: bool)
 
 def _forget(location: Location, column: Definition) -> None:
     """Its failed rows, and results that were not published."""
-    from counterbalance.engine.executors import spool
-    from counterbalance.engine.refresh import failures
-
     failures.forget_column(location, column.table, column.name)
     for old in spool.rounds(location, column.target):
         old.remove()
@@ -123,6 +123,4 @@ def _drop_stored(location: Location, definition: Definition, work: Writing) -> N
         names = [definition.name, definition.name + STAMP_SUFFIX]
         work.committed(definition.table, columns.drop(location, definition.table, names))
     else:
-        from counterbalance.engine.search import indexes
-
         work.committed(definition.table, int(indexes.drop(dataset, definition.name)))

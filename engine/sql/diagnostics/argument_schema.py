@@ -13,10 +13,8 @@ from counterbalance.engine.sql.diagnostics import engine_errors
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from sqlglot import exp
-
+    from counterbalance.engine.sql.plan import Given, Plan
     from counterbalance.engine.sql.queries import QueryParameter
-    from counterbalance.engine.sql.scope import Given
 
 
 def _number(of: pa.DataType) -> bool:
@@ -57,16 +55,16 @@ _ABOUT_TYPES: Final = re.compile(r"compare|convert|cast|type|arguments", re.IGNO
 def explained(
     error: SqlError,
     text: str,
-    given: Iterable[tuple[Given, exp.Query]],
-    columns: Callable[[exp.Query], pa.Schema],
+    given: Iterable[tuple[Given, Plan]],
+    columns: Callable[[Plan], pa.Schema],
 ) -> SqlError:
     """The error, or the one behind it: rows that were given for a parameter lack what it needs.
 
     Args:
         error: What DuckDB said.
         text: What the user wrote.
-        given: Relation arguments with queries of their rows.
-        columns: The columns of a query.
+        given: Relation arguments with plans of their rows.
+        columns: The columns of a plan.
     """
     if error.code not in _CODES:
         return error

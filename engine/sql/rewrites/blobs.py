@@ -11,47 +11,40 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from counterbalance.engine.backends.duckdb.scan import bytes_of
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
+
+    from counterbalance.engine.sql.plan import Plan, Relation
 
 
-def show_bytes(
-    tree: exp.Query,
-    bytes_of: Callable[[str], Sequence[str]],
-    bytes_source: Callable[[str], str],
-    *,
-    selected: bool = False,
-) -> exp.Query:
-    """The query with every relation whose bytes a function wants under the name that shows them.
-
-    Args:
-        tree: An expanded query; a copy is changed.
-        bytes_of: Columns of bytes of a registered relation.
-        bytes_source: Registered name under which a relation shows them.
-        selected: Whether the query may select them too; its stars then have them.
-
-    Returns:
-        ``tree`` itself when no function asks for bytes.
-    """
-    wanted = _named if selected else _asked
-
-    def found(tree: exp.Query) -> Iterator[tuple[exp.Select, exp.Table, set[str]]]:
-        for select in list(tree.find_all(exp.Select)):
-            for table in _tables(select):
-                columns = set(bytes_of(table.name))
-                if columns and wanted(select, table, columns):
-                    yield select, table, columns
-
-    if next(found(tree), None) is None:
-        return tree
-    tree = tree.copy()
-    for select, table, columns in found(tree):
-        if not selected:
+def show_bytes(plan: Plan) -> Plan:
+    """Put every relation whose bytes a function wants, or the query may select, under a name that shows them."""
+    if next(_found(plan, plan.tree), None) is None:
+        return plan
+    tree, made = plan.tree.copy(), []
+    for select, table, relation, columns in _found(plan, tree):
+        if not plan.shows_bytes:
             _stars(select, table, columns)
         if table.args.get("alias") is None:
             table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
-        table.set("this", exp.to_identifier(bytes_source(table.name), quoted=True))
-    return tree
+        made.append(relation.showing("bytes"))
+        table.set("this", exp.to_identifier(made[-1].id, quoted=True))
+    return plan.with_tree(tree, made)
+
+
+def _found(plan: Plan, tree: exp.Query) -> Iterator[tuple[exp.Select, exp.Table, Relation, set[str]]]:
+    wanted = _named if plan.shows_bytes else _asked
+    for select in list(tree.find_all(exp.Select)):
+        for table in _tables(select):
+            relation = plan.relation(table)
+            stored = None if relation is None else relation.table
+            if relation is None or stored is None:
+                continue
+            columns = set(bytes_of(stored.dataset))
+            if columns and wanted(select, table, columns):
+                yield select, table, relation, columns
 
 
 def _tables(select: exp.Select) -> list[exp.Table]:

@@ -15,56 +15,63 @@ Conditions are asked of DuckDB, for each value of a column once. A query that as
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
 
+from counterbalance.engine.catalog import file_statistics
 from counterbalance.engine.schema import IMAGES
-from counterbalance.engine.sql import single_table
+from counterbalance.engine.search.by_image import ByImage
+from counterbalance.engine.sql import dictionary_predicates, single_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from counterbalance.engine.catalog.file_statistics import Tallies
+    from counterbalance.engine.sql.dictionary_predicates import Conditions
+    from counterbalance.engine.sql.plan import Plan, Relation
 
 _UNFIT: Final = ("distinct", "qualify")
 _OWN: Final = re.compile(r"n[0-9]+__")
 
 
-class Condition(NamedTuple):
-    """A condition on one coded column."""
+def count_by_image(plan: Plan) -> Plan:
+    """Move every fitting group by image of a plan onto counts that are taken as the rows come."""
+    if not any(_is_by_image(select) for select in plan.tree.find_all(exp.Select)):
+        return plan
+    tree, made = plan.tree.copy(), []
+    for select in [s for s in tree.find_all(exp.Select) if _is_by_image(s)]:
+        table = single_table.one_table(select)
+        relation = None if table is None else plan.relation(table)
+        known = None if relation is None or relation.table is None else file_statistics.of(relation.table)
+        if table is None or relation is None or known is None or not known.rises:
+            continue
+        columns = single_table.columns(relation.tables)
+        counted = _rewrite(select, table, columns, partial(_counted, relation, known, plan.values))
+        made += [] if counted is None else [counted]
+    return plan.with_tree(tree, made) if made else plan
 
-    column: str
-    text: exp.Expr
 
-
-Conditions = tuple[Condition, ...]
-"""They hold together."""
-
-
-def count_by_image(
-    tree: exp.Query,
-    columns: Callable[[str], single_table.Columns | None],
-    counted: Callable[[str, Conditions, Sequence[Conditions]], str | None],
-) -> exp.Query:
-    """The query with every fitting group by image moved onto counts that are taken as the rows come.
+def _counted(
+    relation: Relation, known: Tallies, given: Mapping[str, Any], where: Conditions, counts: Sequence[Conditions]
+) -> Relation | None:
+    """Return counts of a relation's rows by image; ``None`` where they are not to be had.
 
     Args:
-        tree: An expanded query; a copy is changed.
-        columns: The columns of a registered relation that lies image by image; ``None`` of any other.
-        counted: Registered name of the counts by image of a relation's rows: those that meet some conditions, and of
-            these the ones that meet the conditions of each count; ``None`` where they are not to be had.
-
-    Returns:
-        ``tree`` itself when nothing fits.
+        relation: A stored table.
+        known: What is kept of its files.
+        given: Values of ``$name``.
+        where: Conditions of the rows that count at all.
+        counts: Of these, what each count is of.
     """
-    if not any(_is_by_image(select) for select in tree.find_all(exp.Select)):
-        return tree
-    changed, fits = tree.copy(), False
-    for select in [s for s in changed.find_all(exp.Select) if _is_by_image(s)]:
-        table = single_table.one_table(select)
-        known = None if table is None else columns(table.name)
-        if table is not None and known is not None:
-            fits |= _rewrite(select, table, known, counted)
-    return changed if fits else tree
+    passed = [dictionary_predicates.passed(conditions, known.codes, given) for conditions in (where, *counts)]
+    own = [found for found in passed if found is not None]
+    fragments = known.in_order(own[0]) if len(own) == len(passed) else None
+    if fragments is None:
+        return None
+    key = tuple(tuple((column, values.tobytes()) for column, values in one.items()) for one in own)
+    return relation.derived("by_image", lambda: ByImage(known.dataset, fragments, own[0], own[1:]), key=key)
 
 
 def _is_by_image(select: exp.Select) -> bool:
@@ -87,9 +94,9 @@ def _rewrite(
     select: exp.Select,
     table: exp.Table,
     columns: single_table.Columns,
-    counted: Callable[[str, Conditions, Sequence[Conditions]], str | None],
-) -> bool:
-    """Rewrite a select if all of it fits; says whether it did."""
+    counted: Callable[[Conditions, Sequence[Conditions]], Relation | None],
+) -> Relation | None:
+    """Rewrite a select if all of it fits; returns what it reads then."""
     where, nodes = select.args.get("where"), single_table.inside(select)
     coded = {c.lower(): c for c in columns.coded}
     chosen = () if where is None else _conditions(where.this, table, coded)
@@ -110,17 +117,17 @@ def _rewrite(
         )
         and single_table.are_columns(rest, table, {IMAGES.key, *made})
     )
-    name = counted(table.name, chosen, different) if fits and chosen is not None else None
-    if name is None:
-        return False
+    found = counted(chosen, different) if fits and chosen is not None else None
+    if found is None:
+        return None
     for place, kind in zip(places, kinds, strict=True):
         single_table.replace_count(select, place, exp.column(f"n{different.index(kind) + 1}__"))  # type: ignore[arg-type]
     having = select.args.get("having")
     select.set("where", None if having is None else exp.Where(this=having.this))
     select.set("having", None)
     select.set("group", None)
-    single_table.point_at(table, name)
-    return True
+    single_table.point_at(table, found.id)
+    return found
 
 
 def _is_within(node: exp.Expr, places: Sequence[exp.Expr | None]) -> bool:
@@ -159,5 +166,5 @@ def _conditions(condition: exp.Expr, table: exp.Table, coded: dict[str, str]) ->
         own = part.copy()
         for column in own.find_all(exp.Column):
             column.set("table", None)
-        found.append(Condition(coded[names.pop()], own))
+        found.append(dictionary_predicates.Condition(coded[names.pop()], own))
     return tuple(found)

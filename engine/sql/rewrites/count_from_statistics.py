@@ -15,15 +15,18 @@ that asks for anything else is left alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
 from sqlglot import exp
 
+from counterbalance.engine.catalog import file_statistics
 from counterbalance.engine.catalog.file_statistics import ROWS
 from counterbalance.engine.sql import single_table
+from counterbalance.engine.sql.plan import Later
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from counterbalance.engine.sql.plan import Plan, Relation
 
 _SAME: Final = (exp.Min, exp.Max, exp.LogicalOr, exp.LogicalAnd)
 """Aggregates that do not ask how often."""
@@ -31,34 +34,34 @@ _OVER_GROUPS: Final = (exp.RowNumber, exp.Sum, exp.Max, exp.Min, exp.Avg)
 """Functions of windows."""
 
 
-class Tallied(NamedTuple):
-    """A relation that stands for a stored table: its registered name, and the columns of that table."""
-
-    name: str
-    columns: single_table.Columns
-
-
-def count_by_tally(tree: exp.Query, tallied: Callable[[str], Tallied | None]) -> exp.Query:
-    """The query with every fitting count moved onto tallies.
-
-    Args:
-        tree: An expanded query; a copy is changed.
-        tallied: What stands for a registered relation, or ``None``; asked last, for it reads.
-
-    Returns:
-        ``tree`` itself when nothing fits.
-    """
-    if not any(single_table.one_table(select) and _only_counts(select) for select in tree.find_all(exp.Select)):
-        return tree
-    changed, fits = tree.copy(), False
-    for select in list(changed.find_all(exp.Select)):
+def count_by_tally(plan: Plan) -> Plan:
+    """Move every fitting count of a plan onto relations with a row a combination of codes."""
+    if not any(single_table.one_table(select) and _only_counts(select) for select in plan.tree.find_all(exp.Select)):
+        return plan
+    tree, made = plan.tree.copy(), []
+    for select in list(tree.find_all(exp.Select)):
         table = single_table.one_table(select)
-        own = tallied(table.name) if table is not None and _only_counts(select) else None
-        if table is not None and own is not None and _names_fit(select, table, own.columns):
+        relation = plan.relation(table) if table is not None and _only_counts(select) else None
+        tally = None if relation is None else _tally(relation)
+        if table is None or relation is None or tally is None:
+            continue
+        if _names_fit(select, table, single_table.columns(relation.tables)):
             _rewrite(select)
-            single_table.point_at(table, own.name)
-            fits = True
-    return changed if fits else tree
+            single_table.point_at(table, tally.id)
+            made.append(tally)
+    return plan.with_tree(tree, made) if made else plan
+
+
+def _tally(relation: Relation) -> Relation | None:
+    """Return what stands for a relation where only the values of its coded columns are counted, if anything does."""
+    known = [file_statistics.of(table) for table in relation.tables]
+    fitting = [own for own in known if own is not None and own.fits]
+    if not fitting or len(fitting) < len(known) or any(own.schema != fitting[0].schema for own in fitting):
+        return None
+    return relation.derived(
+        "tally",
+        lambda: Later(fitting[0].schema, lambda: pa.concat_tables([own.run() for own in fitting]).unify_dictionaries()),
+    )
 
 
 def _only_counts(select: exp.Select) -> bool:

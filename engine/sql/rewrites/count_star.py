@@ -11,36 +11,31 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from counterbalance.engine.backends.duckdb.scan import COUNTED
+from counterbalance.engine.backends.duckdb.scan import COUNTED, registers_sources
 from counterbalance.engine.sql.single_table import one_table, point_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from counterbalance.engine.sql.plan import Plan, Relation
 
 _UNFIT: Final = ("qualify", "group")
 
 
-def count_by_rows(tree: exp.Query, counted_source: Callable[[str], str | None]) -> exp.Query:
-    """The query with every plain count of a stored table pointed at ``counted_source``.
+def count_by_rows(plan: Plan) -> Plan:
+    """Point every plain count of a stored table at the same table with a column that is only counted."""
+    if not registers_sources() or not _fitting(plan, plan.tree):
+        return plan
+    tree = plan.tree.copy()
+    made = []
+    for table, relation in _fitting(plan, tree):
+        made.append(relation.showing("count"))
+        point_at(table, made[-1].id)
+    return plan.with_tree(tree, made)
 
-    Args:
-        tree: An expanded query; a copy is changed.
-        counted_source: For a registered relation the name under which it can be counted, or ``None``.
 
-    Returns:
-        ``tree`` itself when nothing fits.
-    """
-
-    def found(tree: exp.Query) -> list[tuple[exp.Table, str]]:
-        fitting = (table for select in tree.find_all(exp.Select) if (table := counted_table(select)) is not None)
-        return [(table, name) for table in fitting if (name := counted_source(table.name)) is not None]
-
-    if not found(tree):
-        return tree
-    changed = tree.copy()
-    for table, name in found(changed):
-        point_at(table, name)
-    return changed
+def _fitting(plan: Plan, tree: exp.Query) -> list[tuple[exp.Table, Relation]]:
+    tables = [table for select in tree.find_all(exp.Select) if (table := counted_table(select)) is not None]
+    found = [(table, plan.relation(table)) for table in tables]
+    return [(table, relation) for table, relation in found if relation is not None and relation.table is not None]
 
 
 def counted_table(select: exp.Select) -> exp.Table | None:

@@ -16,6 +16,7 @@ Anything that does not fit this form exactly is left alone.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -26,40 +27,44 @@ from counterbalance.engine.sql.single_table import one_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from counterbalance.engine.sql.plan import Plan
+
     Codes = Mapping[str, Sequence[str | None]]
 
 _MAX_NAMES: Final = 1000
 _UNFIT: Final = ("distinct", "qualify")
 
 
-def group_by_codes(tree: exp.Query, codes_of: Callable[[str], Codes], coded_source: Callable[[str], str]) -> exp.Query:
-    """The query with every fitting grouping moved onto codes.
-
-    Args:
-        tree: An expanded query; a copy is changed.
-        codes_of: Dictionaries of a registered relation's coded columns, empty for any other relation.
-        coded_source: Registered name under which the same relation shows its code columns.
-
-    Returns:
-        ``tree`` itself when nothing fits.
-    """
-    if not any(_fitting(select, codes_of) for select in tree.find_all(exp.Select)):
-        return tree
-    original, tree, changed = tree, tree.copy(), False
+def group_by_codes(plan: Plan) -> Plan:
+    """Move every fitting grouping of a plan onto codes."""
+    codes_of = partial(_codes, plan)
+    if not any(_fitting(select, codes_of) for select in plan.tree.find_all(exp.Select)):
+        return plan
+    tree, made = plan.tree.copy(), []
     for select in list(tree.find_all(exp.Select)):
         fit = _fitting(select, codes_of)
-        replacement = None if fit is None else _rewritten(select, *fit, coded_source(fit[0].name))
+        relation = None if fit is None else plan.relation(fit[0])
+        if fit is None or relation is None:
+            continue
+        source = relation.showing("codes")
+        replacement = _rewritten(select, *fit, source.id)
         if replacement is None:
             continue
-        changed = True
+        made.append(source)
         if select is tree:
             tree = replacement
         else:
             select.replace(replacement)
-    return tree if changed else original
+    return plan.with_tree(tree, made) if made else plan
 
 
-def _fitting(select: exp.Select, codes_of: Callable[[str], Codes]) -> tuple[exp.Table, list[str], Codes] | None:
+def _codes(plan: Plan, table: exp.Table) -> Codes:
+    """Return dictionaries of a stored table's coded columns; of anything else, none."""
+    relation = plan.relation(table)
+    return {} if relation is None or relation.table is None else relation.table.codes
+
+
+def _fitting(select: exp.Select, codes_of: Callable[[exp.Table], Codes]) -> tuple[exp.Table, list[str], Codes] | None:
     """The one table of a grouping by coded columns, these columns, and their dictionaries."""
     table, group = one_table(select), select.args.get("group")
     if table is None or group is None or any(select.args.get(a) for a in _UNFIT):
@@ -68,7 +73,7 @@ def _fitting(select: exp.Select, codes_of: Callable[[str], Codes]) -> tuple[exp.
         return None
     if not _qualifiers(select) <= {table.alias_or_name.lower()}:
         return None
-    codes = codes_of(table.name)
+    codes = codes_of(table)
     keys = _keys(select, group)
     if keys is None or len(keys) < 2 or any(k not in codes or len(codes[k]) > _MAX_NAMES for k in keys):
         return None

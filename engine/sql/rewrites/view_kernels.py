@@ -6,46 +6,47 @@ engines, and run whenever the kernel does not fit. A kernel gives the same rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from sqlglot import exp
 
 from counterbalance.engine.catalog import file_statistics
 from counterbalance.engine.sql.parse import to_sql
+from counterbalance.engine.sql.plan import Later
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import lance
-    import pyarrow as pa
+    from collections.abc import Mapping, Sequence
 
     from counterbalance.engine.search.rollup import RollUp
-    from counterbalance.engine.store.location import Location
+    from counterbalance.engine.sql.plan import Relation, StoredTable
 
 NAMES: Final = ("roll_up", "ranked_once")
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A stored table at a version.
+def computed(kernel: str, relations: Sequence[Relation], scalars: Mapping[str, exp.Expr]) -> Relation | None:
+    """Return the rows of a view that are computed without its SQL, or ``None`` where that must answer.
 
     Args:
-        location: The lake.
-        name: The table's name there, with its folder.
-        dataset: The table.
-        codes: Dictionaries of its columns whose codes can be trusted.
+        kernel: Its name.
+        relations: What the view reads.
+        scalars: Parameters of the view as literals.
     """
+    if kernel == "ranked_once":  # what a table function ranked needs nothing
+        return next((r for r in relations if r.is_ranking), None)
+    parts = {r.tables[0].name.removeprefix("sensitive/"): r for r in relations if r.tables}
+    if kernel != "roll_up" or parts.keys() != {"labels", "detections"} or len(relations) != len(parts):
+        return None
+    labels, detections = parts["labels"], parts["detections"]
+    work = roll_up(labels.tables, detections.tables, scalars)
+    key = (detections.id, *(to_sql(s) for s in scalars.values()))
+    return None if work is None else labels.derived(kernel, lambda: Later(work.schema, work.run), detections, key=key)
 
-    location: Location
-    name: str
-    dataset: lance.LanceDataset
-    codes: Mapping[str, Sequence[str | None]]
 
-
-def roll_up(labels: Sequence[Stored], boxes: Sequence[Stored], scalars: Mapping[str, exp.Expr]) -> RollUp | None:
+def roll_up(
+    labels: Sequence[StoredTable], boxes: Sequence[StoredTable], scalars: Mapping[str, exp.Expr]
+) -> RollUp | None:
     """The kernel of ``image_labels``, or ``None`` when its SQL must answer.
 
     Args:
@@ -65,7 +66,7 @@ def roll_up(labels: Sequence[Stored], boxes: Sequence[Stored], scalars: Mapping[
     own = holding[0]
     wanted = {"attribute": attribute} | ({} if annotator is None else {"annotator": annotator})
     passed = {c: np.array([v == wanted[c] for v in (None, *own.codes[c])]) for c in wanted if c in own.codes}
-    fragments = file_statistics.holding(own.location, own.name, own.dataset, own.codes, passed)
+    fragments = file_statistics.holding(own.lake.location, own.name, own.dataset, own.codes, passed)
     found = RollUp(own.dataset, own.codes, boxes[0].dataset, attribute, least, annotator, fragments)
     return found if found.fits else None
 
@@ -91,20 +92,3 @@ def _least_side(number: str) -> np.float32 | None:
             if reached and np.isfinite(side):
                 return np.float32(side)
     return None
-
-
-class Later:
-    """Rows that are computed when they are read for the first time."""
-
-    def __init__(self, schema: pa.Schema, compute: Callable[[], pa.Table]) -> None:
-        self._schema, self._compute = schema, compute
-        self._rows: pa.Table | None = None
-
-    def __arrow_c_schema__(self) -> Any:
-        return self._schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        del requested_schema
-        if self._rows is None:
-            self._rows = self._compute()
-        return self._rows.__arrow_c_stream__()

@@ -1,4 +1,4 @@
-"""A session whose queries run in a worker process: a query that does not stop, or takes too much, costs its worker."""
+"""Queries of a session in a worker process: one that does not stop, or takes too much, costs its worker."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from counterbalance.engine import memory
+from counterbalance.engine.backends.duckdb.backend import is_closed
 from counterbalance.engine.errors import RequestError
+from counterbalance.engine.executors.local import can_be_imported
 from counterbalance.engine.functions import GROUP, imported
 from counterbalance.engine.isolation import process
 from counterbalance.engine.isolation.values import encoded
 from counterbalance.engine.plugins import entry_points
 from counterbalance.engine.result import Result
-from counterbalance.engine.session import Session, is_closed
-from counterbalance.engine.sql import arguments, queries, statement_size
+from counterbalance.engine.sql import arguments, parse, queries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from counterbalance.engine.catalog.pinned import Pinned
     from counterbalance.engine.functions import Function
     from counterbalance.engine.isolation.process import Clock, Worker
-    from counterbalance.engine.store.location import Location
+    from counterbalance.engine.query_engine import QueryEngine
 
 _numbers: Final = itertools.count(1)
 _importable: Final[weakref.WeakKeyDictionary[Any, bool]] = weakref.WeakKeyDictionary()
@@ -37,82 +38,76 @@ _SHARE: Final = 0.75
 """Of the memory, for DuckDB, which spills what it has no place for; the rest is for reading, functions and answers."""
 
 
-class IsolatedSession(Session):
-    """As ``Session``; what it reads is read in a worker process, what it declares and refreshes is done here.
+class Remote:
+    """Reads in a worker process what a session reads; what cannot be read there, it leaves to the session's own engine.
 
     Args:
-        location: The lake.
+        engine: The session's own, whose snapshot is read.
         timeout: Seconds a query may run, planning included and waits for its reader left out.
         memory: What a query may take, such as ``"2GB"``.
-        threads: Worker threads of DuckDB.
         required: A query that can run in this process only is refused, rather than run here.
-        settings: Others of ``Session``.
+        settings: Of the worker's session.
 
     Raises:
-        RequestError: The memory is no size, or a lake lies in the memory of this process.
+        RequestError: The memory is no size.
     """
 
     def __init__(
         self,
-        location: Location,
+        engine: QueryEngine,
         *,
-        timeout: float | None = None,
-        memory: str | None = None,
-        threads: int | None = None,
-        required: bool = False,
-        **settings: Any,
+        timeout: float | None,
+        memory: str | None,
+        required: bool,
+        settings: Mapping[str, Any],
     ) -> None:
-        self._bytes = None if memory is None else _bytes(memory)
+        self._engine, self.timeout, self._memory = engine, timeout, memory
+        self._bytes = None if memory is None else size_of(memory)
+        self._required, self._settings = required, settings
         process.prepare()
-        self._settings = {n: v for n, v in settings.items() if n != "attach"} | {"threads": threads}
         self._seat = _Seat()
-        self._required = required
         self._borrowing = threading.RLock()
-        super().__init__(location, timeout=timeout, **settings)
-        self._limits = memory, threads
         weakref.finalize(self, self._seat.leave, "leave").atexit = False
 
     def close(self) -> None:
-        """Stop what still runs, and let the worker forget this session."""
-        super().close()
+        """Let the worker forget this session."""
         self._seat.leave("forget")
 
     def interrupt(self) -> None:
-        """Stop the queries, or the refresh, that are running; from another thread."""
-        super().interrupt()
+        """Stop the query that is running; from another thread."""
         worker = self._seat.worker
         if worker is not None and worker.lent_to is self._seat:
             worker.interrupt()
 
     def renew(self) -> None:
-        """Pin the newest versions."""
-        super().renew()
+        """Read other versions from here on."""
         self._seat.state = next(_numbers)
 
-    def audit(self, name: str, *, max_rows: int | None = None, **params: Any) -> Result:
-        """Run an audit; see ``Session.audit``."""
-        tables = {n: v for n, v in params.items() if hasattr(v, "__arrow_c_stream__")}
-        text = " ".join(f"{name} {value}" for name, value in params.items() if name not in tables)
-        if why := self._stays_here(f"{name} {text}"):
-            return _noted(super().audit(name, max_rows=max_rows, **params), why)
-        values = {n: v for n, v in params.items() if n not in tables}
-        return self._elsewhere("audit", name, values, tables, max_rows)
-
-    def expand(self, text: str, **params: Any) -> str:
-        """Return the query as plain SQL over base tables, word lists and functions."""
-        statement_size.check_length(text)
-        if self._stays_here(text):
-            return super().expand(text, **params)
-        request = {"do": "expand", "text": text, "values": _encoded(params), **_functions()}
-        with self._lent(self._opening()) as worker:
-            return str(worker.ask(request, self._clock()).told["sql"])
-
-    def _ask(self, text: str, params: Mapping[str, Any], max_rows: int | None) -> Result:
+    def sql(self, text: str, params: Mapping[str, Any], max_rows: int | None, here: Callable[[], Result]) -> Result:
+        """Return the result of a statement that only reads; ``here`` gives it where it is read in this process."""
         if why := self._stays_here(text):
-            return _noted(super()._ask(text, params, max_rows), why)
+            return _noted(here(), why)
         tables = {n: v for n, v in params.items() if arguments.is_table(v)}
         values = {n: v for n, v in params.items() if n not in tables}
         return self._elsewhere("sql", text, values, tables, max_rows)
+
+    def audit(self, name: str, params: Mapping[str, Any], max_rows: int | None, here: Callable[[], Result]) -> Result:
+        """Return the result of an audit."""
+        tables = {n: v for n, v in params.items() if hasattr(v, "__arrow_c_stream__")}
+        text = " ".join(f"{name} {value}" for name, value in params.items() if name not in tables)
+        if why := self._stays_here(f"{name} {text}"):
+            return _noted(here(), why)
+        values = {n: v for n, v in params.items() if n not in tables}
+        return self._elsewhere("audit", name, values, tables, max_rows)
+
+    def expand(self, text: str, params: Mapping[str, Any], here: Callable[[], str]) -> str:
+        """Return the query as plain SQL over base tables, word lists and functions."""
+        parse.check_length(text)
+        if self._stays_here(text):
+            return here()
+        request = {"do": "expand", "text": text, "values": _encoded(params), **_functions()}
+        with self._lent(self._opening()) as worker:
+            return str(worker.ask(request, self._clock()).told["sql"])
 
     def _elsewhere(
         self, what: str, text: str, values: Mapping[str, Any], tables: Mapping[str, Any], max_rows: int | None
@@ -129,10 +124,10 @@ class IsolatedSession(Session):
         Raises:
             RequestError: It does, and the session was asked for by ``isolated=True`` (E3064).
         """
-        if self._closed:
+        if self._engine.backend.closed:
             raise is_closed()
         only_here = [f"{f.name}()" for f in imported() if _calls(text, f.name) and not _can_be_imported(f)]
-        only_here += [name.partition("__")[0] for name in self._relations.bound if name in text]
+        only_here += [r.shown for name, r in self._engine.resolver.bound.items() if name in text]
         if only_here and self._required:
             raise RequestError(
                 f"{only_here[0]} is known to this process only, and isolated=True asks for another",
@@ -173,13 +168,13 @@ class IsolatedSession(Session):
     def _opening(self) -> dict[str, Any]:
         """Return what a worker is told of this session, as it is now."""
         duckdb = None if self._bytes is None else f"{int(self._bytes * _SHARE)}B"
-        lakes = {"": self._relations.main, **self._relations.attached}
+        lakes = {"": self._engine.resolver.main, **self._engine.resolver.attached}
         return {
             "do": "open",
             "session": self._seat.state,
-            "memory": self._limits[0],
+            "memory": self._memory,
             "lakes": {name: _told(pinned) for name, pinned in lakes.items()},
-            "settings": self._settings | {"memory": duckdb},
+            "settings": {**self._settings, "memory": duckdb},
         }
 
 
@@ -205,7 +200,7 @@ class _Query:
         tables: Tables of the caller's.
     """
 
-    def __init__(self, session: IsolatedSession, request: dict[str, Any], tables: Mapping[str, pa.Table]) -> None:
+    def __init__(self, session: Remote, request: dict[str, Any], tables: Mapping[str, pa.Table]) -> None:
         self._session, self._request, self._tables = session, request, tables
         self._opening = session._opening()  # noqa: SLF001 - its own session; read at this snapshot, whatever comes
         self._planned: tuple[Worker, int] | None = None
@@ -246,7 +241,7 @@ class _Query:
                     worker.tell({"do": "drop", "stream": stream, "quietly": True})
 
     def _check_open(self) -> None:
-        if self._session._closed:  # noqa: SLF001 - its own session
+        if self._session._engine.backend.closed:  # noqa: SLF001 - its own session
             raise is_closed()
 
     @contextmanager
@@ -273,8 +268,6 @@ def _noted(result: Result, why: str) -> Result:
 
 def _can_be_imported(function: Function) -> bool:
     """Tell whether a worker process finds a function: an installed one, one of a file, or one of a module; looked up once."""
-    from counterbalance.engine.executors.local import can_be_imported
-
     if function.source is not None:
         return True
     call = function.call
@@ -335,32 +328,15 @@ def _folder() -> str:
         return "/"
 
 
-def _bytes(text: str) -> int:
+def size_of(text: str) -> int:
+    """Return the bytes of a memory limit.
+
+    Raises:
+        RequestError: It is no size.
+    """
     try:
         return memory.parse(text)
     except ValueError:
         raise RequestError(
             f"cannot open a session: {text!r} is no size", code="E3041", hint="write 512MB, 2GB, 1.5GiB …"
         ) from None
-
-
-def wanted(*places: Location, isolated: bool | None, limited: bool) -> bool:
-    """Tell whether a session on these lakes runs its queries in another process.
-
-    Args:
-        places: All lakes that it reads.
-        isolated: What the caller asked for; ``None`` for what its limits need.
-        limited: It has a limit of time or memory.
-
-    Raises:
-        RequestError: It cannot, and was asked for (E3064).
-    """
-    here = [place for place in places if place.is_memory]
-    if isolated and here:
-        raise RequestError(
-            f"{here[0].uri} lives in the memory of this process, and isolated=True asks for another",
-            code="E3064",
-            hint="keep the lake in a folder",
-        )
-    can = not here and hasattr(os, "register_at_fork")
-    return can and (limited if isolated is None else isolated)

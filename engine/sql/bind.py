@@ -1,31 +1,37 @@
-"""From what was asked to plain SQL: audits and views become common table expressions, functions and tables are bound.
+"""Bind what was asked: views become common table expressions, audits plans of their own, names and functions what they stand for.
 
-The expanded text holds base tables, word lists and Python functions only, so that it can be shown, explained and sent to
-another engine. Rewrites happen in place on a copy of the tree; every relation must resolve, or the query is refused.
+The bound text holds base tables, word lists, rows of audits and Python functions only, so that it can be shown, explained and
+sent to another engine. A copy of the tree is changed in place; every relation must resolve, or the query is refused.
 """
 
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, replace
-from itertools import count
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
 
 from counterbalance.engine.disclosure.protection import MIN_COUNT
-from counterbalance.engine.errors import CounterbalanceError, NotFoundError, RefusedError, SqlError, did_you_mean
-from counterbalance.engine.search import SIGNATURES, statement_cache
+from counterbalance.engine.errors import (
+    CounterbalanceError,
+    NotFoundError,
+    RefusedError,
+    SqlError,
+    did_you_mean,
+)
+from counterbalance.engine.search import SIGNATURES
 from counterbalance.engine.sql import arguments, queries
 from counterbalance.engine.sql.bind_functions import FunctionCalls
 from counterbalance.engine.sql.bind_tables import TableCalls
-from counterbalance.engine.sql.call_syntax import arguments_of, call_name, is_inside_call, keep_names, known_as
+from counterbalance.engine.sql.call_syntax import arguments_of, call_name, keep_names, known_as
 from counterbalance.engine.sql.ctes import apart, in_order, own_names, written
 from counterbalance.engine.sql.diagnostics import cross_lake
-from counterbalance.engine.sql.diagnostics.join_overlap import Asked, Held, Pooled
-from counterbalance.engine.sql.eager import Ahead
 from counterbalance.engine.sql.macros import inline
 from counterbalance.engine.sql.parse import DIALECT, TABLE_FUNCTIONS, to_sql, visible_ctes
+from counterbalance.engine.sql.plan import Asked, AuditCall, Facts, Given, Held, Plan, Pooled, Relation, is_id
 from counterbalance.engine.sql.policy import (
     Cut,
     is_open,
@@ -37,10 +43,12 @@ from counterbalance.engine.sql.policy import (
     refuse_undeclared,
     without_values,
 )
+from counterbalance.engine.sql.resolver import LABELS, described
+from counterbalance.engine.sql.rewrites import view_kernels
 from counterbalance.engine.sql.scope import (
     Env,
-    Given,
     hides,
+    is_inside_call,
     parsed,
     substituted,
     with_params,
@@ -48,12 +56,11 @@ from counterbalance.engine.sql.scope import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    import pyarrow as pa
-
-    from counterbalance.engine.sql.diagnostics.join_overlap import Among, Meeting
-    from counterbalance.engine.sql.resolver import Host
+    from counterbalance.engine.sql.queries import Among, Meeting
+    from counterbalance.engine.sql.resolver import Resolver
+    from counterbalance.engine.sql.statement import Statement
 
 
 def _as_call(node: exp.Expr) -> exp.Expr:
@@ -83,88 +90,60 @@ _ROLLED_UP: Final = frozenset({"image_labels", "person_labels"})
 """Views that make one label of several."""
 
 
-@dataclass(eq=False)
-class AuditCall:
-    """One call of an audit: a query of its own, evaluated apart from the statement that it stands in.
+class Binder:
+    """Binds one statement. Not reusable, not thread-safe.
 
     Args:
-        query: The audit.
-        tree: Its rows before small cells are hidden, as a query that stands alone.
-        min_count: The smallest count that is shown.
-        params: The parameters that its rows carry, as JSON.
-        closed: It reads perceived labels in a session without a purpose.
-        alternatives: The same call with other values of a parameter that cuts the population, by what was changed.
-        values: Values of the user's ``$name``.
-        name: Under which its rows stand in the statement.
-        rows: These, once they were computed.
-    """
-
-    query: queries.Query
-    tree: exp.Query
-    min_count: int
-    params: str
-    closed: bool
-    alternatives: Mapping[str, exp.Query]
-    values: Mapping[str, Any]
-    name: str
-    rows: pa.Table | None = None
-
-    @property
-    def in_order(self) -> bool:
-        """Whether the order of its rows tells nothing of what they count."""
-        order = parsed(self.query).args.get("order")
-        keys = {c for cell in self.query.cells for c in (*cell.by, *cell.within, *cell.totals)}
-        return order is None or {c.name for c in order.find_all(exp.Column)} <= keys
-
-
-class Expander:
-    """Expands one statement. Not reusable, not thread-safe.
-
-    Args:
-        host: The session.
-        bind_functions: Whether to bind Python functions and evaluate table functions; off for showing or transpiling.
+        resolver: Finds relations by name.
+        statement: What is known of the statement.
+        as_written: Leave functions and names as they were written, for showing and for other engines; nothing is run.
+        checks: Refuse what the session may not read; off where the text is only shown.
         inline_audits: Whether audits become part of the query's text, for showing its plan; those of perceived labels never
             do in a session without a purpose.
     """
 
-    def __init__(self, host: Host, *, bind_functions: bool = True, inline_audits: bool = False) -> None:
-        self._host, self._bind = host, bind_functions
-        self._inline_audits = inline_audits or not bind_functions
-        self._ahead = Ahead(host)
-        own = weakref.proxy(self)  # no cycle: what was asked lets the session go, and with it the versions it is on
-        self._tables = TableCalls(host, self._ahead, own, bind=bind_functions)
-        self._functions = FunctionCalls(host, self._ahead, bind=bind_functions)
+    def __init__(
+        self,
+        resolver: Resolver,
+        statement: Statement,
+        *,
+        as_written: bool = False,
+        checks: bool = True,
+        inline_audits: bool = False,
+    ) -> None:
+        self._resolver, self._statement, self._bind, self._checks = resolver, statement, not as_written, checks
+        self._sensitive = resolver.sensitive or not checks
+        self._inline_audits = inline_audits or as_written
+        self._given: list[Given] = []
+        self.facts = Facts(given=partial(_arguments_given, self._given, statement))
         self._memo: dict[tuple[str, ...], str] = {}
         self._memo_sensitive: set[str] = set()
         self._written: set[str] = set()
         self._names: frozenset[str] = frozenset()
         self._numbers = count(1)
-        self._statement: exp.Query | None = None
+        self._root: exp.Query | None = None
         self._schemas: set[str] = set()
         self._read_sensitive = False
         self._cuts: list[Cut] = []
         self._instead: Mapping[str, exp.Expr] = {}
-        self.audits: list[AuditCall] = []
-        self.changed = False
-        self.answered = self._functions.answered
-        self.reads_sensitive = False
-        self.used: set[str] = set()
-        self.hides_labels = False
-        self.given: list[Given] = []
-        self.named: list[tuple[str, str]] = []
-        self.held: list[Held] = []
-        self.asked: list[Asked] = []
-        self.pooled: list[Pooled] = []
-        self.mixed: list[str] = []
         self._qualified: set[str] = set()
+
+    @cached_property
+    def _tables(self) -> TableCalls:
+        names = weakref.proxy(self)  # no cycle: what was asked lets the session go
+        return TableCalls(self._statement, names, bind=self._bind)
+
+    @cached_property
+    def _functions(self) -> FunctionCalls:
+        return FunctionCalls(self._statement, self.facts, sensitive=self._sensitive, bind=self._bind)
 
     def run(
         self,
         tree: exp.Query,
         placeholders: Mapping[str, Any] | None = None,
-        relations: Mapping[str, exp.Table] | None = None,
-    ) -> exp.Query:
-        """The expanded query.
+        relations: Mapping[str, Relation] | None = None,
+    ) -> Plan:
+        """Return the plan of a query.
 
         Args:
             tree: The query.
@@ -172,17 +151,15 @@ class Expander:
             relations: Tables of the caller's own, by the lower-case name that the query has for them.
         """
         tree = tree.copy()
-        own = relations or {}
-        self._statement = tree
-        self.changed |= apart(tree, 0, lambda: self._known() | own.keys())
-        with statement_cache.statement():
+        own = {name: exp.Table(this=exp.to_identifier(self._statement.add(r))) for name, r in (relations or {}).items()}
+        self._root = tree
+        self.facts.changed |= apart(tree, 0, lambda: self._known() | own.keys())
+        with self._statement:
             self._body(tree, Env(relations=own, is_user=True, placeholders=placeholders or {}))
-        self._ahead.forget()
-        self.changed |= self._functions.changed
-        whole = self._ahead.alone(tree)
+        plan = self._statement.plan(tree, placeholders)
         if not self._bind:
-            with_schemas(whole, self._qualified)
-        return whole
+            with_schemas(plan.tree, self._qualified)
+        return plan
 
     # -- bodies ------------------------------------------------------------------------------------------------------
 
@@ -193,7 +170,8 @@ class Expander:
             value = env.scalars.get(node.name)
             if value is not None:
                 node.replace(exp.paren(value.copy()) if isinstance(value, exp.Neg) else value.copy())
-        keep_names(tree, bound=self._bind)
+        if tree.find(exp.Anonymous) or next(islice(tree.find_all(exp.Query), 1, None), None):
+            keep_names(tree, bound=self._bind)
         done: list[exp.Expr] = []
         for part in (
             *(cte.this for cte in in_order(tree)),
@@ -203,13 +181,13 @@ class Expander:
 
     def _note_names(self, tree: exp.Expr) -> None:
         """Refuse an expression with a name that the session made up, and make up none of the others."""
-        self._ahead.recursive |= any(clause.args.get("recursive") for clause in tree.find_all(exp.With))
+        self._statement.recursive |= any(clause.args.get("recursive") for clause in tree.find_all(exp.With))
         for cte in tree.find_all(exp.CTE):
             name = cte.alias.lower()
-            if self._host.is_own(name) or name in self._ahead.hoisted:
+            if is_id(name) or name in self._resolver.bound or name in self._statement.hoisted:
                 raise hides(name, "what the session calls so")
             self._written.add(name)
-            self._ahead.user[name] = cte
+            self._statement.user[name] = cte
 
     def _part(self, part: exp.Expr, root: exp.Expr, done: list[exp.Expr], env: Env) -> None:
         def fresh(*kinds: type[exp.Expr]) -> list[exp.Expr]:
@@ -225,8 +203,10 @@ class Expander:
             if node.args.get("db") is not None and node.args["db"].name.lower() in self._schemas:
                 node.set("db", None)
                 node.set("catalog", None)
-                self.changed = True
-        self.changed |= inline(part)
+                self.facts.changed = True
+        if part.find(exp.Anonymous) is None:
+            return
+        self.facts.changed |= inline(part)
         for node in fresh(exp.Anonymous):
             if isinstance(node, exp.Anonymous) and not isinstance(node.parent, exp.Table):
                 self._functions.bind(node, env)
@@ -249,7 +229,7 @@ class Expander:
             return
         if schema is None and name in visible:
             return
-        if schema is None and env.is_user and name in self._ahead.user and node.root() is not self._statement:
+        if schema is None and env.is_user and name in self._statement.user and node.root() is not self._root:
             return  # in an argument, which is looked at apart from the query that it stands in
         found = self._stored(schema, name, env)
         if found is None:
@@ -271,24 +251,43 @@ class Expander:
         """Registered name of a table, or name of the expression a view became."""
         schema = env.lake if schema is None else schema
         trusted = self._may_be_closed(env, schema)
-        found = self._host.table(schema, name, trusted=trusted)
+        relation, found = self._relation(schema, name, trusted=trusted)
         if found is not None:
-            self.used.add(found)
-            self.hides_labels |= name == "labels" and not trusted and not env.open_labels
+            self.facts.hides_labels |= name == LABELS and not trusted and not env.open_labels
+            self.facts.reads_labels |= name == LABELS and trusted and schema in {None, "main"}
             self._qualified |= {found} if schema is not None else set()
-            if not env.is_user and found.lower() in self._ahead.user:
+            if not env.is_user and found.lower() in self._statement.user:
                 raise hides(found, f"the table {found!r} that an audit in this query reads")
-            if trusted and (self._host.is_closed(found) or (name == "labels" and self._host.sensitive_attributes())):
-                self._read_sensitive = self.reads_sensitive = True
+            closed = self._checks and relation is not None and relation.closed
+            if trusted and (closed or (name == LABELS and self._attributes())):
+                self._read_sensitive = self.facts.reads_sensitive = True
             return found
-        if name in queries.queries() and schema in {None, "main", *self._host.lakes()}:
+        if name in queries.queries() and schema in {None, "main", *self._resolver.lakes()}:
             return self._query(queries.queries()[name], {}, env, self._lake(schema))
         return None
+
+    def _relation(self, schema: str | None, name: str, *, trusted: bool) -> tuple[Relation | None, str | None]:
+        """Return the relation of a name, if there is one, and what the query's text calls it, if it is known."""
+        found = self._resolver.relation(schema, name, trusted=trusted)
+        if found is None:
+            return None, None
+        self.facts.used[found.id] = found
+        self._statement.add(found)
+        written = name if schema in {None, "main"} else f"{schema}.{name}"
+        return found, found.id if self._bind else written
+
+    def _attributes(self) -> frozenset[str]:
+        """Return the attributes whose labels need a purpose; none where nothing is read."""
+        return self._resolver.sensitive_attributes() if self._checks else frozenset()
+
+    def _shown_as(self, text: str) -> str:
+        """Return a relation argument as a reader understands it."""
+        return described(text, [*self._resolver.bound.values(), *self._statement.relations.values()])
 
     def _may_be_closed(self, env: Env, lake: str | None) -> bool:
         """Whether what is named may be closed; of another lake only where an audit matches none of its images."""
         refers = env.refers and (env.abroad or lake in {None, "main"})
-        return env.trusted or refers or self._host.sensitive
+        return env.trusted or refers or self._sensitive
 
     def _lake(self, schema: str | None) -> str | None:
         return None if schema == "main" else schema
@@ -301,7 +300,7 @@ class Expander:
                 code="E3204",
                 hint="ingest it first",
             )
-        return NotFoundError.table(name, self._host.names(), other=known_as(name))
+        return NotFoundError.table(name, self._resolver.names(), other=known_as(name))
 
     def _rename(self, node: exp.Table, target: str, shown: str) -> None:
         node.set("this", exp.to_identifier(target, quoted=not target.isidentifier()))
@@ -311,18 +310,17 @@ class Expander:
             node.set("alias", exp.TableAlias(this=exp.to_identifier(shown)))
         elif not node.args["alias"].this:
             node.args["alias"].set("this", exp.to_identifier(shown))
-        self.changed = True
+        self.facts.changed = True
 
     def _called(self, call: exp.Func, schema: str | None, env: Env) -> str:
         name = call_name(call)
         known = queries.queries()
-        if name in known and schema in {None, "main", *self._host.lakes()}:
+        if name in known and schema in {None, "main", *self._resolver.lakes()}:
             names = [p.name for p in known[name].parameters]
             lake = env.lake if schema is None else self._lake(schema)
             return self._query(known[name], arguments.bind(name, names, arguments_of(call)), env, lake)
-        function = self._host.table_function(name) if schema in {None, "main"} else None
-        if function is not None:
-            return self._tables.name_of(name, function, call, replace(env, refers=False))
+        if name in SIGNATURES and schema in {None, "main"}:
+            return self._tables.name_of(name, call, replace(env, refers=False))
         whole = name if schema is None else f"{schema}.{name}"
         near = did_you_mean(whole, {*known, *SIGNATURES})
         hint = "counterbalance audit --list lists all" if near else "audits: " + ", ".join(queries.audits())
@@ -333,17 +331,17 @@ class Expander:
         """Return the name of the rows of an audit or a view over the tables of a lake; the same call twice is one relation."""
         if query.kind == "audit":
             return self._audit(query, given, env, lake)
-        trusted = self._may_be_closed(env, lake) and (not query.is_own or self._host.sensitive)
+        trusted = self._may_be_closed(env, lake) and (not query.is_own or self._sensitive)
         outer_read, self._read_sensitive = self._read_sensitive, False
         bound = self._bound(query, given, env, lake, trusted=trusted)
         if query.name in _ROLLED_UP and self._bind and isinstance(bound.scalars["annotator"], exp.Null):
-            self.pooled.append(self._pooled(bound))
+            self.facts.pooled.append(self._pooled(bound))
         key = self._key(query, bound, lake, trusted=trusted)
         if key not in self._memo:
             self._memo[key] = name = self._hoist(query.name, self._expanded(query, bound))
             self._memo_sensitive |= {name} if self._read_sensitive else set()
         self._read_sensitive |= outer_read or self._memo[key] in self._memo_sensitive
-        self.changed = True
+        self.facts.changed = True
         return self._memo[key]
 
     def _expanded(self, query: queries.Query, bound: Env) -> exp.Query:
@@ -377,10 +375,10 @@ class Expander:
         is_ours = (
             query.level is None and not query.is_own
         )  # others, and rows about single images, have the caller's rights
-        trusted = is_ours or self._host.sensitive
+        trusted = is_ours or self._sensitive
         bound = self._bound(query, given, replace(env, refers=trusted), None, trusted=trusted)
         self._check_together(query, given)
-        self.mixed += cross_lake.matched(query, given, self._host.lakes())
+        self.facts.mixed += cross_lake.matched(query, given, self._resolver.lakes())
         key = self._key(query, bound, None, trusted=trusted)
         if key not in self._memo:
             body = self._expanded_quietly(query, bound)
@@ -395,13 +393,11 @@ class Expander:
             else:
                 floor = int(arguments.constant(bound.scalars.get("min_count", exp.null()), "min_count") or 0)
                 others = self._alternatives(query, given, env) if closed else {}
-                tree, name = self._alone(query, body), self._host.audit_name(query.name)
-                call = AuditCall(query, tree, floor, params, closed, others, env.placeholders, name)
-                self._host.audit_call(call)
-                self.audits.append(call)
-                self._memo[key] = name
+                plan, in_order = self._alone(query, body, env), _is_in_order(query)
+                call = AuditCall(query, plan, floor, params, closed, in_order, others)
+                self._memo[key] = self._statement.audit(query.name, call)
         self._read_sensitive, self._cuts = outer
-        self.changed = True
+        self.facts.changed = True
         return self._memo[key]
 
     def _expanded_quietly(self, query: queries.Query, bound: Env) -> exp.Query:
@@ -416,7 +412,7 @@ class Expander:
 
     def _is_closed(self) -> bool:
         """Whether what was bound for an audit reads perceived labels without a purpose."""
-        return self._read_sensitive and not self._host.sensitive
+        return self._read_sensitive and not self._sensitive
 
     def _check_together(self, query: queries.Query, given: Mapping[str, exp.Expr]) -> None:
         if query.together & given.keys() and not query.together <= given.keys():
@@ -431,35 +427,37 @@ class Expander:
         """Remember what notes have to look at: relations that should meet, labels that should be there."""
         floor = MIN_COUNT if closed else 1
         if query.meets is not None and query.meets.left[0] in given:
-            self.held.append(self._meeting(query.name, query.meets, bound, floor))
+            self.facts.held.append(self._meeting(query.name, query.meets, bound, floor))
         if query.among is not None:
             own = [n for n in (*query.among.labels, *query.among.relations) if _is_own(query, n, given)]
-            self.asked += [self._asked(query.name, query.among, own, bound, floor)] if own else []
+            self.facts.asked += [self._asked(query.name, query.among, own, bound, floor)] if own else []
 
-    def _alternatives(self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env) -> Mapping[str, exp.Query]:
+    def _alternatives(self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env) -> Mapping[str, Plan]:
         """Return calls that a caller might subtract from this one, by what is different in them.
 
         They have another value of the grid, where a parameter was given one beside its default; or rows that a view leaves out.
         """
-        found: dict[str, exp.Query] = {}
+        found: dict[str, Plan] = {}
         calls = {p.name: _as_call(given[p.name]) for p in query.parameters if p.is_relation and p.name in given}
         wider = {name: node.copy().transform(_widened) for name, node in calls.items()}
         if wider != calls:
             bound = self._bound(query, {**given, **wider}, replace(env, refers=True), None, trusted=True)
-            shown = ", ".join(f"{n} := {self._host.shown(written(v))}" for n, v in wider.items() if v != calls[n])
-            found[shown] = self._alone(query, self._expanded(query, bound))
+            shown = ", ".join(f"{n} := {self._shown_as(written(v))}" for n, v in wider.items() if v != calls[n])
+            found[shown] = self._alone(query, self._expanded(query, bound), env)
         for cut in {c.parameter.name: c for c in self._cuts if c.is_moved}.values():
             for value in cut.others():
                 self._instead = {cut.parameter.name: value}
                 bound = self._bound(query, given, replace(env, refers=True), None, trusted=True)
-                found[f"{cut.parameter.name} := {to_sql(value)}"] = self._alone(query, self._expanded(query, bound))
+                found[f"{cut.parameter.name} := {to_sql(value)}"] = self._alone(
+                    query, self._expanded(query, bound), env
+                )
                 self._instead = {}
         return found
 
-    def _alone(self, query: queries.Query, body: exp.Query) -> exp.Query:
-        """Return the rows of an audit's body as a query that stands on nothing else."""
+    def _alone(self, query: queries.Query, body: exp.Query, env: Env) -> Plan:
+        """Return the plan of an audit's body, which stands on nothing else."""
         name = self._hoist(query.name, body)
-        return self._ahead.alone(exp.select("*").from_(exp.Table(this=exp.to_identifier(name))))
+        return self._statement.plan(exp.select("*").from_(exp.Table(this=exp.to_identifier(name))), env.placeholders)
 
     def _meeting(self, audit: str, meeting: Meeting, bound: Env, floor: int) -> Held:
         """What tells whether two arguments have names in common; those of perceived labels are not shown."""
@@ -480,30 +478,32 @@ class Expander:
         of_it = exp.column("attribute").eq(attribute.copy())
         return Pooled(attribute.name, self._distinct(bound.relations["labels"], "annotator", of_it))
 
-    def _distinct(
-        self, relation: exp.Table, column: str, where: exp.Expr | None = None, *, floor: int = 1
-    ) -> exp.Query:
-        """The different values of a column that at least so many rows have, as a query of its own."""
+    def _distinct(self, relation: exp.Table, column: str, where: exp.Expr | None = None, *, floor: int = 1) -> Plan:
+        """Return the plan of the different values of a column that at least so many rows have."""
         found = exp.select(exp.column(column)).from_(relation.copy()).group_by(exp.column(column))
         found = found.where(exp.column(column).is_(exp.null()).not_(), where)
-        return self._ahead.alone(found.having(exp.Count(this=exp.Star()) >= floor) if floor > 1 else found)
+        return self._statement.plan(found.having(exp.Count(this=exp.Star()) >= floor) if floor > 1 else found)
 
     def _by_kernel(self, kernel: str, body: exp.Query, bound: Env) -> exp.Query:
         """A read of what the kernel computes, or the body itself."""
-        found = self._host.kernel(kernel, {t.name for t in body.find_all(exp.Table)}, bound.scalars)
-        return body if found is None else exp.select("*").from_(exp.Table(this=exp.to_identifier(found, quoted=True)))
+        named = {t.name for t in body.find_all(exp.Table)} & self._statement.relations.keys()
+        relations = [self._statement.relations[name] for name in sorted(named)]
+        found = view_kernels.computed(kernel, relations, bound.scalars)
+        if found is None:
+            return body
+        return exp.select("*").from_(exp.Table(this=exp.to_identifier(self._statement.add(found), quoted=True)))
 
     def _hoist(self, name: str, body: exp.Query) -> str:
         """Keep a body as an expression of its own; returns its name."""
         taken = self._known() | self._written
         number = next(n for n in self._numbers if f"{name}__{n}" not in taken)
         own_names(body, number, taken)
-        self._ahead.hoisted[f"{name}__{number}"] = body
+        self._statement.hoisted[f"{name}__{number}"] = body
         return f"{name}__{number}"
 
     def _known(self) -> frozenset[str]:
         """Names of all relations."""
-        self._names = self._names or frozenset(self._host.names())
+        self._names = self._names or frozenset(self._resolver.names())
         return self._names
 
     def _scalars(
@@ -525,11 +525,11 @@ class Expander:
                 node = self._instead.get(parameter.name, node)
             value = scalars[parameter.name] = arguments.scalar(parameter, node, f"{parameter.name!r} of {query.name}()")
             if not trusted:
-                refuse_rows(query, value, self._host.sensitive_attributes())
+                refuse_rows(query, value, self._attributes())
             if env.is_user:
                 self._cuts.append(Cut(query.name, parameter, value))
             if parameter.label_column is not None and "labels" not in given and isinstance(value, exp.Literal):
-                self.named.append((parameter.label_column, value.this))
+                self.facts.named.append((parameter.label_column, value.this))
         return scalars
 
     def _bound(
@@ -555,17 +555,17 @@ class Expander:
                     relations[parameter.name] = self.resolved(target, inner)
                 else:
                     target = arguments.as_relation(node, where)
-                    shown = self._host.shown(written(node))  # before it becomes the name of what it expands to
+                    shown = self._shown_as(written(node))  # before it becomes the name of what it expands to
                     abroad = env.abroad or parameter.name in query.apart
                     relations[parameter.name] = self.resolved(target, replace(env, abroad=abroad))
                     if parameter.columns:
-                        self.given.append(Given(where, parameter, shown, relations[parameter.name].name))
+                        self._given.append(Given(where, parameter, shown, relations[parameter.name].name))
         return inner
 
     def _asks_open_labels(self, query: queries.Query, scalars: Mapping[str, exp.Expr]) -> bool:
         """Whether a body reads labels of one attribute, which is said, and needs no purpose."""
         asked = [scalars[p.name] for p in query.parameters if p.label_column == "attribute"]
-        hidden = self._host.sensitive_attributes() if asked else frozenset()
+        hidden = self._attributes() if asked else frozenset()
         return bool(asked) and all(is_open(value, hidden) for value in asked)
 
     def resolved(self, target: exp.Expr, env: Env) -> exp.Table:
@@ -583,11 +583,12 @@ class Expander:
 
     def _protect(self, query: queries.Query, given: Mapping[str, exp.Expr], bound: Env, env: Env) -> None:
         """Refuse a call on perceived labels whose cells could tell of single persons."""
-        if self._host.is_past:
+        if self._resolver.is_past:
             refuse_past(query)
         refuse_small_cells(bound.scalars.get("min_count"))
-        own = {*self._ahead.user, *env.relations} if env.is_user else set()
-        refuse_own_rows(query, given, lambda name: "__bound_" in name or name in own)
+        own = {*self._statement.user, *env.relations} if env.is_user else set()
+        own |= {name for name, relation in self._statement.relations.items() if relation.is_bound}
+        refuse_own_rows(query, given, own.__contains__)
         refuse_cuts(query, self._cuts)
         refuse_undeclared(query)
 
@@ -597,13 +598,21 @@ class Expander:
             if not parameter.is_relation:
                 shown[parameter.name] = arguments.constant(bound.scalars[parameter.name], parameter.name)
             elif parameter.name in given:
-                shown[parameter.name] = self._host.shown(written(given[parameter.name]))
+                shown[parameter.name] = self._shown_as(written(given[parameter.name]))
             else:
                 shown[parameter.name] = parameter.default
         return shown
 
-    def arguments_given(self) -> Iterator[tuple[Given, exp.Query]]:
-        """Relation arguments of the caller, each with a query of its rows that stands alone."""
-        for one in self.given:
-            source = exp.Table(this=exp.to_identifier(one.name, quoted=True))
-            yield one, self._ahead.alone(exp.select("*").from_(source))
+
+def _is_in_order(query: queries.Query) -> bool:
+    """Whether the order of an audit's rows tells nothing of what they count."""
+    order = parsed(query).args.get("order")
+    keys = {c for cell in query.cells for c in (*cell.by, *cell.within, *cell.totals)}
+    return order is None or {c.name for c in order.find_all(exp.Column)} <= keys
+
+
+def _arguments_given(given: Iterable[Given], statement: Statement) -> Iterator[tuple[Given, Plan]]:
+    """Return relation arguments of the caller, each with a plan of its rows."""
+    for one in given:
+        source = exp.Table(this=exp.to_identifier(one.name, quoted=True))
+        yield one, statement.plan(exp.select("*").from_(source))

@@ -1,0 +1,323 @@
+"""Queries on one snapshot: text is parsed, bound to a plan, rewritten, and run by a backend.
+
+    text --parse--> tree --bind--> Plan --rewrites--> Plan --backend--> Arrow batches
+
+An audit in it is a plan of its own. It runs first; its small cells are hidden; its rows stand in the plan around.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from counterbalance.engine import information_schema
+from counterbalance.engine.backends.duckdb.backend import DuckDB, is_closed
+from counterbalance.engine.backends.duckdb.scan import bytes_of
+from counterbalance.engine.catalog import access
+from counterbalance.engine.catalog.pinned import pin
+from counterbalance.engine.disclosure import protection
+from counterbalance.engine.errors import CounterbalanceError, LimitError, SensitiveError, SqlError, is_panic
+from counterbalance.engine.result import Result
+from counterbalance.engine.sql import arguments, parse
+from counterbalance.engine.sql.bind import Binder
+from counterbalance.engine.sql.call_syntax import callable_names
+from counterbalance.engine.sql.diagnostics import argument_schema, engine_errors
+from counterbalance.engine.sql.diagnostics.diagnose import diagnosed, notes_before
+from counterbalance.engine.sql.plan import AuditCall, Facts, Plan
+from counterbalance.engine.sql.policy import without_values
+from counterbalance.engine.sql.resolver import Resolver, bound_rows
+from counterbalance.engine.sql.rewrites import rewritten
+from counterbalance.engine.sql.statement import Statement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from counterbalance.engine.store.location import Location
+
+_BATCH_ROWS: Final = 65_536
+_STREAM_ROWS: Final = 8192
+_TRIED_ROWS: Final = 2
+_VERBS: Final = {"query": "", "explain": "EXPLAIN ", "describe": "DESCRIBE ", "summarize": "SUMMARIZE "}
+
+
+class QueryEngine:
+    """Plans and runs what only reads.
+
+    Args:
+        resolver: What names mean.
+        backend: Runs plans.
+        at: The tag or moment that is read, for notes.
+        with_bytes: Queries may select pictures.
+        tries: What has to run while a query is bound runs on a few rows, as where only types are asked for.
+        purpose: For which perceived labels are read; every query is then logged.
+    """
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        backend: DuckDB,
+        *,
+        at: str | None = None,
+        with_bytes: bool = False,
+        tries: bool = False,
+        purpose: str | None = None,
+    ) -> None:
+        self.resolver, self.backend = resolver, backend
+        self.purpose = purpose
+        self._at, self._with_bytes, self._tries = at, with_bytes, tries
+        self.has_tried = False
+
+    def sql(self, text: str, params: Mapping[str, Any] | None = None, *, max_rows: int | None = None) -> Result:
+        """Return the result of a statement that only reads, lazy until it is read.
+
+        Args:
+            text: The statement.
+            params: Values of ``$name``, and tables by the names that the statement has for them.
+            max_rows: Stop after that many rows.
+
+        Raises:
+            SqlError: It is not right; says where.
+            RefusedError: It does more than read.
+            SensitiveError: It needs a purpose.
+            LimitError: It is too long to be read.
+        """
+        parse.check_length(text)
+        try:
+            statement = parse.parse(text)
+            if statement.kind == "show":
+                found = information_schema.relations(self.resolver.main, sensitive=self.resolver.sensitive)
+                shown = information_schema.listed(found)
+                return Result(lambda: iter(shown.to_batches()), lambda: shown.schema, text)
+            return self._result(statement, text, params or {}, max_rows)
+        except SqlError as error:
+            raise engine_errors.located(error, text) from error.__cause__
+        except RecursionError:
+            raise SqlError("nested too deeply", code="E3102", sql=None) from None
+
+    def expand(self, text: str, params: Mapping[str, Any] | None = None) -> str:
+        """Return a query as plain SQL over base tables, word lists and functions."""
+        binder = Binder(self.resolver, self._statement(), as_written=True, checks=False)
+        return parse.to_sql(binder.run(parse.parse(text).tree, params).tree, pretty=True)
+
+    def bound(self, text: str) -> tuple[Plan, Facts]:
+        """Return the plan of a query with names as they were written, and what was found out about it; nothing is run."""
+        binder = Binder(self.resolver, self._statement(), as_written=True)
+        return binder.run(parse.parse(text).tree), binder.facts
+
+    def evaluate(self, plan: Plan) -> pa.Table:
+        """Run a plan now."""
+        if not self._tries:
+            return self._evaluated(plan)
+        self.has_tried = True
+        inner: Any = plan.tree.copy()
+        rows = exp.select("*").from_(inner.subquery("q"))
+        try:
+            return self._evaluated(replace(plan, tree=rows.limit(_TRIED_ROWS)))
+        except LimitError:
+            return self._evaluated(replace(plan, tree=rows.limit(0)))
+
+    def stream(self, plan: Plan) -> Iterator[pa.RecordBatch]:
+        """Run a plan, batch after batch; its rows are never all there."""
+        return self._run(_with_sql(plan), Facts(), _STREAM_ROWS)
+
+    def _evaluated(self, plan: Plan) -> pa.Table:
+        plan = replace(_with_sql(plan), as_written=True)
+        facts = Facts(plan.sql or "")
+        return pa.Table.from_batches(self._run(plan, facts), self._schema(plan, facts))
+
+    def _statement(self) -> Statement:
+        return Statement(self.resolver, self.backend, self)
+
+    # -- plans -------------------------------------------------------------------------------------------------------
+
+    def _result(self, statement: parse.Statement, text: str, params: Mapping[str, Any], max_rows: int | None) -> Result:
+        own = {n.lower(): bound_rows(n, arguments.rows_of(n, v)) for n, v in params.items() if arguments.is_table(v)}
+        values = {n: v for n, v in params.items() if n.lower() not in own}
+        binder = Binder(self.resolver, self._statement(), inline_audits=statement.kind == "explain")
+        facts = binder.facts
+        facts.text = text
+        try:
+            plan = binder.run(statement.tree, values, own)
+        except SqlError as error:
+            raise self._explained(error, facts) from error.__cause__
+        if statement.analyze and facts.reads_sensitive and not self.resolver.sensitive:
+            raise SensitiveError(
+                "EXPLAIN ANALYZE counts rows that are too few to be shown", code="E3307", hint="EXPLAIN alone is fine"
+            )
+        is_as_written = not facts.changed and statement.kind == "query" and statement.is_plain
+        verb = "EXPLAIN ANALYZE " if statement.analyze else _VERBS[statement.kind]
+        written = text.strip().rstrip(";") if is_as_written else None
+        plan = replace(plan, verb=verb, sql=written, as_written=is_as_written, shows_bytes=self._with_bytes)
+        plan = _with_sql(rewritten(plan), last=True)
+        plans = (plan, *(call.plan for call in plan.audits))
+        _check_values({name for one in plans for name in one.placeholders()}, params, own.keys())
+        notes = notes_before(self.resolver, facts, plans, self._at)
+        return Result(
+            lambda: diagnosed(self._run(plan, facts), self.resolver, facts, self.evaluate, notes),
+            lambda: self._schema(plan, facts),
+            f"{plan.verb}{plan.sql}",
+            max_rows=max_rows,
+            notes=notes,
+            done=lambda rows: self._log(plan, text, rows),
+        )
+
+    # -- running -----------------------------------------------------------------------------------------------------
+
+    def _run(self, plan: Plan, facts: Facts, batch_rows: int = _BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+        """Run a plan; what is wrong with it is told of the text as it was written."""
+        try:
+            ready = self._with_audits(plan, facts, self._audit_rows)
+            self._log(plan, facts.text, None)
+            yield from self.backend.run(ready, batch_rows)
+        except CounterbalanceError:
+            raise
+        except BaseException as error:
+            if not isinstance(error, Exception) and not is_panic(error):
+                raise
+            raise self._failure(error, plan, facts) from error
+
+    def _schema(self, plan: Plan, facts: Facts) -> pa.Schema:
+        try:
+            return self.backend.schema(self._with_audits(plan, facts, self._audit_schema))
+        except CounterbalanceError:
+            raise
+        except BaseException as error:
+            if not isinstance(error, Exception) and not is_panic(error):
+                raise
+            raise self._failure(error, plan, facts) from error
+
+    def _with_audits(self, plan: Plan, facts: Facts, rows: Callable[[AuditCall, Facts], pa.Table]) -> Plan:
+        """Return the plan with rows in the place of its audits."""
+        audits = [r for r in plan.needed() if isinstance(r.holds, AuditCall)]
+        if not audits:
+            return plan
+        made = {r.id: replace(r, holds=rows(r.holds, facts)) for r in audits}
+        return replace(plan, relations={**plan.relations, **made})
+
+    def _audit_rows(self, call: AuditCall, facts: Facts) -> pa.Table:
+        """Return the rows of an audit with small cells hidden, computed once."""
+        if call.rows is None:
+            try:
+                call.rows = self._protected(call, facts)
+            except CounterbalanceError as error:
+                if not call.closed:
+                    raise
+                failed = without_values(call.query.name, error)
+            else:
+                return call.rows
+            raise failed  # out of reach of what was caught, which may quote labels
+        return call.rows
+
+    def _protected(self, call: AuditCall, facts: Facts) -> pa.Table:
+        found = self._unprotected(call.plan, call, facts)
+        if call.closed:
+            protection.refuse_row_level(call.query.name, found.schema)
+        others = {what: self._unprotected(plan, call, facts) for what, plan in call.alternatives.items()}
+        protection.refuse_narrow(call.query.name, found, others, call.query.cells)
+        return protection.protect(
+            found, call.query.cells, call.min_count, call.params, closed=call.closed, in_order=call.in_order
+        )
+
+    def _unprotected(self, plan: Plan, call: AuditCall, facts: Facts) -> pa.Table:
+        plan = _with_sql(rewritten(plan))
+        schema = self._schema(plan, facts)
+        protection.require_columns(call.query.name, schema, call.query.cells)
+        return pa.Table.from_batches(self._run(plan, facts), schema)
+
+    def _audit_schema(self, call: AuditCall, facts: Facts) -> pa.Table:
+        schema = self._schema(rewritten(call.plan), facts)
+        protection.require_columns(call.query.name, schema, call.query.cells)
+        return protection.schema_of(schema, call.query.cells).empty_table()
+
+    def _log(self, plan: Plan, text: str, rows: int | None) -> None:
+        """Note a read in this lake, and in every attached one of which something closed is read."""
+        if self.purpose is None:
+            return
+        read = self.resolver.closed_reads(plan.needed(), plan.sql or "")
+        lakes = [(None, self.resolver.main), *self.resolver.attached.items()]
+        for name, pinned in lakes:
+            columns, versions = read.get(name, []), pinned.snapshot.versions
+            if name is None or columns:
+                access.record(pinned.location, self.purpose, text, columns=columns, rows=rows, versions=versions)
+
+    # -- errors ------------------------------------------------------------------------------------------------------
+
+    def _failure(self, error: BaseException, plan: Plan, facts: Facts) -> Exception:
+        raised = self.backend.raised
+        if engine_errors.is_of_function(error) and raised:
+            told = raised.pop()
+            error.__cause__ = told.__cause__
+            return engine_errors.located(told, facts.text)
+        if self.backend.closed and not engine_errors.is_ctrl_c(error):
+            return is_closed()
+        known = information_schema.relations(self.resolver.main, sensitive=self.resolver.sensitive)
+        columns = {r.name: [c for c, _ in r.columns] for r in known}
+        names = [*chain(*columns.values()), *self.resolver.names(), *callable_names()]
+        tables = [r.table for r in plan.needed() if r.table is not None]
+        failure = engine_errors.translate(
+            error,
+            facts.text,
+            same_text=plan.as_written,
+            names=names,
+            columns=columns,
+            answered=facts.answered,
+            bytes_={c for table in tables for c in bytes_of(table.dataset)},
+            seconds=self.backend.timeout,
+        )
+        return self._explained(failure, facts) if isinstance(failure, SqlError) else failure
+
+    def _explained(self, error: SqlError, facts: Facts) -> SqlError:
+        """Return the error, or the one behind it: rows that were given for a parameter lack what it needs."""
+        return argument_schema.explained(error, facts.text, facts.given(), self._columns)
+
+    def _columns(self, plan: Plan) -> pa.Schema:
+        plan = replace(_with_sql(plan), as_written=True)
+        return self._schema(plan, Facts(plan.sql or ""))
+
+
+def _with_sql(plan: Plan, *, last: bool = False) -> Plan:
+    """Return a plan with its text; ``last`` where its tree is only looked at for names afterwards."""
+    return plan if plan.sql is not None else replace(plan, sql=parse.to_sql(plan.tree, last=last))
+
+
+def _check_values(names: set[str], given: Mapping[str, Any], tables: Any) -> None:
+    """Refuse values that are missing, and tables that stand where a value should."""
+    missing = sorted(n for n in names if n not in given and not n.isdigit())
+    if missing:
+        raise _no_value(missing[0], given)
+    as_values = sorted(n for n in names if n.lower() in tables)
+    if as_values:
+        name = as_values[0]
+        raise SqlError(f"${name} is a table, not a value", code="E3192", hint=f"write it without $: FROM {name}")
+
+
+def _no_value(name: str, given: Mapping[str, Any]) -> SqlError:
+    """No value for a parameter of a query; perhaps it was given under another name."""
+    if name == "?":
+        return SqlError("? has no name to give it a value by", code="E3119", hint="write $name in its place")
+    others = f"; given: {', '.join(given)}" if given else ""
+    return SqlError(f"no value for ${name}", code="E3119", hint=f"-p {name}=… or sql(…, {name}=…){others}")
+
+
+@contextmanager
+def reading(location: Location, *, purpose: str | None = None) -> Iterator[QueryEngine]:
+    """Give queries on the newest snapshot of a lake.
+
+    Args:
+        location: The lake.
+        purpose: For which perceived labels are read.
+    """
+    access.check_purpose(purpose)
+    main = pin(location, None)
+    sensitive = purpose is not None
+    backend = DuckDB(reusable=not sensitive)
+    try:
+        yield QueryEngine(Resolver(main, {}, sensitive=sensitive), backend, purpose=purpose)
+    finally:
+        backend.close()
+        main.pin.release()

@@ -1,0 +1,80 @@
+"""Diagnose a query: what a reader of its rows should know, before they are read and after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from counterbalance.engine.catalog import snapshot
+from counterbalance.engine.sql.diagnostics import join_overlap, unknown_values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pyarrow as pa
+
+    from counterbalance.engine.sql.plan import Facts, Plan
+    from counterbalance.engine.sql.resolver import Resolver
+
+
+def notes_before(resolver: Resolver, facts: Facts, plans: Iterable[Plan], at: str | None) -> list[str]:
+    """Return notes on a bound query: lakes that meet, a moment ahead, hidden labels, labels that nothing has, stale columns.
+
+    Args:
+        resolver: What its names mean.
+        facts: What was found while it was bound.
+        plans: Its plan, and those of the audits that it reads.
+        at: The tag or moment that is read.
+    """
+    notes = list(dict.fromkeys(facts.mixed))
+    if at is not None and snapshot.is_ahead(at):
+        notes.append(f"{at} has not come yet: this is the newest state, and can change")
+    if facts.hides_labels and not resolver.sensitive and (hidden := resolver.sensitive_attributes()):
+        notes.append(
+            f"labels of {', '.join(sorted(hidden))} are not shown; state a purpose with --sensitive to read them"
+        )
+    for column, value in dict.fromkeys(facts.named):
+        known = _known(resolver, column)
+        if known is not None and value not in known:
+            notes.append(unknown_values.note(column, value, known))
+    used = sorted(facts.used.values(), key=lambda relation: relation.shown)
+    empty = [f"{r.shown}.{c}" for r in used for c in resolver.uncomputed(r)]
+    named = {c.name for plan in plans for c in plan.tree.find_all(exp.Column)} if empty else set()
+    return notes + [f"{c} is NULL until it is computed: REFRESH {c}" for c in empty if c.partition(".")[2] in named]
+
+
+def diagnosed(
+    batches: Iterable[pa.RecordBatch],
+    resolver: Resolver,
+    facts: Facts,
+    evaluate: Callable[[Plan], pa.Table],
+    notes: list[str],
+) -> Iterator[pa.RecordBatch]:
+    """Pass the batches of a result on, and add what explains them to its notes after the last one.
+
+    Args:
+        batches: The rows.
+        resolver: What names of the query mean.
+        facts: What was found while it was bound.
+        evaluate: Runs the plans that tell which names there are.
+        notes: Of the result.
+    """
+    rows, watch = 0, join_overlap.Watch(facts.held) if facts.held else None
+    for batch in batches:
+        rows += batch.num_rows
+        if watch is not None:
+            watch.see(batch)
+        yield batch
+    told = [f"{table} has no rows" for table in resolver.without_rows(facts.used.values())] if rows == 0 else []
+    told += [text for one in facts.asked for text in join_overlap.missing(one, evaluate)]
+    if facts.pooled and len(_known(resolver, "annotator") or ()) > 1:
+        told += [text for one in facts.pooled for text in join_overlap.together(one, evaluate)]
+    told += watch.notes(rows, evaluate) if watch is not None else []
+    notes += [text for text in dict.fromkeys(told) if text not in notes]
+
+
+def _known(resolver: Resolver, column: str) -> set[str] | None:
+    """Return every value of a column of labels, or ``None`` where nobody can tell without reading them."""
+    lakes = (resolver.main, *resolver.attached.values())
+    return unknown_values.known([(lake.snapshot, lake.codes) for lake in lakes], column, closed=not resolver.sensitive)
