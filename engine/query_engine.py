@@ -37,6 +37,7 @@ from counterbalance.engine.sql.statement import Statement
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from counterbalance.engine.backends import Backend
     from counterbalance.engine.store.location import Location
 
 _BATCH_ROWS: Final = 65_536
@@ -60,7 +61,7 @@ class QueryEngine:
     def __init__(
         self,
         resolver: Resolver,
-        backend: DuckDB,
+        backend: Backend,
         *,
         at: str | None = None,
         with_bytes: bool = False,

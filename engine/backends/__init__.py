@@ -9,7 +9,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from counterbalance.engine.functions import Function
+    from counterbalance.engine.errors import CounterbalanceError
+    from counterbalance.engine.functions import Function, OpenFunctions
     from counterbalance.engine.sql.plan import Plan
 
 
@@ -17,7 +18,21 @@ class Backend(Protocol):
     """An engine that runs plans. DuckDB is one (``backends/duckdb``).
 
     A plan that it is given names no audits: their rows stand there as relations. Its errors are the engine's own.
+
+    Attributes:
+        timeout: Seconds a plan may run, as far as the engine listens.
+        raised: What Python functions raised, where the engine passes nothing on but its text.
+        functions: Functions with their models that are open.
     """
+
+    timeout: float | None
+    raised: list[CounterbalanceError]
+    functions: OpenFunctions
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        ...
 
     def run(self, plan: Plan, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Run a plan; batches of at most so many rows, as they come."""
