@@ -124,10 +124,10 @@ class QueryEngine:
 
     def stream(self, plan: Plan) -> Iterator[pa.RecordBatch]:
         """Run a plan, batch after batch; its rows are never all there."""
-        return self._run(_with_sql(plan), Facts(), _STREAM_ROWS)
+        return self._run(plan.finished(), Facts(), _STREAM_ROWS)
 
     def _evaluated(self, plan: Plan) -> pa.Table:
-        plan = replace(_with_sql(plan), as_written=True)
+        plan = replace(plan.finished(), as_written=True)
         facts = Facts(plan.sql or "")
         return pa.Table.from_batches(self._run(plan, facts), self._schema(plan, facts))
 
@@ -152,12 +152,14 @@ class QueryEngine:
             )
         is_as_written = not facts.changed and statement.kind == "query" and statement.is_plain
         verb = "EXPLAIN ANALYZE " if statement.analyze else _VERBS[statement.kind]
-        written = text.strip().rstrip(";") if is_as_written else None
-        plan = replace(plan, verb=verb, sql=written, as_written=is_as_written, shows_bytes=self._with_bytes)
-        plan = _with_sql(rewritten(plan), last=True)
+        bound = replace(plan, verb=verb, shows_bytes=self._with_bytes)
+        plan = rewritten(bound)
         plans = (plan, *(call.plan for call in plan.audits))
         _check_values({name for one in plans for name in one.placeholders()}, params, own.keys())
         notes = notes_before(self.resolver, facts, plans, self._at)
+        if plan is bound and is_as_written:
+            plan = replace(plan.finished(text.strip().rstrip(";")), as_written=True)
+        plan = plan.finished(last=True)
         return Result(
             lambda: diagnosed(self._run(plan, facts), self.resolver, facts, self.evaluate, notes),
             lambda: self._schema(plan, facts),
@@ -215,25 +217,31 @@ class QueryEngine:
         return call.rows
 
     def _protected(self, call: AuditCall, facts: Facts) -> pa.Table:
-        found = self._unprotected(call.plan, call, facts)
+        schema = self._columns_of(call, facts)
+        found = pa.Table.from_batches(self._run(call.plan, facts), schema)
         if call.closed:
-            protection.refuse_row_level(call.query.name, found.schema)
-        others = {what: self._unprotected(plan, call, facts) for what, plan in call.alternatives.items()}
+            protection.refuse_row_level(call.query.name, schema)
+        others = {what: self._unprotected(plan, facts) for what, plan in call.alternatives.items()}
         protection.refuse_narrow(call.query.name, found, others, call.query.cells)
         return protection.protect(
             found, call.query.cells, call.min_count, call.params, closed=call.closed, in_order=call.in_order
         )
 
-    def _unprotected(self, plan: Plan, call: AuditCall, facts: Facts) -> pa.Table:
-        plan = _with_sql(rewritten(plan))
-        schema = self._schema(plan, facts)
-        protection.require_columns(call.query.name, schema, call.query.cells)
-        return pa.Table.from_batches(self._run(plan, facts), schema)
+    def _unprotected(self, plan: Plan, facts: Facts) -> pa.Table:
+        plan = rewritten(plan).finished(last=True)
+        return pa.Table.from_batches(self._run(plan, facts), self._schema(plan, facts))
+
+    def _columns_of(self, call: AuditCall, facts: Facts) -> pa.Schema:
+        """Return the columns of an audit before small cells are hidden, looked up once."""
+        if call.schema is None:
+            call.plan = rewritten(call.plan).finished(last=True)
+            schema = self._schema(call.plan, facts)
+            protection.require_columns(call.query.name, schema, call.query.cells)
+            call.schema = schema
+        return call.schema
 
     def _audit_schema(self, call: AuditCall, facts: Facts) -> pa.Table:
-        schema = self._schema(rewritten(call.plan), facts)
-        protection.require_columns(call.query.name, schema, call.query.cells)
-        return protection.schema_of(schema, call.query.cells).empty_table()
+        return protection.schema_of(self._columns_of(call, facts), call.query.cells).empty_table()
 
     def _log(self, plan: Plan, text: str, rows: int | None) -> None:
         """Note a read in this lake, and in every attached one of which something closed is read."""
@@ -277,13 +285,8 @@ class QueryEngine:
         return argument_schema.explained(error, facts.text, facts.given(), self._columns)
 
     def _columns(self, plan: Plan) -> pa.Schema:
-        plan = replace(_with_sql(plan), as_written=True)
+        plan = replace(plan.finished(), as_written=True)
         return self._schema(plan, Facts(plan.sql or ""))
-
-
-def _with_sql(plan: Plan, *, last: bool = False) -> Plan:
-    """Return a plan with its text; ``last`` where its tree is only looked at for names afterwards."""
-    return plan if plan.sql is not None else replace(plan, sql=parse.to_sql(plan.tree, last=last))
 
 
 def _check_values(names: set[str], given: Mapping[str, Any], tables: Any) -> None:

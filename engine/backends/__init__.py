@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Backend(Protocol):
     """An engine that runs plans. DuckDB is one (``backends/duckdb``).
 
-    A plan that it is given names no audits: their rows stand there as relations. Its errors are the engine's own.
+    A plan that it is given is finished, and names no audits: their rows stand there as relations. Its errors are the engine's own.
 
     Attributes:
         timeout: Seconds a plan may run, as far as the engine listens.

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sqlglot import exp
 
+from counterbalance.engine.sql.parse import to_sql
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
@@ -183,6 +185,7 @@ class AuditCall:
         closed: It reads perceived labels in a session without a purpose.
         in_order: The order of its rows tells nothing of what they count.
         alternatives: The same call with other values of a parameter that cuts the population, by what was changed.
+        schema: Its columns before small cells are hidden, once they were looked up.
         rows: Its rows with small cells hidden, once they were computed.
     """
 
@@ -193,6 +196,7 @@ class AuditCall:
     closed: bool
     in_order: bool
     alternatives: Mapping[str, Plan]
+    schema: pa.Schema | None = None
     rows: pa.Table | None = None
 
 
@@ -285,7 +289,7 @@ class Plan:
         relations: What it may name, by id; often more than it does.
         values: Values of ``$name``.
         verb: What stands before the query, such as ``EXPLAIN``.
-        sql: Its text, once it is made: making it anew may change the tree.
+        sql: Its text, once it is finished.
         as_written: That is what the user wrote, so that places in errors hold.
         shows_bytes: It may select pictures.
     """
@@ -305,10 +309,25 @@ class Plan:
     def with_tree(self, tree: exp.Query, made: Sequence[Relation] = ()) -> Plan:
         """Return the plan of a rewritten query, over its relations and those that the rewrite made."""
         relations = {**self.relations, **{r.id: r for r in made}}
-        return replace(self, tree=tree, relations=relations, sql=None, as_written=False)
+        return replace(self, tree=tree, relations=relations)
+
+    def finished(self, sql: str | None = None, *, last: bool = False) -> Plan:
+        """Return the plan with its text, over no more relations and values than it names.
+
+        Args:
+            sql: The text, where it is known.
+            last: Nobody looks at the tree afterwards, so that making the text may change it, as for ``LISTAGG``.
+        """
+        if self.sql is not None:
+            return self
+        names, relations = self.placeholders(), {r.id: r for r in self.needed()}
+        values = {name: value for name, value in self.values.items() if name in names}
+        return replace(self, relations=relations, values=values, sql=sql or to_sql(self.tree, last=last))
 
     def needed(self) -> list[Relation]:
         """Return the relations that it names, in order of their ids."""
+        if self.sql is not None:
+            return list(self.relations.values())
         names = sorted({t.name for t in self.tree.find_all(exp.Table)} & self.relations.keys())
         return [self.relations[name] for name in names]
 

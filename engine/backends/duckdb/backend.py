@@ -14,7 +14,6 @@ from counterbalance.engine.backends.duckdb.register import register_function
 from counterbalance.engine.catalog import file_statistics
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.functions import OpenFunctions
-from counterbalance.engine.sql.parse import to_sql
 from counterbalance.engine.sql.plan import Combined, StoredTable
 
 if TYPE_CHECKING:
@@ -87,13 +86,15 @@ class DuckDB:
     def run(self, plan: Plan, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Run a plan; batches of at most so many rows, fewer where they hold pictures."""
         with self._cursor(plan) as cursor, self._stoppable(cursor):
-            rows = cursor.sql(_text(plan), params=_values(plan))
+            rows = cursor.sql(f"{plan.verb}{plan.sql}", params=dict(plan.values) or None)
             yield from rows.to_arrow_reader(_BYTES_ROWS if "BLOB" in map(str, rows.types) else batch_rows)
 
     def schema(self, plan: Plan) -> pa.Schema:
         """Return the columns of a plan, without running it."""
         with self._cursor(plan) as cursor:
-            return cursor.sql(_text(plan), params=_values(plan)).limit(0).to_arrow_table().schema
+            return (
+                cursor.sql(f"{plan.verb}{plan.sql}", params=dict(plan.values) or None).limit(0).to_arrow_table().schema
+            )
 
     def function(self, function: Function, constants: Mapping[str, Any]) -> str:
         """Make a Python function callable with its constants fixed; from then on this DuckDB serves no other session."""
@@ -130,15 +131,6 @@ class DuckDB:
             self._running.remove(cursor)
             if timer is not None:
                 timer.cancel()
-
-
-def _text(plan: Plan) -> str:
-    return plan.verb + (to_sql(plan.tree) if plan.sql is None else plan.sql)
-
-
-def _values(plan: Plan) -> dict[str, Any] | None:
-    names = plan.placeholders()
-    return {name: value for name, value in plan.values.items() if name in names} or None
 
 
 def _register(connection: duckdb.DuckDBPyConnection, relation: Relation) -> None:
