@@ -59,6 +59,7 @@ class Result:
         self._table: pa.Table | None = None
         self._lock = threading.Lock()
         self.notes: list[str] = notes if notes is not None else []
+        self.session: object = None  # whose it is, which stays open while the result may be read
 
     @property
     def schema(self) -> pa.Schema:

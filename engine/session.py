@@ -174,7 +174,9 @@ class Session:
 
     def _read(self, params: Mapping[str, Any], max_rows: int | None, text: str) -> Result:
         here = partial(self._engine.sql, text, params, max_rows=max_rows)
-        return here() if self._remote is None else self._remote.sql(text, params, max_rows, here)
+        result = here() if self._remote is None else self._remote.sql(text, params, max_rows, here)
+        result.session = self
+        return result
 
     def audit(self, name: str, *, max_rows: int | None = None, **params: Any) -> Result:
         """Run an audit with Python values for its parameters.
@@ -186,7 +188,9 @@ class Session:
                 ``__arrow_c_stream__``.
         """
         here = partial(self._audit, name, params, max_rows)
-        return here() if self._remote is None else self._remote.audit(name, params, max_rows, here)
+        result = here() if self._remote is None else self._remote.audit(name, params, max_rows, here)
+        result.session = self
+        return result
 
     def _audit(self, name: str, params: Mapping[str, Any], max_rows: int | None) -> Result:
         (name,) = queries.load(name) if name.endswith(".sql") else (name,)

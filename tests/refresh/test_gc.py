@@ -270,7 +270,7 @@ def test_no_lake(tmp_path):
 
 
 def test_an_age_is_not_negative(filled):
-    with pytest.raises(RequestError, match="not negative"):
+    with pytest.raises(RequestError, match="must not be negative"):
         gc(filled.location, older_than=dt.timedelta(days=-1))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -129,8 +130,9 @@ def test_not_with_a_result_half_read(filled):
 
 def test_nothing_of_a_session_stays(filled):
     with filled.session() as session:
-        session.sql("SELECT a FROM mine", mine=pa.table({"a": [1]})).fetchall()
-        (name,) = (n for n in session._engine.resolver.bound if n.startswith("mine"))
+        result = session.sql("SELECT a FROM mine", mine=pa.table({"a": [1]}))
+        result.fetchall()
+        name = re.search(r"mine__[0-9a-f]+", result.sql)[0]
         first = session._engine.backend._opened()
     with filled.session() as session, session._engine.backend._opened().cursor() as cursor:
         assert session._engine.backend._opened() is first

@@ -145,10 +145,15 @@ def test_the_shown_sql_is_that_of_the_view(lake):
         assert "roll_up" not in session.expand("SELECT * FROM image_labels('scene')")
 
 
-def test_of_an_attached_lake_by_sql(build, lake):
-    """There every read of sensitive labels must be seen, for its log."""
-    other = stored(build, [(1, 50.0, 50.0)], [(1, 0, "colour", "male", "ann")], ids=[7])
-    with lake.session(attach={"other": other}) as session:
-        result = session.sql("SELECT image_id, label FROM other.image_labels('colour')")
-        assert "roll_up~" not in result.sql
+def test_of_an_attached_lake_every_read_is_logged(build, lake):
+    """The kernel reads it, and so the log of that lake says what was read of it."""
+    labels = [(1, 0, "perceived_gender", "male", "ann")]
+    other = stored(build, [(1, 50.0, 50.0)], labels, ids=[7])
+    with lake.session(attach={"other": other}, sensitive="a test") as session:
+        result = session.sql("SELECT image_id, label FROM other.image_labels('perceived_gender')")
+        assert "roll_up~" in result.sql
         assert result.fetchall() == [(1, "male")]
+    with other.session(sensitive="a look at the log") as session:
+        read = session.sql("SELECT columns FROM meta.access WHERE purpose = 'a test'").fetchall()
+    assert read
+    assert any("labels" in str(columns) for columns in read)
