@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pyarrow as pa
 import pytest
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from counterbalance.engine.lake import Lake
+    from counterbalance.engine.session import Session
 
 ROOT = Path(__file__).resolve().parents[1]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that was started in the background
@@ -38,6 +40,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that was st
 os.environ["YOLO_AUTOINSTALL"] = (
     "false"  # ultralytics, which tests call as a peer, installs packages by itself otherwise
 )
+hypothesis.settings.register_profile(
+    "ours", max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "30")), deadline=None
+)
+hypothesis.settings.load_profile("ours")
 _names = itertools.count()
 
 
@@ -130,6 +136,20 @@ def _memory_is_given_back() -> Iterator[None]:
             for table in {*stored, *definitions.load(location).views()}:
                 if tables.open_table(location, table) is not None:
                     tables.drop(location, table)
+
+
+@pytest.fixture(scope="session")
+def _one_image(build: SimpleNamespace) -> Lake:
+    found = cb.connect(f"memory://one-image-{os.getpid()}")
+    found.ingest({"images": build.images(image_id=[1])})
+    return found
+
+
+@pytest.fixture(scope="module")
+def session(_one_image: Lake) -> Iterator[Session]:
+    """A session over a lake of one image, for queries over rows that are bound to it."""
+    with _one_image.session() as opened:
+        yield opened
 
 
 @pytest.fixture

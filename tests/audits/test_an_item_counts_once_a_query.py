@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 import pyarrow as pa
-import pytest
 
-import counterbalance as cb
 from counterbalance.engine.search.hits import is_whole
 from counterbalance.engine.search.ranking import top_k
 
 TEXTS = pa.table(
     {"caption_id": [1, 2, 3, 4], "image_id": [1, 1, 2, 3], "text": ["a dog", "a dog runs", "a cat", "a dog"]}
 )
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://ranked-once-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def hits(*rows):

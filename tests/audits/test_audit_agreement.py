@@ -174,7 +174,7 @@ def test_counts_that_are_large_enough_are_shown(build):
 value = st.sampled_from(["f", "m", "u", None])
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(pairs=st.lists(st.tuples(value, value), min_size=1, max_size=40))
 def test_agrees_with_scikit_learn(build, pairs):
     rows = run(annotate(build, {"A": [a for a, _ in pairs], "B": [b for _, b in pairs]}), min_count=0)
@@ -191,7 +191,7 @@ def test_agrees_with_scikit_learn(build, pairs):
     assert row["n"] == len(both)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_hidden_counts_of_a_confusion_do_not_follow(build, data):
     counts = {(x, y): data.draw(st.one_of(st.just(0), st.integers(0, 40))) for x in "fmu" for y in "fmu"}

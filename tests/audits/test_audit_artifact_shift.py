@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from scipy.stats import norm
 from statsmodels.stats.proportion import proportion_confint
 
-import counterbalance as cb
-
 SOURCES = 300
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://artifact-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def scene(shift, seed=0, labels=("male", "female"), only=None):

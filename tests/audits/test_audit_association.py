@@ -44,17 +44,7 @@ def example(seed, count, width, names, shift=0.2):
     return matrix, labels, draw.normal(size=(5, width)) + common / 2
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory):
-    import counterbalance as cb
-
-    lake = cb.connect(tmp_path_factory.mktemp("lake") / "a.lake")
-    lake.ingest({"images": pa.table({"image_id": [0], "key": ["0"]})})
-    with lake.session() as opened:
-        yield opened
-
-
-@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 999), st.integers(40, 90), st.integers(2, 12), st.sampled_from(["group", "global"]))
 def test_association_is_that_of_all_cosines(session, seed, count, width, normalizer):
     matrix, labels, others = example(seed, count, width, ["female", "male", "male", "unclear"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,17 +9,7 @@ import statsmodels.api as sm
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-import counterbalance as cb
-
 Z = 1.959963984540054
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://transfer-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def bent(n=80, seed=0, scale=1.0):

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
-import counterbalance as cb
 from counterbalance.engine.errors import SqlError
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://concept-ratio-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def run(session, images, **options):
@@ -91,7 +80,6 @@ def test_an_unknown_definition_is_refused(session):
         run(session, IMAGES, definition="ratio")
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     images=st.lists(
         st.tuples(st.sampled_from(["female", "male", "mixed"]), st.sets(st.sampled_from("abc"))),

@@ -18,14 +18,6 @@ GROUPS = ["female", "male"]
 
 
 @pytest.fixture(scope="module")
-def session():
-    lake = cb.connect(f"memory://balance-{os.getpid()}")
-    lake.ingest({"images": pa.table({"image_id": [1]})})
-    with lake.session() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def coco(data_dir):
     """Real annotations of 159 images, and an edit of each for both groups."""
     lake = cb.connect(f"memory://balance-coco-{os.getpid()}")

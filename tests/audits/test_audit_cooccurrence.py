@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import erfc
 from scipy.stats import chi2_contingency
@@ -17,14 +17,6 @@ import counterbalance as cb
 from counterbalance.engine.errors import SqlError
 
 UNCLEAR = {"mixed", "unclear", "undefined"}
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://cooccurrence-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def relations(images):
@@ -170,7 +162,6 @@ def test_unclear_images_hide_a_small_count(session):
 label = st.sampled_from(["f", "m", "x", "mixed", "unclear"])
 
 
-@settings(max_examples=20, deadline=None)
 @given(images=st.lists(st.tuples(label, st.sets(st.sampled_from("abcd"))), min_size=1, max_size=60))
 def test_agrees_with_python(session, images):
     rows = run(session, images)
@@ -182,7 +173,6 @@ def test_agrees_with_python(session, images):
         assert 0 <= row["p"] <= row["q"] <= 1
 
 
-@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_no_small_count_follows_from_a_concepts_total(session, data):
     counts = {g: data.draw(st.one_of(st.integers(0, 14), st.integers(0, 80))) for g in ("f", "m", "x", "unclear")}

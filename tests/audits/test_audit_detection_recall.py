@@ -10,7 +10,7 @@ from collections import defaultdict
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
@@ -134,7 +134,6 @@ def test_against_matching_box_by_box(seed):
     assert (row["low"], row["high"]) == pytest.approx((own.mean() - half, own.mean() + half), rel=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_crowded_boxes_on_a_grid(data):
     """Whole numbers, so that many overlaps are equal: each true box at most once, no guess twice, as many as box by box."""

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import os
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-import counterbalance as cb
-
 Z = 1.959963984540054
 CONCEPTS = "abcde"
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://amplification-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def draw(seed, n, labels=("f", "m")):

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 from statsmodels.stats.proportion import proportion_confint
-
-import counterbalance as cb
-
-
-@pytest.fixture(scope="module")
-def session():
-    lake = cb.connect(f"memory://edit-quality-{os.getpid()}")
-    lake.ingest({"images": pa.table({"image_id": [1]})})
-    with lake.session() as opened:
-        yield opened
 
 
 def run(session, edits, **options):

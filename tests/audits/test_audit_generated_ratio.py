@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from statsmodels.stats.proportion import proportion_confint
-
-import counterbalance as cb
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://generated-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def run(session, categories, **options):

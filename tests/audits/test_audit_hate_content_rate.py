@@ -71,7 +71,7 @@ def test_groups_and_small_labels(empty_lake, build):
     assert {rows["model", 0.5, "f"][k] for k in ("count", "n", "rate", "low", "high")} == {None}
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     scores=st.lists(st.one_of(st.none(), st.floats(0, 1, width=32)), min_size=1, max_size=30),
     tau=st.floats(0, 1, width=32),

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-import counterbalance as cb
-
 HEADS = ["rr", "rc", "cr", "cc"]
-
-
-@pytest.fixture(scope="module")
-def session():
-    lake = cb.connect(f"memory://matching-{os.getpid()}")
-    lake.ingest({"images": pa.table({"image_id": [1]})})
-    with lake.session() as opened:
-        yield opened
 
 
 def run(session, scores, **options):

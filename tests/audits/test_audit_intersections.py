@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from scipy.optimize import linprog
 from statsmodels.stats.proportion import proportion_confint
-
-import counterbalance as cb
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://intersections-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def relations(counts):

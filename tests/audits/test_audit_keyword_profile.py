@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import Table2x2
-
-import counterbalance as cb
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://keyword-profile-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def run(session, images, **options):
@@ -100,7 +88,6 @@ def test_nor_from_two_labels_together(session, few):
     }
 
 
-@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_agrees_with_python(session, data):
     """With "the" in every image words are in more images than there are, so that none follows from the others."""

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
-import counterbalance as cb
 from counterbalance.udfs import attackers
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://leakage-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def concepts(labels, tells, seed):

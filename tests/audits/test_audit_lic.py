@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
-import counterbalance as cb
 from counterbalance.udfs import attackers
 
 IMAGES = 400
 LABELS = ["male", "female"] * (IMAGES // 2)
 WORDS = "cat dog tree car park ball red blue green table".split()  # noqa: SIM905
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://lic-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def captions(tells, seed, each=2, words=("tie", "scarf"), labels=LABELS):

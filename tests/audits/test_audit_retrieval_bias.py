@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-import counterbalance as cb
 from counterbalance.engine.errors import SqlError
 
 CLEAR = {"male", "female", "other"}
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://retrieval-bias-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def hits(rankings):
@@ -183,7 +173,6 @@ def test_unknown_options_are_refused(session, wrong):
 item_label = st.sampled_from(["male", "female", "other", "unclear", "mixed"])
 
 
-@settings(max_examples=20, deadline=None)
 @given(data=st.data(), desired=st.sampled_from(["dataset", "uniform"]), absent=st.sampled_from(["skip", "floor"]))
 def test_agrees_with_python(session, data, desired, absent):
     labels = dict(enumerate(data.draw(st.lists(item_label, min_size=1, max_size=15))))

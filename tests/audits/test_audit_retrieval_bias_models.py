@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
-import counterbalance as cb
 from counterbalance.engine.errors import SqlError
 from counterbalance.engine.search.ranking import top_k
 
 WIDTHS = {"small": 3, "large model": 5}
 CUTS = {"k": [3, 5], "skew_k": [10]}
-
-
-@pytest.fixture(scope="module")
-def session():
-    lake = cb.connect(f"memory://bias-models-{os.getpid()}")
-    lake.ingest({"images": pa.table({"image_id": [1]})})
-    with lake.session() as opened:
-        yield opened
 
 
 def side(key, ids, images, draw):

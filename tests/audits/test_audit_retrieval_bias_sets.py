@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
-import counterbalance as cb
-
 NAMES = ["original", "balanced", "contrast"]
-
-
-@pytest.fixture(scope="module")
-def session():
-    lake = cb.connect(f"memory://bias-sets-{os.getpid()}")
-    lake.ingest({"images": pa.table({"image_id": [1]})})
-    with lake.session() as opened:
-        yield opened
 
 
 def hits(rankings):

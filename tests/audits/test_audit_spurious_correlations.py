@@ -21,14 +21,6 @@ N = 600
 BLUE, RED, GREY, WHITE, BLACK = (0.1, 0.2, 0.9), (0.9, 0.1, 0.1), (0.5, 0.5, 0.5), (0.95, 0.95, 0.95), (0.1, 0.1, 0.1)
 
 
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://spurious-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
-
-
 def attributes_of(found):
     """Rows (image_id, kind, attribute, scope)."""
     names = ("image_id", "kind", "attribute", "scope")

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from scipy.stats import norm
 
-import counterbalance as cb
-
 IMAGES = 600
 LABELS = ["male", "male", "female"] * (IMAGES // 3)
 WORDS = "cat dog tree car park ball red blue green table".split()  # noqa: SIM905
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://probe-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def groups(labels=LABELS):

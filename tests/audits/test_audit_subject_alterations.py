@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
 
 import pyarrow as pa
 import pytest
 from statsmodels.stats.proportion import proportion_confint
-
-import counterbalance as cb
 
 PRINTED = {
     ("woman", "girl"): 250, ("person", "man"): 129, ("person", "woman"): 107, ("people", "kids"): 95, ("person", "boy"): 87,
@@ -20,14 +17,6 @@ PRINTED = {
     ("woman", "player"): 42, ("street", "highway"): 38, ("women", "people"): 36, ("boy", "girl"): 35,
 }  # fmt: skip
 """Counts of the authors' notebook (AnalyzeCounterfactualCaptions), where no other word of the caption hides the altered one."""
-
-
-@pytest.fixture(scope="module")
-def session():
-    lake = cb.connect(f"memory://alterations-{os.getpid()}")
-    lake.ingest({"images": pa.table({"image_id": [1]})})
-    with lake.session() as opened:
-        yield opened
 
 
 def run(session, pairs, **options):

@@ -58,7 +58,7 @@ def assert_safe(counts, found, equal, at_most=(), is_lost=lambda _: False):
         assert width >= K - 1e-6 or is_lost(cell), (cell, width)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(COUNTS, min_size=1, max_size=6), min_size=1, max_size=4), st.integers(0, 30))
 def test_siblings_with_a_known_total(record_property, tables, more):
     record_property("tables", 1)
@@ -81,7 +81,7 @@ def test_siblings_with_a_known_total(record_property, tables, more):
     assert_safe(counts, hidden, equal, is_lost=is_lost)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(COUNTS, COUNTS), min_size=1, max_size=6), st.tuples(COUNTS, COUNTS))
 def test_siblings_of_labels_whose_sizes_are_known(record_property, pairs, unseen):
     """Images with and without a concept, by label: both margins are known, and neither number may follow."""
@@ -111,7 +111,7 @@ def test_siblings_of_labels_whose_sizes_are_known(record_property, pairs, unseen
     assert all(hidden[i] for i in range(size - 1) if 0 < counts[i] < K or 0 < counts[size + i] < K)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(2, 6), st.integers(2, 6), st.data())
 def test_two_way_tables_with_known_margins(record_property, height, width, data):
     record_property("tables", 1)
@@ -131,7 +131,7 @@ def test_two_way_tables_with_known_margins(record_property, height, width, data)
     assert_safe(counts, found, equal, is_lost=is_lost)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_levels_of_a_hierarchy(record_property, data):
     """Images with words of classes: a class is the union of its words, the pooled row that of all."""

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.engine.ingest_types import ReadOptions
@@ -85,7 +85,6 @@ def good_box(item, sizes):
     return inside and known and measured and scored and item.get("iscrowd") in {0, 1, None}
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.lists(IMAGES, max_size=8),
     st.lists(st.one_of(CAPTIONS, BOXES), max_size=15),

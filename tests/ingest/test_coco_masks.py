@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.engine.ingest_types import ReadOptions
@@ -61,7 +61,6 @@ def test_real_masks(name):
     assert kinds == {list, dict}
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_drawn_masks(tmp_path_factory, data):
     from pycocotools import mask
@@ -100,7 +99,6 @@ def test_numbers_keep_their_value_and_are_written_in_one_way(tmp_path):
     assert kept == "[[0,7,-0,123.456,0.1,100],[10.05,1,2,3.01]]"
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(st.tuples(COORDINATES, COORDINATES), max_size=5), max_size=3))
 def test_every_number_reads_back(polygons):
     given_ = [[v for point in polygon for v in point] for polygon in polygons]

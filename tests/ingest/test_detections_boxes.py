@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.engine.errors import SourceError
@@ -181,7 +181,6 @@ def test_a_file_without_its_columns_is_one_error(tmp_path, head, said):
 NUMBER = st.floats(-1e6, 1e6, width=32) | st.sampled_from([math.nan, math.inf, -math.inf, 1e30, -0.0])
 
 
-@settings(deadline=None, max_examples=60)
 @given(rows=st.lists(st.tuples(NUMBER, NUMBER, NUMBER, NUMBER), min_size=1, max_size=8))
 def test_boxes_in_are_boxes_taken_and_refused(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("boxes") / "a.parquet"

@@ -147,7 +147,7 @@ def as_a_dictionary(stored, statements):
     return {k: tuple(v) for k, v in rows.items()}, refused
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(stored=files, statements=files)
 def test_any_files_are_as_a_dictionary_and_settle_at_once(build, stored, statements):
     lake = cb.connect(f"memory://disagree-{next(lakes)}")

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, JpegImagePlugin
 
@@ -94,7 +94,6 @@ def test_real_photographs():
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L"])
-@settings(deadline=None, max_examples=150)
 @given(flips=st.lists(st.tuples(st.integers(0, 700), st.integers(0, 255)), max_size=3))
 def test_the_short_way_through_a_jpeg_says_what_pillow_says(mode, flips):
     data = bytearray(picture("JPEG", mode=mode))

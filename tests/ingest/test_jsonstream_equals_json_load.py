@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.ingest.jsonstream import Items, ObjectMember, stream
@@ -69,7 +69,6 @@ def same(found, expected):
     return repr(found) == repr(expected)  # tells 1 from 1.0 and 0.0 from -0.0
 
 
-@settings(max_examples=150, deadline=None)
 @given(DOCUMENTS, WINDOWS, st.data())
 def test_any_document_any_window(document, window, data):
     gaps = data.draw(st.lists(st.sampled_from(["", "", "", " ", "\n", "\t", "\r\n  "]), min_size=1, max_size=6))
@@ -78,7 +77,6 @@ def test_any_document_any_window(document, window, data):
     assert same(gathered(encoded, window), json.loads(encoded))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(TEXTS, NUMBERS), min_size=1, max_size=40), st.sampled_from([None, 0, 1, 2]), WINDOWS)
 def test_coco_like_documents(rows, indent, window):
     items = [{"id": i, "caption": c, "bbox": [n, 1], "info": [{"a": 1}, {"b": c}]} for i, (c, n) in enumerate(rows)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import lance
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.engine.write.key_index import ABSENT, VIRTUAL, KeyIndex
@@ -17,7 +17,6 @@ def find(index, wanted):
     return index.find(np.array(wanted, np.int64)).tolist()
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     batches=st.lists(st.sets(keys | st.integers(-20, 20), max_size=30), max_size=12),
     wanted=st.lists(keys | st.integers(-25, 25)),
@@ -35,7 +34,6 @@ def test_as_a_dictionary(batches, wanted):
         assert find(index, list(expected)) == list(expected.values())
 
 
-@settings(max_examples=50, deadline=None)
 @given(batches=st.lists(st.sets(st.integers(-20, 20), max_size=10), max_size=5), wanted=st.sets(st.integers(-25, 25)))
 def test_replaced_as_in_a_dictionary(batches, wanted):
     index, expected = KeyIndex(), {}

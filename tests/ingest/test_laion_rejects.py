@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.engine.ingest_types import ReadOptions
@@ -98,7 +98,6 @@ CELL = st.sampled_from([None, "", " ", "u1", "u2", "7", "x" * 20_000, "é"])
 
 
 @pytest.mark.parametrize("keyed", [True, False])
-@settings(deadline=None, max_examples=60)
 @given(rows=st.lists(st.tuples(CELL, CELL, CELL), max_size=12))
 def test_rows_in_are_rows_taken_and_refused(tmp_path_factory, keyed, rows):
     path = tmp_path_factory.mktemp("rows") / "a.parquet"

@@ -6,7 +6,7 @@ import csv
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.ingest import csvtext
@@ -27,7 +27,6 @@ def cut(data, dialect=None, block=1 << 20, header=False):
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
-@settings(deadline=None, max_examples=300)
 @given(records=RECORDS, block=st.integers(1, 60))
 def test_equals_the_csv_module(ending, records, block):
     text = io.StringIO(newline="")
@@ -37,7 +36,6 @@ def test_equals_the_csv_module(ending, records, block):
     assert refused == []
 
 
-@settings(deadline=None, max_examples=200)
 @given(records=RECORDS, block=st.integers(1, 60))
 def test_the_careful_road_equals_the_fast_one(records, block):
     text = io.StringIO(newline="")
@@ -49,7 +47,6 @@ def test_the_careful_road_equals_the_fast_one(records, block):
     assert slow == cut(data, Dialect(b",", 3), block)
 
 
-@settings(deadline=None, max_examples=300)
 @given(data=st.binary(max_size=80), block=st.integers(1, 30))
 def test_any_bytes_are_taken_or_refused_line_by_line(data, block):
     data = data.replace(b"\0", b"")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.ingest import hashing
@@ -45,7 +45,6 @@ def test_slices_are_hashed_as_they_are():
     assert hashing.key_ids(keys.slice(4000, 10)).equals(one_by_one(keys.slice(4000, 10).to_pylist()))
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.lists(st.lists(st.integers(0, 30), max_size=12), max_size=8))
 def test_seen_remembers_what_came_before(batches):
     seen, known = hashing.Seen(), set()

@@ -6,7 +6,7 @@ import io
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.ingest.jsonlines import read_values
@@ -29,7 +29,6 @@ VALUE = (
 )
 
 
-@settings(deadline=None, max_examples=200)
 @given(rows=st.lists(st.fixed_dictionaries({"a": VALUE, "b": VALUE}), max_size=6), block=st.integers(1, 50))
 def test_values_come_as_text(rows, block):
     data = "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows).encode("utf-8", "surrogatepass")

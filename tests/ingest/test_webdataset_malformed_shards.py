@@ -260,7 +260,7 @@ def test_nothing_is_written_and_nothing_is_run(tmp_path, monkeypatch):
     assert sorted(p.name for p in tmp_path.iterdir()) == before
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     flips=st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(1, 255)), max_size=10),
     cut=st.integers(512, 1 << 20),

@@ -6,7 +6,7 @@ import io
 import tarfile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.ingest.tarstream import Damage, Member, is_header, walk
@@ -32,7 +32,6 @@ def walked(data, wanted=lambda _name, _size: True):
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-@settings(deadline=None, max_examples=80)
 @given(members=st.lists(st.tuples(NAME, st.binary(max_size=1200)), max_size=6))
 def test_equals_tarfile(kind, members):
     try:
@@ -114,7 +113,6 @@ def test_a_name_that_is_no_utf8_is_marked():
     assert (member.name, member.sound, member.data) == ("\\xff", False, None)
 
 
-@settings(deadline=None, max_examples=200)
 @given(data=st.data())
 def test_any_cut_keeps_what_is_whole_and_tells_the_rest(data):
     members = [
@@ -135,7 +133,6 @@ def test_any_cut_keeps_what_is_whole_and_tells_the_rest(data):
     assert len(kept) == sum(e <= cut for e in ends)
 
 
-@settings(deadline=None, max_examples=200)
 @given(flips=st.lists(st.tuples(st.integers(0, 10_239), st.integers(1, 255)), max_size=8))
 def test_damage_never_raises(flips):
     data = bytearray(archive([("a.jpg", b"1" * 600), ("a.txt", b"2"), ("b.jpg", b"3" * 1025)]))

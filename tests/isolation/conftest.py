@@ -42,7 +42,7 @@ def t_double(x):
 '''
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def folder_lake(tmp_path_factory, build):
     """A lake in a folder: 64 images with a caption each, and labels of a closed attribute."""
     lake = cb.connect(tmp_path_factory.mktemp("limits") / "a.lake")
@@ -63,7 +63,7 @@ def folder_lake(tmp_path_factory, build):
     return lake
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def misbehaving(tmp_path_factory):
     """The path of a file of functions: ``t_crash``, ``t_hang``, ``t_eat`` and ``t_double``, which is well."""
     from counterbalance.engine.functions import load_file

@@ -54,7 +54,7 @@ def test_shares_are_as_even_as_sizes_allow(sizes, count):
     assert not cut or max(cut) - min(cut) <= 1
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(
     values=st.lists(st.sampled_from(["in", "out", "sky"]), min_size=3, max_size=60),
     count=st.integers(3, 40),

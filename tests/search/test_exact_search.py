@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.engine.errors import RequestError
@@ -142,7 +142,6 @@ matrices = st.integers(1, 4).flatmap(
 )
 
 
-@settings(max_examples=80, deadline=None)
 @given(sides=matrices, k=st.integers(1, 9), metric=st.sampled_from(METRICS), block=st.integers(1, 9))
 def test_any_small_vectors(sides, k, metric, block):
     a, b = (np.array(side, np.float32) for side in sides)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.engine.search.devices import Cpu, Torch
@@ -79,7 +79,6 @@ def test_equal_points_do_no_harm():
     assert got.tolist() == [[1.0, 1.0, 1.0]] * 4
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 999), count=st.integers(1, 8), spherical=st.booleans())
 def test_more_steps_are_never_worse(seed, count, spherical):
     points = np.random.default_rng(seed).normal(size=(120, 4)).astype(np.float32)

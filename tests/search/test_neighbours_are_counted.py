@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.engine.errors import SqlError
@@ -44,7 +44,6 @@ vector = st.tuples(number, number)
 key = st.one_of(st.none(), st.integers(0, 2))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     queries=st.lists(st.tuples(vector, key), min_size=1, max_size=8),
     items=st.lists(st.tuples(vector, key, st.sampled_from(["a", "b", None])), min_size=1, max_size=30),

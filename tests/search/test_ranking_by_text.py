@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.engine.search import statement_cache, tfidf
@@ -69,7 +69,6 @@ sides = st.dictionaries(st.integers(0, 60), texts, min_size=1, max_size=25)
 def test_any_texts(spare, monkeypatch):
     """Also where the short list decides nothing, and every row must be computed whole."""
 
-    @settings(max_examples=60, deadline=None)
     @given(queries=sides, items=sides, k=st.integers(1, 30))
     def compare(queries, items, k):
         check(top_k(relation("query_id", queries), relation("item_id", items), k=[k]), queries, items, k)
@@ -78,7 +77,6 @@ def test_any_texts(spare, monkeypatch):
     compare()
 
 
-@settings(max_examples=50, deadline=None)
 @given(items=sides, k=st.integers(1, 8), groups=st.integers(1, 6))
 def test_own_items_are_left_out(items, k, groups):
     images = {i: i % groups for i in items}
@@ -140,7 +138,6 @@ def test_real_captions(data_dir):
     check(top_k(relation("query_id", queries), relation("item_id", items), k=[5, 10]), queries, items, 10)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     items=sides, queries=sides, k=st.integers(1, 8), deeper=st.integers(0, 4), seed=st.integers(0, 9), own=st.booleans()
 )

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.engine.errors import SqlError
@@ -51,7 +51,6 @@ vectors = st.lists(small, min_size=3, max_size=3)
 sides = st.dictionaries(st.integers(-5, 30), vectors, min_size=1, max_size=9)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     queries=sides,
     items=sides,
@@ -79,7 +78,6 @@ def test_exact_on_whole_numbers(queries, items, k, metric, block):
             assert [r[:3] for r in as_rows(got)] == [r[:3] for r in expected]
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     queries=sides,
     items=sides,

@@ -7,7 +7,7 @@ import datetime as dt
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.engine.errors import CounterbalanceError, RefusedError, SqlError
@@ -191,7 +191,6 @@ def test_what_the_filter_cannot_compare_is_an_error_in_the_query(lake):
     assert caught.value.code == "E3457"
 
 
-@settings(max_examples=200, deadline=None)
 @given(text=st.text(alphabet="id t'\"`\\-/*;()=<>,x1%$[]{}", max_size=25))
 def test_any_text_is_a_condition_or_an_error_of_ours(text):
     try:
@@ -203,7 +202,6 @@ def test_any_text_is_a_condition_or_an_error_of_ours(text):
 
 
 @given(value=st.text(max_size=12))
-@settings(max_examples=100, deadline=None)
 def test_a_text_stays_a_text(value):
     quoted = "'" + value.replace("'", "''") + "'"
     try:

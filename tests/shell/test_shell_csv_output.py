@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.shell import delimited
@@ -40,7 +40,6 @@ def as_written(text):
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"))
 
 
-@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(-9, 9), st.none() | TEXTS), max_size=8), st.sampled_from(["csv", "tsv"]))
 def test_round_trip(rows, format_):
     table = pa.table(

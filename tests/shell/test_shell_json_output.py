@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.shell import jsonlines
@@ -58,7 +58,6 @@ def cleaned(value):
             return value
 
 
-@settings(max_examples=60)
 @given(st.lists(VALUES, max_size=8))
 def test_round_trip(rows):
     table = pa.Table.from_pylist(rows, schema=SCHEMA)

@@ -8,7 +8,7 @@ import re
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -153,7 +153,6 @@ def test_no_rows(terminal):
     st.lists(st.tuples(st.integers(1, 60), st.booleans()), min_size=1, max_size=12),
     st.integers(1, 120),
 )
-@settings(max_examples=200)
 def test_fit(shapes, width):
     columns = [TableColumn(i, "c", right, size) for i, (size, right) in enumerate(shapes)]
     cut, hidden = fit(columns, width)

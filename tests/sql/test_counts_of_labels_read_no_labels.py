@@ -9,7 +9,7 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import counterbalance as cb
@@ -179,7 +179,6 @@ HAVINGS = ["", "", "HAVING count(*) > 20", "HAVING n < 90", "HAVING max(value) >
 ORDERS = ["", "ORDER BY ALL", "ORDER BY count(*), 1", "ORDER BY n DESC"]
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.sampled_from(["", "DISTINCT"]), ITEMS, *map(st.sampled_from, (WHERES, GROUPS, HAVINGS, ORDERS)))
 def test_any_count(both, distinct, items, where, group, having, order):
     agree(both, f"SELECT {distinct} {', '.join(items)} FROM labels AS l {where} {group} {having} {order}")

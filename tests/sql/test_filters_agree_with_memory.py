@@ -11,7 +11,7 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.engine.backends.duckdb.scan import register, visible_schema
@@ -187,7 +187,6 @@ def answer(connection, table, select, clause):
 
 @pytest.mark.parametrize("table", ["coded", "uncoded", "public"])
 def test_any_clause(connection, table):
-    @settings(max_examples=300, deadline=None)
     @given(select=projections, clause=clauses)
     def agree(select, clause):
         assert answer(connection, table, select, clause) == answer(connection, "plain", select, clause)
@@ -211,7 +210,6 @@ on_codes = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(clause=clauses | on_codes)
 def test_any_count(connection, clause):
     counts = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import counterbalance as cb
@@ -145,7 +145,6 @@ orders = st.sampled_from(
 )
 
 
-@settings(max_examples=250, deadline=None)
 @given(
     items=items,
     group=groups,

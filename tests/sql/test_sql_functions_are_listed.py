@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from importlib.resources import files
 
 import duckdb
@@ -23,14 +22,6 @@ from counterbalance.engine.sql.expression import duckdb_name
 from counterbalance.shell.complete import SqlCompleter
 
 SHIPPED = sorted(queries.sql_functions().items())
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    made = cb.connect(f"memory://sql-functions-listed-{os.getpid()}")
-    made.ingest({"images": build.images(image_id=[1])})
-    with made.session() as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(("name", "function"), SHIPPED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from counterbalance.engine.errors import CounterbalanceError, SqlError
@@ -44,7 +44,6 @@ def test_any_text(text):
     check("REFRESH " + text)
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(
         [

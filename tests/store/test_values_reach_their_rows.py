@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.engine.store import columns
@@ -33,6 +33,5 @@ def test_deleted_rows_and_left_out_values(source, step):
 
 
 @given(st.lists(st.integers(-1, 19), min_size=1, max_size=40), st.integers(1, 12), st.integers(1, 7))
-@settings(max_examples=200)
 def test_any_rows(source, step, chunk):
     assert written(source, 20, step, chunk) == [None if row < 0 else row for row in source]

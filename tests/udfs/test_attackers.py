@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -43,7 +43,6 @@ def scene(seed, count=120, tells=0.8):
     return list(range(count)), texts, labels.tolist()
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     rows=st.lists(st.tuples(st.integers(-5, 25), st.booleans()), max_size=60),
     seed=st.integers(0, 9),
@@ -222,7 +221,6 @@ def test_threads_do_not_matter():
     assert found[0] == found[1]
 
 
-@settings(max_examples=50, deadline=None)
 @given(values=st.lists(st.floats(0, 1), min_size=2, max_size=12), ratio=st.floats(0.01, 1))
 def test_interval_over_cuts(values, ratio):
     row = attackers.split_interval(pa.array([values]), pa.array([ratio])).to_pylist()[0]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import counterbalance as cb
@@ -55,7 +55,6 @@ def test_cosines_of_differences(four):
     assert told.values.type == pa.float64()
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_any_rows(data):
     """NULL in, NULL out; vectors of different lengths are errors of their rows; others do not notice."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis.extra.numpy import array_shapes, arrays
 from pycocotools import mask as coco
 
@@ -29,7 +29,6 @@ def blob(height, width, seed):
     return mask
 
 
-@settings(max_examples=60, deadline=None)
 @given(mask=arrays(bool, array_shapes(min_dims=2, max_dims=2, max_side=12)))
 def test_small_masks(mask):
     check(mask)

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from PIL import Image
@@ -107,7 +107,6 @@ def test_a_change_of_one_step_in_a_large_picture_is_seen():
     assert found == pytest.approx(2500 * 255, rel=0.02)
 
 
-@settings(max_examples=50, deadline=None)
 @given(one=SMALL, other=SMALL)
 def test_fidelity_has_no_direction(one, other):
     a, b = png(one), png(other)
@@ -170,7 +169,6 @@ def test_f1_of_two_sets(one, other, f1):
     assert run("object_f1", [one], [other]) == ([f1], {})
 
 
-@settings(max_examples=100, deadline=None)
 @given(rows=st.lists(st.tuples(st.none() | SETS, st.none() | SETS), max_size=8))
 def test_f1_is_that_of_sets_in_python(rows):
     ones, others = [a for a, _ in rows], [b for _, b in rows]

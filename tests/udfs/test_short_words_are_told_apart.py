@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterbalance.udfs import vader_words
@@ -32,7 +32,6 @@ def check(table, words, kind=None):
 WORDS = st.lists(st.text(st.sampled_from("ab\0é😀"), max_size=LONGEST + 2), max_size=30)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(WORDS, max_size=6), st.sampled_from([pa.string(), pa.large_string()]))
 def test_any_words(batches, kind):
     table = ShortWords()

@@ -9,7 +9,7 @@ import nltk
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from nltk.sentiment import vader as nltk_vader
 from vaderSentiment import vaderSentiment as package  # noqa: N813 - the module, not a class
@@ -122,14 +122,12 @@ texts = st.lists(st.tuples(tokens(), st.sampled_from(SPACES)), max_size=12).map(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(texts, min_size=1, max_size=12))
 @pytest.mark.parametrize("rules", ["vader", "nltk"])
 def test_random_texts(references, rules, batch):
     assert differences(batch, rules, references) == []
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.none() | tokens().map(encodable), max_size=8), max_size=6))
 @pytest.mark.parametrize("rules", ["vader", "nltk"])
 def test_any_tokens_score_as_their_text(rules, lists):

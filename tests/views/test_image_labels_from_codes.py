@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import counterbalance as cb
@@ -74,7 +74,6 @@ CALLS = [
 ]
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     boxes=boxes,
     labels=labels,

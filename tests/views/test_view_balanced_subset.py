@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-import counterbalance as cb
 from counterbalance.engine.errors import SqlError
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://balanced-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def draw(session, labels, **options):
@@ -89,7 +79,6 @@ def test_an_unknown_method_is_refused(session, wrong):
         draw(session, LABELS, **wrong)
 
 
-@settings(max_examples=30, deadline=None)
 @given(labels=st.lists(st.sampled_from(["a", "b", "c", "unclear", None]), max_size=60), seed=st.integers(0, 5))
 def test_every_label_is_equally_frequent(session, labels, seed):
     counts = Counter(label for label in labels if label not in {"unclear", None})

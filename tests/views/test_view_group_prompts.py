@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 import pyarrow as pa
 import pytest
 
-import counterbalance as cb
-
 GENDER, TONE = "lists.group_words_gender", "lists.group_words_skin_tone"
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://prompts-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def prompts(session, texts, words=GENDER):

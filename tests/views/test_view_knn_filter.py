@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-
-import counterbalance as cb
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://filtered-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def vectors(rows):
@@ -140,7 +128,6 @@ point = st.tuples(number, number)
 group = st.sampled_from(["male", "female"])
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     real=st.lists(st.tuples(group, point), min_size=1, max_size=12),
     edited=st.lists(st.tuples(st.integers(0, 3), group, point), min_size=1, max_size=12),

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from statsmodels.stats.proportion import proportion_confint
 
-import counterbalance as cb
 from counterbalance.engine.disclosure.cells import Cells
 from counterbalance.engine.disclosure.protection import protect
 from counterbalance.engine.errors import SqlError
 
 Z = 1.959963984540054
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://over-representation-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def table(labels, concepts):
@@ -122,7 +111,6 @@ label = st.sampled_from(["f", "m", "x", "mixed", "unclear", None])
 image = st.tuples(label, st.sets(st.sampled_from(["c", "d", "e"])))
 
 
-@settings(max_examples=40, deadline=None)
 @given(images=st.lists(image, min_size=1, max_size=80))
 def test_agrees_with_python(session, images):
     labels, concepts = [i[0] for i in images], [i[1] for i in images]
@@ -145,7 +133,6 @@ def test_agrees_with_python(session, images):
             )
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_no_small_count_follows_from_the_others(session, data):
     size = st.one_of(st.integers(0, 12), st.integers(0, 200))

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import counterbalance as cb
 
 SCORES = ("s_prompt", "s_object", "s_color")
 SCHEMA = pa.schema(
@@ -25,14 +21,6 @@ SCHEMA = pa.schema(
     ]
 )
 ROW = "SELECT * FROM rank_filter({}) ORDER BY image_id, label, place"
-
-
-@pytest.fixture(scope="module")
-def session(build):
-    lake = cb.connect(f"memory://ranks-{os.getpid()}")
-    lake.ingest({"images": build.images(image_id=[1])})
-    with lake.session() as opened:
-        yield opened
 
 
 def table(rows):
@@ -128,7 +116,7 @@ edit = st.tuples(st.integers(1, 12), st.sampled_from("ab"), st.integers(0, 4), s
 weight = st.sampled_from([0, 0.1, 0.25, 1, 2, 1 / 3])
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.lists(edit, max_size=150), weight, weight, weight, st.integers(1, 4))
 def test_against_pandas(session, edits, c_prompt, c_object, c_color, keep):
     candidates = table([(n, *e) for n, e in enumerate(edits, 1)])
