@@ -118,8 +118,11 @@ def _models_use_one_thread() -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _memory_is_given_back() -> Iterator[None]:
-    """Lakes in memory go with the module that made them: Lance's buffers for their files are large, and stay otherwise."""
+def _memory_is_given_back(_one_image: Lake) -> Iterator[None]:
+    """Lakes in memory go with the module that made them: Lance's buffers for their files are large, and stay otherwise.
+
+    The lake that all modules share is there before.
+    """
     before = set(lock._memory_locks)
     yield
     stored = [

@@ -45,7 +45,7 @@ def refreshed(tmp_path_factory, build):
 
 def killed(spawn, path, text, step):
     process = spawn("declare_killed", path, text, step)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=500)
     assert (process.returncode, out) == (-signal.SIGKILL, ""), err
 
 

@@ -106,14 +106,14 @@ def test_a_slow_reader_does_not_use_up_the_time(folder, tmp_path):
             "SELECT repeat('x', 100) AS t FROM range(20000)",
             "--csv",
             "--timeout",
-            "5",
+            "3",
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=tmp_path,
     )
     assert process.stdout.read(4) == b"t\nxx"
-    time.sleep(6)  # longer than the limit
+    time.sleep(3.2)  # longer than the limit
     out, err = process.stdout.read(), process.stderr.read()
     process.stdout.close()
     process.stderr.close()

@@ -11,7 +11,7 @@ import pytest
 def test_a_kill_while_a_closed_column_is_declared(marked, why, spawn, when, record_property):
     record_property("kills", 1)
     process = spawn("enclose_and_die", marked.uri, when)
-    process.communicate(timeout=120)
+    process.communicate(timeout=500)
     assert process.returncode == -signal.SIGKILL
     path = marked.location.path
     places = [p for p in (path / "captions.lance", path / "sensitive/tables/captions.lance") if p.is_dir()]

@@ -76,7 +76,7 @@ def test_command_runs(words, disk_lake, build, tmp_path):
         env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=500,
         check=False,
     )
     assert done.returncode == 0, done.stderr

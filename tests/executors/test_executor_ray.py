@@ -37,7 +37,7 @@ def name(process):
         return []
 
 
-def some_started(seconds=20.0):
+def some_started(seconds=120.0):
     """Whether a worker shows; a process gets its title a little after it began."""
     end = time.monotonic() + seconds
     while not actors() and time.monotonic() < end:
@@ -45,7 +45,7 @@ def some_started(seconds=20.0):
     return bool(actors())
 
 
-def none_left(seconds=20.0):
+def none_left(seconds=120.0):
     end = time.monotonic() + seconds
     while actors() and time.monotonic() < end:
         time.sleep(0.05)
@@ -112,7 +112,7 @@ def test_a_cluster_of_its_own_ends_with_the_job(jobs, disk_lake, build, spawn):
     jobs.captions(disk_lake, build, TEXTS)
     job = jobs.job(disk_lake, "x_environment(text)")
     process = spawn("run_job", "ray", job.to_json(), 2, 0, 99, 100, 199)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=500)
     assert (process.returncode, out) == (0, ""), err
     assert "usage stat" not in err.lower()
     assert len(jobs.spooled(disk_lake, job)) == 200

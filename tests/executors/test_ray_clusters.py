@@ -29,7 +29,7 @@ def joined(ray_cluster):
             env=plain | environment,
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=500,
             check=False,
         )
         assert done.returncode == 0, done.stderr

@@ -106,7 +106,7 @@ print(*[w._process.pid for w in process._all], flush=True)
 {end}
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=120, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=500, check=False
     )
     pids = [int(word) for word in done.stdout.split()]
     assert pids, done.stderr

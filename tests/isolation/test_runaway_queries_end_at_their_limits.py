@@ -56,14 +56,14 @@ def session(folder_lake):
 
 
 @pytest.mark.parametrize("name", RUNAWAY)
-def test_it_ends(session, name, record_property):
+def test_it_ends(session, name, answer, record_property):
     record_property("queries", 1)
     with pytest.raises(LimitError) as caught:
         session.sql(RUNAWAY[name]).fetchall()
     assert caught.value.code in {"E5001", "E5002"}
     assert "raise" in caught.value.hint
     assert all(peak(worker._process.pid) < (512 << 20) + ROOM for worker in process._all)
-    assert session.sql("SELECT count(*) FROM images").fetchall() == [(64,)]
+    assert answer(session, "SELECT count(*) FROM images") == [(64,)]
 
 
 @pytest.mark.parametrize("form", ["to_arrow", "fetchall", "df"])

@@ -26,7 +26,7 @@ def test_readers_see_whole_versions(disk_lake, build, spawn, record_property):
         disk_lake.ingest({"captions": build.captions(caption_id=fresh, image_id=[0] * 10, text=["new"] * 10)})
         tables.delete(disk_lake.location, "captions", f"caption_id = {number} OR caption_id = {fresh[0]}")
         gc(disk_lake.location, older_than=dt.timedelta(0), apply=True, wait=30)
-    told = [reader.communicate(timeout=120) for reader in readers]
+    told = [reader.communicate(timeout=500) for reader in readers]
     assert [reader.returncode for reader in readers] == [0, 0], told
     assert all(int(out) > 0 for out, _ in told)
     record_property("clean-ups", ROUNDS)

@@ -72,7 +72,7 @@ def test_exit_code(disk_lake: Lake, build: SimpleNamespace) -> None:
     lake = _prepare(disk_lake, build)
     with lock.writer_lock(lake.location, "refresh", name=lock.REFRESH):
         command = [sys.executable, "-m", "counterbalance", "refresh", lake.uri]
-        found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
     assert found.returncode == 75, found.stderr
 
 
@@ -84,7 +84,7 @@ def test_a_killed_refresh_keeps_nothing(
     row_function("r_killed", len)
     lake.add_column("captions", "size", "r_killed(text)")
     process = spawn("refresh_and_die", lake.uri, "declare")
-    process.communicate(timeout=120)
+    process.communicate(timeout=500)
     assert process.returncode == -signal.SIGKILL
     assert lake.refresh(executor="inline").mode == "rebuild"
     assert (

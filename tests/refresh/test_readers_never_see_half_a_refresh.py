@@ -148,7 +148,7 @@ def test_half_of_a_killed_refresh_is_never_seen(
         assert dataset is not None
         dataset.delete("caption_id < 5")
     process = spawn("refresh_and_die", texts.uri, moment)
-    _, told = process.communicate(timeout=120)
+    _, told = process.communicate(timeout=500)
     assert process.returncode == -signal.SIGKILL, told
     assert texts.sql("SELECT * FROM v ORDER BY 1").fetchall() == before
     if moment != "view":

@@ -91,7 +91,7 @@ class Browser:
         return result["result"].get("value")
 
     def until(self, text: str) -> None:
-        end = time.monotonic() + 20
+        end = time.monotonic() + 200
         while not self.js(text):
             assert time.monotonic() < end, text
             time.sleep(0.02)
@@ -114,7 +114,7 @@ class Browser:
         path.write_bytes(base64.b64decode(self("Page.captureScreenshot", captureBeyondViewport=True)["data"]))
 
     def saved(self, pattern: str) -> Path:
-        end = time.monotonic() + 20
+        end = time.monotonic() + 200
         while not (found := sorted(self.folder.glob(pattern))):
             assert time.monotonic() < end
             self.js("1")

@@ -249,5 +249,5 @@ def test_sensitive_columns_need_a_purpose(lake_with_labels):
 def test_building_an_index_prints_nothing(tmp_path, spawn):
     """Lance would warn of each of the partitions that few new rows leave empty."""
     process = spawn("extend_an_index", tmp_path / "t.lance")
-    out, error = process.communicate(timeout=120)
+    out, error = process.communicate(timeout=500)
     assert (process.returncode, out.strip(), error) == (0, "incremental 10", "")

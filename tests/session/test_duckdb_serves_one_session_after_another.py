@@ -292,7 +292,7 @@ def run(program, *arguments, **environment):
         cwd=tempfile.gettempdir(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=500,
         check=False,
     )
 
@@ -360,7 +360,7 @@ def test_children_of_multiprocessing_leave_nothing(tmp_path, method):
             env={**os.environ, "TMPDIR": place},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=500,
             check=False,
         )
         assert (ended.returncode, ended.stdout) == (0, "[0, 1, 2, 3]\n"), ended.stderr

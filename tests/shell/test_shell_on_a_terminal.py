@@ -13,7 +13,15 @@ import time
 import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")
-ENDLESS = "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE hash(a.range, b.range) % 7 = 0"
+ENDLESS = "SELECT sum(t_begun(range)) FROM range(100000000000)"
+BEGUN = """
+import pathlib, pyarrow as pa, counterbalance as cb
+
+@cb.udf(returns=pa.int64(), parameters={"x": pa.int64()}, version="1")
+def t_begun(x):
+    pathlib.Path("begun").touch()
+    return x
+"""
 # A session without a terminal gets the first one that it opens as its own, and Ctrl-C from there.
 PROGRAM = """
 import os, sys
@@ -31,6 +39,7 @@ class Terminal:
         import pty
         import termios
 
+        self.folder = folder
         self.fd, child = pty.openpty()
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 60, 0, 0))
         environment = {**os.environ, "TERM": "xterm", "XDG_STATE_HOME": str(folder / "state")}
@@ -59,7 +68,7 @@ class Terminal:
             self.seen += data.decode(errors="replace")
         return True
 
-    def until(self, text, seconds=30):
+    def until(self, text, seconds=200):
         """Everything up to a text, colours left out."""
         end = time.monotonic() + seconds
         while text not in self.plain:
@@ -74,12 +83,18 @@ class Terminal:
     def plain(self):
         return re.sub(r"\x1b\[[\d;?]*[a-zA-Z]|\x1b\][^\x07]*\x07|\r", "", self.seen)
 
+    def until_begun(self):
+        """Everything up to the first rows of ``ENDLESS``."""
+        while not (self.folder / "begun").exists():
+            assert self.process.poll() is None, self.plain
+            self.read()
+
     def send(self, text):
         os.write(self.fd, text.encode())
 
     def end(self):
         began = time.monotonic()
-        while self.process.poll() is None and time.monotonic() - began < 30:
+        while self.process.poll() is None and time.monotonic() - began < 200:
             self.read()
         self.read()
         os.close(self.fd)
@@ -98,6 +113,8 @@ def start(disk_lake, build, tmp_path):
     )
     started = []
 
+    (tmp_path / "begun.py").write_text(BEGUN)
+
     def begin(*words):
         started.append(Terminal([words[0], disk_lake.uri, *words[1:]], tmp_path))
         return started[-1]
@@ -110,7 +127,7 @@ def start(disk_lake, build, tmp_path):
 
 
 def test_a_shell_from_beginning_to_end(start):
-    terminal = start("sql")
+    terminal = start("sql", "--udfs", "begun.py")
     terminal.until("sql>")
     terminal.send("SELECT count(*) AS n\r")
     terminal.until("...>")
@@ -118,7 +135,7 @@ def test_a_shell_from_beginning_to_end(start):
     assert "59" in terminal.until("1 row in ")
     terminal.until("sql>")
     terminal.send(f"{ENDLESS};\r")
-    time.sleep(1.5)
+    terminal.until_begun()
     terminal.send("\x03")
     terminal.until("cancelled")
     terminal.until("sql>")
@@ -162,8 +179,8 @@ def test_errors_are_coloured(start):
 
 
 def test_ctrl_c_in_one_query(start):
-    terminal = start("sql", ENDLESS)
-    time.sleep(3)
+    terminal = start("sql", ENDLESS, "--udfs", "begun.py")
+    terminal.until_begun()
     terminal.send("\x03")
     assert terminal.end() == 130
     assert "interrupted" in terminal.plain

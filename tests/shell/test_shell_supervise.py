@@ -6,10 +6,12 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from counterbalance.engine.errors import LimitError
+from counterbalance.shell import supervise as module
 from counterbalance.shell.supervise import Stopwatch, supervise
 
 
@@ -30,35 +32,36 @@ def test_errors_come_through():
 
 
 def test_the_limit_interrupts():
-    stop = threading.Event()
-    began = time.monotonic()
+    stop, watch = threading.Event(), Stopwatch()
     with pytest.raises(LimitError, match=r"after 0\.2 s") as caught:
-        supervise(lambda: stop.wait(30), interrupt=stop.set, limit=0.2)
+        supervise(stop.wait, interrupt=stop.set, limit=0.2, watch=watch)
     assert caught.value.code == "E5001"
-    assert 0.2 <= time.monotonic() - began < 5
+    assert watch.seconds >= 0.2
 
 
 def test_the_limits_error_wins_over_that_of_the_interrupted_work():
     stop = threading.Event()
 
     def work():
-        stop.wait(30)
+        stop.wait()
         raise RuntimeError("interrupted")
 
     with pytest.raises(LimitError):
         supervise(work, interrupt=stop.set, limit=0.1)
 
 
-def test_pauses_do_not_count():
+def test_pauses_do_not_count(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     watch = Stopwatch()
 
     def work():
         with watch.paused():
-            time.sleep(0.6)
+            clock[0] += 60
         return "done"
 
-    assert supervise(work, interrupt=no_interrupt, limit=0.4, watch=watch) == "done"
-    assert watch.seconds < 0.4
+    assert supervise(work, interrupt=no_interrupt, limit=50, watch=watch) == "done"
+    assert watch.seconds == 0
 
 
 def test_no_circle_keeps_what_an_error_held():
@@ -96,7 +99,7 @@ from counterbalance.shell.supervise import supervise
 mode = sys.argv[1]
 print("begun", flush=True)
 def deaf():
-    time.sleep(60)
+    time.sleep(6000)
 if mode == "limit":
     supervise(deaf, interrupt=lambda: None, limit=0.2)
 if mode == "ctrl-c":
@@ -115,11 +118,9 @@ print("not reached")
     [("limit", 1, "error[E5001]"), ("ctrl-c", 130, ""), ("patient", 130, "waiting for the query to stop")],
 )
 def test_deaf_work_ends_with_the_process(mode, code, said, tmp_path):
-    began = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, mode], capture_output=True, text=True, cwd=tmp_path, timeout=50, check=False
+        [sys.executable, "-c", PROGRAM, mode], capture_output=True, text=True, cwd=tmp_path, timeout=500, check=False
     )
     assert done.returncode == code
     assert done.stdout == "begun\n"
     assert said in done.stderr
-    assert time.monotonic() - began < 20

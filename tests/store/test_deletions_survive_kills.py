@@ -50,7 +50,7 @@ def test_killed_at_ten_moments(filled, spawn, tmp_path, record_property):
         lake = tmp_path / f"killed{number}.lake"
         shutil.copytree(filled.location.path, lake)
         program = spawn("delete_and_die", lake, number, ",".join(map(str, GONE)))
-        out, err = program.communicate(timeout=120)
+        out, err = program.communicate(timeout=500)
         return cb.connect(lake), program.returncode, out, err
 
     whole, code, out, err = killed(0)
