@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench clean
+.PHONY: help demo test fast check bench clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -26,6 +26,9 @@ demo: $(VENV)/installed ## make a virtual environment, install, and run the demo
 
 test: $(VENV)/installed-test ## install everything the tests need, and run them
 	$(BIN)/pytest -n 2 --dist loadfile
+
+fast: $(VENV)/installed-test ## the quick tests of SQL, the shell and disclosure, and one small journey
+	$(BIN)/pytest -n 2 --dist loadfile -m fast tests/sql tests/shell tests/disclosure tests/views tests/suite
 
 # Types and imports are checked on the installed tree, from a folder where the checkout's own does not hide it.
 check: $(VENV)/installed-test ## lint, types and the import contract

@@ -76,6 +76,32 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+_SLOW_PARTS = {
+    "spawn",
+    "spawn_cli",
+    "without_network",
+    "s3_endpoint",
+    "ray_cluster",
+    "data_dir",
+    "row_function",
+    "tmp_path",
+    "open_folder",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as ``fast`` what needs no process, object store, real data, model or disk, and tries no generated examples."""
+    for item in items:
+        parts = set(getattr(item, "fixturenames", ()))
+        if not (
+            parts & _SLOW_PARTS
+            or any(part.startswith("tiny_") for part in parts)
+            or item.get_closest_marker("slow")
+            or item.get_closest_marker("hypothesis")
+        ):
+            item.add_marker("fast")
+
+
 def _rows(table: str, columns: Mapping[str, Sequence[Any] | pa.Array]) -> pa.Table:
     schema = BASE_TABLES[table].schema(blobs=True)
     return pa.table({name: pa.array(values, schema.field(name).type) for name, values in columns.items()})

@@ -21,13 +21,11 @@ def one_by_one(keys):
     return pa.array([None if k is None else hashing.key_id(k) for k in keys], pa.int64())
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.lists(KEY, max_size=20))
 def test_key_ids(keys):
     assert hashing.key_ids(pa.array(keys, pa.string())).equals(one_by_one(keys))
 
 
-@settings(deadline=None, max_examples=100)
 @given(rows=st.lists(st.tuples(KEY, KEY), max_size=20))
 def test_hash_rows(rows, hash_columns):
     left, right = [r[0] for r in rows], [r[1] for r in rows]
