@@ -25,7 +25,7 @@ from counterbalance.engine.executors.spool import Spool
 from counterbalance.engine.functions import Partial
 from counterbalance.engine.ingest_types import Chunk, Source
 from counterbalance.engine.schema import BASE_TABLES
-from counterbalance.engine.store import columns, lock, tables
+from counterbalance.engine.store import columns, lock, pins, tables
 from counterbalance.engine.store.location import Location
 
 if TYPE_CHECKING:
@@ -151,18 +151,11 @@ def _memory_is_given_back(_one_image: Lake) -> Iterator[None]:
     """
     before = set(lock._memory_locks)
     yield
-    stored = [
-        *BASE_TABLES,
-        *(f"meta/{name}" for name in (*meta.SCHEMAS, "access_ends")),
-        *(meta.stored(name, closed=True) for name in meta.CLOSED_PARTS),
-        "sensitive/labels",
-        "sensitive/access",
-    ]
     for key in set(lock._memory_locks) - before:
         root, _, name = key.rpartition("/")
         if name == lock.NAME:
             location = Location(root.replace("shared-memory://", "memory://"))
-            for table in {*stored, *definitions.load(location).views()}:
+            for table in {*_stored(), *definitions.load(location).views()}:
                 if tables.open_table(location, table) is not None:
                     tables.drop(location, table)
 
@@ -187,10 +180,8 @@ def empty_lake() -> Lake:
     return cb.connect(f"memory://test-{os.getpid()}-{next(_names)}")
 
 
-@pytest.fixture
-def lake(empty_lake: Lake, build: SimpleNamespace) -> Lake:
-    """A lake in memory: 6 images, 8 captions, 4 boxes, 5 open labels."""
-    empty_lake.ingest(
+def _fill(found: Lake, build: SimpleNamespace) -> None:
+    found.ingest(
         {
             "images": build.images(
                 image_id=[1, 2, 3, 4, 5, 6],
@@ -237,7 +228,46 @@ def lake(empty_lake: Lake, build: SimpleNamespace) -> Lake:
             ),
         }
     )
-    return empty_lake
+
+
+def _stored() -> list[str]:
+    """Tables of a lake in memory, which has no folders to look at."""
+    return [
+        *BASE_TABLES,
+        *(f"meta/{name}" for name in (*meta.SCHEMAS, "access_ends")),
+        *(meta.stored(name, closed=True) for name in meta.CLOSED_PARTS),
+        "sensitive/labels",
+        "sensitive/access",
+    ]
+
+
+def _state(found: Lake) -> tuple[Any, ...]:
+    """What differs once anything was done to a lake but read it."""
+    system, path = found.location.files()
+    files = system.find(path) if system.exists(path) else []
+    return (
+        [tables.latest_version(found.location, t) for t in _stored()],
+        files,
+        pins._memory.get(found.location.root) or {},
+    )
+
+
+@pytest.fixture
+def lake(_spare: list[tuple[Lake, Any]], build: SimpleNamespace) -> Iterator[Lake]:
+    """A lake in memory: 6 images, 8 captions, 4 boxes, 5 open labels. Tests of a module that only read share one."""
+    if not _spare:
+        made = cb.connect(f"memory://test-{os.getpid()}-{next(_names)}")
+        _fill(made, build)
+        _spare.append((made, _state(made)))
+    found, state = _spare.pop()
+    yield cb.connect(found.uri)
+    if _state(found) == state:
+        _spare.append((found, state))
+
+
+@pytest.fixture(scope="module")
+def _spare() -> list[tuple[Lake, Any]]:
+    return []
 
 
 @pytest.fixture
