@@ -81,20 +81,23 @@ def supervise(
             if limit is not None and watch.seconds >= limit:
                 raise too_slow(limit)
     except (KeyboardInterrupt, LimitError) as reason:
-        interrupt()
-        _await_end(thread, reason if isinstance(reason, LimitError) else None, patient=patient)
+        _await_end(thread, interrupt, reason if isinstance(reason, LimitError) else None, patient=patient)
         raise
     return thread.result()
 
 
-def _await_end(thread: _Work[T], reason: LimitError | None, *, patient: bool) -> None:
+def _await_end(thread: _Work[T], interrupt: Callable[[], None], reason: LimitError | None, *, patient: bool) -> None:
+    """Interrupt until the work ends: the database forgets an interrupt that comes before it has begun."""
     try:
-        if thread.over.wait(GRACE):
-            return
+        began = time.monotonic()
+        while time.monotonic() - began < GRACE:
+            interrupt()
+            if thread.over.wait(_TICK):
+                return
         if patient:
             sys.stderr.write("waiting for the query to stop; Ctrl-C again leaves the shell at once\n")
             while not thread.over.wait(_TICK):
-                pass
+                interrupt()
             return
     except KeyboardInterrupt:
         end(None)

@@ -310,7 +310,8 @@ def unchanged(battlefield):
         (1, "a", "s"),
         (2, "b", "t"),
     ]
-    assert cb.connect(places[0] / "test.lake").session().versions == session.versions
+    with cb.connect(places[0] / "test.lake").session() as again:
+        assert again.versions == session.versions
 
 
 @pytest.mark.parametrize("text", [*lines(FILES), *lines(WRITES), *lines(SETTINGS), *lines(CATALOG), *lines(TRICKS)])

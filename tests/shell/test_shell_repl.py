@@ -93,8 +93,9 @@ def test_ctrl_c_cancels_the_query_and_keeps_the_session(type_in):
 
 
 def test_the_time_limit_keeps_the_session(type_in):
-    out, err = type_in(f"{ENDLESS};\rSELECT 1 AS a;\r" + CTRL_D, limit=0.3)
-    assert out == "a\n1\n"
+    """Asked again and again: where the machine is busy, the quick query meets the limit as well now and then."""
+    out, err = type_in(f"{ENDLESS};\r" + "SELECT 1 AS a;\r" * 20 + CTRL_D, limit=0.3)
+    assert "a\n1\n" in out
     assert err.startswith("error[E5001]: ")
 
 

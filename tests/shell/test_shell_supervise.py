@@ -50,6 +50,20 @@ def test_the_limits_error_wins_over_that_of_the_interrupted_work():
         supervise(work, interrupt=stop.set, limit=0.1)
 
 
+@pytest.mark.parametrize("patient", [False, True])
+def test_an_interrupt_that_comes_too_early_is_repeated(patient):
+    """Work that hears the third interrupt only, as a database does that is still planning at the first."""
+    stop, heard = threading.Event(), []
+
+    def interrupt():
+        heard.append(1)
+        if len(heard) == 3:
+            stop.set()
+
+    with pytest.raises(LimitError):
+        supervise(stop.wait, interrupt=interrupt, limit=0.1, patient=patient)
+
+
 def test_pauses_do_not_count(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
