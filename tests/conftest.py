@@ -25,6 +25,7 @@ from counterbalance.engine.executors.protocol import Job, Task
 from counterbalance.engine.executors.spool import Spool
 from counterbalance.engine.functions import Partial
 from counterbalance.engine.ingest_types import Chunk, Source
+from counterbalance.engine.isolation import process as workers
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.store import columns, lock, pins, tables
 from counterbalance.engine.store.location import Location
@@ -143,6 +144,20 @@ def _no_query_ends_this_process() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(supervise, "end", refuse)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _workers_outlive_a_test() -> Iterator[None]:
+    """Lend a worker again in the next test: pytest's note of where it is in the environment makes no other environment."""
+
+    def around() -> tuple[object, ...]:
+        names, *rest = before()
+        return {name: value for name, value in names.items() if name != "PYTEST_CURRENT_TEST"}, *rest
+
+    before: Any = workers._around
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, "_around", around)
         yield
 
 
