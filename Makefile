@@ -28,7 +28,7 @@ test: $(VENV)/installed-test ## install everything the tests need, and run them
 	$(BIN)/pytest -n 2 --dist loadfile
 
 fast: $(VENV)/installed-test ## the quick tests of SQL, the shell and disclosure, and one small journey
-	$(BIN)/pytest -n 2 --dist loadfile -m fast tests/sql tests/shell tests/disclosure tests/views tests/suite
+	$(BIN)/pytest -n 2 --dist loadfile -m fast tests/sql tests/shell tests/disclosure tests/suite
 
 # Types and imports are checked on the installed tree, from a folder where the checkout's own does not hide it.
 check: $(VENV)/installed-test ## lint, types and the import contract

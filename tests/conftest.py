@@ -109,7 +109,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             parts & _SLOW_PARTS
             or any(part.startswith("tiny_") for part in parts)
             or item.get_closest_marker("slow")
-            or item.get_closest_marker("hypothesis")
+            or getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
         ):
             item.add_marker("fast")
 

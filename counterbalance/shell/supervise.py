@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 
 from counterbalance.engine.errors import CounterbalanceError, LimitError

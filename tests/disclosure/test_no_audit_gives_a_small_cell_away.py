@@ -29,6 +29,8 @@ from counterbalance.engine.disclosure.suppression import SHOWN, SMALL
 from counterbalance.engine.errors import CounterbalanceError, SensitiveError
 from counterbalance.engine.store import tables
 
+pytestmark = pytest.mark.slow
+
 LAKES = int(os.environ.get("COUNTERBALANCE_LAKES", "1"))
 K = 10
 PURPOSE = "a test of the wall"

@@ -11,6 +11,8 @@ import pytest
 import counterbalance as cb
 from counterbalance.engine.store import tables
 
+pytestmark = pytest.mark.slow
+
 IMAGES = 160
 GROUPS = "groups := image_labels('perceived_gender')"
 OF_TWO = [

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from counterbalance.engine.errors import LimitError
-from counterbalance.shell import supervise as module
+from counterbalance.shell import stopwatch
 from counterbalance.shell.supervise import Stopwatch, supervise
 
 
@@ -66,7 +66,7 @@ def test_an_interrupt_that_comes_too_early_is_repeated(patient):
 
 def test_pauses_do_not_count(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(stopwatch, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     watch = Stopwatch()
 
     def work():

@@ -374,6 +374,7 @@ OWN = {
 """Where a parameter of that name is another thing elsewhere."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "query"), SHIPPED)
 def test_a_shipped_file_runs_on_a_small_lake_and_on_an_empty_one(name, query, lake, empty_lake, build):
     own = OWN.get(name, {})
