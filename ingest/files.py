@@ -310,6 +310,8 @@ def file_system(uri: str, storage_options: Mapping[str, Any] | None = None) -> t
         options = dict(storage_options or {})
         if uri.startswith("s3://") and credentials.is_anonymous({}):
             options.setdefault("anon", True)
+        elif uri.startswith("s3://") and not options.keys() & {"key", "anon", "profile"}:
+            options |= credentials.from_environment()
         fs, path = url_to_fs(uri, **options)
         return fs, path
 

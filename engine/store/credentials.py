@@ -51,6 +51,16 @@ def is_anonymous(options: Mapping[str, str]) -> bool:
     return said.lower() in {"1", "true", "yes", "on"}
 
 
+def from_environment() -> dict[str, str]:
+    """Return what the environment says now of who asks S3, as s3fs names it.
+
+    fsspec keeps file systems by their options. Handed in, credentials that have changed since make another one.
+    """
+    names = {"key": "AWS_ACCESS_KEY_ID", "secret": "AWS_SECRET_ACCESS_KEY", "token": "AWS_SESSION_TOKEN"}
+    found = {mine: os.environ[name] for mine, name in names.items() if os.environ.get(name)}
+    return found if "key" in found and "secret" in found else {}
+
+
 @cache
 def _found(_places: tuple[str | None, ...]) -> bool:
     try:

@@ -135,6 +135,8 @@ class Location:
             options = {mine: given[lances] for lances, mine in _S3_NAMES.items() if lances in given}
             if credentials.is_anonymous(given):
                 options["anon"] = True
+            elif "key" not in options:
+                options |= credentials.from_environment()
             if "region" in given:
                 options["client_kwargs"] = {"region_name": given["region"]}
         try:
