@@ -93,9 +93,9 @@ def test_what_is_not_ours_stays(place, filled, tmp_path):
 
 def test_two_sessions_of_a_process(place, filled):
     with filled.session(threads=1) as first, filled.session(threads=2) as second:
-        folders = [s._duckdb().spill for s in (first, second)]
+        folders = [s._engine.backend._opened().spill for s in (first, second)]
         assert len({*folders}) == 2
-        program = "from counterbalance.engine import spilling; spilling.remove(spilling.folder())"
+        program = "from counterbalance.engine import temp_dirs; temp_dirs.remove(temp_dirs.folder())"
         for path in folders:
             aged(Path(path))
         subprocess.run([sys.executable, "-c", program], check=True, cwd=place)
