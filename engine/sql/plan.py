@@ -88,7 +88,8 @@ class Relation:
         holds: A stored table, several relations together, an audit, or rows: anything with ``__arrow_c_stream__``, or with
             ``schema`` and ``rows(columns)``, which are read when they are asked for.
         ways: In words how it was made of another one, for whoever reads the text of a plan.
-        made_of: The relations whose rows are in it, where a rewrite or a search made it of others.
+        sources: Stored tables whose rows are in it, where a rewrite or a search made it of other relations. Not these
+            themselves: the first of them keeps it, and a circle would keep a dropped session's versions from a purge.
         closed: A view of perceived labels that audits may read without a purpose.
         description: What stands for it where the parameters of an audit are shown; empty for its name.
         is_ranking: A table function has ranked its rows, each once.
@@ -99,7 +100,7 @@ class Relation:
     shown: str
     holds: Any
     ways: tuple[str, ...] = ()
-    made_of: tuple[Relation, ...] = ()
+    sources: tuple[StoredTable, ...] = ()
     closed: bool = False
     description: str = ""
     is_ranking: bool = False
@@ -126,8 +127,7 @@ class Relation:
     def behind(self) -> Iterator[StoredTable]:
         """Stored tables whose rows are in it."""
         yield from self.tables
-        for other in self.made_of:
-            yield from other.behind()
+        yield from self.sources
 
     def derived(self, way: str, make: Callable[[], Any], *others: Relation, key: Hashable = None) -> Relation:
         """Return what is made of it, made once: rows, or the same table with more columns or fewer rows.
@@ -141,7 +141,8 @@ class Relation:
         if (way, key) not in self._derived:
             ways = (*self.ways, way)
             id_ = new_id(OWN.join((self.shown, *ways)))
-            self._derived[way, key] = Relation(id_, self.shown, make(), ways, made_of=(self, *others))
+            sources = tuple(table for relation in (self, *others) for table in relation.behind())
+            self._derived[way, key] = Relation(id_, self.shown, make(), ways, sources)
         return self._derived[way, key]
 
     def showing(self, shows: Literal["codes", "bytes", "count"]) -> Relation:
