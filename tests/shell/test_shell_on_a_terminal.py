@@ -58,14 +58,16 @@ class Terminal:
         self.seen = ""
 
     def read(self, seconds=0.2):
-        while select.select([self.fd], [], [], seconds)[0]:
-            try:
-                data = os.read(self.fd, 65536)
-            except OSError:
-                return False
-            if b"\x1b[6n" in data:  # prompt_toolkit asks where the cursor is
-                os.write(self.fd, b"\x1b[1;1R")
-            self.seen += data.decode(errors="replace")
+        """Take in what was written since, if anything is in time; whether the terminal is still open."""
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return True
+        try:
+            data = os.read(self.fd, 65536)
+        except OSError:
+            return False
+        if b"\x1b[6n" in data:  # prompt_toolkit asks where the cursor is
+            os.write(self.fd, b"\x1b[1;1R")
+        self.seen += data.decode(errors="replace")
         return True
 
     def until(self, text, seconds=200):
@@ -96,7 +98,8 @@ class Terminal:
         began = time.monotonic()
         while self.process.poll() is None and time.monotonic() - began < 200:
             self.read()
-        self.read()
+        while select.select([self.fd], [], [], 0.2)[0] and self.read():
+            pass
         os.close(self.fd)
         return self.process.wait(5)
 
@@ -182,7 +185,7 @@ def test_ctrl_c_in_one_query(start):
     terminal = start("sql", ENDLESS, "--udfs", "begun.py")
     terminal.until_begun()
     terminal.send("\x03")
-    assert terminal.end() == 130
+    assert terminal.end() == 130, terminal.plain
     assert "interrupted" in terminal.plain
 
 
