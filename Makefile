@@ -13,11 +13,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 
-$(VENV)/installed: $(BIN)/python pyproject.toml $(shell find counterbalance engine ingest udfs queries -name '*.py' -o -name '*.sql' -o -name '*.csv' -o -name '*.j2' | sort)
+$(VENV)/installed: $(BIN)/python pyproject.toml $(shell find counterbalance engine ingest udfs queries -name '*.py' -o -name '*.sql' -o -name '*.csv' -o -name '*.json' -o -name '*.j2' | sort)
 	$(BIN)/pip install --quiet .
 	touch $@
 
-$(VENV)/installed-test: $(BIN)/python pyproject.toml $(shell find counterbalance engine ingest udfs queries -name '*.py' -o -name '*.sql' -o -name '*.csv' -o -name '*.j2' | sort)
+$(VENV)/installed-test: $(BIN)/python pyproject.toml $(shell find counterbalance engine ingest udfs queries -name '*.py' -o -name '*.sql' -o -name '*.csv' -o -name '*.json' -o -name '*.j2' | sort)
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@
 

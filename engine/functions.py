@@ -28,8 +28,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.resources
 import importlib.util
 import inspect
+import json
 import logging
 import sys
 import threading
@@ -37,6 +39,7 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 GROUP: Final = "counterbalance.udfs"
+LIST: Final = "functions.json"
 _REQUIRED: Final = object()
 _log = logging.getLogger(__name__)
 
@@ -87,6 +91,19 @@ class Partial:
 
     values: pa.Array
     errors: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What lists of functions say of one: fields of ``Function`` as text, known without its module."""
+
+    name: str
+    signature: str
+    returns: str
+    version: str
+    device: str
+    memory: str | None
+    doc: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +149,12 @@ class Function:
     def open(self, constants: Mapping[str, Any], device: str = "cpu") -> Opened:
         """The function ready to be called on arrays; a model is loaded on ``device``."""
         return Opened(self, constants, device)
+
+    @property
+    def listed(self) -> Listed:
+        """What lists say of it."""
+        returns = "by its constants" if callable(self.returns) else str(self.returns)
+        return Listed(self.name, self.signature, returns, self.version, self.device, self.memory, self.doc)
 
     @property
     def signature(self) -> str:
@@ -362,6 +385,37 @@ def functions() -> Functions:
         (True, 'vader(text[, rules])')
     """
     return Functions()
+
+
+def function_list() -> list[Listed]:
+    """Return what lists say of all functions, in order of their names.
+
+    Nothing is imported for those of a package that says it in ``functions.json`` (``tools/list_functions.py`` writes ours).
+
+    Example:
+        >>> next(f.returns for f in function_list() if f.name == "vader")
+        'double'
+    """
+    found = []
+    for name in functions():
+        entry = None if name in _registry else _installed()[name]
+        said = None if entry is None else _said(entry.module.rpartition(".")[0]).get(name)
+        if said is not None:
+            found.append(Listed(name, **said))
+        elif function := functions().get(name):
+            found.append(function.listed)
+    return found
+
+
+@cache
+def _said(package: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return what a package, or one that it lies in, says of functions by name."""
+    for outer in accumulate(filter(None, package.split(".")), "{}.{}".format):
+        said = importlib.resources.files(outer) / LIST
+        if said.is_file():
+            said_of: dict[str, dict[str, Any]] = json.loads(said.read_text(encoding="utf-8"))
+            return said_of
+    return {}
 
 
 def imported() -> list[Function]:

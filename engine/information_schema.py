@@ -10,15 +10,13 @@ import pyarrow as pa
 from counterbalance.engine import lists
 from counterbalance.engine.backends.duckdb.scan import visible_schema
 from counterbalance.engine.catalog import system
-from counterbalance.engine.functions import functions
+from counterbalance.engine.functions import function_list
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.search import DOCS, SIGNATURES
 from counterbalance.engine.sql import queries
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from counterbalance.engine.catalog.pinned import Pinned
 
 
@@ -36,7 +34,7 @@ class Relation:
 
 def relations(lake: Pinned, *, sensitive: bool) -> list[Relation]:
     """Everything a query can name, with columns where they are known without running anything."""
-    found = [_stored(lake, n, c) for n, c in _stored_columns(lake, sensitive=sensitive)]
+    found = [_stored(lake, n, c) for n, c in stored_columns(lake, sensitive=sensitive).items()]
     found += [Relation(None, q.name, q.kind, q.doc, (), q.signature) for q in queries.sound()]
     for name, doc in DOCS.items():
         found.append(
@@ -44,7 +42,7 @@ def relations(lake: Pinned, *, sensitive: bool) -> list[Relation]:
         )
     found += [Relation("meta", name, "meta", doc) for name, doc in system.DOCS.items()]
     found += [Relation("lists", name, "list", "word list") for name in lists.names()]
-    found += [Relation(None, f.name, "function", f.doc, (), f.signature) for f in functions().values()]
+    found += [Relation(None, f.name, "function", f.doc, (), f.signature) for f in function_list()]
     found += [Relation(None, f.name, "function", f.doc, (), f.signature) for f in queries.sql_functions().values()]
     return found
 
@@ -58,8 +56,10 @@ def _stored(lake: Pinned, name: str, columns: tuple[tuple[str, str], ...]) -> Re
     return Relation(None, name, "materialized view", "" if computed else f"not computed yet: REFRESH {name}", columns)
 
 
-def _stored_columns(lake: Pinned, *, sensitive: bool) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+def stored_columns(lake: Pinned, *, sensitive: bool) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Return name and type of every visible column by stored table."""
     stored = (v for v in lake.snapshot.versions if "/" not in v)
+    found = {}
     for name in sorted({*BASE_TABLES, *stored, *lake.declared.views()}):
         version = lake.snapshot.versions.get(name)
         dataset = None if version is None else tables.open_table(lake.location, name, version)
@@ -70,7 +70,8 @@ def _stored_columns(lake: Pinned, *, sensitive: bool) -> Iterator[tuple[str, tup
             schema = BASE_TABLES[name].schema()
         else:
             schema = pa.schema([])
-        yield name, tuple((f.name, str(f.type)) for f in schema)
+        found[name] = tuple((f.name, str(f.type)) for f in schema)
+    return found
 
 
 def listed(found: list[Relation]) -> pa.Table:

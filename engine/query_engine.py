@@ -264,8 +264,8 @@ class QueryEngine:
             return engine_errors.located(told, facts.text)
         if self.backend.closed and not engine_errors.is_ctrl_c(error):
             return is_closed()
-        known = information_schema.relations(self.resolver.main, sensitive=self.resolver.sensitive)
-        columns = {r.name: [c for c, _ in r.columns] for r in known}
+        stored = information_schema.stored_columns(self.resolver.main, sensitive=self.resolver.sensitive)
+        columns = {name: [column for column, _ in known] for name, known in stored.items()}
         names = [*chain(*columns.values()), *self.resolver.names(), *callable_names()]
         tables = [r.table for r in plan.needed() if r.table is not None]
         failure = engine_errors.translate(

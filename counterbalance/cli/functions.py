@@ -26,14 +26,12 @@ def command(udfs: tuple[str, ...], output: OutputOptions) -> int:
 
     Table functions stand in FROM and return rows, such as top_k().
     """
-    import counterbalance
     from counterbalance.engine.catalog import system
     from counterbalance.shell import describe, present
 
     load(udfs)
-    known = counterbalance.functions()
     if output.for_eyes:
-        click.echo(describe.functions(known))
+        click.echo(describe.functions())
         return 0
-    present.rows(system.callables(known), system.CALLABLE, output)
+    present.rows(system.callables(), system.CALLABLE, output)
     return 0

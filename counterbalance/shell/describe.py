@@ -15,7 +15,6 @@ from counterbalance.shell.text import escape
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from counterbalance.engine.functions import Function
     from counterbalance.engine.information_schema import Relation
     from counterbalance.engine.session import Session
     from counterbalance.engine.sql.queries import Query, QueryParameter
@@ -202,11 +201,11 @@ def _call(query: Query) -> str:
     return ", ".join(f"{p.name} := …" for p in query.parameters if required(p))
 
 
-def functions(known: Mapping[str, Function], name: str = "") -> str:
+def functions(name: str = "") -> str:
     """Return every function with its doc, or the one of a name; those that stand in FROM last."""
     from counterbalance.engine.catalog import system
 
-    listed = [row for row in system.callables(known) if name.lower() in {"", row["name"]}]
+    listed = [row for row in system.callables() if name.lower() in {"", row["name"]}]
     single = columns([(row["signature"] or "", row["doc"] or "") for row in listed if row["kind"] != "table function"])
     tables = [
         f"{row['signature']}\n{_hanging('  ', row['doc'] or '')}" for row in listed if row["kind"] == "table function"

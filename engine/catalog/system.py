@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 from counterbalance.engine.backends.duckdb.scan import visible_schema
 from counterbalance.engine.catalog import access, definitions, meta
 from counterbalance.engine.catalog import closed as closing
-from counterbalance.engine.functions import functions
+from counterbalance.engine.functions import function_list
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.search import DOCS as SEARCHES
 from counterbalance.engine.search import SIGNATURES
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from counterbalance.engine.catalog.closed import Closed
-    from counterbalance.engine.functions import Function
     from counterbalance.engine.store.location import Location
 
 _COUNTS: Final = ("rows_read", "written", "updated", "unchanged", "rejected")
@@ -186,26 +186,14 @@ CALLABLE: Final = pa.schema(
 )
 
 
-def callables(known: Mapping[str, Function]) -> list[dict[str, str | None]]:
+def callables() -> list[dict[str, str | None]]:
     """Functions of single rows, in Python and in SQL, then those that return rows: the columns of ``CALLABLE``.
 
     Example:
-        >>> [row["kind"] for row in callables({}) if row["name"] == "top_k"]
+        >>> [row["kind"] for row in callables() if row["name"] == "top_k"]
         ['table function']
     """
-    rows: list[dict[str, str | None]] = [
-        {
-            "name": f.name,
-            "kind": "function",
-            "signature": f.signature,
-            "returns": "by its constants" if callable(f.returns) else str(f.returns),
-            "version": f.version,
-            "device": f.device,
-            "memory": f.memory,
-            "doc": f.doc,
-        }
-        for f in known.values()
-    ]
+    rows: list[dict[str, str | None]] = [{"kind": "function", **asdict(f)} for f in function_list()]
     rows += [
         {
             "name": f.name,
@@ -237,7 +225,7 @@ def callables(known: Mapping[str, Function]) -> list[dict[str, str | None]]:
 
 
 def _functions() -> pa.Table:
-    return pa.Table.from_pylist(callables(functions()), schema=CALLABLE)
+    return pa.Table.from_pylist(callables(), schema=CALLABLE)
 
 
 def sensitive_attributes(codes: Mapping[tuple[str, str], Any]) -> frozenset[str]:
