@@ -202,7 +202,7 @@ def _wants_json(words: list[str]) -> bool:
 
 
 def _abandon_stdout() -> None:
-    """Write nothing more, not even when the interpreter ends: a reader that left is no error."""
+    """Write nothing more, not even when the interpreter ends: a reader that left is not an error."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, sys.stdout.fileno())
     os.close(nothing)

@@ -41,7 +41,7 @@ def dispatch(
 
     Args:
         text: The statement.
-        query: For one that only reads, and for what is no statement at all.
+        query: For one that only reads, and for what is not a statement at all.
         declare: For one that declares or drops columns, views and indexes.
         refresh: For ``REFRESH``.
         call: For ``CALL action(…)``; without it that goes to ``query``, which refuses it.

@@ -190,7 +190,7 @@ class Opened:
         self._takes_batch = _parameters_of(self._call) - self._constants.keys() == {"batch"} != set(self._names)
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
-        """The result for arrays of equal length, in the order of the parameters that are no constants."""
+        """The result for arrays of equal length, in the order of the parameters that are not constants."""
         with self._turn:
             if self._takes_batch:
                 import pyarrow as pa

@@ -56,7 +56,7 @@ def load(path: str, where: str) -> pa.Table:
     """
     if not Path(path).is_file():
         raise NotFoundError(
-            f"{where} is no relation: there is no file {path}",
+            f"{where} is not a relation: there is no file {path}",
             code="E1012",
             hint=f"a table, a view, a call, (SELECT …), or a word list that is there ({', '.join(FILES)})",
         )

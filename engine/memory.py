@@ -22,7 +22,7 @@ def parse(text: str) -> int:
     """Bytes of a size such as ``2GB`` (powers of 1000) or ``512MiB`` (powers of 1024).
 
     Raises:
-        ValueError: It is no size.
+        ValueError: It is not a size.
 
     Example:
         >>> parse("2GB"), parse("1.5 MiB")

@@ -21,7 +21,7 @@ _SECOND: Final = dt.timedelta(seconds=1)
 
 
 def validate(schedule: str) -> None:
-    """Refuse text that is no schedule, or that no day ever meets.
+    """Refuse text that is not a schedule, or that no day ever meets.
 
     Raises:
         SqlError: It is none.
@@ -37,7 +37,7 @@ def next_time(schedule: str, after: dt.datetime) -> dt.datetime:
     """The first moment after this one at which it is due, UTC; a moment without a zone is taken as UTC.
 
     Raises:
-        SqlError: The text is no schedule.
+        SqlError: The text is not a schedule.
 
     Example:
         >>> next_time("@daily", dt.datetime(2026, 2, 28, 12, 30, tzinfo=dt.UTC)).isoformat()
@@ -50,7 +50,7 @@ def last_due(schedule: str, before: dt.datetime) -> dt.datetime:
     """The latest moment at which it was due, this one included, UTC.
 
     Raises:
-        SqlError: The text is no schedule.
+        SqlError: The text is not a schedule.
 
     Example:
         >>> last_due("0 6 * * *", dt.datetime(2026, 3, 1, 6, 0, tzinfo=dt.UTC)).isoformat()

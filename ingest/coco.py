@@ -215,7 +215,7 @@ class _Loader:
         return Piece(tables, places_of, rejects, len(items) + entries, event.read)
 
     def _neither(self, items: list[Any], numbers: Ints, said: list[bool], boxed: list[bool]) -> list[Reject]:
-        """Return what is no annotation of a kind that is known here."""
+        """Return what is not an annotation of a kind that is known here."""
         other = [not (s or b) for s, b in zip(said, boxed, strict=True)]
         if not any(other):
             return []

@@ -45,7 +45,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     Raises:
         NotFoundError: If there is no such file, or no such column in ``mapping``.
         RequestError: If ``mapping`` names no field.
-        SourceError: If a file is no table, or lacks one of the three columns.
+        SourceError: If a file is not a table, or lacks one of the three columns.
     """
     layouts = tabular.layouts(uri, options)
     found = [columns.resolve(f.names, FIELDS, options.mapping, f.file.uri) for f in layouts]

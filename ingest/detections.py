@@ -74,7 +74,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     Raises:
         NotFoundError: If there is no such file, or no such column in ``mapping``.
         RequestError: If ``mapping`` names no field.
-        SourceError: If a file is no table, or has no columns for the image or the box.
+        SourceError: If a file is not a table, or has no columns for the image or the box.
     """
     layouts = tabular.layouts(uri, options)
     found = [_columns(f, options) for f in layouts]

@@ -137,7 +137,7 @@ def expand(
 
     Raises:
         NotFoundError: If a part of ``uri`` matches nothing (``E1006``).
-        SourceError: If a file system cannot be reached, a brace range is too long, or the name is no text (``E4001``,
+        SourceError: If a file system cannot be reached, a brace range is too long, or the name is not a text (``E4001``,
             ``E4003``, ``E4005``).
 
     Example:
@@ -189,7 +189,7 @@ def _find_path(
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:  # a long comma list is no name
+        if error.errno == errno.ENAMETOOLONG:  # a long comma list is not a name
             return None
         raise
     if info["type"] == "directory" or (info["type"] != "file" and fs.isdir(path)):
@@ -228,7 +228,7 @@ def _ends(name: str, suffixes: tuple[str, ...]) -> bool:
 
 
 def _is_file(fs: Any, info: Mapping[str, Any]) -> bool:
-    """Return whether a listed entry is no folder; links are followed. What is no file either is refused when it is opened."""
+    """Return whether a listed entry is not a folder; links are followed. What is not a file either is refused when it is opened."""
     return info["type"] == "file" or (info["type"] != "directory" and not fs.isdir(info["name"]))
 
 
@@ -288,7 +288,7 @@ def _check_plain(uri: str, path: str) -> None:
 
     Raises:
         FileNotFoundError: Nothing is there.
-        SourceError: It is no plain file (``E4004``).
+        SourceError: It is not a plain file (``E4004``).
     """
     mode = os.stat(path).st_mode  # noqa: PTH116 - paths are text here
     if not stat.S_ISREG(mode):

@@ -52,7 +52,7 @@ def inspect(file: File, options: ReadOptions) -> Meta:
 
     Raises:
         NotFoundError: If ``mapping`` names a column that there is not.
-        SourceError: If it is no table or has no column for the file name.
+        SourceError: If it is not a table or has no column for the file name.
     """
     layout = tabular.inspect(file)
     found = columns.resolve(layout.names, FIELDS, options.mapping, file.uri)
@@ -125,7 +125,7 @@ def _refuse_absent(sieve: Sieve, keys: pa.Array, status: Mapping[str, bool], *, 
 
 
 def _without_lists(text: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return values that are lists or objects as NULL: they are no labels."""
+    """Return values that are lists or objects as NULL: they are not labels."""
     if pa.types.is_nested(kind):
         return pa.nulls(len(text), pa.string())
     values = text.to_pylist() if pa.types.is_string(kind) else []

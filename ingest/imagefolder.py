@@ -7,7 +7,7 @@ come from its caption column, boxes from ``objects`` (``bbox`` as x, y, width, h
 plain column is a label of the image, annotator ``metadata``; lists and objects are left out.
 
 Pictures stay where they are unless ``store_images`` is asked for; their headers are checked, and all of those that are
-stored. Files that are no pictures are not looked at; pictures of other formats are refused, so that nobody misses them. So
+stored. Files that are not a pictures are not looked at; pictures of other formats are refused, so that nobody misses them. So
 are pipes, sockets, devices and links that lead out of the folder or nowhere, of which no byte is read, and names that are
 not UTF-8.
 """
@@ -57,7 +57,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     Raises:
         NotFoundError: If there is no picture, or no such column in ``mapping``.
         RequestError: If ``mapping`` names no field.
-        SourceError: If a metadata file is no table.
+        SourceError: If a metadata file is not a table.
     """
     root = _root(uri, options).rstrip("/")
     found = expand(uri, options.storage_options, SUFFIXES, recursive=True)
@@ -184,7 +184,7 @@ def _opened(file: File, *, store: bool) -> tuple[Header, bytes | None]:
     """Return the header of a picture file, and its bytes if they are to be stored.
 
     Raises:
-        ImageError: If it is no picture that is taken.
+        ImageError: If it is not a picture that is taken.
         SourceError: If the file cannot be read.
     """
     if _ending(file) in OTHER_PICTURES:

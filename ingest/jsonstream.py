@@ -48,7 +48,7 @@ def _integer(text: str) -> int | float:
 
 @dataclass(frozen=True, slots=True)
 class ObjectMember:
-    """A member of the top-level object that is no array.
+    """A member of the top-level object that is not an array.
 
     Args:
         name: Its name.

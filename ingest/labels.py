@@ -49,7 +49,7 @@ _INDEX: Final = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
 _PREFIX: Final = "attribute:"
 _ADDRESSES: Final = frozenset({"url", "image_url"})
 _TEXTS: Final = frozenset({"caption", "text", "top_caption", "alt_text", "alt"})
-"""Columns of lists of captions, which are no attributes."""
+"""Columns of lists of captions, which are not attributes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     Raises:
         NotFoundError: If there is no such file, or no such column in ``mapping``.
         RequestError: If ``mapping`` names no field.
-        SourceError: If a file is no table, names neither image nor box, or has no column to take as a label.
+        SourceError: If a file is not a table, names neither image nor box, or has no column to take as a label.
     """
     plans = [_plan(f, options) for f in tabular.layouts(uri, options)]
     images = Images()

@@ -8,7 +8,7 @@ caption and URL, separated by tabs, is taken as Conceptual Captions; its quotes 
   source (a repeated one is refused as ``duplicate_key``); with URLs as keys it is a hash of URL, origin and text, for
   LAION lists the same URL with several captions.
 * A row needs a caption and a key or URL. Any other value that cannot be (a width of -1 or NaN, a similarity that is no
-  number) is NULL and the row is taken: it still says what it is worth, so that is no refusal. Where a number is none at
+  number) is NULL and the row is taken: it still says what it is worth, so that is not a refusal. Where a number is none at
   all, a note says how often.
 """
 
@@ -60,7 +60,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     Raises:
         NotFoundError: If there is no such file, or no such column in ``mapping``.
         RequestError: If ``mapping`` names no field.
-        SourceError: If a file is no table or has no caption or no URL column.
+        SourceError: If a file is not a table or has no caption or no URL column.
     """
     layouts = [_headed(f) for f in tabular.layouts(uri, options)]
     found = [_columns(f, options) for f in layouts]

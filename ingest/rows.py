@@ -215,7 +215,7 @@ class Sieve:
         return pa.array([None if b else v for v, b in zip(values, bad, strict=True)], pa.binary()).cast(pa.string())
 
     def number(self, field: str) -> tuple[npt.NDArray[np.float64], Mask]:
-        """Return a field as float64, and where it holds something that is no finite number.
+        """Return a field as float64, and where it holds something that is not a finite number.
 
         Both that and what is missing are NaN in the values; a written or stored NaN counts as missing.
         """
@@ -265,7 +265,7 @@ def _one_by_one(text: pa.Array) -> pa.Array:
 
 
 def _as_text(array: pa.Array, field: str, source: str) -> pa.Array:
-    """Return values that are no text, written as text: whole floats without a fraction, lists and structs as JSON."""
+    """Return values that are not text, written as text: whole floats without a fraction, lists and structs as JSON."""
     kind = array.type
     if pa.types.is_float16(kind):
         array = array.cast(pa.float32())
@@ -297,7 +297,7 @@ def floats(values: npt.NDArray[np.float64]) -> pa.Array:
 
 
 def pixels(values: npt.NDArray[np.float64]) -> pa.Array:
-    """Return int32 with NULL for NaN and for what is no positive whole number of pixels.
+    """Return int32 with NULL for NaN and for what is not a positive whole number of pixels.
 
     Example:
         >>> pixels(np.array([640.0, -1.0, 0.0, 1.5, np.nan])).to_pylist()

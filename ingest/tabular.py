@@ -71,7 +71,7 @@ def layouts(uri: str, options: ReadOptions) -> list[Layout]:
 
     Raises:
         NotFoundError: If there are none.
-        SourceError: If one is no table.
+        SourceError: If one is not a table.
     """
     return [inspect(f) for f in expand(uri, options.storage_options, SUFFIXES)]
 
@@ -110,7 +110,7 @@ def _text(file: File, head: bytes) -> bytes:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Return whether bytes with a NUL are no text: a tenth of them is nothing that texts are made of, as in UTF-16."""
+    """Return whether bytes with a NUL are not text: a tenth of them is nothing that texts are made of, as in UTF-16."""
     odd = (
         len(head)
         - len(head.translate(None, _NO_TEXT))

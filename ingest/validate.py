@@ -95,7 +95,7 @@ class ObjectSieve:
         source: URI of the file.
         array: Name of the array that holds the objects.
         numbers: Index of each object in it.
-        items: The objects; what is no object is refused at once (``bad_item``), or holds a name twice (``duplicate_name``).
+        items: The objects; what is not an object is refused at once (``bad_item``), or holds a name twice (``duplicate_name``).
     """
 
     def __init__(self, source: str, array: str, numbers: Ints, items: list[Any]) -> None:

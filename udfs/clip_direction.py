@@ -44,7 +44,7 @@ def clip_direction(image_a: pa.Array, image_b: pa.Array, text_a: pa.Array, text_
 
     Returns:
         float64 in [-1, 1]; 0 where the pictures, or the texts, have equal vectors. A row whose four vectors differ in length,
-        or hold what is no number, is an error of that row.
+        or hold what is not a number, is an error of that row.
 
     Source:
         Gal et al., StyleGAN-NADA (2022), equation 2; as the score of pairs in Brooks et al., InstructPix2Pix (2023) and Le et
@@ -81,7 +81,7 @@ def _partial(cosines: Doubles, rows: NDArray[Any], count: int, errors: dict[int,
     values, missing = np.zeros(count), np.ones(count, bool)
     values[rows], missing[rows] = cosines, False
     strange = rows[~np.isfinite(cosines)]
-    errors |= {int(row): "a vector holds what is no number" for row in strange}
+    errors |= {int(row): "a vector holds what is not a number" for row in strange}
     missing[strange] = True
     return Partial(pa.array(values, mask=missing), errors)
 

@@ -59,7 +59,7 @@ def kmeans(vectors: pa.Array, k: int, seed: int = 0, starts: int = 10, device: s
 
     Raises:
         RequestError: ``k`` or ``starts`` make no sense, or there are fewer different vectors than k (``E3051``); a vector has
-            another length (``E3700``) or holds what is no number (``E3702``).
+            another length (``E3700``) or holds what is not a number (``E3702``).
 
     Source:
         Lloyd (1982); Arthur and Vassilvitskii, k-means++ (2007).
@@ -162,7 +162,7 @@ def _matrices(function: str, vectors: pa.Array) -> list[Floats | None]:
     """Return float32 (vectors, length) of every row.
 
     Raises:
-        RequestError: Lengths differ (E3700), or there is what is no number (E3702).
+        RequestError: Lengths differ (E3700), or there is what is not a number (E3702).
     """
     return [_matrix(function, vectors[row].values) if vectors[row].is_valid else None for row in range(len(vectors))]
 

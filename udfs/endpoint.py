@@ -155,7 +155,7 @@ def plain(url: str) -> str:
     """Return the address without what must not be written down: user, password, query.
 
     Raises:
-        RequestError: It is no address of http or https (E3721).
+        RequestError: It is not an address of http or https (E3721).
 
     Example:
         >>> plain("https://me:secret@example.org/v1/?key=1")
@@ -167,7 +167,7 @@ def plain(url: str) -> str:
     except ValueError:
         host, port, parts = None, None, urlsplit("")
     if parts.scheme not in {"http", "https"} or not host:
-        raise RequestError("the endpoint is no address", code="E3721", hint="such as https://api.openai.com/v1")
+        raise RequestError("the endpoint is not an address", code="E3721", hint="such as https://api.openai.com/v1")
     name = f"[{host}]" if ":" in host else host
     return urlunsplit((parts.scheme, name if port is None else f"{name}:{port}", parts.path.rstrip("/"), "", ""))
 

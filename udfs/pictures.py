@@ -246,7 +246,7 @@ def within(picture: Image, x: float, y: float, width: float, height: float) -> C
 
 def _corners(picture: Image, x: float, y: float, width: float, height: float) -> Corners:
     if not all(map(math.isfinite, (x, y, width, height))):
-        raise ValueError("a box has a side that is no number")
+        raise ValueError("a box has a side that is not a number")
     left, right = (min(picture.width, max(0, v)) for v in (math.floor(x), math.ceil(x + width)))
     top, bottom = (min(picture.height, max(0, v)) for v in (math.floor(y), math.ceil(y + height)))
     return left, top, max(left, right), max(top, bottom)

@@ -103,5 +103,5 @@ def _text(value: Any) -> str | None:
 
 def _wrong(path: str | Path, reason: str) -> RequestError:
     return RequestError(
-        f"{path} is no proposal of attributes: {reason}", code="E3720", hint="columns: term, class, level, caption"
+        f"{path} is not a proposal of attributes: {reason}", code="E3720", hint="columns: term, class, level, caption"
     )

@@ -164,7 +164,7 @@ def _neutral(tokens: Tokens, *, shares: bool) -> Scores:
 
 
 def _gather(tokens: Tokens, rows: Integers) -> _Marked:
-    """Return the given texts (each with a token at least), without the tokens that are no words."""
+    """Return the given texts (each with a token at least), without the tokens that are not words."""
     lengths = tokens.starts[rows + 1] - tokens.starts[rows]
     starts = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(lengths, out=starts[1:])

@@ -7,11 +7,11 @@ integers. Codes of short words are looked up for a whole column of strings, with
 
 ========  =======================================================================
 LEXICON   the word, in lower case, is in the lexicon
-SCORES    so it is, and it is no booster: the only words that get a valence
+SCORES    so it is, and it is not a booster: the only words that get a valence
 NEGATES   it is a negation or holds ``n't``
 UPPER     it is in capitals
 EXACT     it is written in lower case
-DROPPED   it is no word of the text (empty; for NLTK also one character)
+DROPPED   it is not a word of the text (empty; for NLTK also one character)
 REWRITE   it must be rewritten first (holds an emoji or white space)
 STEP      which booster step it is, 0 for none
 MARKS     exclamation and question marks, up to four of each

@@ -66,7 +66,7 @@ def nearest_vectors(vectors: pa.Array, others: pa.Array) -> pa.Array:
 
     Returns:
         For each vector the place of the nearest other, from 1, the first of equal ones, and their cosine; NULL where there
-        are no others.
+        is no other.
 
     Raises:
         RequestError: Vectors of several lengths (E3700), without a direction or with no numbers (E3702).

@@ -100,7 +100,7 @@ def load(path: str | Path) -> pa.Table:
     read = _READERS.get(path.suffix.lower())
     if read is None:
         kinds = ", ".join(_READERS)
-        raise SourceError(f"{path} is no word list: its name must end in one of {kinds}", code="E4051")
+        raise SourceError(f"{path} is not a word list: its name must end in one of {kinds}", code="E4051")
     if not path.is_file():
         raise NotFoundError(f"no word list at {path}", code="E1012")
     try:

@@ -32,7 +32,7 @@ def command(lake: str, *, accept: bool, output: OutputOptions, progress: str) ->
     """Compare every file of every version of LAKE's tables with the digest that was recorded when it was written.
 
     Tells which file is damaged or lost, of which table, and which versions need it; what another tool wrote has no digest,
-    and is told as unrecorded, which is no damage. Nothing is written, and no right to write is needed, without --accept: it
+    and is told as unrecorded, which is not damage. Nothing is written, and no right to write is needed, without --accept: it
     takes versions away that nobody completed when power was lost, and damaged tables as they are from then on. Exit codes:
     0 all is what was written; 4 something is damaged or lost.
     """

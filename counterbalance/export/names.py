@@ -24,7 +24,7 @@ def stem(key: Any, *, dots: bool = True) -> str:
         dots: Whether its last part may hold dots; in a webdataset a name ends at the first.
 
     Raises:
-        RequestError: It would lead out of the folder, or is no name for a file (E3673).
+        RequestError: It would lead out of the folder, or is not a name for a file (E3673).
 
     Example:
         >>> stem(17), stem("cats/1.png"), stem("000000012")

@@ -172,7 +172,7 @@ def listed(value: Any) -> list[str]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON takes it: bytes as hex digits, times as ISO 8601, what is no number as NULL.
+    """Return a value as JSON takes it: bytes as hex digits, times as ISO 8601, what is not a number as NULL.
 
     Example:
         >>> plain({"a": float("nan"), "b": [1, b"x"]})

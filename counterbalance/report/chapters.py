@@ -153,7 +153,7 @@ def retrieval() -> list[FigureSpec]:
         FigureSpec(
             "balance",
             "What would make genders equally frequent",
-            "Weight of an image of a label in sampling or in a loss: 1 is no change.",
+            "Weight of an image of a label in sampling or in a loss: 1 changes nothing.",
             Chart(
                 "bars", Axis("weight", show=decimals, start=0.0), mark(lambda r: r["label"], "weight", "", "", "count")
             ),

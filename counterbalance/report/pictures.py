@@ -199,7 +199,7 @@ def _clamped(share: float) -> float:
 
 
 def _decoded(data: bytes | None) -> Image | None:
-    """Return the pixels as RGB, or ``None`` when the bytes are no picture that is safe to decode."""
+    """Return the pixels as RGB, or ``None`` when the bytes are not a picture that is safe to decode."""
     from counterbalance.engine.images import ImageError, decode
 
     try:

@@ -57,7 +57,7 @@ class FigureSpec:
         chart: How it is drawn.
         audit: Name of an audit, or empty for ``sql``.
         parameters: Of the audit.
-        sql: A query, for what is no audit.
+        sql: A query, for what is not an audit.
         empty: What to say when no row comes back.
         headline: Whether its clearest difference may stand at the top of the report.
     """

@@ -30,7 +30,7 @@ def check(session: Session, data: str, model: str) -> None:
 
     Raises:
         NotFoundError: One is not.
-        SqlError: One is no relation of the columns that are needed.
+        SqlError: One is not a relation of the columns that are needed.
     """
     if (data, model) != (DATA, MODEL):
         _ = session.sql(_CALL.format(data, model)).schema

@@ -172,7 +172,7 @@ class BarReporter(NullReporter):
     """A bar with rate and time left.
 
     Args:
-        force: Draw it even where stderr is no terminal.
+        force: Draw it even where stderr is not a terminal.
     """
 
     def __init__(self, *, force: bool = False) -> None:

@@ -85,7 +85,7 @@ def record(
 def verify(location: Location) -> list[int]:
     """Numbers (from 0) of the lines that do not fit the chain or are gone; empty when the log is whole.
 
-    A process that was killed while it wrote may leave one last line that is not noted elsewhere; that is no finding.
+    A process that was killed while it wrote may leave one last line that is not noted elsewhere; that is not a finding.
     """
     log = read(location)
     lines, digest = _end(location)
@@ -115,7 +115,7 @@ def check_purpose(purpose: str | None) -> None:
 
 
 def stated(location: Location, purpose: str | None, what: str) -> bool:
-    """Tell whether a purpose is stated for something that is no query; it becomes a line of the log.
+    """Tell whether a purpose is stated for something that is not a query; it becomes a line of the log.
 
     Raises:
         SensitiveError: The purpose says nothing.

@@ -35,16 +35,16 @@ def check(name: str, what: str) -> None:
     """
     hint = "a name is a letter, then letters, digits and '_'"
     if not _WORD.fullmatch(name):
-        raise SqlError(f"{name!r} is no name for {what}", code="E3170", hint=hint)
+        raise SqlError(f"{name!r} is not a name for {what}", code="E3170", hint=hint)
     if len(name) > _LONGEST:
         raise SqlError(
-            f"{name[:20] + '…'!r} is no name for {what}: it has {len(name)} characters",
+            f"{name[:20] + '…'!r} is not a name for {what}: it has {len(name)} characters",
             code="E3170",
             hint=f"a name has at most {_LONGEST}",
         )
     if name.lower().endswith(_HIDDEN):
         raise SqlError(
-            f"{name!r} is no name for {what}: such names are hidden columns of the engine", code="E3170", hint=hint
+            f"{name!r} is not a name for {what}: such names are hidden columns of the engine", code="E3170", hint=hint
         )
     if name.lower() in reserved():
         raise SqlError(f"{name!r} is a word of SQL, and no name for {what}", code="E3170", hint="take another name")
@@ -83,7 +83,7 @@ def check_relation(catalog: Catalog, name: str, what: str) -> None:
     check(name, what)
     if name != name.lower():
         raise SqlError(
-            f"{name!r} is no name for {what}", code="E3170", hint=f"such names are in lower case: {name.lower()}"
+            f"{name!r} is not a name for {what}", code="E3170", hint=f"such names are in lower case: {name.lower()}"
         )
     user = _user_of(catalog, name)
     if user is not None:

@@ -109,7 +109,7 @@ def _at(location: Location, at: str) -> Snapshot:
         moment = dt.datetime.fromisoformat(at)
     except ValueError:
         raise NotFoundError(
-            f"no tag {at!r} in {location.uri}, and it is no moment in ISO 8601",
+            f"no tag {at!r} in {location.uri}, and it is not a moment in ISO 8601",
             code="E1007",
             hint="tags: " + (", ".join(sorted(tags)) or "none yet; make one with: counterbalance tag LAKE NAME"),
         ) from None

@@ -38,7 +38,7 @@ class Finding:
 
     Args:
         kind: ``damaged``, ``lost``, ``reverted`` (the newest version is lost), ``unfinished`` (a version that no run of
-            ours completed, and that cannot be read: power was lost), or ``unrecorded``, which is no damage.
+            ours completed, and that cannot be read: power was lost), or ``unrecorded``, which is not damage.
         table: The table.
         version: Versions that need the file, such as ``3-7``; empty where that cannot be told.
         file: Its path in the table; empty for several.
@@ -82,7 +82,7 @@ class Verified:
 def verify(location: Location, *, progress: Callable[[Progress], None] | None = None) -> Verified:
     """Compare every file of every version of a lake's tables with the digest that was recorded when it was written.
 
-    Nothing is written, and nobody is kept from writing: files never change, and what is cleaned up meanwhile is no damage.
+    Nothing is written, and nobody is kept from writing: files never change, and what is cleaned up meanwhile is not damage.
 
     Args:
         location: The lake.
@@ -235,7 +235,7 @@ class _Table:
         return found.size, "" if expected.fits(found) else "its bytes are not those that were written"
 
     def _lost(self, ledger: Ledger, absent: list[str]) -> None:
-        """Files that are gone though a version needs them; what clean-up by another tool took is no finding."""
+        """Files that are gone though a version needs them; what clean-up by another tool took is not a finding."""
         gone = {version: path for version, path in ledger.manifests.items() if path in set(absent)}
         tagged = self._tagged() if gone else set()
         kept = min(self._versions - tagged, default=0)

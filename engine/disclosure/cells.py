@@ -40,7 +40,7 @@ class Cells:
             total of the siblings, such as the images with a concept; ``out_of`` of the other margin, the images of the label.
         joint: Columns of ``by`` name a cell together, and all cells of a table are one sum.
         lines: Rows in which some columns of ``by`` are NULL, but not all, are about a line of cells, such as all with the same
-            label: they are no cells, and hidden where one of their line is.
+            label: they are not cells, and hidden where one of their line is.
         overlap: Cells may have units in common: where they add up to more than ``of``, none follows from it.
         below: Counts from here on are shown, also where ``min_count``, which asks for more of a total, is larger.
         by: Columns that tell cells of one margin apart: siblings that add up to a total.

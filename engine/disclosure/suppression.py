@@ -54,7 +54,7 @@ def hidden_rows(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_]
         return _with_lines(rows, cells, k, np.zeros(len(rows), bool) if already is None else already)
     counts = _numbers(rows[cells.count])
     missing = np.full(len(rows), np.nan) if cells.out_of is None else _numbers(rows[cells.out_of]) - counts
-    missing[missing < 0] = np.nan  # a sum that is no part of it
+    missing[missing < 0] = np.nan  # a sum that is not a part of it
     wholes = np.full(len(rows), np.nan) if cells.of is None else _numbers(rows[cells.of])
     if not cells.by and not cells.totals:
         small = _is_small(counts, k) | _is_small(wholes - counts, k) | _is_small(missing, k)
@@ -68,7 +68,7 @@ def hidden_rows(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_]
     _, first, place = np.unique(cell, return_index=True, return_inverse=True)
     closed = np.ones(len(first), bool)  # unless some row of the cell shows it
     closed[place if already is None else place[~already]] = False
-    closed &= ~np.isnan(counts[first])  # a row without a number is no part of its total
+    closed &= ~np.isnan(counts[first])  # a row without a number is not a part of its total
     if (len(cells.by) == 1 or cells.joint) and not cells.totals:
         names = _names(rows, cells.by).take(pa.array(first))
         numbers = (counts[first], wholes[first], missing[first])

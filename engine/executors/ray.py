@@ -83,7 +83,7 @@ class Slot:
     def __init__(self, told: str) -> None:
         import sys
 
-        os.dup2(2, 1)  # what functions print is no result
+        os.dup2(2, 1)  # what functions print is not a result
         sys.stdout = sys.stderr
         self._served = Served(told)
 

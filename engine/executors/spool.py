@@ -121,7 +121,7 @@ class Spool:
         A file that ends in the middle of a batch, as a kill leaves it, is read up to there and named in ``cut``.
 
         Raises:
-            StorageError: The file cannot be read (``E6040``), or is no spool (``E6041``).
+            StorageError: The file cannot be read (``E6040``), or is not a spool (``E6041``).
         """
         path = f"{self._root}/{file}"
         try:

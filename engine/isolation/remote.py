@@ -49,7 +49,7 @@ class Remote:
         settings: Of the worker's session.
 
     Raises:
-        RequestError: The memory is no size.
+        RequestError: The memory is not a size.
     """
 
     def __init__(
@@ -332,11 +332,11 @@ def size_of(text: str) -> int:
     """Return the bytes of a memory limit.
 
     Raises:
-        RequestError: It is no size.
+        RequestError: It is not a size.
     """
     try:
         return memory.parse(text)
     except ValueError:
         raise RequestError(
-            f"cannot open a session: {text!r} is no size", code="E3041", hint="write 512MB, 2GB, 1.5GiB …"
+            f"cannot open a session: {text!r} is not a size", code="E3041", hint="write 512MB, 2GB, 1.5GiB …"
         ) from None

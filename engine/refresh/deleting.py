@@ -292,7 +292,7 @@ def _stale(location: Location, rows: Mapping[str, int]) -> Iterator[str]:
 
 
 def _foreign(location: Location) -> Iterator[str]:
-    """Return what lies in the lake and is no table of its own."""
+    """Return what lies in the lake and is not a table of its own."""
     known = {*BASE_TABLES, *definitions.load(location).views()}
     others = [n for n in snapshot.known_tables(location) if n.rpartition("/")[2] not in known]
     if others:

@@ -73,7 +73,7 @@ class Fingerprints:
         return self._parts[definition.target]
 
     def _upstream(self, definition: Definition) -> dict[str, str]:
-        """Fingerprints of its inputs; the view that a column stands on is no input, its rows are."""
+        """Fingerprints of its inputs; the view that a column stands on is not an input, its rows are."""
         others = self._definitions.upstream(definition)
         own = definition.table if definition.kind == "column" else None
         return {d.target: self.of(d) for d in others if d.target != own and d.kind != "view"}

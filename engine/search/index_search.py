@@ -327,7 +327,7 @@ def _numbers(query: Sequence[float] | str) -> NDArray[np.float32]:
         return np.asarray([float(v) for v in values], np.float32)
     except (ValueError, TypeError):
         raise SqlError(
-            f"the query is no vector: {str(query)[:60]!r}",
+            f"the query is not a vector: {str(query)[:60]!r}",
             code="E3458",
             hint="give a list of numbers, (SELECT …) of one vector, or text with embed := 'function'",
         ) from None

@@ -188,7 +188,7 @@ def matrix(
         places: Row of the result for every value; in order when left out.
 
     Raises:
-        SqlError: A vector is missing, or of another length, or these are no vectors.
+        SqlError: A vector is missing, or of another length, or these are not vectors.
     """
     if values.null_count:
         raise SqlError(

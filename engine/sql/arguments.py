@@ -72,7 +72,7 @@ def relation(text: str, where: str) -> exp.Expr:
         tree = parse(f"SELECT * FROM {text}").tree
     except SqlError:
         raise SqlError(
-            f"{where} is no relation: {text!r}", code="E3113", hint="a table, a view, a call or (SELECT …)"
+            f"{where} is not a relation: {text!r}", code="E3113", hint="a table, a view, a call or (SELECT …)"
         ) from None
     source = tree.args.get("from_")
     more = {name for name, value in tree.args.items() if value} - {"expressions", "from_"}
@@ -80,7 +80,7 @@ def relation(text: str, where: str) -> exp.Expr:
         more |= {name for name, value in source.this.args.items() if value} - {"this", "db", "catalog", "alias"}
     if not isinstance(source, exp.From) or more:
         raise SqlError(
-            f"{where} is no single relation: {text!r}", code="E3113", hint="write more than a name as (SELECT …)"
+            f"{where} is not a single relation: {text!r}", code="E3113", hint="write more than a name as (SELECT …)"
         )
     return as_relation(source.this, where)
 
@@ -103,7 +103,7 @@ def as_relation(node: exp.Expr, where: str) -> exp.Expr:
     if isinstance(node, exp.Func):
         return exp.Table(this=node.copy())
     raise SqlError(
-        f"{where} is no relation: {to_sql(node)}", code="E3113", hint="a table, a view, a call or (SELECT …)"
+        f"{where} is not a relation: {to_sql(node)}", code="E3113", hint="a table, a view, a call or (SELECT …)"
     )
 
 
@@ -200,7 +200,7 @@ def by_name(values: Any) -> dict[str, Any]:
     """Values of ``$name`` as a caller gave them; ``None`` is none.
 
     Raises:
-        RequestError: They are no mapping from names.
+        RequestError: They are not a mapping from names.
     """
     if values is None:
         return {}
@@ -292,7 +292,7 @@ def check_used(text: str, values: Mapping[str, Any]) -> None:
             shown = f"table {name}" if not sign else f"${name}"
             if sign and re.search(rf"(?<![\w$]){re.escape(name)}(?!\w)", text, re.IGNORECASE):
                 raise RequestError(
-                    f"{name} is a {type(value).__name__}, which is no table",
+                    f"{name} is a {type(value).__name__}, which is not a table",
                     code="E3043",
                     hint="tables are of pyarrow, pandas or polars, or results; a value is asked for as $name",
                 )

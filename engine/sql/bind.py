@@ -509,7 +509,7 @@ class Binder:
     def _scalars(
         self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env, *, trusted: bool
     ) -> dict[str, exp.Expr]:
-        """Return the values of a query's parameters that are no relations, as literals."""
+        """Return the values of a query's parameters that are not relations, as literals."""
         scalars: dict[str, exp.Expr] = {}
         for parameter in query.parameters:
             node = given.get(parameter.name)

@@ -212,7 +212,7 @@ def _check(tree: exp.Expr) -> None:
     for node in tree.walk():
         if isinstance(node, exp.Identifier | exp.Var) and not node.args.get("quoted") and _ODD.search(str(node.name)):
             raise RefusedError(
-                f"the name {node.name!r} is refused: it is no word", code="E3206", hint='write such names as "name"'
+                f"the name {node.name!r} is refused: it is not a word", code="E3206", hint='write such names as "name"'
             )
         if isinstance(node, _FORBIDDEN):
             raise RefusedError(
@@ -279,7 +279,7 @@ def _as_query(tree: exp.Expr, text: str) -> exp.Query:
             hint="SELECT, FROM, DESCRIBE, SHOW TABLES, SUMMARIZE and EXPLAIN ask; counterbalance --help lists the rest",
         )
     if isinstance(tree, exp.Condition):
-        raise SqlError(f"{to_sql(tree)!r} is no statement", code="E3102", hint=hints.of_expression(to_sql(tree)))
+        raise SqlError(f"{to_sql(tree)!r} is not a statement", code="E3102", hint=hints.of_expression(to_sql(tree)))
     raise RefusedError(f"{_verb(tree)} is refused: a session only reads", code="E3202")
 
 

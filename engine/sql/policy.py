@@ -139,7 +139,7 @@ def refuse_past(query: queries.Query) -> None:
 def refuse_own_rows(query: queries.Query, given: Mapping[str, exp.Expr], is_own: Callable[[str], bool]) -> None:
     """Refuse rows of the caller's own choosing, which could cut the cells of an audit to tell of single persons.
 
-    A list of words is no exception: words choose images.
+    A list of words is not an exception: words choose images.
 
     Args:
         query: The audit.

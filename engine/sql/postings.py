@@ -90,7 +90,7 @@ def answer(call: exp.Anonymous, function: Function, constants: Mapping[str, Any]
     if statement.has_failed(table.name, column.name):
         return False
     forms = through.forms(**constants)
-    call.set("expressions", [text])  # the constants are known, and their subqueries are no part of the query any more
+    call.set("expressions", [text])  # the constants are known, and their subqueries are not part of the query any more
     found = _Index.of(statement.stored_table(table.name), column.name, forms) if forms else None
     if found is None or not (
         _narrow(call, select, table, found, statement) or _list(call, select, table, found, statement)

@@ -345,7 +345,7 @@ def read(text: str, kind: Kind, where: str) -> tuple[Query | None, list[RequestE
     name = PurePath(where).name.removesuffix(".sql")
     if not name.isidentifier() and kind != "recipe":
         hint = "letters, digits and underscores make the file's name"
-        problems.append(_wrong(f"{where}:1", f"{name!r} is no name for {kind}", hint))
+        problems.append(_wrong(f"{where}:1", f"{name!r} is not a name for {kind}", hint))
     front = tried(lambda: frontmatter.split(text, where), None)
     if front is None:
         return None, problems
@@ -398,7 +398,7 @@ def _meeting(front: FrontMatter, table: Mapping[str, Any], known: set[str]) -> M
     for side in ("left", "right"):
         relation, dot, column = told[side].partition(".")
         if not dot or not column.isidentifier():
-            raise _wrong(front.place("meets", side), f"{told[side]!r} is no relation.column")
+            raise _wrong(front.place("meets", side), f"{told[side]!r} is not a relation.column")
         _named(front, [relation], known, "meets", side)
         sides[side] = (relation, column)
     return Meeting(sides["left"], sides["right"], told.get("watched", "value"))
@@ -417,7 +417,7 @@ def _parameter(front: FrontMatter, name: str, table: Any) -> QueryParameter:
         return front.place("params", name, *key)
 
     if not name.isidentifier() or name != name.lower():
-        raise _wrong(place(), f"{name!r} is no name of a parameter", "it is written in lower case, without blanks")
+        raise _wrong(place(), f"{name!r} is not a name of a parameter", "it is written in lower case, without blanks")
     if not isinstance(table, dict):
         raise _wrong(place(), f"{name!r} must be a table", f"write [params.{name}], and its keys below")
     told = frontmatter.take(table, _PARAMETER_KEYS, place)
@@ -446,7 +446,7 @@ def _relation(name: str, told: Mapping[str, Any], place: Callable[..., str]) -> 
         raise _wrong(place(odd), f"a relation has no {odd!r}", "keys: " + ", ".join(sorted(_RELATION_KEYS)))
     column = next((c for c in told["relation"] if not c.isidentifier()), None)
     if column is not None:
-        raise _wrong(place("relation"), f"{column!r} is no name of a column")
+        raise _wrong(place("relation"), f"{column!r} is not a name of a column")
     default = told.get("default")
     if not isinstance(default, str | None):
         raise _wrong(place("default"), f"'default' of a relation must be SQL text, not {default!r}")
@@ -461,13 +461,13 @@ def _check_bounds(parameter: QueryParameter, place: Callable[..., str]) -> None:
         near = did_you_mean(bare, _TYPES)
         raise _wrong(
             place("type"),
-            f"{parameter.type!r} is no type of a parameter{near}",
+            f"{parameter.type!r} is not a type of a parameter{near}",
             f"{', '.join(_TYPES)}, or a list of them: integer[]",
         )
     if parameter.range is not None and bare not in _NUMBERS:
-        raise _wrong(place(), f"{parameter.name!r} is no number, and has no range")
+        raise _wrong(place(), f"{parameter.name!r} is not a number, and has no range")
     if parameter.choices and bare != "varchar":
-        raise _wrong(place("choices"), f"{parameter.name!r} is no varchar, and has no choices")
+        raise _wrong(place("choices"), f"{parameter.name!r} is not a varchar, and has no choices")
     if parameter.values is not None and parameter.values not in _LABELS:
         raise _wrong(place("values"), f"'values' cannot be {parameter.values!r}", "one of " + ", ".join(_LABELS))
 
@@ -594,7 +594,7 @@ class Library(Mapping[str, Query]):
                 query = parse(file.read_text(encoding="utf-8"), kind, file.name)
                 self._read[name] = replace(query, is_own=(kind, file) in self.added)
             except UnicodeDecodeError:
-                raise RequestError(f"{file.name} is no text in UTF-8", code="E3030") from None
+                raise RequestError(f"{file.name} is not a text in UTF-8", code="E3030") from None
         return self._read[name]
 
     def sound(self) -> Iterator[Query]:
@@ -641,7 +641,7 @@ def _in_folder(folder: Traversable) -> list[Traversable]:
 
 def shipped(folder: str) -> Iterator[Traversable]:
     """Yield the SQL files in that folder of every installed package that offers some, by name."""
-    yield from Library({})._shipped(folder)  # noqa: SLF001 - the same search, of files that are no queries
+    yield from Library({})._shipped(folder)  # noqa: SLF001 - the same search, of files that are not queries
 
 
 def sound() -> Iterator[Query]:

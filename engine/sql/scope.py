@@ -129,7 +129,7 @@ def parsed(query: queries.Query) -> exp.Query:
     except (ParseError, TokenError) as error:
         raise RequestError(*_syntax(query, error), code="E3030") from None
     if not isinstance(tree, exp.Query):
-        raise SqlError(f"{query.kind} {query.name} is no query", code="E3030")
+        raise SqlError(f"{query.kind} {query.name} is not a query", code="E3030")
     for node in tree.walk():
         node._meta = None  # noqa: SLF001 - its place in the file: nobody asks, and copying it takes longer than all else
     return tree

@@ -45,7 +45,7 @@ class AddColumn:
         name: Its name.
         type: SQL type to cast to, if any.
         expression: What stands between the parentheses.
-        if_not_exists: The same column that is there already is no error.
+        if_not_exists: The same column that is there already is not an error.
         options: ``schedule``, ``sensitive``.
     """
 
@@ -77,7 +77,7 @@ class CreateView:
         key: Key columns, as written.
         options: ``schedule``, ``sensitive``, ``errors``.
         replace: Take the place of the one that is there.
-        if_not_exists: The same view that is there already is no error.
+        if_not_exists: The same view that is there already is not an error.
     """
 
     name: str

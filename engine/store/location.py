@@ -199,7 +199,9 @@ def local_path(uri: str | os.PathLike[str]) -> Path:
     if found[1].lower() in {"file", "local"}:
         return Path(text[found.end() :])
     raise RequestError(
-        f"{text} is no path of this machine", code="E3681", hint="write to a path or file:///path, then copy it there"
+        f"{text} is not a path of this machine",
+        code="E3681",
+        hint="write to a path or file:///path, then copy it there",
     )
 
 

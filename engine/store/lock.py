@@ -102,7 +102,7 @@ def _flock(location: Location, purpose: str, wait: float, name: str) -> Iterator
 
 
 def _locked_file(location: Location, deadline: float, name: str) -> int:
-    """The locked file; one that was removed while it was waited for is no lock, and the next one is tried."""
+    """The locked file; one that was removed while it was waited for is not a lock, and the next one is tried."""
     import fcntl
 
     while True:

@@ -2,7 +2,7 @@
 
 A session keeps a small file in ``.readers/`` of the lake while it is open. It is there, without versions, before the
 session chooses them: clean-up waits for such a reader, and spares what the others read. A lake that cannot be written to
-has no clean-up to fear, so a pin that fails is no error.
+has no clean-up to fear, so a pin that fails is not an error.
 """
 
 from __future__ import annotations

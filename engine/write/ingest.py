@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 IN_MEMORY: Final = "arrow"
-"""Format, and name, of a source that is no file: what had it before may be other rows."""
+"""Format, and name, of a source that is not a file: what had it before may be other rows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ details = """
 One row for every category and attribute: count of the n images that were asked for the category, share = count / n with
 Wilson's 95 % interval. majority: no other attribute of the category is more frequent (of equal ones the first by name);
 there majority_share = count / images with any attribute of the category. 'unknown' counts the images in which none was
-found, and is no majority. In a category of objects an image may have several attributes. What models see is perceived:
+found, and is not a majority. In a category of objects an image may have several attributes. What models see is perceived:
 shares say how things and groups are depicted, never what they are.
 
 Small counts, and what would give them away, are hidden by the engine, see README, and with any of a category its

@@ -18,7 +18,7 @@ images (their code). An image has a set when it has all of its concepts. base 't
 that the model saw (the code of both papers); 'train': in the training data (the text of Zhao et al.).
 
 A direction has rows when its predictions have. Only images of labels that group_sizes shows count, in both data sets.
-Shares of few images are no measure of a model: a concept counts where each of its counts (training, actual, predicted),
+Shares of few images do not measure a model: a concept counts where each of its counts (training, actual, predicted),
 and what it lacks of the images that it is a share of, is 0 or at least min_count. Small counts that follow from others
 are hidden by the engine (README): pairs are left out, the mean where few images of a label (smallest) have none of its
 concepts, the interval of a pair where the model is right, or wrong, about few (right_n). n_suppressed counts pairs of all directions.

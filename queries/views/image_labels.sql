@@ -3,7 +3,7 @@ answers = "One perceived label per image, rolled up from the labels of its perso
 details = """
 An image whose labels hold exactly one clear value has that label (unclear persons beside it are allowed); with
 several different ones, or a person labelled 'mixed', it is 'mixed'; else 'unclear'. 'mixed', 'unclear' and 'undefined'
-are no clear values. Boxes whose shorter side is under min_side do not count; labels on the whole image do.
+are not clear values. Boxes whose shorter side is under min_side do not count; labels on the whole image do.
 """
 source = """
 Girrbach et al., person annotations of LAION-400M (2025): male, female, mixed, unclear; here for any attribute"""

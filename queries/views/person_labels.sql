@@ -2,7 +2,7 @@
 answers = "One perceived label per box, by its annotators or a model; not what the person is."
 details = """
 Exactly one clear value among the labels of a box is its label; several different ones, or a label 'mixed', make it
-'mixed'; else it is 'unclear'. 'mixed', 'unclear' and 'undefined' are no clear values. Boxes whose shorter side is
+'mixed'; else it is 'unclear'. 'mixed', 'unclear' and 'undefined' are not clear values. Boxes whose shorter side is
 under min_side are left out.
 """
 source = "Girrbach et al., person annotations of LAION-400M (2025)"

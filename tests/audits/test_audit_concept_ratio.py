@@ -71,7 +71,7 @@ def test_rare_concepts_are_left_out_and_counted(session):
 def test_few_images_of_one_label_are_no_number(session):
     images = IMAGES + [("female", {"owl"})] * 9 + [("male", {"owl"})] * 200
     assert "owl" not in run(session, images)
-    assert "dog" in run(session, images)  # none at all is no secret
+    assert "dog" in run(session, images)  # none at all is not a secret
     assert run(session, images)["dog"]["value"] == 0.0
 
 

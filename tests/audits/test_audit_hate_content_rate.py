@@ -44,7 +44,7 @@ def test_rate_and_interval(empty_lake, build):
 
 @pytest.mark.parametrize("tau", [0.1, 0.3, 0.5, 0.7, 0.9])
 def test_a_score_at_the_threshold_is_not_over_it(empty_lake, build, tau):
-    """Also where the threshold is no float32: 0.3 is stored as 0.30000001."""
+    """Also where the threshold is not a float32: 0.3 is stored as 0.30000001."""
     lake = score(empty_lake, build, [tau] * 12)
     assert run(lake, tau=[tau])["model", tau, "all"]["count"] == 0
 

@@ -1,4 +1,4 @@
-"""Rows that mean nothing change no audit: NULLs, ids that nothing has, repeated rows, scores that are no numbers, unclear labels."""
+"""Rows that mean nothing change no audit: NULLs, ids that nothing has, repeated rows, scores that are not numbers, unclear labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reader that has seen enough (``| head``) is no error."""
+"""A reader that has seen enough (``| head``) is not an error."""
 
 from __future__ import annotations
 

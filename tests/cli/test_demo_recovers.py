@@ -95,7 +95,7 @@ def test_taking_the_same_sample_in_again_changes_nothing(done: demo.Demo) -> Non
 
 
 def test_a_wrong_audit_would_be_noticed(done: demo.Demo) -> None:
-    """The comparison is no tautology: another gender's rows, or another number, fail it."""
+    """The comparison is not a tautology: another gender's rows, or another number, fail it."""
     from dataclasses import replace
 
     for r in done.recovered:

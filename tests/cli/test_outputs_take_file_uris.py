@@ -47,7 +47,7 @@ def test_another_protocol_is_refused(command, place, spawn_cli):
     done = spawn_cli(*words(command, place, "s3://bucket/x"))
     assert done.returncode != 0
     assert "s3://bucket/x" in done.stderr
-    assert "is no path of this machine" in done.stderr
+    assert "is not a path of this machine" in done.stderr
     assert sorted(place.iterdir()) == before
 
 
@@ -56,7 +56,7 @@ def test_python_takes_them_as_text_and_as_paths(place):
     for number, form in enumerate((str, Path)):
         lake.export("SELECT caption_id FROM captions", form(f"file://{place}/p{number}"), "parquet")
         assert list((place / f"p{number}").glob("*.parquet"))
-    with pytest.raises(RequestError, match="is no path of this machine") as caught:
+    with pytest.raises(RequestError, match="is not a path of this machine") as caught:
         lake.export("captions", "gs://bucket/x", "parquet")
     assert caught.value.code == "E3681"
     lake.close()

@@ -1,7 +1,7 @@
 """Two lakes that differ in one image's closed label answer every statement of a default session alike.
 
 Statements come from a small grammar: queries, DDL, refreshes, times and tags, another lake, audits with good and bad arguments,
-audits and views of one's own in files that are loaded on the way, their errors and notes. What is no audit must be equal to the
+audits and views of one's own in files that are loaded on the way, their errors and notes. What is not an audit must be equal to the
 last letter; audits may differ in what they show, by that one image. ``COUNTERBALANCE_STATEMENTS`` sets how many are tried; at
 least a third must give rows, since statements that all fail show nothing.
 """

@@ -79,7 +79,7 @@ def test_captions_and_labels(folder, ending, hash_columns):
         (b, "people", "0", "metadata"),
         (b, "sunny", "false", "metadata"),
     }
-    assert len(tables["labels"]) == 5  # the folders are no classes here
+    assert len(tables["labels"]) == 5  # the folders are not classes here
     assert (
         list(chunks[-1].positions["captions"])
         == {

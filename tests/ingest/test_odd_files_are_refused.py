@@ -1,4 +1,4 @@
-"""What is no plain file, or has a name that is no text, is one refused item; it is never opened, and the others are read."""
+"""What is not a plain file, or has a name that is not a text, is one refused item; it is never opened, and the others are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file that is no table, or a broken one, is one clear error before the first row."""
+"""A file that is not a table, or a broken one, is one clear error before the first row."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from counterbalance.engine.errors import CounterbalanceError, LimitError, NotFou
 
 ENDLESS = "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range + b.range = -1"
 BREAKS = "SELECT a::VARCHAR FROM mine"
-"""With numbers that are no moments, an internal error of DuckDB's, after which an instance refuses everything."""
+"""With numbers that are not moments, an internal error of DuckDB's, after which an instance refuses everything."""
 
 
 @pytest.fixture(autouse=True)

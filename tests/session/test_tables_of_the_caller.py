@@ -64,7 +64,7 @@ def test_other_queries_do_not_know_it(lake: cb.Lake) -> None:
 
 @pytest.mark.parametrize("rows", [[{"a": 1}], {"a": [1]}])
 def test_what_is_no_table_is_told(lake: cb.Lake, rows: object) -> None:
-    with pytest.raises(RequestError, match=rf"mine is a {type(rows).__name__}, which is no table") as caught:
+    with pytest.raises(RequestError, match=rf"mine is a {type(rows).__name__}, which is not a table") as caught:
         lake.sql("SELECT * FROM mine", mine=rows)
     assert caught.value.hint == "tables are of pyarrow, pandas or polars, or results; a value is asked for as $name"
 

@@ -159,21 +159,21 @@ def test_the_shortest_file():
         ("open_labels = true", 'open_labels = "yes"', "13: 'open_labels' must be true or false, not 'yes'"),
         ('apart = ["groups"]', 'apart = "groups"', "14: 'apart' must be a list of texts, not 'groups'"),
         ('apart = ["groups"]', 'apart = ["grups"]', "14: no parameter is called 'grups'; did you mean 'groups'?"),
-        ('left = "groups.label"', 'left = "groups"', "16: 'groups' is no relation.column"),
+        ('left = "groups.label"', 'left = "groups"', "16: 'groups' is not a relation.column"),
         ('left = "groups.label"', 'left = "grops.label"', "16: no parameter is called 'grops'"),
         ('left = "groups.label", ', "", "16: 'left' is missing"),
         ('labels = ["name"]', 'labels = ["nam"]', "17: no parameter is called 'nam'; did you mean 'name'?"),
-        ("[params.terms]", "[params.te-rms]", "24: 'te-rms' is no name of a parameter"),
-        ("[params.terms]", "[params.Terms]", "24: 'Terms' is no name of a parameter"),
+        ("[params.terms]", "[params.te-rms]", "24: 'te-rms' is not a name of a parameter"),
+        ("[params.terms]", "[params.Terms]", "24: 'Terms' is not a name of a parameter"),
         ('relation = ["term", "class"]', "", "24: parameter 'terms' needs either 'relation' or 'type'"),
         ('relation = ["term", "class"]', "relation = true", "25: 'relation' must be a list of texts, not True"),
-        ('relation = ["term", "class"]', 'relation = ["term, class"]', "25: 'term, class' is no name of a column"),
+        ('relation = ["term", "class"]', 'relation = ["term, class"]', "25: 'term, class' is not a name of a column"),
         ("relation = []", 'relation = []\nchoices = ["a"]', "29: a relation has no 'choices'"),
         ('default = "caption_gender"', "default = 3", "21: 'default' of a relation must be SQL text, not 3"),
         (
             'type = "integer[]"',
             'type = "intger[]"',
-            "33: 'intger[]' is no type of a parameter; did you mean 'integer'?",
+            "33: 'intger[]' is not a type of a parameter; did you mean 'integer'?",
         ),
         ("default = [5, 10]", "default = 5", "34: a value of 'k' must be integer[], not 5"),
         ("default = [5, 10]", "default = [5, 0]", "34: 'k' cannot be 0"),
@@ -182,7 +182,7 @@ def test_the_shortest_file():
         ("min = 1", "minimum = 1", "35: no key 'minimum' is known here; did you mean 'min'?"),
         ('default = "it\'s"', "default = 1", "40: a value of 'name' must be varchar, not 1"),
         ('values = "labels.attribute"', 'values = "labels.colour"', "41: 'values' cannot be 'labels.colour'"),
-        ('values = "labels.attribute"', "min = 1", "38: 'name' is no number, and has no range"),
+        ('values = "labels.attribute"', "min = 1", "38: 'name' is not a number, and has no range"),
         ("default = 0.5", "default = 1", "46: 'least' cannot be 1"),
         ("grid = [0.5, 0.75]", "grid = [0.5, 2]", "49: 'least' cannot be 2"),
         ("free = true", "free = 1", "50: 'free' must be true or false, not 1"),
@@ -211,7 +211,7 @@ def test_the_hint_says_what_may_stand_there():
     with pytest.raises(RequestError) as caught:
         queries.parse(WHOLE.replace('default = "a"', 'default = "c"'), "audit", "odd.sql")
     assert caught.value.hint == "one of 'a', 'b'"
-    with pytest.raises(RequestError, match="'two-words' is no name for audit"):
+    with pytest.raises(RequestError, match="'two-words' is not a name for audit"):
         queries.parse(SHORT, "audit", "two-words.sql")
 
 

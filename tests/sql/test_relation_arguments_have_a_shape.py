@@ -48,7 +48,7 @@ def test_a_file_that_is_not_there(lake, tmp_path):
     missing = str(tmp_path / "words.csv")
     with lake.session() as session, pytest.raises(NotFoundError) as caught:
         session.audit("demographics", groups=missing)
-    assert caught.value.message == f"'groups' is no relation: there is no file {missing}"
+    assert caught.value.message == f"'groups' is not a relation: there is no file {missing}"
     assert caught.value.hint == (
         "a table, a view, a call, (SELECT …), or a word list that is there (.txt, .csv, .tsv, .jsonl, .parquet)"
     )

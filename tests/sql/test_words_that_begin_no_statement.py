@@ -1,4 +1,4 @@
-"""Two words that are no statement are told as a typo, not refused as if they were dangerous."""
+"""Two words that are not a statement are told as a typo, not refused as if they were dangerous."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ def test_pictures_are_prepared_as_ultralytics_prepares_them(width, height):
 
 
 def test_the_head_is_exact_where_the_rest_is_not(files):
-    """Under mixed precision, as on a GPU: corners stay within a pixel or so of the exact ones, and are no bfloat16."""
+    """Under mixed precision, as on a GPU: corners stay within a pixel or so of the exact ones, and are not bfloat16."""
     network = yolo.Network(files["yolo11n"], "cpu")
     boxed, _ = Letterbox(160, network.stride)(PICTURES[0])
     pixels = torch.from_numpy(boxed[None]).permute(0, 3, 1, 2).float() / 255

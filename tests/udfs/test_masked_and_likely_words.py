@@ -259,7 +259,7 @@ def test_batch_mates_matter_by_rounding_only(masked, likely):
 
 
 def test_models_of_another_kind_are_refused(masked, likely, tmp_path):
-    with pytest.raises(RequestError, match="is no model for masked lm") as caught:
+    with pytest.raises(RequestError, match="is not a model for masked lm") as caught:
         filled(likely, ["a"], [0])
     assert caught.value.code == "E3541"
     unmasked = shutil.copytree(masked, tmp_path / "unmasked")

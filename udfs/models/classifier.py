@@ -141,7 +141,7 @@ def architecture(config: Any, where: str) -> Architecture:
         raise _unfit(where, "embed_dim and vision_cfg describe no vision tower")
     timm = vision.get("timm_model_name")
     if timm is not None and not re.fullmatch(r"[a-z0-9_]+(\.[a-z0-9_]+)?", str(timm)):
-        raise _unfit(where, f"{str(timm)[:60]!r} is no name of a timm model")
+        raise _unfit(where, f"{str(timm)[:60]!r} is not a name of a timm model")
     _bounded({"embed_dim": config["embed_dim"], **vision}, where)
     name = str(config.get("name", ""))
     return Architecture(name, config["embed_dim"], vision, quick_gelu=bool(config.get("quick_gelu", False)))

@@ -62,7 +62,7 @@ class generate(Diffuser):  # noqa: N801 - its name in SQL
 
     Raises:
         NotFoundError: There are no weights of that name (E1102, E1103).
-        RequestError: They are no checkpoint of a text-to-image pipeline (E3520, E3601, E3602), or cannot be loaded (E3546).
+        RequestError: They are not a checkpoint of a text-to-image pipeline (E3520, E3601, E3602), or cannot be loaded (E3546).
         FunctionError: A side is out of range (E8116).
 
     Source: Rombach et al., High-Resolution Image Synthesis with Latent Diffusion Models (2022); pipelines of diffusers.

@@ -49,7 +49,7 @@ def pipeline_class(path: Path, task: str) -> str:
         task: ``"generate"``, ``"instruct_pix2pix"`` or ``"inpaint"``.
 
     Raises:
-        RequestError: It is no checkpoint of diffusers (E3520), is for something else (E3601), or needs code of its own
+        RequestError: It is not a checkpoint of diffusers (E3520), is for something else (E3601), or needs code of its own
             (E3602).
     """
     index = _index(path)
@@ -78,7 +78,7 @@ def _index(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         reason = "there is none" if not file.exists() else str(error)
         raise RequestError(
-            f"{path} is no checkpoint of diffusers: {INDEX} cannot be read: {reason}",
+            f"{path} is not a checkpoint of diffusers: {INDEX} cannot be read: {reason}",
             code="E3520",
             hint=f"a folder, or a repository, with {INDEX} and a folder for each part of the pipeline",
         ) from error

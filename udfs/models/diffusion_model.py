@@ -208,7 +208,7 @@ def _quiet() -> Iterator[None]:
             warnings.simplefilter("ignore", FutureWarning)
             warnings.simplefilter(
                 "ignore", RuntimeWarning
-            )  # of pictures that are no numbers, which are errors of their rows
+            )  # of pictures that are not numbers, which are errors of their rows
             yield
     finally:
         messages.set_verbosity(level)

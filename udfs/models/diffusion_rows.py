@@ -172,7 +172,7 @@ def check_side(name: str, pixels: int, multiple: int = _EIGHT) -> None:
     """Refuse a side that no pipeline can make.
 
     Raises:
-        FunctionError: It is no multiple, or out of range (E8116).
+        FunctionError: It is not a multiple, or out of range (E8116).
     """
     if not STEP <= pixels <= LARGEST or pixels % multiple:
         raise FunctionError(

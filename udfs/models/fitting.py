@@ -114,7 +114,7 @@ def fit(
         All epochs, and the number of the best one.
 
     Raises:
-        FunctionError: The loss is no number any more, or the device's memory is too small.
+        FunctionError: The loss is not a number any more, or the device's memory is too small.
     """
     torch: Any = need("torch", "models")
     done: list[Epoch] = []
@@ -130,7 +130,7 @@ def fit(
             epoch = Epoch(number, loss, *_judged(logits, examples.labels[validation]))
             if not math.isfinite(loss + epoch.validation_loss):
                 raise FunctionError(
-                    f"training diverged in epoch {number}: the loss is no number any more",
+                    f"training diverged in epoch {number}: the loss is not a number any more",
                     code="E8310",
                     hint="use lower learning rates: --lr, --tower-lr",
                 )

@@ -65,7 +65,7 @@ class inpaint(Editor):  # noqa: N801 - its name in SQL
 
     Raises:
         NotFoundError: There are no weights of that name (E1102, E1103).
-        RequestError: They are no checkpoint for inpainting (E3520, E3601, E3602), or cannot be loaded (E3546).
+        RequestError: They are not a checkpoint for inpainting (E3520, E3601, E3602), or cannot be loaded (E3546).
         FunctionError: The size is out of range (E8116).
 
     Source:

@@ -73,7 +73,7 @@ class instruct_pix2pix(Editor):  # noqa: N801 - its name in SQL
 
     Raises:
         NotFoundError: There are no weights of that name (E1102, E1103).
-        RequestError: They are no checkpoint of InstructPix2Pix (E3520, E3601, E3602), or cannot be loaded (E3546).
+        RequestError: They are not a checkpoint of InstructPix2Pix (E3520, E3601, E3602), or cannot be loaded (E3546).
         FunctionError: The size is out of range (E8116).
 
     Source:

@@ -44,8 +44,8 @@ class Vocabulary:
         size: Entries for which the model has scores; at least as many as the tokeniser has.
 
     Attributes:
-        words: Text of each token without marks; empty for what is no whole word.
-        behind_space: Which are words where a space, or whatever is no letter, stands before; bool (size,).
+        words: Text of each token without marks; empty for what is not a whole word.
+        behind_space: Which are words where a space, or whatever is not a letter, stands before; bool (size,).
         elsewhere: Which are at the beginning of a text or behind a mark without a space; bool (size,).
     """
 

@@ -53,7 +53,7 @@ def meant(reply: str, shown: Sequence[str]) -> str | None:
     """Return the option that a reply means; ``None`` if it names no option, or more than one.
 
     A reply names an option by its letter (``B``, ``(b)``, ``B.``, ``The answer is B``), by its text or by the first words
-    of its text when no other option begins so, or by both. ``A`` and ``I`` before a small word are no letters.
+    of its text when no other option begins so, or by both. ``A`` and ``I`` before a small word are not letters.
 
     Args:
         reply: The reply of the model.

@@ -58,7 +58,7 @@ class sae_features:  # noqa: N801 - its name in SQL
         self.meter = Meter("sae_features", device)
 
     def __call__(self, embedding: pa.Array) -> Partial:
-        """Return sparse rows of vectors; NULL gives NULL, a vector of another length or with what is no number fails alone."""
+        """Return sparse rows of vectors; NULL gives NULL, a vector of another length or with what is not a number fails alone."""
         given = embedding.cast(_VECTOR) if pa.types.is_fixed_size_list(embedding.type) else embedding
         lengths = pc.fill_null(pc.list_value_length(given), -1).to_numpy()
         rows = np.flatnonzero(lengths == self.checkpoint.width)
@@ -69,7 +69,7 @@ class sae_features:  # noqa: N801 - its name in SQL
         flat = given.take(pa.array(rows)).flatten().to_numpy(zero_copy_only=False).astype(np.float32)
         vectors = flat.reshape(len(rows), self.checkpoint.width)
         finite = np.isfinite(vectors).all(axis=1)
-        errors |= {int(row): "a vector holds what is no number" for row in rows[~finite]}
+        errors |= {int(row): "a vector holds what is not a number" for row in rows[~finite]}
         if not finite.any():
             return Partial(pa.nulls(len(given), FEATURES), errors)
         return Partial(self._sparse(vectors[finite], rows[finite], len(given)), errors)

@@ -80,7 +80,7 @@ def fit(
         Its tensors on the device, by the names of ``PARTS``.
 
     Raises:
-        FunctionError: The loss is no number any more (E8310).
+        FunctionError: The loss is not a number any more (E8310).
     """
     torch: Any = need("torch", "models")
     parts = {name: torch.from_numpy(value).to(device) for name, value in _begin(vectors, member).items()}
@@ -101,7 +101,7 @@ def fit(
     for step, value in enumerate(descend(batches, loss, optimizer, schedule, adjust=adjust)):
         if not math.isfinite(value):
             raise FunctionError(
-                f"training of {member.name} diverged in step {step + 1}: the loss is no number any more",
+                f"training of {member.name} diverged in step {step + 1}: the loss is not a number any more",
                 code="E8310",
                 hint="use a lower learning rate: lr := […]",
             )

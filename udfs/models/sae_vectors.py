@@ -124,7 +124,7 @@ def read(session: Session, location: Location, relation: str, column: str, folde
 
     Raises:
         NotFoundError: There is no such table or column (E1311).
-        RequestError: It is no column of vectors (E3713), vectors are too few (E3714) or hold what is no number (E3702).
+        RequestError: It is not a column of vectors (E3713), vectors are too few (E3714) or hold what is not a number (E3702).
     """
     name = relation.strip().strip('"').lower()
     if name in session.versions:
@@ -191,7 +191,9 @@ def _summed(given: Vectors, shown: str, hint: str | None) -> Vectors:
     for number in given.blocks():
         vectors, kept = given.block(number)
         if not np.isfinite(vectors).all():
-            raise RequestError(f"some vectors of {shown} hold what is no number", code="E3702", hint="make them NULL")
+            raise RequestError(
+                f"some vectors of {shown} hold what is not a number", code="E3702", hint="make them NULL"
+            )
         digest += _hashed(vectors, weights)
         part = vectors[~kept].astype(np.float64)
         learned, held_out = learned + len(part), held_out + int(kept.sum())

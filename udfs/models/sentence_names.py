@@ -66,7 +66,7 @@ def declared(model: str) -> Declared:
     config = _json(folder / "config.json")
     if config is None:
         raise NotFoundError(
-            f"{model} is no model of sentences: {folder} has no config.json",
+            f"{model} is not a model of sentences: {folder} has no config.json",
             code="E1120",
             hint="a folder of sentence-transformers or transformers, or the id of a repository of the hub",
         )

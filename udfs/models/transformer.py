@@ -102,6 +102,6 @@ def _check(path: Path, kind: Kind) -> None:
         )
     if found not in known:
         raise RequestError(
-            f"{path} is no model for {kind.lower().replace('_', ' ')}: it is of type {found!r}; such are {NATIVE[kind]}",
+            f"{path} is not a model for {kind.lower().replace('_', ' ')}: it is of type {found!r}; such are {NATIVE[kind]}",
             code="E3541",
         )

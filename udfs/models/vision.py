@@ -71,7 +71,7 @@ def named(model: str) -> Named | None:
     """Find a model, from its configuration alone; ``None`` for a name that is open_clip's, or none at all.
 
     Args:
-        model: A folder with ``config.json``, or ``"owner/repository"``, whose owner is no architecture of open_clip.
+        model: A folder with ``config.json``, or ``"owner/repository"``, whose owner is not an architecture of open_clip.
 
     Raises:
         NotFoundError: The repository is not in the cache (E1102), or cannot be fetched (E1103).
@@ -102,7 +102,7 @@ def _described(model: str, file: Path) -> Named | None:
     except (ValueError, AttributeError) as error:
         reason = f"{file.name} cannot be read: {str(error)[:100]}"
     raise RequestError(
-        f"{model} is no vision model with a class token: {reason}",
+        f"{model} is not a vision model with a class token: {reason}",
         code="E3526",
         hint=f"such are models of transformers of the types {', '.join(KINDS)}",
     )

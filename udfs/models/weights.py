@@ -202,7 +202,7 @@ def _check_saved(path: Path, also: re.Pattern[str] | None) -> None:
         raise ValueError(f"a file of type {path.suffix or 'unknown'!r} is never read as weights")
     with path.open("rb") as opened:
         if opened.read(4) != b"PK\3\4":
-            raise ValueError("it is no archive of torch.save")
+            raise ValueError("it is not an archive of torch.save")
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         pickles = [m for m in members if m.filename.endswith(".pkl")]
@@ -211,7 +211,7 @@ def _check_saved(path: Path, also: re.Pattern[str] | None) -> None:
             or not pickles[0].filename.endswith("/data.pkl")
             or len({m.filename for m in members}) < len(members)
         ):
-            raise ValueError("it is no archive of torch.save")
+            raise ValueError("it is not an archive of torch.save")
         if any(m.compress_type != zipfile.ZIP_STORED for m in members):
             raise ValueError("it is packed, as no archive of torch.save is")
         text = archive.read(pickles[0])
@@ -219,7 +219,7 @@ def _check_saved(path: Path, also: re.Pattern[str] | None) -> None:
         n for n in _named_in(text) if not (_TENSORS.fullmatch(n) or (also is not None and also.fullmatch(n)))
     )
     if foreign:
-        raise ValueError(f"it would run {', '.join(foreign[:5])}, which is no part of a tensor")
+        raise ValueError(f"it would run {', '.join(foreign[:5])}, which is not a part of a tensor")
 
 
 def _named_in(text: bytes) -> set[str]:
@@ -257,7 +257,7 @@ def _parts(index: Path, *, safe: bool) -> list[Path]:
     try:
         names = sorted({str(n) for n in json.loads(index.read_text("utf-8"))["weight_map"].values()})
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RequestError(f"{index} cannot be loaded: it is no index of weights", code="E3545") from error
+        raise RequestError(f"{index} cannot be loaded: it is not an index of weights", code="E3545") from error
     odd = [n for n in names if n != Path(n).name or (Path(n).suffix == _SAFE) != safe]
     if odd:
         raise RequestError(f"{index} cannot be loaded: it names {odd[0]!r}", code="E3545")

@@ -249,7 +249,7 @@ def _checked(plan: dict[str, Any], model: str) -> bool:
     if activation is not None and not _ACTIVATION.fullmatch(str(activation)):
         odd.append(str(activation))
     if odd:
-        raise FunctionError(f"the plan of detector {model!r} names what is no layer: {', '.join(odd)}", code="E8114")
+        raise FunctionError(f"the plan of detector {model!r} names what is not a layer: {', '.join(odd)}", code="E8114")
     if layers[-1] not in _HEADS:
         raise FunctionError(
             f"{model!r} ends in {layers[-1]}: it finds no boxes, or other ones",

@@ -153,7 +153,7 @@ def _read_checkpoint(path: Path) -> Checkpoint:
     named = torch.serialization.get_unsafe_globals_in_checkpoint(str(path))
     foreign = sorted(name for name in named if not _STAND_INS.fullmatch(name))
     if foreign:
-        raise _unreadable(path, f"it would run {', '.join(foreign[:5])}, which is no part of a detector")
+        raise _unreadable(path, f"it would run {', '.join(foreign[:5])}, which is not a part of a detector")
     with _reading, torch.serialization.safe_globals([(_StandIn, name) for name in named]):
         held = torch.load(str(path), map_location="cpu", weights_only=True)
     module = (held.get("ema") or held.get("model")) if isinstance(held, dict) else None

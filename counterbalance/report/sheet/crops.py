@@ -60,7 +60,7 @@ def picture(data: bytes, box: _Box | None, people: Sequence[Mapping[str, Any]] |
         RGB, at most ``SIDE`` pixels long, upright.
 
     Raises:
-        ImageError: The bytes are no picture that is safe to decode, or the box lies outside of it.
+        ImageError: The bytes are not a picture that is safe to decode, or the box lies outside of it.
     """
     whole = decode(data, side=2 * SIDE if box is None and people is None else None)
     if people is not None:

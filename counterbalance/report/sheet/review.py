@@ -113,7 +113,7 @@ def review(
     Raises:
         SensitiveError: The view needs a purpose.
         NotFoundError: A column is not there (E1270).
-        RequestError: The view is no view of edits (E3677), or there is nothing to show (E3571).
+        RequestError: The view is not a view of edits (E3677), or there is nothing to show (E3571).
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", view):
         raise RequestError(

@@ -32,7 +32,7 @@ def drop_column(location: Location, statement: DropColumn) -> list[Definition]:
 
     Raises:
         NotFoundError: There is none of that name.
-        RefusedError: It is no generated column, or others read it.
+        RefusedError: It is not a generated column, or others read it.
         BusyError: Somebody else is writing.
     """
     catalog = Catalog(location)

@@ -123,7 +123,7 @@ def of_bytes(name: str) -> str:
 
 
 def of_double_quotes(name: str, sql: str) -> str | None:
-    """That write text in single quotes, when a name that is no column was written in double quotes.
+    """That write text in single quotes, when a name that is not a column was written in double quotes.
 
     Example:
         >>> of_double_quotes("train", 'SELECT * FROM images WHERE split = "train"')
