@@ -48,7 +48,7 @@ def test_before_everything_there_was_nothing(disk_lake, moments):
 
 
 def test_nonsense_is_no_moment(disk_lake, moments):
-    with pytest.raises(NotFoundError, match="no moment in ISO 8601"):
+    with pytest.raises(NotFoundError, match="not a moment in ISO 8601"):
         count(disk_lake, "yesterday")
 
 

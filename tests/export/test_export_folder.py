@@ -179,7 +179,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(lake, tmp_pat
 
 def test_a_place_elsewhere_is_no_folder(lake, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(RequestError, match="no path of this machine"):
+    with pytest.raises(RequestError, match="not a path of this machine"):
         lake.export("images", "s3://bucket/out", "parquet")
     assert not list(tmp_path.iterdir())
 

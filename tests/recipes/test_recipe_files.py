@@ -74,7 +74,7 @@ def test_a_value_that_is_missing_is_asked_for_by_name():
         ({"nam": 1}, RequestError, "E3563", "did you mean 'name'"),
         ({"share": "much"}, SqlError, "E3114", "must be double"),
         ({"rows": "a; DROP b"}, RequestError, "E3201", "one statement"),
-        ({"rows": "(SELECT 1"}, SqlError, "E3113", "no relation"),
+        ({"rows": "(SELECT 1"}, SqlError, "E3113", "not a relation"),
         (
             {"rows": "words.csv"},
             RequestError,

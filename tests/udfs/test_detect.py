@@ -338,7 +338,7 @@ def test_a_plan_that_names_more_than_layers_is_refused(files, tmp_path, change):
     model = YOLO(files["yolo11n"])
     change(model.model.yaml, tmp_path / "ran")
     model.save(tmp_path / "bad.pt")
-    with pytest.raises(FunctionError, match="no layer") as caught:
+    with pytest.raises(FunctionError, match="not a layer") as caught:
         run(BYTES, model=str(tmp_path / "bad.pt"))
     assert caught.value.code == "E8114"
     assert not (tmp_path / "ran").exists()

@@ -108,7 +108,7 @@ def test_models_that_cannot_tell(tmp_path, labels, options, code):
 
 def test_models_of_another_kind(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
-    with pytest.raises(RequestError, match="no model for image classification"):
+    with pytest.raises(RequestError, match="not a model for image classification"):
         run(str(tmp_path), PICTURES)
     with pytest.raises(NotFoundError, match="no weights"):
         run("nobody/nothing", PICTURES)
