@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import defaultdict
 
 import duckdb
@@ -11,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import counterbalance as cb
 from counterbalance.engine.functions import Partial, function
 from counterbalance.engine.recipes import files, values
 
@@ -110,16 +108,14 @@ def models(tmp_path_factory):
     return {"masked": str(folder / "masked"), "likely": str(folder / "likely"), "sentences": str(sentences)}
 
 
-@pytest.fixture(scope="module")
-def captions(build):
-    """A lake in memory that the tests below take further step by step; each of them can also begin."""
-    lake = cb.connect(f"memory://counterfactuals-{os.getpid()}")
+@pytest.fixture
+def captions(empty_lake, build):
     ids = list(TEXTS)
     images, image_id = build.images(image_id=[1, 2], key=["one", "two"]), [1 + i % 2 for i in ids]
-    lake.ingest(
+    empty_lake.ingest(
         {"images": images, "captions": build.captions(caption_id=ids, image_id=image_id, text=list(TEXTS.values()))}
     )
-    return lake
+    return empty_lake
 
 
 def caller(name, **constants):
