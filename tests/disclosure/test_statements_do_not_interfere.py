@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import collections
 import datetime as dt
+import itertools
 import json
 import os
 import random
@@ -118,6 +119,7 @@ class Grammar:
 
     def __init__(self, seed, folder):
         self.draw, self.folder, self.written = random.Random(seed), folder, []
+        self.numbers = itertools.count()
 
     def relation(self, depth=0):
         kind = self.draw.random()
@@ -141,7 +143,7 @@ class Grammar:
     def own(self, depth=0):
         """A call of an audit or view in a file, one that was written before or a new one."""
         if not self.written or self.draw.random() < 0.4:
-            kind, name = self.draw.choice(("audits", "views")), f"own_{len(self.written)}"
+            kind, name = self.draw.choice(("audits", "views")), f"own_{next(self.numbers)}"
             default = f"default = {json.dumps(self.draw.choice(CLOSED + OPEN))}\n" if self.draw.random() < 0.5 else ""
             cells = self.draw.choice(OWN_CELLS) if kind == "audits" else ""
             body = (
@@ -292,10 +294,23 @@ def differs_by_one(one, other):
     return all(a is None or b is None or abs(a - b) <= 1 for a, b in pairs if not isinstance(a, str))
 
 
+def comes_by_chance(twins, text, one, other):
+    """Whether one lake gives both errors: of several values that cannot be cast, any thread's may be told."""
+    if one[0] != "error" or other[0] != "error":
+        return False
+    return any(outcome(twins[0], text) == other or outcome(twins[1], text) == one for _ in range(20))
+
+
 @pytest.fixture(scope="module")
 def lakes(tmp_path_factory, build):
     folder = tmp_path_factory.mktemp("twins")
     return [build_lake(folder / f"{label}.lake", build, label) for label in "ab"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def enough_of_them_give_rows():
+    yield
+    assert 3 * ANSWERS["rows"] >= ANSWERS.total() > 0, ANSWERS
 
 
 @pytest.fixture(autouse=True)
@@ -320,15 +335,10 @@ def test_one_closed_label_changes_nothing_but_cells(lakes, seed, tmp_path, recor
         text = grammar.statement()
         one, other = (outcome(twin, text) for twin in twins)
         answers["rows" if one[0] == "rows" and one[2] else one[0] if one[0] == "error" else "no rows"] += 1
-        if one != other:
+        if one != other and not comes_by_chance(twins, text, one, other):
             assert counts_an_audit(grammar.says(text)), (text, one, other)
             assert differs_by_one(one, other), (text, one, other)
         told = repr(one)
         assert not re.search(rf"\({WHO}, '[ab]'\)|'perceived_gender', '[ab]'", told), (text, one)
     print(dict(answers))  # noqa: T201
     ANSWERS.update(answers)
-
-
-def test_enough_of_them_give_rows():
-    """Runs last, over all statements that were tried."""
-    assert 3 * ANSWERS["rows"] >= ANSWERS.total(), ANSWERS
