@@ -234,13 +234,17 @@ MASKED = re.compile(
 )
 
 
+MEASURED = {"seconds", "took", "bytes", "size", "versions", "version"}
+"""Columns that differ from one run to the next."""
+
+
 def masked(value, uri):
     if isinstance(value, dt.datetime | dt.timedelta):
         return "a time"
     if isinstance(value, list | tuple):
         return tuple(masked(v, uri) for v in value)
     if isinstance(value, dict):
-        return {k: masked(v, uri) for k, v in value.items()}
+        return {k: "…" if k in MEASURED else masked(v, uri) for k, v in value.items()}
     return MASKED.sub("…", value.replace(uri, "LAKE")) if isinstance(value, str) else value
 
 
@@ -253,7 +257,12 @@ def outcome(lake, text):
             if text.startswith("EXPLAIN ANALYZE"):  # how long it took
                 return "rows", result.columns, [], []
             rows, names = result.fetchall(), result.columns
-            times = [i for i, n in enumerate(names) if n in {"seconds", "took", "bytes", "size", "versions", "version"}]
+            if text.startswith("SUMMARIZE"):  # how many moments there are is estimated from the moments
+                rows = [
+                    r[:2] if r[1].startswith(("TIMESTAMP", "DOUBLE")) or r[0] in {"run_id", *MEASURED} else r
+                    for r in rows
+                ]
+            times = [i for i, n in enumerate(names) if n in MEASURED]
             rows = [tuple("…" if i in times else masked(v, lake.uri) for i, v in enumerate(row)) for row in rows]
             return "rows", names, sorted(rows, key=repr), sorted(masked(n, lake.uri) for n in result.notes)
     except CounterbalanceError as error:
