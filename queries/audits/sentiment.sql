@@ -1,9 +1,10 @@
 /*--- toml
 answers = "How negative the texts of images are, by perceived group (VADER)."
 details = """
-Of the texts whose compound score is not 0 (n): the share that is negative with Wilson's 95 % interval, and the mean
-score with a normal 95 % interval; texts is the number of all texts. Only images with one clear label count; one with
-several texts counts with each of them. VADER knows English words of social media; it scores texts, not people, and
+Of the texts whose compound score is not 0 (n, of so many images): the share that is negative and the mean score, with
+95 % intervals; texts is the number of all texts. Only images with one clear label count, each with all of its texts.
+Texts of one image are much alike, so intervals go by images: Wilson's with as many texts as independent ones would tell
+the same, and Student's t around the mean. VADER knows English words of social media; it scores texts, not people, and
 labels are perceived, or those of words in captions.
 
 Small counts, and what would give them away, are hidden by the engine; see README. No totals over labels are given, so
@@ -45,8 +46,11 @@ of = "texts"
 
 [[cells]]
 count = "texts"
+
+[[cells]]
+count = "images"
 ---*/
 SELECT
-  label, texts, n, negative, negative_ratio, negative_low, negative_high, mean, mean_low, mean_high, suppressed
+  label, texts, n, images, negative, negative_ratio, negative_low, negative_high, mean, mean_low, mean_high, suppressed
 FROM text_sentiment(groups, texts, $rules, $min_count)
 ORDER BY label

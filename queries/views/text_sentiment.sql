@@ -1,7 +1,8 @@
 /*--- toml
 answers = "How negative the texts of images are, by group (VADER): what the audit sentiment shows."
 details = """
-Columns as in the audit sentiment, which hides small counts. Labels that group_sizes hides take no part: their rows are
+Columns as in the audit sentiment, which hides small counts; effective is how many independent texts would tell the
+share as well. Labels that group_sizes hides take no part: their rows are
 suppressed.
 """
 source = "Girrbach et al. (2025), sentiment of alt-texts, with rules := 'nltk'; Hutto and Gilbert (2014)"
@@ -37,17 +38,34 @@ WITH scores AS (
 members AS (
   SELECT image_id, label FROM clear_labels(groups)
 ),
-sums AS (
+-- texts of one image are no independent ones
+by_image AS (
   SELECT
     g.label,
+    s.image_id,
     count(*) AS texts,
     count(CASE WHEN s.score <> 0 THEN 1 END) AS n,
     count(CASE WHEN s.score < 0 THEN 1 END) AS negative,
-    CAST(sum(s.score) AS DECIMAL(38, 0)) AS total,
-    CAST(sum(s.score * s.score) AS DECIMAL(38, 0)) AS squares
+    CAST(sum(s.score) AS BIGINT) AS total
   FROM members AS g
   JOIN scores AS s ON s.image_id = g.image_id
-  GROUP BY g.label
+  GROUP BY g.label, s.image_id
+),
+sums AS (
+  SELECT
+    label,
+    CAST(sum(texts) AS BIGINT) AS texts,
+    CAST(sum(n) AS BIGINT) AS n,
+    CAST(sum(negative) AS BIGINT) AS negative,
+    count(CASE WHEN n > 0 THEN 1 END) AS images,
+    CAST(sum(CAST(total AS DECIMAL(38, 0))) AS DOUBLE) AS total,
+    CAST(sum(CAST(total AS DECIMAL(38, 0)) * total) AS DOUBLE) AS total_squares,
+    CAST(sum(CAST(total AS DECIMAL(38, 0)) * n) AS DOUBLE) AS total_products,
+    CAST(sum(negative * negative) AS DOUBLE) AS negative_squares,
+    CAST(sum(negative * n) AS DOUBLE) AS negative_products,
+    CAST(sum(n * n) AS DOUBLE) AS sizes
+  FROM by_image
+  GROUP BY label
 ),
 cells AS (
   SELECT
@@ -55,15 +73,18 @@ cells AS (
     z.used,
     CASE WHEN z.used THEN coalesce(s.texts, 0) END AS texts,
     CASE WHEN z.used THEN coalesce(s.n, 0) END AS n,
+    CASE WHEN z.used THEN coalesce(s.images, 0) END AS images,
     CASE WHEN z.used THEN coalesce(s.negative, 0) END AS negative,
-    CASE WHEN z.used THEN CAST(s.total AS DOUBLE) / nullif(s.n, 0) / 10000 END AS mean,
-    -- the sum of squared deviations, times n, is an integer
+    CASE
+      WHEN z.used AND s.n > 0
+        THEN effective_size(s.negative, s.n, s.negative_squares, s.negative_products, s.sizes, s.images)
+    END AS effective,
+    CASE WHEN z.used THEN s.total / nullif(s.n, 0) / 10000 END AS mean,
     CASE
       WHEN z.used
-        THEN sqrt(
-          CAST(s.n * s.squares - s.total * s.total AS DOUBLE) / nullif(s.n, 0) / nullif(s.n - 1, 0) / nullif(s.n, 0)
-        ) / 10000
-    END AS standard_error
+        THEN student_point(s.images - 1)
+          * clustered_error(s.total, s.n, s.total_squares, s.total_products, s.sizes, s.images) / 10000
+    END AS half
   FROM group_sizes(groups, $min_count) AS z
   LEFT JOIN sums AS s ON s.label = z.label
   WHERE z.clear
@@ -72,12 +93,14 @@ SELECT
   label,
   texts,
   n,
+  images,
   negative,
   CAST(negative AS DOUBLE) / nullif(n, 0) AS negative_ratio,
-  CASE WHEN n > 0 THEN wilson_low(negative, n) END AS negative_low,
-  CASE WHEN n > 0 THEN wilson_high(negative, n) END AS negative_high,
+  wilson_low(negative * effective / n, effective) AS negative_low,
+  wilson_high(negative * effective / n, effective) AS negative_high,
   mean,
-  mean - half_interval(standard_error) AS mean_low,
-  mean + half_interval(standard_error) AS mean_high,
+  mean - half AS mean_low,
+  mean + half AS mean_high,
+  effective,
   NOT used AS suppressed
 FROM cells
