@@ -274,6 +274,8 @@ def test_another_table_makes_the_columns_stale(made):
     )
     assert sorted(r[0] for r in found.fetchall()) == ["green", "red"]
     made.file.write_text(TABLE)
+    back = made.lake.recipe("gelda", made.given, refresh=made.how, sensitive="a test")
+    assert [s.rows for s in back.steps[1:3]] == [COUNT, COUNT]
 
 
 def test_a_local_language_model_is_asked(tmp_path):
