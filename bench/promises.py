@@ -111,7 +111,7 @@ PROMISES: dict[str, tuple[str, str]] = {
         "cli/test_nothing_asks_the_network udfs/test_no_model_asks_the_network docs/test_readme_commands",
     ),
     "P21": (
-        "Members and names are no paths",
+        "Members and names are not paths",
         "ingest/test_webdataset_tar_walk ingest/test_imagefolder_links ingest/test_coco_pictures",
     ),
     "P22": ("HTTP: loopback, token, no CORS", ""),
