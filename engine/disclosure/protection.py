@@ -78,22 +78,8 @@ def protect(
         >>> shown["count"].to_pylist(), shown["reason"].to_pylist()
         ([None, None, 40], ['small', 'complementary', None])
     """
-    hidden, omitted = np.zeros(len(rows), np.int8), np.zeros(len(rows), bool)
-    keys = {c for cell in cells for c in (*cell.by, *cell.within, *cell.totals)} | _OF_ROWS
-    told = _told(rows) if cells else omitted
-    blank: dict[str, NDArray[np.bool_]] = {}
-    before = -1
-    while before < (
-        before := sum(int(where.sum()) for where in blank.values())
-    ):  # what one hides, another may give away
-        for cell in cells:
-            already = blank.get(cell.count, np.zeros(len(rows), bool))
-            found = _hidden(rows, cell, min_count, already, closed=closed)
-            columns = (cell.count, *cell.measures) if cell.measures else (c for c in rows.column_names if c not in keys)
-            for column in columns:
-                blank[column] = blank.get(column, told) | (found != SHOWN)
-            hidden = np.where((hidden == SMALL) | (found == SHOWN), hidden, found)
-            omitted |= (found != SHOWN) if cell.omit else False
+    told = _told(rows) if cells else np.zeros(len(rows), bool)
+    blank, hidden, omitted = _found(rows, cells, min_count, told, closed=closed)
     hidden = np.where((hidden == SHOWN) & told, np.int8(COMPLEMENTARY), hidden)
     told = hidden != SHOWN
     for cell in cells:
@@ -116,9 +102,36 @@ def protect(
         made = made.filter(pa.array(listed & ~omitted))
         for cell in cells:
             made = _numbered(made, cell, json.loads(params)) if cell.places else made
-    elif not in_order and (hidden != SHOWN).any() and (named := sorted(keys & {*rows.column_names} - _OF_ROWS)):
+    elif not in_order and (hidden != SHOWN).any() and (named := sorted(_keys(cells) & {*rows.column_names} - _OF_ROWS)):
         made = _hidden_last(made, named)
     return _set(made, PARAMS, pa.array([params] * len(made), pa.string()))
+
+
+def _keys(cells: Sequence[Cells]) -> set[str]:
+    """Return the columns that name cells, and those that the engine sets."""
+    return {c for cell in cells for c in (*cell.by, *cell.within, *cell.totals)} | _OF_ROWS
+
+
+def _found(
+    rows: pa.Table, cells: Sequence[Cells], min_count: int, told: NDArray[np.bool_], *, closed: bool
+) -> tuple[dict[str, NDArray[np.bool_]], NDArray[np.int8], NDArray[np.bool_]]:
+    """Return in which rows each column is hidden, why each row is, and which are left out; ``told``: what the SQL hides."""
+    hidden, omitted = np.zeros(len(rows), np.int8), np.zeros(len(rows), bool)
+    keys = _keys(cells)
+    blank: dict[str, NDArray[np.bool_]] = {}
+    before = -1
+    while before < (
+        before := sum(int(where.sum()) for where in blank.values())
+    ):  # what one hides, another may give away
+        for cell in cells:
+            already = blank.get(cell.count, np.zeros(len(rows), bool))
+            found = _hidden(rows, cell, min_count, already, closed=closed)
+            columns = (cell.count, *cell.measures) if cell.measures else (c for c in rows.column_names if c not in keys)
+            for column in columns:
+                blank[column] = blank.get(column, told) | (found != SHOWN)
+            hidden = np.where((hidden == SMALL) | (found == SHOWN), hidden, found)
+            omitted |= (found != SHOWN) if cell.omit else False
+    return blank, hidden, omitted
 
 
 def _hidden(
@@ -230,23 +243,42 @@ def refuse_narrow(name: str, rows: pa.Table, others: Mapping[str, pa.Table], cel
         cells: Its columns that count people or images.
 
     Raises:
-        SensitiveError: The difference of two cells is a count under ``MIN_COUNT``.
+        SensitiveError: The difference of two cells is a count under ``MIN_COUNT``; or one call shows a cell that is hidden in
+            the other so that a small one does not follow from its total.
     """
+    if not others:
+        return
+    hint = 'ask for that one alone; or state a purpose: --sensitive "why", which is logged'
+    own = _hidden_at_least(rows, cells)
     for what, other in others.items():
+        blank = _hidden_at_least(other, cells)
         for cell in cells:
             keys = [*cell.within, *cell.totals, *cell.by]
             for column in filter(None, (cell.count, cell.of)):
-                one, two = (_by_key(table, keys, column) for table in (rows, other))
+                one, two = (_by_key(table, keys, table[column]) for table in (rows, other))
                 if any(0 < abs(one.get(k, 0) - two.get(k, 0)) < MIN_COUNT for k in one.keys() | two.keys()):
                     raise SensitiveError(
                         f"{name}() differs from the same call with {what} in fewer than {MIN_COUNT} of a cell, who would be known",
                         code="E3321",
-                        hint='ask for that one alone; or state a purpose: --sensitive "why", which is logged',
+                        hint=hint,
                     )
+            one, two = (_by_key(table, keys, table[cell.count]) for table in (rows, other))
+            here, there = (_by_key(t, keys, b[cell.count]) for t, b in ((rows, own), (other, blank)))
+            if any(one[k] == two[k] and here[k] != there[k] for k in one.keys() & two.keys()):
+                raise SensitiveError(
+                    f"{name}() and the same call with {what} hide different cells, and together would tell of fewer than {MIN_COUNT}",
+                    code="E3321",
+                    hint=hint,
+                )
 
 
-def _by_key(rows: pa.Table, keys: Sequence[str], column: str) -> dict[tuple[object, ...], float]:
+def _hidden_at_least(rows: pa.Table, cells: Sequence[Cells]) -> dict[str, pa.Array]:
+    """Return of every count in which rows it is hidden whatever the smallest count of the call is."""
+    blank, _, _ = _found(rows, cells, MIN_COUNT, _told(rows), closed=True)
+    return {cell.count: pa.array(blank[cell.count]) for cell in cells}
+
+
+def _by_key(rows: pa.Table, keys: Sequence[str], values: pa.Array | pa.ChunkedArray) -> dict[tuple[object, ...], float]:
     columns = [rows[k].to_pylist() for k in keys]
     names = list(zip(*columns, strict=True)) if columns else [()] * len(rows)
-    counts = rows[column].to_pylist()
-    return {name: float(count) for name, count in zip(names, counts, strict=True) if count is not None}
+    return {name: float(v) for name, v in zip(names, values.to_pylist(), strict=True) if v is not None}

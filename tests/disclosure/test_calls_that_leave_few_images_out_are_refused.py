@@ -62,3 +62,16 @@ def test_the_total_does_not_tell_of_few_unclear_images(few_unclear, many_unclear
     call = f"SELECT DISTINCT label, n_label, n FROM cooccurrence(groups := {G}) ORDER BY label"
     assert many_unclear.sql(call).fetchall() == [("female", 70, 210), ("male", 100, 210)]
     assert len(few_unclear.sql(call).fetchall()) < 2
+
+
+def test_refused_where_both_together_tell_of_a_small_label(build):
+    """Of all labelled images one call shows both large labels; of the clear ones the other would tell the sum of all three."""
+    lake = lake_of(build, "small-label", female=70, male=100, other=6, unclear=40)
+    vectors = "SELECT image_id, [image_id % 7, 1]::FLOAT[2] AS embedding FROM images"
+    lake.create_materialized_view("vectors", vectors, "image_id")
+    lake.refresh(executor="inline")
+    call = "SELECT label, images FROM self_similarity(groups := {}, images := vectors) WHERE images IS NOT NULL ORDER BY label"
+    assert lake.sql(call.format(G)).fetchall() == [("female", 70), ("male", 100)]
+    with pytest.raises(SensitiveError, match="hide different cells") as caught:
+        lake.sql(call.format(f"clear_labels({G})")).fetchall()
+    assert caught.value.code == "E3321"

@@ -130,6 +130,7 @@ def random_lake(build, folder, seed):
         return [draw.gauss(0, 1) for _ in range(3)]
 
     boxes = [(i, c) for i in ids for c, p in (("dog", 0.5), ("car", 0.1), ("tree", 0.03)) if draw.random() < p]
+    said = [(i, c) for i in ids for c in ("dog", "car", "tree") if draw.random() < (0.9 if (i, c) in boxes else 0.08)]
     labels = [
         ("perceived_gender", gender, "x"), ("perceived_gender", mostly(gender), "y"), ("perceived_race", race, "x"),
         ("scene", scene, "x"), ("hateful", ["yes"] * size, "x"),
@@ -173,7 +174,7 @@ def random_lake(build, folder, seed):
         "asked": {"query_id": ids, "image_id": ids, "embedding": [look() for _ in ids]},
         "ranked": {"item_id": ids, "image_id": ids, "embedding": [look() for _ in ids]},
         "clusters": {"image_id": ids, "cluster": draw.choices([1, 2, 3], [60, 35, 5], k=size)},
-        "clusters_named": {"image_id": [i for i, _ in boxes], "concept": mostly([c for _, c in boxes])},
+        "clusters_named": {"image_id": [i for i, _ in said], "concept": [c for _, c in said]},
         "generations": {"image_id": ids, "category": draw.choices(["chef", "nurse", "cook"], [50, 45, 5], k=size), "place": ids},
         "predictions": {"image_id": ids, "predicted": draw.choices(["thief", "animal", "tree"], [10, 5, 85], k=size)},
         "predicted": {
@@ -475,8 +476,8 @@ class Attacker:
                 continue
             if total:
                 fact[total[0]] = -1
-            elif not any(self.root(one) in self.known for one in fact):
-                continue  # nothing of the table is told, nor its sum
+            elif not self.calls[at("", ())[0]].shown or not any(self.root(one) in self.known for one in fact):
+                continue  # nothing of the table is told, nor its sum: no column does, only measures of rows that are shown
             elif "is_same" in cell.within and not self._is_agreement_shown(own[0], at):
                 continue  # what adds up to the images on which annotators agree tells nothing where these are hidden
             if any(lacks):
