@@ -3,8 +3,8 @@ answers = "How negative the texts of images are, by perceived group (VADER)."
 details = """
 Of the texts whose compound score is not 0 (n, of so many images): the share that is negative and the mean score, with
 95 % intervals; texts is the number of all texts. Only images with one clear label count, each with all of its texts.
-Texts of one image are much alike, so intervals go by images: Wilson's with as many texts as independent ones would tell
-the same, and Student's t around the mean. VADER knows English words of social media; it scores texts, not people, and
+Texts of one image are much alike, so intervals go by images: Wilson's around the share, of as many independent texts as
+would tell as much (effective_size), and Student's t around the mean. VADER knows English words of social media; it scores texts, not people, and
 labels are perceived, or those of words in captions.
 
 Small counts, and what would give them away, are hidden by the engine; see README. No totals over labels are given, so

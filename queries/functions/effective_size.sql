@@ -3,14 +3,15 @@ answers = """
 How many independent rows tell a share as well as the rows of a sample in which some share a cluster, such as the
 captions of one image."""
 details = """
-The share is count / n. Its variance by clusters is linearised: the squared residuals of the clusters, added up. n where
-each cluster has one row, and never more. As if all rows of a cluster were alike (n * n / sizes clusters of one size) where
-the share is 0 or 1, since nothing is seen of how alike they are. The quotient of the points of Student's t takes account
-of few clusters. Give it, and count * effective / n, to wilson_low and wilson_high.
+The share is count / n. As many rows as would have the same variance, and never more than n. How alike the rows of a
+cluster are is seen from those clusters alone that have the rarer outcome: the fewer they are, the nearer is the variance
+to that of rows of which all in a cluster are alike (n * n / sizes of them), and with none it is that. The quotient of the
+points of Student's t takes account of few clusters. Give the result, and count * effective / n, to wilson_low and
+wilson_high. Coverage: docs/coverage.md.
 """
 source = """
 Korn and Graubard, Confidence intervals for proportions with small expected number of positive counts estimated from
-survey data, Survey Methodology 24 (1998)"""
+survey data, Survey Methodology 24 (1998); the variance between the two is our own"""
 returns = "double"
 
 [params.count]
@@ -38,14 +39,24 @@ type = "double"
 about = "how many clusters have rows"
 ---*/
 SELECT CASE
-  WHEN $clusters = $n OR $n IS NULL THEN $n
+  WHEN $sizes = $n OR $n IS NULL THEN $n
   WHEN $count <= 0 OR $count >= $n OR $clusters < 2 THEN $n / $sizes * $n
   ELSE least(
     $n,
     student_point($n - 1) * student_point($n - 1)
       / (student_point(greatest(floor($n / $sizes * $n) - 1, 1)) * student_point(greatest(floor($n / $sizes * $n) - 1, 1)))
-      * ($clusters - 1) / $clusters * $count * ($n - $count) / nullif(greatest(
-        $squares - 2e0 * $count / $n * $products + $count / $n * ($count / $n) * $sizes, 0
-      ), 0)
+      * $count / $n * (($n - $count) / $n)
+      / (
+        clustered_variance($count, $n, $squares, $products, $sizes, $clusters)
+        + greatest(
+          $count / $n * (($n - $count) / $n) * ($sizes / $n / $n)
+          - clustered_variance($count, $n, $squares, $products, $sizes, $clusters),
+          0
+        )
+        / (1 + least(
+          $count / $squares * $count,
+          ($n - $count) / ($sizes - 2e0 * $products + $squares) * ($n - $count)
+        ))
+      )
   )
 END AS effective

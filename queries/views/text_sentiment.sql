@@ -2,8 +2,7 @@
 answers = "How negative the texts of images are, by group (VADER): what the audit sentiment shows."
 details = """
 Columns as in the audit sentiment, which hides small counts; effective is how many independent texts would tell the
-share as well. Labels that group_sizes hides take no part: their rows are
-suppressed.
+share as well. Labels that group_sizes hides take no part: their rows are suppressed.
 """
 source = "Girrbach et al. (2025), sentiment of alt-texts, with rules := 'nltk'; Hutto and Gilbert (2014)"
 local = "calls vader()"
@@ -38,7 +37,7 @@ WITH scores AS (
 members AS (
   SELECT image_id, label FROM clear_labels(groups)
 ),
--- texts of one image are no independent ones
+-- texts of one image are not independent
 by_image AS (
   SELECT
     g.label,
@@ -82,8 +81,8 @@ cells AS (
     CASE WHEN z.used THEN s.total / nullif(s.n, 0) / 10000 END AS mean,
     CASE
       WHEN z.used
-        THEN student_point(s.images - 1)
-          * clustered_error(s.total, s.n, s.total_squares, s.total_products, s.sizes, s.images) / 10000
+        THEN student_point(greatest(floor(s.n / s.sizes * s.n) - 1, 1))
+          * sqrt(clustered_variance(s.total, s.n, s.total_squares, s.total_products, s.sizes, s.images)) / 10000
     END AS half
   FROM group_sizes(groups, $min_count) AS z
   LEFT JOIN sums AS s ON s.label = z.label

@@ -48,13 +48,19 @@ def by_clusters(values, images):
     return fit.params[0], fit.bse[0] * np.sqrt(clusters / (clusters - 1)), clusters
 
 
+def of_one_size(images):
+    """How many clusters of one size tell as much of rows that are all alike."""
+    sizes = np.unique(images, return_counts=True)[1]
+    return np.floor(sizes.sum() ** 2 / (sizes**2).sum())
+
+
 def test_the_mean(several):
     lake, rows = several
     (row,) = lake.audit("sentiment", groups=groups(60, "m")).to_arrow().to_pylist()
     images, scores = scored(rows)
     mean, error, clusters = by_clusters(scores, images)
     assert (row["n"], row["images"]) == (len(scores), clusters)
-    half = t.ppf(0.975, clusters - 1) * error
+    half = t.ppf(0.975, of_one_size(images) - 1) * error
     assert (row["mean_low"], row["mean_high"]) == pytest.approx((mean - half, mean + half), rel=1e-7)
 
 
@@ -63,9 +69,13 @@ def test_the_share(several):
     (row,) = lake.audit("sentiment", groups=groups(60, "m")).to_arrow().to_pylist()
     images, scores = scored(rows)
     share, error, _ = by_clusters((scores < 0).astype(float), images)
-    sizes = np.unique(images, return_counts=True)[1]
-    alike = np.floor(len(scores) ** 2 / (sizes**2).sum()) - 1
-    effective = share * (1 - share) / error**2 * (t.ppf(0.975, len(scores) - 1) / t.ppf(0.975, alike)) ** 2
+    _, place, sizes = np.unique(images, return_inverse=True, return_counts=True)
+    negative = np.bincount(place, scores < 0)
+    seen = min(some.sum() ** 2 / (some**2).sum() for some in (negative, sizes - negative))
+    alike = share * (1 - share) * (sizes**2).sum() / len(scores) ** 2
+    variance = error**2 + max(alike - error**2, 0) / (1 + seen)
+    few = t.ppf(0.975, len(scores) - 1) / t.ppf(0.975, of_one_size(images) - 1)
+    effective = share * (1 - share) / variance * few**2
     assert effective < 0.8 * len(scores)
     interval = proportion_confint(share * effective, effective, method="wilson")
     assert (row["negative_low"], row["negative_high"]) == pytest.approx(interval, rel=1e-6)

@@ -1,8 +1,8 @@
 /*--- toml
-answers = "Standard error of a mean of rows of which some share a cluster, such as the captions of one image."
+answers = "Variance of a mean of rows of which some share a cluster, such as the captions of one image."
 details = """
 The mean is total / n. Linearised: the squared residuals of the clusters, added up. That of independent rows where each
-cluster has one row. NULL of a single cluster.
+cluster has one row. NULL of a single cluster. The root of it is the mean's standard error.
 """
 source = "Cochran, Sampling Techniques (1977), section 2.11: the variance of a ratio"
 returns = "double"
@@ -31,7 +31,7 @@ about = "sum over clusters of the square of their rows"
 type = "double"
 about = "how many clusters have rows"
 ---*/
-SELECT sqrt(
+SELECT
   greatest($squares - 2e0 * $total / $n * $products + $total / $n * ($total / $n) * $sizes, 0)
-    * $clusters / nullif($clusters - 1, 0)
-) / nullif($n, 0) AS error
+    * $clusters / nullif($clusters - 1, 0) / nullif($n, 0) / nullif($n, 0)
+  AS variance
