@@ -158,6 +158,7 @@ LESS = {
     "image labels": ("roll_up",),
 }
 """What of the engine counts faster than its SQL in each case: timed without it, and without all that does (``bare SQL``)."""
+EVERY = ("every one",)
 
 
 def cases(folder: Path) -> dict[str, Any]:
@@ -202,13 +203,14 @@ def _plain(rows: pa.Table) -> list[list[Any]]:
     return [list(r.values()) for r in rows.to_pylist()]
 
 
-EVERY = {"count_by_tally", "count_by_image", "group_by_codes", "count_by_rows", "roll_up"}
-
-
 def _lake(folder: Path, without: Collection[str] = ()) -> Any:
     from counterbalance.engine.sql import rewrites
     from counterbalance.engine.sql.rewrites import view_kernels
 
+    every = {*(r.__name__ for r in rewrites.COUNTING), view_kernels.roll_up.__name__}
+    without = every if without == EVERY else set(without)
+    if not without <= every:
+        raise KeyError(f"{', '.join(without - every)}: not a mechanism of {', '.join(sorted(every))}")
     rewrites.REWRITES = tuple(r for r in rewrites.REWRITES if r.__name__ not in without)
     if "roll_up" in without:
         view_kernels.roll_up = lambda *_: None

@@ -95,7 +95,7 @@ class Partial:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What lists of functions say of one: fields of ``Function`` as text, known without its module."""
+    """A function as lists show it, all in words: read from ``functions.json`` without importing its module."""
 
     name: str
     signature: str
@@ -152,7 +152,7 @@ class Function:
 
     @property
     def listed(self) -> Listed:
-        """What lists say of it."""
+        """The function in words, as ``functions.json`` keeps it."""
         returns = "by its constants" if callable(self.returns) else str(self.returns)
         return Listed(self.name, self.signature, returns, self.version, self.device, self.memory, self.doc)
 

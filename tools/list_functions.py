@@ -17,7 +17,8 @@ def text() -> str:
         function for function in functions().values() if function.call.__module__.startswith("counterbalance.udfs.")
     ]
     said = {f.name: {k: v for k, v in dataclasses.asdict(f.listed).items() if k != "name"} for f in known}
-    return json.dumps(said, indent=1, ensure_ascii=False) + "\n"
+    lines = (f"{json.dumps(name)}: {json.dumps(one, ensure_ascii=False)}" for name, one in said.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"  # one function a line
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ def _problems(path: Path) -> Iterator[str]:
     except OSError as error:
         raise NotFoundError(f"cannot read {path}: {error.strerror}", code="E1020") from None
     except UnicodeDecodeError:
-        yield f"{path}:1: this is not a text in UTF-8"
+        yield f"{path}:1: this is not UTF-8 text"
         return
     query, found = queries.read(text, "audit", str(path))
     yield from (problem.message for problem in found)

@@ -594,7 +594,7 @@ class Library(Mapping[str, Query]):
                 query = parse(file.read_text(encoding="utf-8"), kind, file.name)
                 self._read[name] = replace(query, is_own=(kind, file) in self.added)
             except UnicodeDecodeError:
-                raise RequestError(f"{file.name} is not a text in UTF-8", code="E3030") from None
+                raise RequestError(f"{file.name} is not UTF-8 text", code="E3030") from None
         return self._read[name]
 
     def sound(self) -> Iterator[Query]:

@@ -347,7 +347,7 @@ def test_one_closed_label_changes_nothing_but_cells(lakes, seed, tmp_path, recor
         if one != other and not comes_by_chance(twins, text, one, other):
             assert counts_an_audit(grammar.says(text)), (text, one, other)
             assert differs_by_one(one, other), (text, one, other)
-        told = repr(one)
+        told = repr((one, other))
         assert not re.search(rf"\({WHO}, '[ab]'\)|'perceived_gender', '[ab]'", told), (text, one)
     print(dict(answers))  # noqa: T201
     ANSWERS.update(answers)

@@ -99,7 +99,7 @@ def test_journal_of_a_refresh(lake: Lake, row_function: Callable[..., Any]) -> N
     for run, stage in zip(runs, report.stages, strict=True):
         assert {v["table"]: v["version"] for v in run["versions_in"]} == stage.versions_in
         assert {v["table"]: v["version"] for v in run["versions_out"]} == stage.versions_out
-        assert 0 < run["seconds"] <= stage.seconds + 0.5
+        assert run["seconds"] > 0
     assert report.stages[1].versions_in == report.stages[0].versions_out
     lake.refresh(executor="inline")
     runs = meta.read(lake.location, "runs").to_pylist()[-2:]

@@ -30,10 +30,8 @@ def hold(spawn, place):
 
 def test_a_second_writer_is_told_the_process(place, spawn):
     holder = hold(spawn, place)
-    started = time.monotonic()
     with pytest.raises(BusyError) as caught, writer_lock(place, "mine", wait=0.2):
         pass
-    assert time.monotonic() - started < 2
     assert f"process {holder.pid} on " in str(caught.value)
     assert "test purpose" in str(caught.value)
     assert caught.value.hint is not None
