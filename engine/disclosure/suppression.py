@@ -176,21 +176,33 @@ class _Linked:
     preferred: list[tuple[Any, ...]]
     """Sort key by which a cell is chosen to be hidden with another."""
     sums: list[_Sum] = field(default_factory=list)
+    wanted: dict[int, float] = field(default_factory=dict)
+    """How far apart the bounds of a cell can be at most, of those that were looked at: they are with all cells hidden."""
 
     def hide(self, k: int) -> NDArray[np.int8]:
         hidden = self.small | self.closed
         self._complete(hidden, k)
         while True:
-            known = self._narrow(hidden, k)
-            more = {self._next(s, hidden) for cell in known for s in self._of(cell)} - {None}
+            more = {one for cell in self._narrow(hidden, k) for one in self._around(cell, hidden)}
             if not more:
                 break
-            hidden[min((m for m in more if m is not None), key=self.preferred.__getitem__)] = True
+            hidden[min(more, key=self.preferred.__getitem__)] = True
             self._complete(hidden, k)
         return np.where(self.small, SMALL, np.where(hidden, COMPLEMENTARY, SHOWN)).astype(np.int8)
 
     def _of(self, cell: int) -> Iterator[_Sum]:
         return (s for s in self.sums if cell in s.parts or cell == s.total)
+
+    def _around(self, cell: int, hidden: NDArray[np.bool_]) -> set[int]:
+        """Return the next cells to hide for one: of its sums, or else of those that it is tied to by hidden cells."""
+        tied, seen = {cell}, set[int]()
+        while tied:
+            sums = [s for one in tied for s in self._of(one)]
+            if found := {more for s in sums if (more := self._next(s, hidden)) is not None}:
+                return found
+            seen |= tied
+            tied = {one for s in sums for one in (*s.parts, s.total) if one is not None} - seen
+        return set()
 
     def _complete(self, hidden: NDArray[np.bool_], k: int) -> None:
         """Hide until every sum with a hidden cell hides at least two, which add up to ``k``."""
@@ -219,12 +231,22 @@ class _Linked:
         return min(shown, key=self.preferred.__getitem__, default=None)
 
     def _narrow(self, hidden: NDArray[np.bool_], k: int) -> list[int]:
-        """Return the small cells that linear programming narrows down to fewer than ``k`` values."""
-        low, high = self.values.copy(), self.values.copy()
+        """Return the small cells that linear programming narrows down to fewer than ``k`` values, where it need not."""
         cells = np.flatnonzero(self.small)
         found: list[int] = []
         if not len(cells):
             return found
+        everything = np.ones_like(hidden)
+        for cell, width in self._widths(cells, hidden, k):
+            if width < k and cell not in self.wanted:
+                ((_, self.wanted[cell]),) = self._widths(np.array([cell]), everything, k)
+            if width < min(k, self.wanted.get(cell, k) - 1e-6):
+                found.append(cell)
+        return found
+
+    def _widths(self, cells: NDArray[np.int64], hidden: NDArray[np.bool_], k: int) -> Iterator[tuple[int, float]]:
+        """Yield how far apart the bounds of each cell are, or at least ``k``."""
+        low, high = self.values.copy(), self.values.copy()
         problem = self._problem(hidden)
         signs = np.random.default_rng(0).choice([-1, 1], (_ROUNDS if len(cells) > _ROUNDS else 0, len(cells)))
         for sign in signs:  # a few solutions that move many cells at once
@@ -233,9 +255,7 @@ class _Linked:
             for sign in (1, -1):
                 if high[cell] - low[cell] < k:
                     _widen(problem, np.array([cell]), np.array([sign]), low, high)
-            if high[cell] - low[cell] < k:
-                found.append(cell)
-        return found
+            yield cell, float(high[cell] - low[cell])
 
     def _problem(self, hidden: NDArray[np.bool_]) -> tuple[Any, ...]:
         """Return everything that is known of the hidden cells: equations, and bounds from levels of a hierarchy."""

@@ -385,6 +385,7 @@ class Binder:
             closed = self._is_closed()
             if closed:
                 self._protect(query, given, bound, env)
+                body, given = self._at_min_count(query, given, bound, env) or (body, given)
             if self._bind:
                 self._note_relations(query, given, bound, closed=closed)
             params = arguments.as_json(self._shown(query, given, bound))
@@ -399,6 +400,20 @@ class Binder:
         self._read_sensitive, self._cuts = outer
         self.facts.changed = True
         return self._memo[key]
+
+    def _at_min_count(
+        self, query: queries.Query, given: Mapping[str, exp.Expr], bound: Env, env: Env
+    ) -> tuple[exp.Query, Mapping[str, exp.Expr]] | None:
+        """Return the body and arguments of the same call with ``MIN_COUNT``, if it has another smallest count.
+
+        Only what is hidden goes by the caller's: labels that take no part by one and do by another would be known from totals.
+        """
+        value = bound.scalars.get("min_count")
+        if value is None or arguments.constant(value, "min_count") == MIN_COUNT:
+            return None
+        given = {**given, "min_count": exp.convert(MIN_COUNT)}
+        again = self._bound(query, given, replace(env, refers=True), None, trusted=True)
+        return self._expanded_quietly(query, again), given
 
     def _expanded_quietly(self, query: queries.Query, bound: Env) -> exp.Query:
         """Return the body of an audit; errors of its table functions, which run at once, quote no perceived label."""

@@ -313,7 +313,7 @@ def secrets_of(query, calls, values):
         for key in call.raw:
             one = (way, cell.count, key)
             size = values.get((way, margin, key), math.inf)
-            if one in values and (0 < values[one] < k or 0 < size - values[one] < k):
+            if one in values and values[one] > 0 and (values[one] < k or 0 < size - values[one] < k):
                 yield min(k, size), one
 
 

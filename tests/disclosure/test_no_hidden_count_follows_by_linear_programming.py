@@ -122,13 +122,30 @@ def test_two_way_tables_with_known_margins(record_property, height, width, data)
     lines = [[p for p, (i, _) in enumerate(places) if i == line] for line in range(height)]
     lines += [[p for p, (_, j) in enumerate(places) if j == line] for line in range(width)]
     equal = [([(p, 1) for p in line], sum(counts[p] for p in line)) for line in lines]
-    # a line that adds up to less than K cannot hide its cells from who knows its margin; then all that meets it is hidden
-    all_hidden = bool((found > 0).all())
+    # a line that adds up to less than K cannot hide its cells from who knows its margin: it is known no better than so
+    best = widths(counts, np.ones(len(counts), bool), equal, ())
+    assert all(found[i] > 0 for i, c in enumerate(counts) if 0 < c < K)
+    for cell, width in widths(counts, found > 0, equal, ()).items():
+        assert width >= min(K, best[cell]) - 1e-5, (cell, width, best[cell])
 
-    def is_lost(cell):
-        return all_hidden or any(cell in line and all(found[p] > 0 for p in line) for line in lines)
 
-    assert_safe(counts, found, equal, is_lost=is_lost)
+def test_cells_that_follow_though_all_their_lines_are_hidden():
+    """Templates u and v of all labels, and those of a and of b, leave three: so t of another label is hidden, too."""
+    lines = {
+        "all": (200, 98, 88, 14),
+        "a": (102, 50, 44, 8),
+        "b": (84, 37, 42, 5),
+        "c": (8, 6, 1, 1),
+        "d": (6, 5, 1, 0),
+    }
+    rows = [(label, template, n) for label, own in lines.items() for template, n in zip("*tuv", own, strict=True)]
+    made = pa.table({name: [row[i] for row in rows] for i, name in enumerate(("label", "template", "n"))})
+    found = hidden_rows(made, Cells("n", by=("label", "template")), K)
+    counts = np.array([n for *_, n in rows], float)
+    equal = [([(4 * i, -1), *((4 * i + j, 1) for j in (1, 2, 3))], 0) for i in range(5)]
+    equal += [([(j, -1), *((4 * i + j, 1) for i in range(1, 5))], 0) for j in range(4)]
+    assert all(width >= K for width in widths(counts, found > 0, equal, ()).values())
+    assert (found == 0).sum() > 3
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
