@@ -125,8 +125,8 @@ def test_two_way_tables_with_known_margins(record_property, height, width, data)
     # a line that adds up to less than K cannot hide its cells from who knows its margin: it is known no better than so
     best = widths(counts, np.ones(len(counts), bool), equal, ())
     assert all(found[i] > 0 for i, c in enumerate(counts) if 0 < c < K)
-    for cell, width in widths(counts, found > 0, equal, ()).items():
-        assert width >= min(K, best[cell]) - 1e-5, (cell, width, best[cell])
+    for cell, wide in wides(counts, found > 0, equal, ()).items():
+        assert wide >= min(K, best[cell]) - 1e-5, (cell, wide, best[cell])
 
 
 def test_cells_that_follow_though_all_their_lines_are_hidden():
