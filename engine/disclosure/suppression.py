@@ -176,8 +176,6 @@ class _Linked:
     preferred: list[tuple[Any, ...]]
     """Sort key by which a cell is chosen to be hidden with another."""
     sums: list[_Sum] = field(default_factory=list)
-    wanted: dict[int, float] = field(default_factory=dict)
-    """How far apart the bounds of a cell can be at most, of those that were looked at: they are with all cells hidden."""
 
     def hide(self, k: int) -> NDArray[np.int8]:
         hidden = self.small | self.closed
@@ -231,22 +229,12 @@ class _Linked:
         return min(shown, key=self.preferred.__getitem__, default=None)
 
     def _narrow(self, hidden: NDArray[np.bool_], k: int) -> list[int]:
-        """Return the small cells that linear programming narrows down to fewer than ``k`` values, where it need not."""
+        """Return the small cells that linear programming narrows down to fewer than ``k`` values."""
+        low, high = self.values.copy(), self.values.copy()
         cells = np.flatnonzero(self.small)
         found: list[int] = []
         if not len(cells):
             return found
-        everything = np.ones_like(hidden)
-        for cell, width in self._widths(cells, hidden, k):
-            if width < k and cell not in self.wanted:
-                ((_, self.wanted[cell]),) = self._widths(np.array([cell]), everything, k)
-            if width < min(k, self.wanted.get(cell, k) - 1e-6):
-                found.append(cell)
-        return found
-
-    def _widths(self, cells: NDArray[np.int64], hidden: NDArray[np.bool_], k: int) -> Iterator[tuple[int, float]]:
-        """Yield how far apart the bounds of each cell are, or at least ``k``."""
-        low, high = self.values.copy(), self.values.copy()
         problem = self._problem(hidden)
         signs = np.random.default_rng(0).choice([-1, 1], (_ROUNDS if len(cells) > _ROUNDS else 0, len(cells)))
         for sign in signs:  # a few solutions that move many cells at once
@@ -255,7 +243,9 @@ class _Linked:
             for sign in (1, -1):
                 if high[cell] - low[cell] < k:
                     _widen(problem, np.array([cell]), np.array([sign]), low, high)
-            yield cell, float(high[cell] - low[cell])
+            if high[cell] - low[cell] < k:
+                found.append(cell)
+        return found
 
     def _problem(self, hidden: NDArray[np.bool_]) -> tuple[Any, ...]:
         """Return everything that is known of the hidden cells: equations, and bounds from levels of a hierarchy."""
