@@ -1,8 +1,8 @@
 /*--- toml
 answers = "Are images or captions of one perceived gender ranked above those of another? From hits."
 details = """
-Rows are averages over queries (n), with a normal 95 % interval of the mean (Wilson's for recall) that takes queries as
-independent draws.
+Rows are averages over queries (n, of so many query_images), with a 95 % interval by images, since the captions of one are
+much alike: Student's t around the mean, Wilson's around recall, of as many independent queries as would tell as much.
 
 bias: (positive - negative) / (positive + negative) among the first K of all items, 0 where neither occurs; with the
 defaults + is male. maxskew: the largest ln(share of a label among the first K / desired share), items without a clear
@@ -11,13 +11,13 @@ distribution, discounted by log2(i + 1) and normalised. recall: a relevant item 
 logarithms. Labels are perceived, or those of words in captions; they say nothing certain about persons.
 
 images: of how many different images the rarest of the labels has items among the first K of all queries. The engine
-hides averages over few queries, or over few images of a label (README). Labels that group_sizes hides take no part.
+hides averages over few queries or images of these, or over few images of a label (README). Labels that group_sizes hides take no part.
 """
 subject = "retrieval"
 source = """
 Smith et al., Balancing the Picture (GenSynth, 2023), Section 4 and code: bias, maxskew with the defaults. Berg et al.
 (2022) take desired := 'uniform', absent := 'floor'. Geyik et al. (2019): skew, ndkl"""
-together = ["labelled_hits", "hits"]
+together = ["labelled_hits", "query_images", "hits"]
 among = { labels = ["positive", "negative"], relations = ["item_groups", "groups"] }
 
 [params.items]
@@ -94,6 +94,11 @@ relation = ["item_id", "image_id"]
 default = "(SELECT item_id, image_id FROM ranked)"
 about = "of which image an item is: few images are few, however many items each has"
 
+[params.query_images]
+relation = ["query_id", "image_id"]
+default = "(SELECT query_id, image_id FROM asked)"
+about = "of which image a query is: intervals go by images; one that is not there is of its own"
+
 [params.k]
 type = "integer[]"
 default = [5, 10]
@@ -139,12 +144,16 @@ count = "n"
 within = ["metric", "k"]
 
 [[cells]]
+count = "query_images"
+within = ["metric", "k"]
+
+[[cells]]
 count = "images"
 within = ["metric", "k"]
 ---*/
-SELECT metric, k, value, low, high, n, images
+SELECT metric, k, value, low, high, n, query_images, images
 FROM average_rankings(
-  hits, labelled_hits, item_groups, relevant, item_images, $k, $skew_k, $positive, $negative, $desired, $absent, false,
-  $min_count
+  hits, labelled_hits, item_groups, relevant, item_images, query_images, $k, $skew_k, $positive, $negative, $desired,
+  $absent, false, $min_count
 )
 ORDER BY metric, k

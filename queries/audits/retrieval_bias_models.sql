@@ -72,6 +72,11 @@ relation = ["item_id", "image_id"]
 default = "(SELECT item_id, image_id FROM ranked)"
 about = "of which image an item is: few images are few, however many items each has"
 
+[params.query_images]
+relation = ["query_id", "image_id"]
+default = "(SELECT query_id, query_id AS image_id FROM asked)"
+about = "of which image a query is: give it where one has several, for intervals go by images"
+
 [params.k]
 type = "integer[]"
 default = [5, 10]
@@ -117,10 +122,14 @@ count = "n"
 within = ["vectors", "metric", "k"]
 
 [[cells]]
+count = "query_images"
+within = ["vectors", "metric", "k"]
+
+[[cells]]
 count = "images"
 within = ["vectors", "metric", "k"]
 ---*/
-SELECT ranking AS vectors, metric, k, value, low, high, n, images
+SELECT ranking AS vectors, metric, k, value, low, high, n, query_images, images
 FROM average_rankings(
   (
     SELECT concat(query_id, ' ', vectors) AS query_id, item_id, rank, score
@@ -139,6 +148,6 @@ FROM average_rankings(
     CROSS JOIN (SELECT DISTINCT vectors FROM hits WHERE vectors IS NOT NULL) AS v
     WHERE r.query_id IS NOT NULL
   ),
-  item_images, $k, $skew_k, $positive, $negative, $desired, $absent, true, $min_count
+  item_images, query_images, $k, $skew_k, $positive, $negative, $desired, $absent, true, $min_count
 )
 ORDER BY vectors, metric, k

@@ -2,7 +2,7 @@
 answers = "Retrieval bias on the original images, a balanced subset and a contrast set, side by side."
 details = """
 The rows of retrieval_bias for each of the three, under dataset: bias, maxskew and ndkl averaged over n queries with a
-normal 95 % interval of the mean; images and what is hidden as there. Each dataset has its own items: hits over all of them, and their labels. A model
+95 % interval of the mean by their images; images and what is hidden as there. Each dataset has its own items: hits over all of them, and their labels. A model
 without a preference has a bias near 0 on the contrast set, whatever the original images are like. Labels are perceived,
 or those asked of an edit; they say nothing certain about persons.
 
@@ -67,6 +67,11 @@ relation = ["item_id", "image_id"]
 default = "(SELECT item_id, item_id AS image_id FROM contrast_groups)"
 about = "likewise"
 
+[params.query_images]
+relation = ["query_id", "image_id"]
+default = "(SELECT query_id, query_id AS image_id FROM original_hits)"
+about = "of which image a query is: give it where one has several, for intervals go by images"
+
 [params.k]
 type = "integer[]"
 default = [5, 10]
@@ -112,28 +117,32 @@ count = "n"
 within = ["dataset", "metric", "k"]
 
 [[cells]]
+count = "query_images"
+within = ["dataset", "metric", "k"]
+
+[[cells]]
 count = "images"
 within = ["dataset", "metric", "k"]
 ---*/
 WITH sets AS (
-  SELECT 1 AS place, 'original' AS dataset, metric, k, value, low, high, n, images
+  SELECT 1 AS place, 'original' AS dataset, metric, k, value, low, high, n, query_images, images
   FROM average_rankings(
-    original_hits, original_labelled, original_groups, (SELECT query_id, item_id FROM original_hits WHERE 1 = 0), original_images, $k, $skew_k,
+    original_hits, original_labelled, original_groups, (SELECT query_id, item_id FROM original_hits WHERE 1 = 0), original_images, query_images, $k, $skew_k,
     $positive, $negative, $desired, $absent, false, $min_count
   )
   UNION ALL
-  SELECT 2 AS place, 'balanced' AS dataset, metric, k, value, low, high, n, images
+  SELECT 2 AS place, 'balanced' AS dataset, metric, k, value, low, high, n, query_images, images
   FROM average_rankings(
-    balanced_hits, balanced_labelled, balanced_groups, (SELECT query_id, item_id FROM balanced_hits WHERE 1 = 0), balanced_images, $k, $skew_k,
+    balanced_hits, balanced_labelled, balanced_groups, (SELECT query_id, item_id FROM balanced_hits WHERE 1 = 0), balanced_images, query_images, $k, $skew_k,
     $positive, $negative, $desired, $absent, false, $min_count
   )
   UNION ALL
-  SELECT 3 AS place, 'contrast' AS dataset, metric, k, value, low, high, n, images
+  SELECT 3 AS place, 'contrast' AS dataset, metric, k, value, low, high, n, query_images, images
   FROM average_rankings(
-    contrast_hits, contrast_labelled, contrast_groups, (SELECT query_id, item_id FROM contrast_hits WHERE 1 = 0), contrast_images, $k, $skew_k,
+    contrast_hits, contrast_labelled, contrast_groups, (SELECT query_id, item_id FROM contrast_hits WHERE 1 = 0), contrast_images, query_images, $k, $skew_k,
     $positive, $negative, $desired, $absent, false, $min_count
   )
 )
-SELECT metric, k, dataset, value, low, high, n, images
+SELECT metric, k, dataset, value, low, high, n, query_images, images
 FROM sets
 ORDER BY metric, k, place

@@ -41,6 +41,7 @@ def of_one_column(session, given, name):
         "hits": top_k(given["asked"], given["ranked"], k=CUTS["k"], **how),
         "labelled_hits": top_k(given["asked"], given["ranked"], k=CUTS["skew_k"], among=clear, **how),
         "relevant": given["relevant"],
+        "query_images": pa.table({"query_id": given["asked"]["query_id"], "image_id": given["asked"]["query_id"]}),
     }
     labels = pa.table({"item_id": given["ranked"]["item_id"], "label": given["groups"]["label"]})
     rows = session.audit("retrieval_bias", **tables, item_groups=labels, **CUTS).to_arrow()

@@ -77,6 +77,7 @@ def test_naive_scikit_learn_hits_give_the_same(coco, captions):
         hits=naive_ranking(scores, ids, own, everything, 10),
         labelled_hits=naive_ranking(scores, ids, own, clear, 100),
         item_groups=pa.table({"item_id": pa.array(ids), "label": pa.array(label.tolist())}),
+        query_images="(SELECT caption_id AS query_id, image_id FROM captions)",
     )
     found = values(coco, items=f"(SELECT * FROM captions WHERE caption_id <= {ids.max()})")
     assert set(found) == set(naive)

@@ -64,7 +64,12 @@ def test_rows_are_those_of_retrieval_bias(session):
     assert len(rows) == 3 * 6
     for name, (ranked, labels) in sets.items():
         alone = session.audit(
-            "retrieval_bias", hits=ranked, labelled_hits=clear_hits(ranked, labels), item_groups=labels, skew_k=[10, 40]
+            "retrieval_bias",
+            hits=ranked,
+            labelled_hits=clear_hits(ranked, labels),
+            item_groups=labels,
+            query_images=ranked.append_column("image_id", ranked["query_id"]),
+            skew_k=[10, 40],
         ).to_arrow()
         own = [{c: v for c, v in r.items() if c not in ("dataset", "params")} for r in rows if r["dataset"] == name]
         assert own == alone.drop_columns("params").to_pylist()

@@ -285,7 +285,8 @@ def test_same_bytes_of_many_hits(lakes, record_property):
         }
     )
     labels = pa.table({"item_id": np.arange(items), "label": draw.choice(["male", "female", "other"], items).tolist()})
-    given = {"item_groups": labels, "k": [5], "skew_k": [10, 50]}
+    of_images = pa.table({"query_id": np.arange(queries), "image_id": np.arange(queries) // 3})
+    given = {"item_groups": labels, "query_images": of_images, "k": [5], "skew_k": [10, 50]}
     answers = []
     for order, threads in ((None, 1), (None, 2), (1, 4)):
         rows = hits if order is None else hits.take(np.random.default_rng(order).permutation(len(hits)))

@@ -39,6 +39,7 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
 }
 RANKINGS = "hits := hits_given, labelled_hits := hits_given, item_groups := item_groups_given"
+OWN = "query_images := (SELECT query_id, query_id % 13 AS image_id FROM hits_given)"
 ITSELF = "item_images := (SELECT item_id, item_id AS image_id FROM item_groups_given)"
 SEEN = "(SELECT item_id AS image_id, label FROM item_groups_given)"
 ODD = "(SELECT item_id AS image_id, CASE WHEN item_id % 7 < 3 THEN 'x' ELSE 'y' END AS label FROM item_groups_given)"
@@ -132,7 +133,7 @@ CALLS = {
         "person_labels('colour', 0, annotator := 'A'), person_labels('colour', 0, annotator := 'B'), bins := [30, 60, 90]"
     ],
     "ratio": ["captions", "(SELECT image_id, text FROM captions WHERE image_id < 40)"],
-    "retrieval_bias": [f"{RANKINGS}, {ITSELF}, relevant := relevant_given, skew_k := [10, 20]"],
+    "retrieval_bias": [f"{RANKINGS}, {OWN}, {ITSELF}, relevant := relevant_given, skew_k := [10, 20]"],
     "retrieval_bias_models": [
         f"asked := hits_given, ranked := hits_given, columns := ['x'], hits := {TWICE}, labelled_hits := {TWICE}, "
         f"item_groups := item_groups_given, {ITSELF}, relevant := relevant_given, skew_k := [10, 20]"

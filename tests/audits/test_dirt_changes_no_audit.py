@@ -208,7 +208,7 @@ CASES = {
         "reference": table("term embedding", [(f"r{i}", near(1.0, 0.2, i / 5)) for i in range(6)]),
     },
     "ratio": {"texts": PEOPLE, "words": table("term class", [("man", "male"), ("woman", "female"), ("she", "female")])},
-    "retrieval_bias": RANKED,
+    "retrieval_bias": RANKED | {"query_images": table("query_id image_id", [(q, q // 2) for q in LABELLED])},
     "retrieval_bias_models": {
         **RANKED,
         "columns": ["embedding"],

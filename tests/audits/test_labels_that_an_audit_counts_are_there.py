@@ -42,6 +42,7 @@ ITEMS = pa.table({"item_id": [1, 2], "label": ["woman", "man"]})
 
 def test_retrieval_bias(lake):
     given = {"hits": HITS, "labelled_hits": HITS, "item_groups": ITEMS, "min_count": 1, "k": [2], "skew_k": [2]}
+    given["query_images"] = HITS.append_column("image_id", HITS["query_id"])
     said = notes(lake.audit("retrieval_bias", positive="man", negative="woman", **given))
     assert said == []
     (note,) = notes(lake.audit("retrieval_bias", positive="men", negative="woman", **given))

@@ -307,6 +307,7 @@ REQUIRED = {
     "right_side": "(SELECT 'all' AS item, label, count, n, share AS value, low, high, true AS in_table FROM label_shares())",
     "item_groups": "(SELECT caption_id AS item_id, 'male' AS label FROM captions)",
     "item_images": "(SELECT caption_id AS item_id, image_id FROM captions)",
+    "query_images": "(SELECT caption_id AS query_id, image_id FROM captions)",
     "relevant": "(SELECT caption_id AS query_id, caption_id AS item_id FROM captions)",
     "ratings": "label_ratings('scene')",
     "candidates": "(SELECT caption_id AS edit_id, image_id, 'a' AS label, 0 AS seed, 0e0 AS s_prompt, 0e0 AS s_object, 0e0 AS s_color FROM captions)",
@@ -357,7 +358,9 @@ OWN = {
     "distinctive_words": {"texts": "(SELECT image_id AS part, text FROM captions)"},
     "compare_attributes": {"attributes": LONG, "others": LONG},
     "proposal_recall": {"proposal": TERMS, "reference": TERMS},
-    "mean_rankings": {"rows": "(SELECT 'hits' AS ranking, 'bias' AS metric, 5 AS k, 0.5 AS value FROM captions)"},
+    "mean_rankings": {
+        "rows": "(SELECT 'hits' AS ranking, 'bias' AS metric, 5 AS k, 'a' AS image, 0.5 AS value FROM captions)"
+    },
     "ranked_labels": {
         "hits": "(SELECT 'hits' AS ranking, caption_id AS item_id, 1 AS rank FROM captions)",
         "labelled_hits": "(SELECT 'hits' AS ranking, caption_id AS item_id, 1 AS rank FROM captions)",
