@@ -4,7 +4,8 @@ details = """
 accuracy: a classifier sees the label asked for (predicted = label). accepted: the filter took the edit. background:
 nothing outside the box changed (background = 0); background_largest is the largest difference there is. recall: the
 edit's own image is among the first k that its text finds in a pool. count of n edits, value = count / n and Wilson's 95
-% interval, for every label, every template, both, and 'all'. Edits without a value (NULL) do not count for its metric.
+% interval, for every label, every template, both, and 'all'. Edits of one image (there are images of them) are alike: the
+interval is of as many independent edits as would tell as much. Edits without a value (NULL) do not count for its metric.
 Labels are those asked of a model, and predicted ones perceived by another: never facts about persons. Of the n edits of
 accuracy n_right were predicted as asked, n_wrong otherwise. The engine hides small counts of edits, and of these two
 (README).
@@ -18,9 +19,9 @@ Smith et al., Balancing the Picture (GenSynth, 2023): zero-shot gender accuracy 
 acceptance by template"""
 
 [params.edits]
-relation = ["edit_id", "label", "template", "accepted", "predicted", "background"]
+relation = ["edit_id", "image_id", "label", "template", "accepted", "predicted", "background"]
 about = """
-a row an edit; template names its kind of prompt, accepted is boolean, background the largest difference outside the
+a row an edit, of an image; template names its kind of prompt, accepted is boolean, background the largest difference outside the
 box"""
 
 [params.hits]
@@ -43,12 +44,16 @@ about = "cut-offs of recall"
 type = "integer"
 default = 10
 min = 0
-about = "fewer edits are hidden"
+about = "fewer edits, or edits of fewer images, are hidden"
 
 [[cells]]
 count = "n"
 by = ["label", "template"]
 within = ["metric", "k"]
+
+[[cells]]
+count = "images"
+within = ["metric", "k", "label", "template"]
 
 [[cells]]
 count = "n_right"
@@ -63,29 +68,34 @@ within = ["metric", "k"]
 measures = ["count", "value", "low", "high", "n_right", "n_wrong"]
 ---*/
 WITH own AS (
-  SELECT DISTINCT edit_id, label, template, accepted, predicted, background FROM edits WHERE edit_id IS NOT NULL
+  SELECT DISTINCT
+    edit_id, label, template, accepted, predicted, background,
+    CASE WHEN image_id IS NULL THEN concat('edit ', edit_id) ELSE concat('image ', image_id) END AS source
+  FROM edits
+  WHERE edit_id IS NOT NULL
 ),
 outcomes AS (
-  SELECT 'accuracy' AS metric, CAST(NULL AS INTEGER) AS k, label, template, predicted = label AS good
+  SELECT 'accuracy' AS metric, CAST(NULL AS INTEGER) AS k, label, template, source, predicted = label AS good
   FROM own
   WHERE predicted IS NOT NULL AND label IS NOT NULL
   UNION ALL
-  SELECT 'accepted' AS metric, CAST(NULL AS INTEGER) AS k, label, template, accepted AS good
+  SELECT 'accepted' AS metric, CAST(NULL AS INTEGER) AS k, label, template, source, accepted AS good
   FROM own
   WHERE accepted IS NOT NULL
   UNION ALL
-  SELECT 'background' AS metric, CAST(NULL AS INTEGER) AS k, label, template, background = 0 AS good
+  SELECT 'background' AS metric, CAST(NULL AS INTEGER) AS k, label, template, source, background = 0 AS good
   FROM own
   WHERE background IS NOT NULL
   UNION ALL
-  SELECT 'recall' AS metric, m.k, e.label, e.template, m.value = 1 AS good
+  SELECT 'recall' AS metric, m.k, e.label, e.template, e.source, m.value = 1 AS good
   FROM ranking_metrics(
     hits, (SELECT * FROM hits WHERE 1 = 0), (SELECT edit_id AS item_id, label FROM edits WHERE 1 = 0), relevant, $k
   ) AS m
   JOIN own AS e ON e.edit_id = m.query_id
   WHERE m.metric = 'recall'
 ),
-counts AS (
+-- edits of one image are alike
+by_source AS (
   SELECT
     metric,
     k,
@@ -96,7 +106,30 @@ counts AS (
     count(*) AS n,
     count(CASE WHEN good THEN 1 END) AS count
   FROM outcomes
-  GROUP BY GROUPING SETS ((metric, k), (metric, k, label), (metric, k, template), (metric, k, label, template))
+  GROUP BY GROUPING SETS (
+    (metric, k, source), (metric, k, label, source), (metric, k, template, source), (metric, k, label, template, source)
+  )
+),
+counts AS (
+  SELECT
+    metric,
+    k,
+    label,
+    template,
+    all_labels,
+    all_templates,
+    CAST(sum(n) AS BIGINT) AS n,
+    CAST(sum(count) AS BIGINT) AS count,
+    count(*) AS images,
+    CAST(sum(count * count) AS DOUBLE) AS squares,
+    CAST(sum(count * n) AS DOUBLE) AS products,
+    CAST(sum(n * n) AS DOUBLE) AS sizes
+  FROM by_source
+  GROUP BY metric, k, label, template, all_labels, all_templates
+),
+shares AS (
+  SELECT *, CAST(count AS DOUBLE) / n AS value, effective_size(count, n, squares, products, sizes, images) AS effective
+  FROM counts
 ),
 differences AS (
   SELECT
@@ -105,6 +138,7 @@ differences AS (
     grouping(label) AS all_labels,
     grouping(template) AS all_templates,
     count(background) AS n,
+    count(DISTINCT source) AS images,
     max(CAST(background AS DOUBLE)) AS largest
   FROM own
   WHERE background IS NOT NULL
@@ -112,13 +146,13 @@ differences AS (
 ),
 bounds AS (
   SELECT
-    metric, k, label, template, all_labels, all_templates, count, n, CAST(count AS DOUBLE) / n AS value,
-    wilson_low(count, n) AS low, wilson_high(count, n) AS high
-  FROM counts
+    metric, k, label, template, all_labels, all_templates, count, n, images, value,
+    wilson_low(value * effective, effective) AS low, wilson_high(value * effective, effective) AS high
+  FROM shares
   UNION ALL
   SELECT
     'background_largest' AS metric, CAST(NULL AS INTEGER) AS k, label, template, all_labels, all_templates,
-    CAST(NULL AS BIGINT) AS count, n, largest AS value, CAST(NULL AS DOUBLE) AS low, CAST(NULL AS DOUBLE) AS high
+    CAST(NULL AS BIGINT) AS count, n, images, largest AS value, CAST(NULL AS DOUBLE) AS low, CAST(NULL AS DOUBLE) AS high
   FROM differences
 )
 SELECT
@@ -128,6 +162,7 @@ SELECT
   CASE WHEN all_templates = 1 THEN 'all' ELSE template END AS template,
   count,
   n,
+  images,
   value,
   low,
   high,

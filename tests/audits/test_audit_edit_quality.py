@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from scipy.stats import t
 from statsmodels.stats.proportion import proportion_confint
 
 
@@ -24,6 +25,7 @@ def hits(rankings):
 EDITS = pa.table(
     {
         "edit_id": [1, 2, 3, 4, 5],
+        "image_id": [1, 2, 3, 4, 5],
         "label": ["female", "male", "female", "male", "male"],
         "template": ["swap", "swap", "turn", "turn", "turn"],
         "accepted": [True, False, True, True, None],
@@ -74,6 +76,7 @@ def test_agrees_with_pandas(session):
     edits = pd.DataFrame(
         {
             "edit_id": np.arange(n),
+            "image_id": np.arange(n),
             "label": draw.choice(["male", "female", "other"], n),
             "template": draw.choice(["a", "b", "c", "d"], n),
             "accepted": draw.random(n) < 0.3,
@@ -104,7 +107,7 @@ def test_agrees_with_pandas(session):
 
 
 def test_edits_without_a_template_have_no_rows_by_template(session):
-    edits = EDITS.set_column(2, "template", pa.nulls(5, pa.string()))
+    edits = EDITS.set_column(3, "template", pa.nulls(5, pa.string()))
     assert {key[2:] for key in run(session, edits)} == {("all", "all"), ("female", "all"), ("male", "all")}
 
 
@@ -122,6 +125,7 @@ def test_three_edits_do_not_follow_from_the_others(session):
     edits = pd.DataFrame(
         {
             "edit_id": np.arange(n),
+            "image_id": np.arange(n),
             "label": ["rare"] * 3 + ["male", "female", "other"] * 39,
             "template": ["a"] * 63 + ["b"] * 57,
             "accepted": True,
@@ -145,5 +149,21 @@ def test_three_edits_do_not_follow_from_the_others(session):
 
 
 def test_nothing_is_said_of_what_no_edit_has(session):
-    edits = EDITS.set_column(5, "background", pa.nulls(5, pa.int64()))
+    edits = EDITS.set_column(6, "background", pa.nulls(5, pa.int64()))
     assert {key[0] for key in run(session, edits)} == {"accuracy", "accepted"}
+
+
+def test_intervals_go_by_images(session):
+    """Five edits of each of thirty images, all of them taken or refused with their image, tell as much as thirty."""
+    n = 150
+    image = np.arange(n) // 5
+    edits = pd.DataFrame({"edit_id": np.arange(n), "image_id": image, "label": "a", "template": "t"})
+    edits = edits.assign(accepted=image % 3 > 0, predicted="a", background=0)
+    row = run(session, edits)["accepted", None, "all", "all"]
+    assert (row["count"], row["n"], row["images"]) == (100, 150, 30)
+    few = (t.ppf(0.975, n - 1) / t.ppf(0.975, 29)) ** 2
+    effective = few * 29  # of the residuals of thirty equal clusters, one less for their mean
+    wilson = proportion_confint(effective * 2 / 3, effective, method="wilson")
+    assert (row["low"], row["high"]) == pytest.approx(wilson, rel=1e-6)
+    alone = run(session, edits.assign(image_id=np.arange(n)))["accepted", None, "all", "all"]
+    assert (alone["low"], alone["high"]) == pytest.approx(proportion_confint(100, n, method="wilson"), rel=1e-9)

@@ -90,7 +90,7 @@ CALLS = {
     },
     "cluster_representation": {"clusters": "(SELECT DISTINCT image_id, image_id % 7 AS cluster FROM captions)"},
     "edit_quality": {
-        "edits": "(SELECT caption_id AS edit_id, CASE WHEN caption_id % 2 = 0 THEN 'male' ELSE 'female' END AS label, "
+        "edits": "(SELECT caption_id AS edit_id, image_id, CASE WHEN caption_id % 2 = 0 THEN 'male' ELSE 'female' END AS label, "
         "concat('t', caption_id % 3) AS template, caption_id % 5 < 3 AS accepted, "
         "CASE WHEN caption_id % 7 < 5 THEN 'male' ELSE 'female' END AS predicted, caption_id % 100 // 99 AS background "
         "FROM captions)",

@@ -28,7 +28,7 @@ REQUIRED = {
     "contrast_balance": {"contrast": "(SELECT caption_id AS edit_id, image_id, 'x' AS label FROM captions)"},
     "detection_recall": {"predicted": "detections"},
     "edit_quality": {
-        "edits": "(SELECT caption_id AS edit_id, 'x' AS label, 'y' AS template, true AS accepted, 'x' AS predicted, "
+        "edits": "(SELECT caption_id AS edit_id, image_id, 'x' AS label, 'y' AS template, true AS accepted, 'x' AS predicted, "
         "0 AS background FROM captions)"
     },
     "generated_ratio": {

@@ -97,8 +97,8 @@ COLORS = table(
     "edit_id embedding", [(100 * i + k, near(0.5, 0.5, 0.5)) for i in LABELLED for k in (0, 1)]
 ).rename_columns(["edit_id", "grid"])
 EDITS = table(
-    "edit_id label template accepted predicted background",
-    [(i, side(i), ("x", "y")[i % 4 // 2], i % 5 > 0, side(i - i % 7 // 6), i % 3) for i in LABELLED],
+    "edit_id image_id label template accepted predicted background",
+    [(i, i // 2, side(i), ("x", "y")[i % 4 // 2], i % 5 > 0, side(i - i % 7 // 6), i % 3) for i in LABELLED],
 )
 HITS = table(
     "query_id item_id rank score", [(q, (q * 3 + r) % 46 + 1, r, 1.0 / r) for q in LABELLED for r in range(1, 9)]

@@ -86,7 +86,7 @@ def test_vectors_and_numbers_are_not_called_texts(lake):
     assert error.hint.startswith("it takes (image_id BIGINT, embedding FLOAT[]); ")
     error = fails(lambda: lake.audit("edit_quality", edits="captions"))
     assert error.hint.startswith(
-        "it takes (edit_id BIGINT, label VARCHAR, template VARCHAR, accepted, predicted VARCHAR, "
+        "it takes (edit_id BIGINT, image_id BIGINT, label VARCHAR, template VARCHAR, accepted, predicted VARCHAR, "
     )
     error = fails(lambda: lake.audit("image_text_matching", scores="captions"))
     assert error.hint.startswith("it takes (pair_id, rr DOUBLE, rc DOUBLE, cr DOUBLE, cc DOUBLE); ")
