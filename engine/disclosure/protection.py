@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -79,7 +80,11 @@ def protect(
         ([None, None, 40], ['small', 'complementary', None])
     """
     told = _told(rows) if cells else np.zeros(len(rows), bool)
-    blank, hidden, omitted = _found(rows, cells, min_count, told, closed=closed)
+    found = _Hidden.of(rows, cells, told)
+    if closed and min_count != MIN_COUNT:
+        found.add(rows, cells, MIN_COUNT)  # what it hides is hidden by every call, so that two never tell more
+    found.add(rows, cells, min_count)
+    blank, hidden, omitted = found.blank, found.why, found.omitted
     hidden = np.where((hidden == SHOWN) & told, np.int8(COMPLEMENTARY), hidden)
     told = hidden != SHOWN
     for cell in cells:
@@ -112,37 +117,40 @@ def _keys(cells: Sequence[Cells]) -> set[str]:
     return {c for cell in cells for c in (*cell.by, *cell.within, *cell.totals)} | _OF_ROWS
 
 
-def _found(
-    rows: pa.Table, cells: Sequence[Cells], min_count: int, told: NDArray[np.bool_], *, closed: bool
-) -> tuple[dict[str, NDArray[np.bool_]], NDArray[np.int8], NDArray[np.bool_]]:
-    """Return in which rows each column is hidden, why each row is, and which are left out; ``told``: what the SQL hides."""
-    hidden, omitted = np.zeros(len(rows), np.int8), np.zeros(len(rows), bool)
-    keys = _keys(cells)
-    blank: dict[str, NDArray[np.bool_]] = {}
-    before = -1
-    while before < (
-        before := sum(int(where.sum()) for where in blank.values())
-    ):  # what one hides, another may give away
-        for cell in cells:
-            already = blank.get(cell.count, np.zeros(len(rows), bool))
-            found = _hidden(rows, cell, min_count, already, closed=closed)
-            columns = (cell.count, *cell.measures) if cell.measures else (c for c in rows.column_names if c not in keys)
-            for column in columns:
-                blank[column] = blank.get(column, told) | (found != SHOWN)
-            hidden = np.where((hidden == SMALL) | (found == SHOWN), hidden, found)
-            omitted |= (found != SHOWN) if cell.omit else False
-    return blank, hidden, omitted
+@dataclass
+class _Hidden:
+    """What is hidden of some rows: of each column in which, why each row is, and which are left out."""
 
+    blank: dict[str, NDArray[np.bool_]]
+    why: NDArray[np.int8]
+    omitted: NDArray[np.bool_]
 
-def _hidden(
-    rows: pa.Table, cell: Cells, min_count: int, already: NDArray[np.bool_], *, closed: bool
-) -> NDArray[np.int8]:
-    """Return what is hidden; of perceived labels always what is hidden at the least ``min_count``, so that two never tell more."""
-    found = hidden_rows(rows, cell, min_count, already)
-    if closed and min_count != MIN_COUNT:
-        least = hidden_rows(rows, cell, MIN_COUNT, already)
-        found = np.where(found == SHOWN, least, found)
-    return found
+    @classmethod
+    def of(cls, rows: pa.Table, cells: Sequence[Cells], told: NDArray[np.bool_]) -> _Hidden:
+        """Return what the SQL itself hides."""
+        keys = _keys(cells)
+        columns = {
+            c
+            for cell in cells
+            for c in ((cell.count, *cell.measures) if cell.measures else rows.column_names)
+            if c not in keys
+        }
+        return cls(dict.fromkeys(columns, told), np.zeros(len(rows), np.int8), np.zeros(len(rows), bool))
+
+    def add(self, rows: pa.Table, cells: Sequence[Cells], min_count: int) -> None:
+        """Hide what counts under ``min_count`` need, beside what is hidden already."""
+        keys = _keys(cells)
+        before = -1
+        while before < (
+            before := sum(int(w.sum()) for w in self.blank.values())
+        ):  # what one hides, another may give away
+            for cell in cells:
+                found = hidden_rows(rows, cell, min_count, self.blank[cell.count])
+                for column in (cell.count, *cell.measures) if cell.measures else rows.column_names:
+                    if column not in keys:
+                        self.blank[column] = self.blank[column] | (found != SHOWN)
+                self.why = np.where((self.why == SMALL) | (found == SHOWN), self.why, found)
+                self.omitted |= (found != SHOWN) if cell.omit else False
 
 
 def _without(rows: pa.Table, blank: Mapping[str, NDArray[np.bool_]]) -> pa.Table:
@@ -274,8 +282,9 @@ def refuse_narrow(name: str, rows: pa.Table, others: Mapping[str, pa.Table], cel
 
 def _hidden_at_least(rows: pa.Table, cells: Sequence[Cells]) -> dict[str, pa.Array]:
     """Return of every count in which rows it is hidden whatever the smallest count of the call is."""
-    blank, _, _ = _found(rows, cells, MIN_COUNT, _told(rows), closed=True)
-    return {cell.count: pa.array(blank[cell.count]) for cell in cells}
+    found = _Hidden.of(rows, cells, _told(rows))
+    found.add(rows, cells, MIN_COUNT)
+    return {cell.count: pa.array(found.blank[cell.count]) for cell in cells}
 
 
 def _by_key(rows: pa.Table, keys: Sequence[str], values: pa.Array | pa.ChunkedArray) -> dict[tuple[object, ...], float]:
