@@ -364,6 +364,7 @@ class Attacker:
         self.query, self.calls = query, calls
         self.same, self.value, self.known = {}, {}, {}
         self.equal, self.at_most = [], []
+        self.always = {}
         for way, call in calls.items():
             for key, row in call.raw.items():
                 for column in call.numbers:
@@ -555,11 +556,21 @@ class Attacker:
     def _linear(self, call, factors, at):
         rows = [[at(c, key) for c in factors] for key in call.raw]
         rows = [row for row in rows if all(one in self.value for one in row)]
-        if len(rows) > 2 and all(
-            sum(f * self.value[o] for f, o in zip(factors.values(), row, strict=True)) == 0 for row in rows
-        ):
+        if len(rows) > 2 and self._holds_always(factors):
             for row in rows:
                 self._add(self.equal, zip(row, factors.values(), strict=True))
+
+    def _holds_always(self, factors):
+        """Whether a sum of columns is 0 in every row of every call, and not of one alone, by chance."""
+        name = tuple(factors.items())
+        if name not in self.always:
+            rows = (
+                [self.value.get((way, c, key)) for c in factors] for way, call in self.calls.items() for key in call.raw
+            )
+            self.always[name] = all(
+                sum(f * v for f, v in zip(factors.values(), row, strict=True)) == 0 for row in rows if None not in row
+            )
+        return self.always[name]
 
     def _quotient(self, call, share, count, whole, at):
         rows = [
