@@ -313,7 +313,7 @@ REQUIRED = {
     "candidates": "(SELECT caption_id AS edit_id, image_id, 'a' AS label, 0 AS seed, 0e0 AS s_prompt, 0e0 AS s_object, 0e0 AS s_color FROM captions)",
     "contrast": "(SELECT caption_id AS edit_id, image_id, 'a' AS label FROM captions)",
     "colors": "(SELECT caption_id AS edit_id, [0.5, 0.25, 1.0] AS grid FROM captions)",
-    "edits": "(SELECT caption_id AS edit_id, 'a' AS label, 'b' AS template, true AS accepted, 'a' AS predicted, 0 AS background FROM captions)",
+    "edits": "(SELECT caption_id AS edit_id, image_id, 'a' AS label, 'b' AS template, true AS accepted, 'a' AS predicted, 0 AS background FROM captions)",
     "pairs": "(SELECT caption_id AS pair_id, text AS original, concat(text, ' too') AS counterfactual FROM captions)",
     "scores": "(SELECT caption_id AS pair_id, 0.3 AS rr, 0.2 AS rc, 0.1 AS cr, 0.4 AS cc FROM captions)",
     **{f"{part}_hits": "top_k(captions, captions, 'random')" for part in ("original", "balanced", "contrast")},
