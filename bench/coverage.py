@@ -40,7 +40,7 @@ captions; nominal 95 %. Rows of a cluster have the cluster's own value with a pr
 * *share*: Wilson's interval of `effective_size` independent rows. *seen* is the median number of clusters with what is
   counted. Where few have it (or lack it), how alike their rows are cannot be seen, and the interval holds more than it says.
 * *mean*: Student's t around a mean of normal values, with the root of `clustered_variance`.
-* *independent*: Wilson's interval as if no row had a cluster, which is what `sentiment` gave before.
+* *independent*: Wilson's interval as if no row had a cluster, beside it.
 
 | clusters | true share | correlation | seen | share | mean | independent |
 |---|---|---|---|---|---|---|"""

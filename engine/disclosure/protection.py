@@ -119,7 +119,7 @@ def _keys(cells: Sequence[Cells]) -> set[str]:
 
 @dataclass
 class _Hidden:
-    """What is hidden of some rows: of each column in which, why each row is, and which are left out."""
+    """Parts of rows that are hidden: by column in which rows, why each row is, and which rows are left out."""
 
     blank: dict[str, NDArray[np.bool_]]
     why: NDArray[np.int8]

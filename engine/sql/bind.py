@@ -385,13 +385,14 @@ class Binder:
             closed = self._is_closed()
             if closed:
                 self._protect(query, given, bound, env)
-                body, given = self._at_min_count(query, given, bound, env) or (body, given)
             if self._bind:
                 self._note_relations(query, given, bound, closed=closed)
             params = arguments.as_json(self._shown(query, given, bound))
             if self._inline_audits and not (self._bind and closed):
                 self._memo[key] = self._hoist(query.name, with_params(body, params))
             else:
+                if closed:
+                    body, given = self._at_min_count(query, given, bound, env) or (body, given)
                 floor = int(arguments.constant(bound.scalars.get("min_count", exp.null()), "min_count") or 0)
                 others = self._alternatives(query, given, env) if closed else {}
                 plan, in_order = self._alone(query, body, env), _is_in_order(query)

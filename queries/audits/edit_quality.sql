@@ -21,8 +21,8 @@ acceptance by template"""
 [params.edits]
 relation = ["edit_id", "image_id", "label", "template", "accepted", "predicted", "background"]
 about = """
-a row an edit, of an image; template names its kind of prompt, accepted is boolean, background the largest difference outside the
-box"""
+a row an edit, of an image; template names its kind of prompt, accepted is boolean, background the largest difference
+outside the box"""
 
 [params.hits]
 relation = ["query_id", "item_id", "rank", "score"]

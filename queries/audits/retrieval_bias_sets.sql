@@ -2,8 +2,8 @@
 answers = "Retrieval bias on the original images, a balanced subset and a contrast set, side by side."
 details = """
 The rows of retrieval_bias for each of the three, under dataset: bias, maxskew and ndkl averaged over n queries with a
-95 % interval of the mean by their images; images and what is hidden as there. Each dataset has its own items: hits over all of them, and their labels. A model
-without a preference has a bias near 0 on the contrast set, whatever the original images are like. Labels are perceived,
+95 % interval of the mean by their images; images and what is hidden as there. Each dataset has its own items: hits over
+all of them, and their labels. A model without a preference has a bias near 0 on the contrast set, whatever the original images are like. Labels are perceived,
 or those asked of an edit; they say nothing certain about persons.
 
 For instance, with vectors: contrast_hits := top_k(asked, (SELECT edit_id AS item_id, image_id, embedding FROM ...),

@@ -49,7 +49,7 @@ def by_clusters(values, images):
 
 
 def of_one_size(images):
-    """How many clusters of one size tell as much of rows that are all alike."""
+    """Return how many clusters of one size tell as much of rows that are all alike."""
     sizes = np.unique(images, return_counts=True)[1]
     return np.floor(sizes.sum() ** 2 / (sizes**2).sum())
 

@@ -561,7 +561,7 @@ class Attacker:
                 self._add(self.equal, zip(row, factors.values(), strict=True))
 
     def _holds_always(self, factors):
-        """Whether a sum of columns is 0 in every row of every call, and not of one alone, by chance."""
+        """Tell whether a sum of columns is 0 in every row of every call, and not of one alone, by chance."""
         name = tuple(factors.items())
         if name not in self.always:
             rows = (
