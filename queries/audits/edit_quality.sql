@@ -53,7 +53,8 @@ within = ["metric", "k"]
 
 [[cells]]
 count = "images"
-within = ["metric", "k", "label", "template"]
+by = ["label", "template"]
+within = ["metric", "k"]
 
 [[cells]]
 count = "n_right"

@@ -161,7 +161,7 @@ def random_lake(build, folder, seed):
         }
     )  # fmt: skip
     edits = {
-        "edit_id": [1000 + i for i in ids], "image_id": ids, "label": gender, "template": draw.choices(["t", "u", "v"], [50, 45, 5], k=size),
+        "edit_id": [1000 + i for i in ids], "image_id": [i - i % 3 // 2 for i in ids], "label": gender, "template": draw.choices(["t", "u", "v"], [50, 45, 5], k=size),
         "accepted": draw.choices([True, False], [80, 20], k=size), "predicted": mostly(gender),
         "background": draw.choices([0, 0, 3], k=size),
     }  # fmt: skip
@@ -556,21 +556,24 @@ class Attacker:
     def _linear(self, call, factors, at):
         rows = [[at(c, key) for c in factors] for key in call.raw]
         rows = [row for row in rows if all(one in self.value for one in row)]
-        if len(rows) > 2 and self._holds_always(factors):
+        held = all(self._is_zero(factors, [self.value[one] for one in row]) for row in rows)
+        if held and len(rows) > 2 and (len(rows) > 5 or self._holds_always(factors)):  # and not in one call, by chance
             for row in rows:
                 self._add(self.equal, zip(row, factors.values(), strict=True))
 
     def _holds_always(self, factors):
-        """Tell whether a sum of columns is 0 in every row of every call, and not of one alone, by chance."""
+        """Tell whether a sum of columns is 0 in every row of every call."""
         name = tuple(factors.items())
         if name not in self.always:
             rows = (
                 [self.value.get((way, c, key)) for c in factors] for way, call in self.calls.items() for key in call.raw
             )
-            self.always[name] = all(
-                sum(f * v for f, v in zip(factors.values(), row, strict=True)) == 0 for row in rows if None not in row
-            )
+            self.always[name] = all(self._is_zero(factors, row) for row in rows if None not in row)
         return self.always[name]
+
+    @staticmethod
+    def _is_zero(factors, row):
+        return sum(f * v for f, v in zip(factors.values(), row, strict=True)) == 0
 
     def _quotient(self, call, share, count, whole, at):
         rows = [
