@@ -28,7 +28,7 @@ SELECT
 FROM sized
 """
 MEANS = """
-SELECT avg(CASE WHEN abs(total / n) <= student_point(greatest(floor(n / sizes * n) - 1, 1))
+SELECT avg(CASE WHEN abs(total / n) <= clustered_point(n, sizes)
   * sqrt(clustered_variance(total, n, squares, products, sizes, clusters)) THEN 1 ELSE 0 END)
 FROM drawn
 """

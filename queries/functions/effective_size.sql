@@ -44,7 +44,7 @@ SELECT CASE
   ELSE least(
     $n,
     student_point($n - 1) * student_point($n - 1)
-      / (student_point(greatest(floor($n / $sizes * $n) - 1, 1)) * student_point(greatest(floor($n / $sizes * $n) - 1, 1)))
+      / (clustered_point($n, $sizes) * clustered_point($n, $sizes))
       * $count / $n * (($n - $count) / $n)
       / (
         clustered_variance($count, $n, $squares, $products, $sizes, $clusters)

@@ -35,7 +35,7 @@ means AS (
   SELECT
     *,
     total / nullif(n, 0) AS mean,
-    student_point(greatest(floor(n / nullif(sizes, 0) * n) - 1, 1))
+    clustered_point(n, sizes)
       * sqrt(clustered_variance(total, nullif(n, 0), squares, products, sizes, images)) AS half,
     CASE WHEN metric = 'recall' AND n > 0 THEN effective_size(total, n, squares, products, sizes, images) END AS effective
   FROM sums

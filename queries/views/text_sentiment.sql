@@ -81,7 +81,7 @@ cells AS (
     CASE WHEN z.used THEN s.total / nullif(s.n, 0) / 10000 END AS mean,
     CASE
       WHEN z.used
-        THEN student_point(greatest(floor(s.n / s.sizes * s.n) - 1, 1))
+        THEN clustered_point(s.n, s.sizes)
           * sqrt(clustered_variance(s.total, s.n, s.total_squares, s.total_products, s.sizes, s.images)) / 10000
     END AS half
   FROM group_sizes(groups, $min_count) AS z
