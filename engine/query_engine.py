@@ -129,7 +129,7 @@ class QueryEngine:
     def _evaluated(self, plan: Plan) -> pa.Table:
         plan = replace(plan.finished(), as_written=True)
         facts = Facts(plan.sql or "")
-        return pa.Table.from_batches(self._run(plan, facts), self._schema(plan, facts))
+        return pa.Table.from_batches(self._run(plan, facts))
 
     def _statement(self) -> Statement:
         return Statement(self.resolver, self.backend, self)
@@ -217,10 +217,10 @@ class QueryEngine:
         return call.rows
 
     def _protected(self, call: AuditCall, facts: Facts) -> pa.Table:
-        schema = self._columns_of(call, facts)
-        found = pa.Table.from_batches(self._run(call.plan, facts), schema)
+        found = pa.Table.from_batches(self._run(_final(call), facts))
+        protection.require_columns(call.query.name, found.schema, call.query.cells)
         if call.closed:
-            protection.refuse_row_level(call.query.name, schema)
+            protection.refuse_row_level(call.query.name, found.schema)
         others = {what: self._unprotected(plan, facts) for what, plan in call.alternatives.items()}
         protection.refuse_narrow(call.query.name, found, others, call.query.cells)
         return protection.protect(
@@ -228,19 +228,18 @@ class QueryEngine:
         )
 
     def _unprotected(self, plan: Plan, facts: Facts) -> pa.Table:
-        plan = rewritten(plan).finished(last=True)
-        return pa.Table.from_batches(self._run(plan, facts), self._schema(plan, facts))
+        return pa.Table.from_batches(self._run(rewritten(plan).finished(last=True), facts))
 
     def _columns_of(self, call: AuditCall, facts: Facts) -> pa.Schema:
         """Return the columns of an audit before small cells are hidden, looked up once."""
         if call.schema is None:
-            call.plan = rewritten(call.plan).finished(last=True)
-            schema = self._schema(call.plan, facts)
-            protection.require_columns(call.query.name, schema, call.query.cells)
-            call.schema = schema
+            call.schema = self._schema(_final(call), facts)
+            protection.require_columns(call.query.name, call.schema, call.query.cells)
         return call.schema
 
     def _audit_schema(self, call: AuditCall, facts: Facts) -> pa.Table:
+        if call.rows is not None:
+            return call.rows.schema.empty_table()
         return protection.schema_of(self._columns_of(call, facts), call.query.cells).empty_table()
 
     def _log(self, plan: Plan, text: str, rows: int | None) -> None:
@@ -287,6 +286,13 @@ class QueryEngine:
     def _columns(self, plan: Plan) -> pa.Schema:
         plan = replace(plan.finished(), as_written=True)
         return self._schema(plan, Facts(plan.sql or ""))
+
+
+def _final(call: AuditCall) -> Plan:
+    """Return the plan of an audit's rows as it is run, made once."""
+    if call.plan.sql is None:
+        call.plan = rewritten(call.plan).finished(last=True)
+    return call.plan
 
 
 def _check_values(names: set[str], given: Mapping[str, Any], tables: Any) -> None:

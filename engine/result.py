@@ -103,7 +103,8 @@ class Result:
         """The rows as an Arrow table, kept for later reads."""
         with self._lock:
             if self._table is None:
-                self._table = pa.Table.from_batches(self._kept(), self.schema)
+                rows = list(self._kept())  # before the columns, which are known then without another look
+                self._table = pa.Table.from_batches(rows, self.schema)
             return self._table
 
     def _kept(self) -> Iterator[pa.RecordBatch]:

@@ -35,7 +35,7 @@ class Backend(Protocol):
         ...
 
     def run(self, plan: Plan, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Run a plan; batches of at most so many rows, as they come."""
+        """Run a plan; batches of at most so many rows as they come, at least one, which may be empty."""
         ...
 
     def schema(self, plan: Plan) -> pa.Schema:

@@ -17,7 +17,7 @@ from counterbalance.engine.sql.parse import to_sql
 from counterbalance.engine.sql.scope import is_inside_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
 _WRITTEN: Final = "written"
 
@@ -41,9 +41,10 @@ def own_names(body: exp.Query, number: int, taken: Collection[str] = ()) -> None
         'WITH a__3 AS (SELECT 1 AS x) SELECT a.x FROM a__3 AS a'
     """
     used = set(taken)
-    for clause in list(body.find_all(exp.With)):
-        for cte in list(clause.expressions):
-            _rename(cte, clause, _free(cte.alias, number, used))
+    tables = _tables_of(body)
+    for clause in body.find_all(exp.With):
+        for cte in clause.expressions:
+            _rename(cte, tables.get(id(cte), ()), _free(cte.alias, number, used))
 
 
 def apart(tree: exp.Query, number: int, relations: Callable[[], Collection[str]]) -> bool:
@@ -82,6 +83,7 @@ def apart(tree: exp.Query, number: int, relations: Callable[[], Collection[str]]
     for node in _relations_given(tree):
         node.meta.setdefault(_WRITTEN, written(node))
     used = {*taken, *times}
+    tables = _tables_of(tree)
     for clause in list(tree.find_all(exp.With)):
         for cte in list(clause.expressions):
             old = cte.alias
@@ -90,7 +92,7 @@ def apart(tree: exp.Query, number: int, relations: Callable[[], Collection[str]]
                     c for c in _relations_given(clause.parent or clause) if _names(c, old) and _meant(c, old) is cte
                 ]
                 name = _free(old, number, used)
-                _rename(cte, clause, name)
+                _rename(cte, tables.get(id(cte), ()), name)
                 for column in meant:
                     column.set("this", exp.to_identifier(name))
     return True
@@ -147,11 +149,18 @@ def _free(name: str, number: int, used: set[str]) -> str:
     return free
 
 
-def _rename(cte: exp.CTE, clause: exp.With, name: str) -> None:
+def _tables_of(tree: exp.Query) -> dict[int, list[exp.Table]]:
+    """The tables that mean a common table expression of the tree, by the expression's ``id``."""
+    tables: dict[int, list[exp.Table]] = {}
+    for table in tree.find_all(exp.Table):
+        if (cte := _meant(table, table.name)) is not None:
+            tables.setdefault(id(cte), []).append(table)
+    return tables
+
+
+def _rename(cte: exp.CTE, tables: Iterable[exp.Table], name: str) -> None:
     """Another name for a common table expression, and for tables that mean it."""
-    old = cte.alias
-    scope = clause.parent or clause
-    for table in [t for t in scope.find_all(exp.Table) if _meant(t, old) is cte]:
+    for table in tables:
         if not table.alias:
             columns = table.args["alias"].columns if table.args.get("alias") else []
             table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name), columns=columns))

@@ -11,7 +11,7 @@ from counterbalance.engine.sql.parse import visible_ctes
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from counterbalance.engine.sql.plan import StoredTable
+    from counterbalance.engine.sql.plan import Plan, Relation, StoredTable
 
 _UNFIT: Final = ("joins", "laterals", "windows", "pivots", "sample", "connect", "match", "cluster")
 _OF_TABLE: Final = ("joins", "laterals", "pivots", "sample", "when")
@@ -43,9 +43,20 @@ def one_table(select: exp.Select) -> exp.Table | None:
     if not isinstance(table, exp.Table) or isinstance(table.this, exp.Func) or table.args.get("db") is not None:
         return None
     unfit = any(select.args.get(a) for a in _UNFIT) or any(table.args.get(a) for a in _OF_TABLE)
-    if unfit or table.alias_column_names or select.find(exp.PositionalColumn):
+    if unfit or table.alias_column_names or table.name.lower() in visible_ctes(table):
         return None
-    return None if table.name.lower() in visible_ctes(table) else table
+    return None if select.find(exp.PositionalColumn) else table
+
+
+def over_stored(plan: Plan, tree: exp.Query) -> list[tuple[exp.Select, exp.Table, Relation]]:
+    """Return the selects of a plan's tree, or of a copy of it, that read one stored relation, from the outside in."""
+    found = []
+    for select in tree.find_all(exp.Select):
+        table = one_table(select)
+        relation = None if table is None else plan.relation(table)
+        if table is not None and relation is not None and relation.tables:
+            found.append((select, table, relation))
+    return found
 
 
 def point_at(table: exp.Table, name: str) -> None:

@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from counterbalance.engine.backends.duckdb import scan
 from counterbalance.engine.backends.duckdb.connection import Instance, release, take
 from counterbalance.engine.backends.duckdb.register import register_function
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import duckdb
-    import pyarrow as pa
 
     from counterbalance.engine.errors import CounterbalanceError
     from counterbalance.engine.functions import Function
@@ -84,10 +85,12 @@ class DuckDB:
                 cursor.interrupt()
 
     def run(self, plan: Plan, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Run a plan; batches of at most so many rows, fewer where they hold pictures."""
+        """Run a plan; batches of at most so many rows, fewer where they hold pictures; an empty one where there is none."""
         with self._cursor(plan) as cursor, self._stoppable(cursor):
             rows = cursor.sql(f"{plan.verb}{plan.sql}", params=dict(plan.values) or None)
-            yield from rows.to_arrow_reader(_BYTES_ROWS if "BLOB" in map(str, rows.types) else batch_rows)
+            batches = rows.to_arrow_reader(_BYTES_ROWS if "BLOB" in map(str, rows.types) else batch_rows)
+            yield next(batches, None) or pa.RecordBatch.from_pylist([], batches.schema)
+            yield from batches
 
     def schema(self, plan: Plan) -> pa.Schema:
         """Return the columns of a plan, without running it."""

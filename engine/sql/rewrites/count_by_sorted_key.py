@@ -38,14 +38,14 @@ _OWN: Final = re.compile(r"n[0-9]+__")
 
 def count_by_image(plan: Plan) -> Plan:
     """Move every fitting group by image of a plan onto counts that are taken as the rows come."""
-    if not any(_is_by_image(select) for select in plan.tree.find_all(exp.Select)):
+    if not any(_is_by_image(select) for select, _, _ in single_table.over_stored(plan, plan.tree)):
         return plan
     tree, made = plan.tree.copy(), []
-    for select in [s for s in tree.find_all(exp.Select) if _is_by_image(s)]:
-        table = single_table.one_table(select)
-        relation = None if table is None else plan.relation(table)
-        known = None if relation is None or relation.table is None else file_statistics.of(relation.table)
-        if table is None or relation is None or known is None or not known.rises:
+    for select, table, relation in single_table.over_stored(plan, tree):
+        if not _is_by_image(select):
+            continue
+        known = None if relation.table is None else file_statistics.of(relation.table)
+        if known is None or not known.rises:
             continue
         columns = single_table.columns(relation.tables)
         counted = _rewrite(select, table, columns, partial(_counted, relation, known, plan.values))

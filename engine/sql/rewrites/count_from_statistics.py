@@ -36,16 +36,12 @@ _OVER_GROUPS: Final = (exp.RowNumber, exp.Sum, exp.Max, exp.Min, exp.Avg)
 
 def count_by_tally(plan: Plan) -> Plan:
     """Move every fitting count of a plan onto relations with a row a combination of codes."""
-    if not any(single_table.one_table(select) and _only_counts(select) for select in plan.tree.find_all(exp.Select)):
+    if not any(_only_counts(select) for select, _, _ in single_table.over_stored(plan, plan.tree)):
         return plan
     tree, made = plan.tree.copy(), []
-    for select in list(tree.find_all(exp.Select)):
-        table = single_table.one_table(select)
-        relation = plan.relation(table) if table is not None and _only_counts(select) else None
-        tally = None if relation is None else _tally(relation)
-        if table is None or relation is None or tally is None:
-            continue
-        if _names_fit(select, table, single_table.columns(relation.tables)):
+    for select, table, relation in single_table.over_stored(plan, tree):
+        tally = _tally(relation) if _only_counts(select) else None
+        if tally is not None and _names_fit(select, table, single_table.columns(relation.tables)):
             _rewrite(select)
             single_table.point_at(table, tally.id)
             made.append(tally)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from counterbalance.engine.backends.duckdb.scan import COUNTED, registers_sources
-from counterbalance.engine.sql.single_table import one_table, point_at
+from counterbalance.engine.sql.single_table import one_table, over_stored, point_at
 
 if TYPE_CHECKING:
     from counterbalance.engine.sql.plan import Plan, Relation
@@ -33,9 +33,11 @@ def count_by_rows(plan: Plan) -> Plan:
 
 
 def _fitting(plan: Plan, tree: exp.Query) -> list[tuple[exp.Table, Relation]]:
-    tables = [table for select in tree.find_all(exp.Select) if (table := counted_table(select)) is not None]
-    found = [(table, plan.relation(table)) for table in tables]
-    return [(table, relation) for table, relation in found if relation is not None and relation.table is not None]
+    return [
+        (table, relation)
+        for select, table, relation in over_stored(plan, tree)
+        if relation.table is not None and counted_table(select) is not None
+    ]
 
 
 def counted_table(select: exp.Select) -> exp.Table | None:

@@ -16,18 +16,17 @@ Anything that does not fit this form exactly is left alone.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
 from counterbalance.engine.schema import CODE_SUFFIX
-from counterbalance.engine.sql.single_table import one_table
+from counterbalance.engine.sql.single_table import over_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from counterbalance.engine.sql.plan import Plan
+    from counterbalance.engine.sql.plan import Plan, Relation
 
     Codes = Mapping[str, Sequence[str | None]]
 
@@ -37,17 +36,15 @@ _UNFIT: Final = ("distinct", "qualify")
 
 def group_by_codes(plan: Plan) -> Plan:
     """Move every fitting grouping of a plan onto codes."""
-    codes_of = partial(_codes, plan)
-    if not any(_fitting(select, codes_of) for select in plan.tree.find_all(exp.Select)):
+    if not any(_fitting(*found) for found in over_stored(plan, plan.tree)):
         return plan
     tree, made = plan.tree.copy(), []
-    for select in list(tree.find_all(exp.Select)):
-        fit = _fitting(select, codes_of)
-        relation = None if fit is None else plan.relation(fit[0])
-        if fit is None or relation is None:
+    for select, table, relation in over_stored(plan, tree):
+        keys = _fitting(select, table, relation)
+        if keys is None or relation.table is None:
             continue
         source = relation.showing("codes")
-        replacement = _rewritten(select, *fit, source.id)
+        replacement = _rewritten(select, table, keys, relation.table.codes, source.id)
         if replacement is None:
             continue
         made.append(source)
@@ -58,26 +55,19 @@ def group_by_codes(plan: Plan) -> Plan:
     return plan.with_tree(tree, made) if made else plan
 
 
-def _codes(plan: Plan, table: exp.Table) -> Codes:
-    """Return dictionaries of a stored table's coded columns; of anything else, none."""
-    relation = plan.relation(table)
-    return {} if relation is None or relation.table is None else relation.table.codes
-
-
-def _fitting(select: exp.Select, codes_of: Callable[[exp.Table], Codes]) -> tuple[exp.Table, list[str], Codes] | None:
-    """The one table of a grouping by coded columns, these columns, and their dictionaries."""
-    table, group = one_table(select), select.args.get("group")
-    if table is None or group is None or any(select.args.get(a) for a in _UNFIT):
+def _fitting(select: exp.Select, table: exp.Table, relation: Relation) -> list[str] | None:
+    """The columns that a select over one stored table groups by, if they are coded and it fits otherwise."""
+    group = select.args.get("group")
+    if relation.table is None or group is None or any(select.args.get(a) for a in _UNFIT):
         return None
     if any(c.name.lower().endswith(CODE_SUFFIX) for c in select.find_all(exp.Column)):  # in reach of the rewritten only
         return None
     if not _qualifiers(select) <= {table.alias_or_name.lower()}:
         return None
-    codes = codes_of(table)
-    keys = _keys(select, group)
+    codes, keys = relation.table.codes, _keys(select, group)
     if keys is None or len(keys) < 2 or any(k not in codes or len(codes[k]) > _MAX_NAMES for k in keys):
         return None
-    return table, keys, codes
+    return keys
 
 
 def _qualifiers(select: exp.Select) -> set[str]:
