@@ -1,9 +1,9 @@
-"""Show how often intervals that go by clusters hold the truth: 95 % is asked.
+"""Show how often intervals hold the truth: 95 % is asked.
 
     python bench/coverage.py > docs/coverage.md
 
-Draws samples of clusters, such as images with several captions, whose rows are alike to a degree, and computes from each the
-intervals of ``sentiment`` by the engine's own SQL functions.
+Draws samples of clusters, such as images with several captions, whose rows are alike to a degree, and samples of images that
+have two things, and computes from each the intervals of audits by the engine's own SQL functions.
 """
 
 from __future__ import annotations
@@ -32,9 +32,21 @@ SELECT avg(CASE WHEN abs(total / n) <= clustered_point(n, sizes)
   * sqrt(clustered_variance(total, n, squares, products, sizes, clusters)) THEN 1 ELSE 0 END)
 FROM drawn
 """
-ABOUT = f"""# How often intervals by clusters hold the truth
+RATIOS = """
+SELECT
+  avg(CASE WHEN ratio_low(both, a, b, n) <= $truth AND $truth <= ratio_high(both, a, b, n) THEN 1 ELSE 0 END),
+  avg(CASE WHEN both > 0 AND abs(ln(both * n / a / b / $truth)) <=
+    half_interval(sqrt(greatest(1 / both - 1 / a - 1 / b - 1 / n + 2 * both / a / b, 0))) THEN 1 ELSE 0 END)
+FROM drawn
+"""
+MARGINS = ((0.01, 0.5), (0.1, 0.05), (0.1, 0.5), (0.5, 0.5), (0.9, 0.1), (0.9, 0.9))
+ABOUT = f"""# How often intervals hold the truth
 
-Made by `python bench/coverage.py > docs/coverage.md`: {DRAWS} samples a row, of clusters of {", ".join(map(str, SIZES))} rows, such as images with
+Made by `python bench/coverage.py > docs/coverage.md`: {DRAWS} samples a row; nominal 95 %.
+
+## Shares and means of rows in clusters
+
+The intervals of `sentiment`, `retrieval_bias` and `edit_quality`, over clusters of {", ".join(map(str, SIZES))} rows, such as images with
 captions; nominal 95 %. Rows of a cluster have the cluster's own value with a probability whose square is the correlation.
 
 * *share*: Wilson's interval of `effective_size` independent rows. *seen* is the median number of clusters with what is
@@ -43,6 +55,17 @@ captions; nominal 95 %. Rows of a cluster have the cluster's own value with a pr
 * *independent*: Wilson's interval as if no row had a cluster, beside it.
 
 | clusters | true share | correlation | seen | share | mean | independent |
+|---|---|---|---|---|---|---|"""
+
+ABOUT_RATIOS = """
+## Ratios of what is seen to chance
+
+The intervals of `ratio_low` and `ratio_high`: PMI in `cooccurrence`, delta in `crime_words` and `geography`, the ratio in
+`intersections` and `attribute_matrix`. Images have the one thing, the other, or both; *seen* is the median number of both.
+*delta* is the interval of the delta method, beside them, which has none for a count of 0. No interval can end at what the
+counts allow, and hold a truth that lies there: where all of one have the other, the lower end alone tells.
+
+| images | have one | have the other | ratio | seen | ratio_low to ratio_high | delta |
 |---|---|---|---|---|---|---|"""
 
 
@@ -66,27 +89,56 @@ def sums(values: np.ndarray, sizes: np.ndarray) -> pa.Table:
     return pa.table({name: pa.array(column.astype(float)) for name, column in columns.items()})
 
 
+def told(session: cb.Session, text: str, samples: pa.Table, **values: float) -> tuple[float, ...]:
+    """Return the row that a query gives over samples, which it calls ``drawn``."""
+    return session.sql(text.replace("drawn", session.bind("drawn", samples)), **values).fetchall()[0]
+
+
+def show(*cells: object) -> None:
+    """Print a row of a table; shares of samples in percent."""
+    print(f"| {' | '.join(f'{c:.1%}' if isinstance(c, Share) else str(c) for c in cells)} |", flush=True)
+
+
+class Share(float):
+    """How many of the samples."""
+
+
+def of_clusters(session: cb.Session, draw: np.random.Generator) -> None:
+    """Print the rows of shares and means."""
+    for clusters, correlation in itertools.product((10, 30, 200, 1000), (0.0, 0.3, 0.8)):
+        sizes = draw.choice(SIZES, (DRAWS, clusters))
+        shape = (*sizes.shape, max(SIZES))
+        normal = alike(draw, draw.normal(size=shape), draw.normal(size=(*sizes.shape, 1)), correlation)
+        (mean,) = told(session, MEANS, sums(normal, sizes))
+        for share in (0.01, 0.1, 0.5, 0.9):
+            has = alike(draw, draw.random(shape) < share, draw.random((*sizes.shape, 1)) < share, correlation)
+            held, plain, seen = told(session, SHARES, sums(has, sizes), truth=share)
+            show(clusters, share, correlation, f"{seen:.0f}", Share(held), Share(mean), Share(plain))
+
+
+def of_ratios(session: cb.Session, draw: np.random.Generator) -> None:
+    """Print the rows of ratios, where two things can meet that often and both are expected ten times."""
+    for n, (one, other), ratio in itertools.product((50, 200, 1000, 10_000), MARGINS, (0.3, 1.0, 1.1, 1.5, 3.0)):
+        both = one * other * ratio
+        if both >= min(one, other) or one + other - both > 1 or n * min(one, other) < 10:
+            continue
+        cells = draw.multinomial(n, [both, one - both, other - both, 1 - one - other + both], DRAWS).astype(float)
+        columns = {"both": cells[:, 0], "a": cells[:, 0] + cells[:, 1], "b": cells[:, 0] + cells[:, 2]}
+        samples = pa.table({**columns, "n": np.full(DRAWS, float(n))})
+        held, delta = told(session, RATIOS, samples, truth=ratio)
+        show(n, one, other, ratio, f"{np.median(cells[:, 0]):.0f}", Share(held), Share(delta))
+
+
 def main() -> None:
     """Print the page."""
     draw = np.random.default_rng(19)
     lake = cb.connect("memory://coverage")
     lake.ingest({"images": pa.table({"image_id": [1], "key": ["one"]})})
-    print(ABOUT)
     with lake.session() as session:
-
-        def told(text: str, samples: pa.Table, **values: float) -> tuple[float, ...]:
-            return session.sql(text.replace("drawn", session.bind("drawn", samples)), **values).fetchall()[0]
-
-        for clusters, correlation in itertools.product((10, 30, 200, 1000), (0.0, 0.3, 0.8)):
-            sizes = draw.choice(SIZES, (DRAWS, clusters))
-            shape = (*sizes.shape, max(SIZES))
-            normal = alike(draw, draw.normal(size=shape), draw.normal(size=(*sizes.shape, 1)), correlation)
-            (mean,) = told(MEANS, sums(normal, sizes))
-            for share in (0.01, 0.1, 0.5, 0.9):
-                has = alike(draw, draw.random(shape) < share, draw.random((*sizes.shape, 1)) < share, correlation)
-                held, plain, seen = told(SHARES, sums(has, sizes), truth=share)
-                cells = (clusters, share, correlation, f"{seen:.0f}", f"{held:.1%}", f"{mean:.1%}", f"{plain:.1%}")
-                print(f"| {' | '.join(map(str, cells))} |", flush=True)
+        print(ABOUT)
+        of_clusters(session, draw)
+        print(ABOUT_RATIOS)
+        of_ratios(session, draw)
 
 
 if __name__ == "__main__":

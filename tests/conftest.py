@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import itertools
+import math
 import os
 import signal
 import subprocess
@@ -132,6 +133,31 @@ def build() -> SimpleNamespace:
         return lambda **columns: _rows(table, columns)
 
     return SimpleNamespace(**{name: builder(name) for name in BASE_TABLES}, source=_source)
+
+
+@pytest.fixture(scope="session")
+def ratio_interval() -> Callable[[float, float, float, float], tuple[float, float]]:
+    """The 95 % interval of both * n / (one * other) by its definition: three shares, each moved to its end by Wilson."""
+    from statsmodels.stats.proportion import proportion_confint
+
+    def log_ratio(share: float, rest: float, size: float) -> float:
+        return math.log(share / (size * share + (1 - size) * rest))
+
+    def interval(both: float, one: float, other: float, n: float) -> tuple[float, float]:
+        if n in {one, other}:
+            return 1, 1
+        ends = [proportion_confint(c, k, method="wilson") for c, k in ((both, one), (other - both, n - one), (one, n))]
+        (l1, u1), (l0, u0), (lq, uq) = ((max(low, 0), min(high, 1)) for low, high in ends)
+        p1, p0, q = both / one, (other - both) / (n - one), one / n
+        if both == 0:
+            return 0, u1 / (q * u1 + (1 - q) * p0)
+        at = log_ratio(p1, p0, q)
+        falls, rises = (uq, lq) if p1 > p0 else (lq, uq)
+        down = [at - log_ratio(l1, p0, q), at - log_ratio(p1, u0, q), at - log_ratio(p1, p0, falls)]
+        up = [log_ratio(u1, p0, q) - at, log_ratio(p1, l0, q) - at, log_ratio(p1, p0, rises) - at]
+        return math.exp(at - math.hypot(*down)), min(math.exp(at + math.hypot(*up)), n / max(one, other))
+
+    return interval
 
 
 @pytest.fixture(scope="session", autouse=True)

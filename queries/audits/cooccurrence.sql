@@ -2,8 +2,8 @@
 answers = "Which concepts go with which perceived label: PMI and NPMI with counts, intervals and q-values."
 details = """
 pmi = ln(P(i, t) / (P(i) P(t))) for label i and concept t over n images; npmi = pmi / -ln P(i, t), NULL where P(i, t) is
-1; of a pair that never meets they are -infinity and -1, without an interval. Beside them: count of the images that have
-both, those of the label and of the concept, the count expected by chance, a 95 % interval of pmi (delta method), G2 of
+1; of a pair that never meets they are -infinity and -1. Beside them: count of the images that have both, those of the
+label and of the concept, the count expected by chance, a 95 % interval of pmi (ratio_low and ratio_high), G2 of
 the two-by-two table with its p-value (chi-square, one degree of freedom) and the q-value of Benjamini and Hochberg over
 all pairs that meet, of a clear label and a concept with at least min_count images; pairs that are left out count with
 p = 1. Association in a dataset, not cause; labels are perceived, or those of words in captions.
@@ -165,7 +165,8 @@ FROM false_discovery((
       *,
       CASE WHEN both_s > 0 THEN ln(both_s * n_s / label_s / concept_s) ELSE CAST('-Infinity' AS DOUBLE) END AS pmi,
       CASE WHEN both_s > 0 THEN -ln(both_s / n_s) END AS surprise,
-      log_ratio_half(both_s, label_s, concept_s, n_s) AS half
+      ratio_low(both_s, concept_s, label_s, n_s) AS ratio_low,
+      ratio_high(both_s, concept_s, label_s, n_s) AS ratio_high
     FROM smoothed
   ),
   pairs_found AS (
@@ -180,8 +181,8 @@ FROM false_discovery((
     m.n_concept,
     m.expected,
     m.pmi,
-    m.pmi - m.half AS low,
-    m.pmi + m.half AS high,
+    CASE WHEN m.ratio_low > 0 THEN ln(m.ratio_low) ELSE CAST('-Infinity' AS DOUBLE) END AS low,
+    ln(m.ratio_high) AS high,
     CASE WHEN m.both_s > 0 THEN m.pmi / nullif(m.surprise, 0) ELSE -1e0 END AS npmi,
     m.g2,
     m.p,

@@ -2,8 +2,8 @@
 answers = "How often two perceived labels meet in the same image, or person, against chance."
 details = """
 One row for every pair of labels: count of the n images that have both kinds of label, its share with Wilson's 95 %
-interval, the count expected if the two were independent, and ratio = count / expected with a 95 % interval (delta
-method on its logarithm; none for a count of 0). For persons pass person_units('perceived_gender') and
+interval, the count expected if the two were independent, and ratio = count / expected with a 95 % interval
+(ratio_low, ratio_high). For persons pass person_units('perceived_gender') and
 person_units('perceived_race'). Labels are perceived, never facts about persons.
 
 label_count and other_count are the sums of the row and the column. Small counts, and what would give them away to who

@@ -43,7 +43,8 @@ measures AS (
     g.*,
     t.n,
     CAST(g.count AS DOUBLE) * t.n / g.row_count / g.column_count AS ratio,
-    log_ratio_half(g.count, g.row_count, g.column_count, t.n) AS log_half
+    ratio_low(g.count, g.row_count, g.column_count, t.n) AS ratio_low,
+    ratio_high(g.count, g.row_count, g.column_count, t.n) AS ratio_high
   FROM grid AS g
   CROSS JOIN total AS t
 )
@@ -57,8 +58,8 @@ SELECT
   wilson_high(count, n) AS high,
   CAST(row_count AS DOUBLE) * column_count / n AS expected,
   ratio,
-  ratio * exp(-log_half) AS ratio_low,
-  ratio * exp(log_half) AS ratio_high,
+  ratio_low,
+  ratio_high,
   row_count AS label_count,
   column_count AS other_count
 FROM measures

@@ -2,10 +2,10 @@
 answers = "Over- and under-representation of labels among the images that have a concept."
 details = """
 For every concept and clear label: count of the n labelled images (or persons) with the concept, share = count / n with
-Wilson's 95 % interval, base_share among all labelled images, and delta = share / base_share - 1. The interval of delta
-is that of its logarithm by the delta method, for a part taken from the whole it is compared with; none for a count of
-0. 'mixed', 'unclear' and 'undefined' images are left out of both, and where images are counted those with two labels
-(see clear_labels). crime_words and geography are made of this.
+Wilson's 95 % interval, base_share among all labelled images, and delta = share / base_share - 1, with the 95 % interval
+of ratio_low and ratio_high, less 1: of a part taken from the whole it is compared with. 'mixed', 'unclear' and
+'undefined' images are left out of both, and where images are counted those with two labels (see clear_labels).
+crime_words and geography are made of this.
 
 base_count is how many of the base_n have the label. Labels that group_sizes hides take no part: their rows are suppressed.
 Small counts are hidden by the audits that show them.
@@ -88,7 +88,8 @@ measures AS (
   SELECT
     *,
     CAST(count AS DOUBLE) * base_n / n / base_count AS ratio,
-    log_ratio_half(count, n, base_count, base_n) AS log_half
+    ratio_low(count, n, base_count, base_n) AS ratio_low,
+    ratio_high(count, n, base_count, base_n) AS ratio_high
   FROM cells
 )
 SELECT
@@ -103,7 +104,7 @@ SELECT
   base_count,
   base_n,
   ratio - 1 AS delta,
-  ratio * exp(-log_half) - 1 AS delta_low,
-  ratio * exp(log_half) - 1 AS delta_high,
+  ratio_low - 1 AS delta_low,
+  ratio_high - 1 AS delta_high,
   NOT used AS suppressed
 FROM measures

@@ -156,7 +156,7 @@ VIEWS = [
     "text_topics((SELECT caption_id AS item_id, image_id, 0 AS sae, caption_id % 50 AS feature, caption_id / 7 AS activation "
     f"FROM captions), {SHARES})",
     "(SELECT image_id, wilson_low(image_id, width - 350) AS low, wilson_high(count := image_id % 9, n := 9) AS high, "
-    "log_ratio_half(image_id, 300, 400, width) AS half, two_sided_p(image_id / 20) AS p, student_point(image_id % 9) AS t, log_likelihood_ratio(image_id, 300, 400, width) AS g2, "
+    "ratio_low(image_id, 300, 400, width) AS low_ratio, ratio_high(image_id, 300, 400, width) AS high_ratio, two_sided_p(image_id / 20) AS p, student_point(image_id % 9) AS t, log_likelihood_ratio(image_id, 300, 400, width) AS g2, "
     "difference_low(0.5, 0.25, image_id / 900, 0.75) AS below, difference_high(0.5, 0.75, image_id / 900, 0) AS above FROM images) AS f",
     "persons",
     "caption_labels",

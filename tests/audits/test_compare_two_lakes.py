@@ -171,8 +171,12 @@ def test_deltas_of_crime_words(pair):
         below = np.hypot(a["delta"] - a["delta_low"], b["delta_high"] - b["delta"])
         above = np.hypot(a["delta_high"] - a["delta"], b["delta"] - b["delta_low"])
         close([row["low"], row["high"]], [row["difference"] - below, row["difference"] + above])
-        errors = [np.log((1 + x["delta_high"]) / (1 + x["delta_low"])) / 2 / stats.norm.ppf(0.975) for x in (a, b)]
-        z = np.log((1 + a["delta"]) / (1 + b["delta"])) / np.hypot(*errors)
+        more, less = sorted((a, b), key=lambda x: -x["delta"])  # the ends that face each other
+        errors = [
+            np.log((1 + more["delta"]) / (1 + more["delta_low"])),
+            np.log((1 + less["delta_high"]) / (1 + less["delta"])),
+        ]
+        z = np.log((1 + a["delta"]) / (1 + b["delta"])) / np.hypot(*errors) * stats.norm.ppf(0.975)
         close([row["statistic"], row["p"]], [z, 2 * stats.norm.sf(abs(z))])
     assert {label for item, label in rows if item == "any"} == {"amber", "teal"}
     assert list(rows) == sorted(rows)
