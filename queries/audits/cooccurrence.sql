@@ -11,7 +11,9 @@ p = 1. Association in a dataset, not cause; labels are perceived, or those of wo
 concepts: category_concepts (detections), word_concepts (words), term_concepts(lists.crime_words) (a list of terms),
 label_concepts('topic') (labels), or any (image_id, concept). For captions instead of images give relations whose
 image_id is the caption's id: groups := (SELECT caption_id AS image_id, label FROM caption_labels), concepts :=
-word_concepts((SELECT caption_id AS image_id, text FROM captions)).
+word_concepts((SELECT caption_id AS image_id, text FROM captions)), and sources := (SELECT caption_id AS image_id, image_id
+AS source FROM captions). Captions of one image are much alike: count of the n captions are of that many images, and the
+interval, G2 and p are those of as many independent captions as would tell as much (design_effects).
 
 Pairs of small counts are left out by the engine, also where the images of a label without the concept are few, and
 with them what would tell their counts (README); n_suppressed counts the pairs left out. Rows are of clear labels only.
@@ -28,6 +30,11 @@ about = "group relation"
 [params.concepts]
 relation = ["image_id", "concept"]
 default = "category_concepts"
+
+[params.sources]
+relation = ["image_id", "source"]
+default = "(SELECT image_id, image_id AS source FROM groups WHERE 1 = 0)"
+about = "of units that are not images, such as captions: the image of each"
 
 [params.population]
 type = "varchar"
@@ -59,6 +66,12 @@ tests = ["p", "q"]
 omit = true
 
 [[cells]]
+count = "images"
+by = ["label"]
+within = ["concept"]
+omit = true
+
+[[cells]]
 count = "count"
 of = "n_label"
 by = ["concept"]
@@ -77,6 +90,7 @@ SELECT
   label,
   concept,
   count,
+  images,
   n,
   n_label,
   n_concept,
@@ -143,10 +157,22 @@ FROM false_discovery((
   -- log-likelihood ratio of observed against expected counts in the four cells of the table of a pair
   tested AS (
     SELECT
-      *,
-      CAST(n_label AS DOUBLE) * n_concept / n AS expected,
-      log_likelihood_ratio(count, n_label, n_concept, n) AS g2
-    FROM cells
+      c.*,
+      c.count - coalesce(d.met, 0) + coalesce(d.sources, 0) AS images,
+      coalesce(d.effect, 1e0) AS effect,
+      CAST(c.n_label AS DOUBLE) * c.n_concept / c.n AS expected,
+      log_likelihood_ratio(c.count, c.n_label, c.n_concept, c.n) / coalesce(d.effect, 1e0) AS g2
+    FROM cells AS c
+    LEFT JOIN design_effects(
+      (
+        SELECT g.image_id, g.label
+        FROM groups AS g
+        JOIN group_sizes(groups, $min_count) AS s ON s.label = g.label
+        WHERE $population = 'all' OR ($population = 'labelled' AND s.used)
+      ),
+      concepts,
+      sources
+    ) AS d ON d.label = c.label AND d.concept = c.concept
   ),
   judged AS (
     SELECT *, two_sided_p(g2) AS p FROM tested WHERE count > 0 OR $min_count = 0
@@ -165,8 +191,8 @@ FROM false_discovery((
       *,
       CASE WHEN both_s > 0 THEN ln(both_s * n_s / label_s / concept_s) ELSE CAST('-Infinity' AS DOUBLE) END AS pmi,
       CASE WHEN both_s > 0 THEN -ln(both_s / n_s) END AS surprise,
-      ratio_low(both_s, concept_s, label_s, n_s) AS ratio_low,
-      ratio_high(both_s, concept_s, label_s, n_s) AS ratio_high
+      ratio_low(both_s / effect, concept_s / effect, label_s / effect, n_s / effect) AS ratio_low,
+      ratio_high(both_s / effect, concept_s / effect, label_s / effect, n_s / effect) AS ratio_high
     FROM smoothed
   ),
   pairs_found AS (
@@ -176,6 +202,7 @@ FROM false_discovery((
     m.label,
     m.concept,
     m.count,
+    m.images,
     m.n,
     m.n_label,
     m.n_concept,

@@ -5,7 +5,8 @@ For every concept and clear label: count of the n labelled images (or persons) w
 Wilson's 95 % interval, base_share among all labelled images, and delta = share / base_share - 1, with the 95 % interval
 of ratio_low and ratio_high, less 1: of a part taken from the whole it is compared with. 'mixed', 'unclear' and
 'undefined' images are left out of both, and where images are counted those with two labels (see clear_labels).
-crime_words and geography are made of this.
+crime_words and geography are made of this. Persons of one image are alike: intervals are of as many independent persons
+as would tell as much (effective_size; for delta as in design_effects).
 
 base_count is how many of the base_n have the label. Labels that group_sizes hides take no part: their rows are suppressed.
 Small counts are hidden by the audits that show them.
@@ -46,7 +47,7 @@ WITH sizes AS (
   WHERE clear
 ),
 units AS (
-  SELECT g.image_id, g.label, g.units
+  SELECT g.image_id, g.label, g.units, sum(g.units) OVER (PARTITION BY g.image_id) AS image_units
   FROM (
     SELECT image_id, label, 1 AS units FROM clear_labels(groups) WHERE $unit = 'image'
     UNION ALL
@@ -60,16 +61,32 @@ baseline AS (
     s.label,
     s.used,
     CAST(sum(u.units) AS BIGINT) AS base_count,
-    CAST(sum(sum(u.units)) OVER () AS BIGINT) AS base_n
+    CAST(sum(sum(u.units)) OVER () AS BIGINT) AS base_n,
+    CAST(sum(u.units * u.units) AS DOUBLE) AS base_squares,
+    CAST(sum(u.units * u.image_units) AS DOUBLE) AS base_products,
+    CAST(sum(sum(u.units * u.image_units)) OVER () AS DOUBLE) AS base_sizes
   FROM sizes AS s
   LEFT JOIN units AS u ON u.label = s.label
   GROUP BY s.label, s.used
 ),
-counts AS (
-  SELECT f.concept, u.label, CAST(sum(u.units) AS BIGINT) AS count
+found AS (
+  SELECT f.concept, u.*
   FROM (SELECT DISTINCT image_id, concept FROM concepts WHERE concept IS NOT NULL) AS f
   JOIN units AS u ON u.image_id = f.image_id
-  GROUP BY f.concept, u.label
+),
+counts AS (
+  SELECT
+    concept,
+    label,
+    CAST(sum(units) AS BIGINT) AS count,
+    count(*) AS seen,
+    CAST(sum(units * units) AS DOUBLE) AS squares,
+    CAST(sum(units * image_units) AS DOUBLE) AS products
+  FROM found
+  GROUP BY concept, label
+),
+images AS (
+  SELECT concept, count(DISTINCT image_id) AS images FROM found GROUP BY concept
 ),
 cells AS (
   SELECT
@@ -79,28 +96,64 @@ cells AS (
     CASE WHEN b.used THEN coalesce(n.count, 0) END AS count,
     CASE WHEN b.used THEN CAST(sum(coalesce(n.count, 0)) OVER (PARTITION BY c.concept) AS BIGINT) END AS n,
     b.base_count,
-    CASE WHEN b.used THEN b.base_n END AS base_n
-  FROM (SELECT DISTINCT concept FROM counts) AS c
+    CASE WHEN b.used THEN b.base_n END AS base_n,
+    c.images,
+    coalesce(n.seen, 0) AS seen,
+    coalesce(n.squares, 0) AS squares,
+    coalesce(n.products, 0) AS products,
+    CAST(sum(coalesce(n.products, 0)) OVER (PARTITION BY c.concept) AS DOUBLE) AS sizes,
+    b.base_squares,
+    b.base_products,
+    b.base_sizes
+  FROM images AS c
   CROSS JOIN baseline AS b
   LEFT JOIN counts AS n ON n.concept = c.concept AND n.label = b.label
+),
+shares AS (
+  SELECT
+    *,
+    CAST(count AS DOUBLE) / n AS share,
+    CAST(base_count AS DOUBLE) / base_n AS base_share,
+    CAST(n AS DOUBLE) / base_n AS size,
+    effective_size(count, n, squares, products, sizes, images) AS effective
+  FROM cells
+),
+-- squares of (persons with the label - its share of the persons) * (has the concept - its share), with persons of an image
+-- added up and not
+variances AS (
+  SELECT
+    *,
+    (1 - 2 * size) * (squares - 2 * base_share * products + base_share * base_share * sizes)
+    + size * size * (base_squares - 2 * base_share * base_products + base_share * base_share * base_sizes) AS within,
+    (1 - 2 * size) * (count - 2 * base_share * count + base_share * base_share * n)
+    + size * size * (base_count - 2 * base_share * base_count + base_share * base_share * base_n) AS apart,
+    base_n * base_share * (1 - base_share) * size * (1 - size) AS whole
+  FROM shares
+),
+effects AS (
+  SELECT *, CASE WHEN whole > 0 THEN greatest(1 + (within - apart) / whole, 1) ELSE 1e0 END AS least
+  FROM variances
+),
+designs AS (
+  SELECT *, greatest(least, least + (base_sizes / base_n - least) / (1 + seen)) AS effect FROM effects
 ),
 measures AS (
   SELECT
     *,
     CAST(count AS DOUBLE) * base_n / n / base_count AS ratio,
-    ratio_low(count, n, base_count, base_n) AS ratio_low,
-    ratio_high(count, n, base_count, base_n) AS ratio_high
-  FROM cells
+    ratio_low(count / effect, n / effect, base_count / effect, base_n / effect) AS ratio_low,
+    ratio_high(count / effect, n / effect, base_count / effect, base_n / effect) AS ratio_high
+  FROM designs
 )
 SELECT
   concept,
   label,
   count,
   n,
-  CAST(count AS DOUBLE) / n AS share,
-  wilson_low(count, n) AS share_low,
-  wilson_high(count, n) AS share_high,
-  CAST(base_count AS DOUBLE) / base_n AS base_share,
+  share,
+  wilson_low(count * effective / n, effective) AS share_low,
+  wilson_high(count * effective / n, effective) AS share_high,
+  base_share,
   base_count,
   base_n,
   ratio - 1 AS delta,

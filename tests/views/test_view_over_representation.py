@@ -61,6 +61,48 @@ def test_persons(session):
         session.sql(query.format(*names, "dog"))
 
 
+def persons(draw, images, alike=0.8):
+    """Persons of images whose labels they mostly share, and which of the images have one of some concepts."""
+    image = np.repeat(np.arange(images), draw.choice([1, 1, 2, 4, 8], images))
+    label = np.where(draw.random(len(image)) < alike, draw.random(images)[image], draw.random(len(image))) < 0.4
+    return image, label, draw.random((images, 60)) < np.linspace(0.1, 0.6, 60)
+
+
+def asked(session, image, label, has):
+    groups = pa.table({"image_id": image, "label": np.where(label, "f", "m")})
+    at, concept = np.nonzero(has)
+    found = pa.table({"image_id": at, "concept": [str(c) for c in concept]})
+    query = "SELECT * FROM over_representation(g, c, 'person', 1) WHERE label = 'f'"
+    return session.sql(query, g=groups, c=found).to_arrow().to_pylist()
+
+
+def test_persons_of_an_image_are_not_independent(session, ratio_interval):
+    image, label, has = persons(np.random.default_rng(3), 300)
+    rows = asked(session, image, label, has)
+    assert len(rows) == 60
+    for row in rows:
+        with_it = has[:, int(row["concept"])][image]
+        p, q = label.mean(), with_it.mean()
+        scores = (label - p) * (with_it - q)
+        whole = len(image) * p * (1 - p) * q * (1 - q)
+        effect = max(1, 1 + ((np.bincount(image, scores) ** 2).sum() - (scores**2).sum()) / whole)
+        most, seen = (np.bincount(image) ** 2).sum() / len(image), len(set(image[label & with_it]))
+        effect = max(effect, effect + (most - effect) / (1 + seen))
+        counts = (row["count"], row["n"], row["base_count"], row["base_n"])
+        assert counts == ((label & with_it).sum(), with_it.sum(), label.sum(), len(image))
+        ends = (1 + row["delta_low"], 1 + row["delta_high"])
+        assert ends == pytest.approx(ratio_interval(*(c / effect for c in counts)), rel=1e-9)
+        low, high = proportion_confint(row["count"], row["n"], method="wilson")
+        assert row["share_high"] - row["share_low"] > high - low
+
+
+def test_intervals_of_persons_hold_what_they_say(session):
+    """Concepts of images have nothing to do with labels, so that delta is 0 and the share that of all."""
+    draw = np.random.default_rng(8)
+    rows = [row for _ in range(12) for row in asked(session, *persons(draw, 200))]
+    assert 0.93 < np.mean([r["delta_low"] <= 0 <= r["delta_high"] for r in rows]) < 0.985
+
+
 def test_images_with_two_labels_are_left_out(session):
     groups = pa.table(
         {"image_id": pa.array([1, 1, 2, 3, 3, 4, 5, 5], pa.int64()), "label": [*"fmmffmm", "unclear"]}

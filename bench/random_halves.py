@@ -1,0 +1,138 @@
+"""Show how often audits find a difference where there is none: p < .05 between random halves of one dataset; 5 % is asked.
+
+    python bench/random_halves.py shared/data/coco/captions_val2017.json --splits 500 > docs/random-halves.md
+
+The images of COCO val2017 are split into two halves at random, so often; each audit with a p-value is asked in its own way what
+goes with a half, or how the halves differ. Tests of one split are not independent of each other, so that the share of
+splits with any q < .05 is shown beside the share of tests with p < .05; it is at most 5 % where q does what it says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+import counterbalance as cb
+
+if TYPE_CHECKING:
+    from typing import Any
+
+SCENES = ("street", "kitchen", "beach", "table", "field", "bed", "snow", "room")
+"""Words of captions that stand for what is in a picture: the first that one of them has."""
+HALF = "(SELECT * FROM {source} SEMI JOIN halves ON halves.image_id = {source}.image_id AND halves.label = '{half}')"
+GROUPS = {half: HALF.format(source="caption_gender", half=half) for half in "ab"}
+TEXTS = {half: HALF.format(source="captions", half=half) for half in "ab"}
+PLACES = {half: HALF.format(source="places", half=half) for half in "ab"}
+ATTRIBUTES = {half: f"(SELECT image_id, 'scene' AS category, label AS attribute FROM {PLACES[half]})" for half in "ab"}
+BOTH = (
+    "(SELECT image_id, 'half' AS category, label AS attribute FROM halves "
+    "UNION ALL SELECT image_id, 'scene' AS category, label AS attribute FROM places)"
+)
+LEVEL = 0.05
+ABOUT = """# How often a difference is found where there is none
+
+Made by `python bench/random_halves.py captions_val2017.json --splits {splits} > docs/random-halves.md`: the images of COCO
+val2017 in two random halves, {splits} times. Of the tests of a split p < .05 is asked to be right 5 times in 100; *any q < .05*
+is the share of splits in which an audit would have reported something. Words are those that at least 100 images have.
+
+| audit | tests | p < .05 | any q < .05 |
+|---|---|---|---|"""
+OF_CAPTIONS = "(SELECT caption_id AS image_id, text FROM captions)"
+COMMON = "(SELECT * FROM {words} SEMI JOIN common USING (concept))"
+CALLS = {
+    "attribute_confounding": f"attribute_confounding({BOTH})",
+    "attribute_matrix": f"attribute_matrix({BOTH}, 'half', 'scene')",
+    "compare_attributes": f"compare_attributes({ATTRIBUTES['a']}, {ATTRIBUTES['b']})",
+    "compare_crime_words": f"compare_crime_words({GROUPS['a']}, {GROUPS['b']}, {TEXTS['a']}, {TEXTS['b']}, terms)",
+    "compare_demographics": f"compare_demographics({GROUPS['a']}, {GROUPS['b']})",
+    "compare_intersections": f"compare_intersections({GROUPS['a']}, {GROUPS['b']}, {PLACES['a']}, {PLACES['b']})",
+    "compare_sentiment": f"compare_sentiment({GROUPS['a']}, {GROUPS['b']}, {TEXTS['a']}, {TEXTS['b']})",
+    "cooccurrence": f"cooccurrence(halves, {COMMON.format(words='word_concepts')}, min_count := 0)",
+    "cooccurrence of captions": (
+        "cooccurrence((SELECT c.caption_id AS image_id, h.label FROM captions AS c JOIN halves AS h ON h.image_id = c.image_id), "
+        f"{COMMON.format(words=f'word_concepts({OF_CAPTIONS})')}, "
+        "(SELECT caption_id AS image_id, image_id AS source FROM captions), min_count := 0)"
+    ),
+    "ieat": "ieat(vectors, places, halves, 'street', 'kitchen', 'a', 'b', permutations := 1000, seed := {split})",
+    "spurious_correlations": (
+        "spurious_correlations(halves, (SELECT image_id, 'word' AS kind, concept AS attribute, 'image' AS scope "
+        f"FROM {COMMON.format(words='word_concepts')}), top := NULL)"
+    ),
+    "weat": "weat(words, permutations := 1000, seed := {split})",
+}  # fmt: skip
+
+
+def lake_of(captions: Path) -> cb.Lake:
+    """Return a lake of the images and captions of a file in COCO's format."""
+    given = json.loads(captions.read_text(encoding="utf-8"))
+    lake = cb.connect("memory://random-halves")
+    images, texts = given["images"], given["annotations"]
+    of_texts = {"caption_id": "id", "image_id": "image_id", "text": "caption"}
+    lake.ingest(
+        {
+            "images": pa.table({"image_id": [i["id"] for i in images], "key": [i["file_name"] for i in images]}),
+            "captions": pa.table({column: [t[field] for t in texts] for column, field in of_texts.items()}),
+        }
+    )
+    return lake
+
+
+def tables_of(lake: cb.Lake, draw: np.random.Generator) -> dict[str, pa.Table]:
+    """Return a scene of each image whose captions name one, and vectors that mean nothing."""
+    words = ", ".join(f"'{word}'" for word in SCENES)
+    places = lake.sql(
+        f"SELECT image_id, min(concept) AS label FROM word_concepts WHERE concept IN ({words}) GROUP BY image_id ORDER BY image_id"
+    )
+    ids = lake.sql("SELECT image_id FROM images ORDER BY image_id").to_arrow()["image_id"]
+    common = lake.sql("SELECT concept FROM word_concepts GROUP BY concept HAVING count(*) >= 100 ORDER BY concept")
+    return {
+        "places": places.to_arrow(),
+        "vectors": vectors(draw, image_id=ids),
+        "common": common.to_arrow(),
+        "terms": pa.table({"term": SCENES, "class": SCENES}),
+    }
+
+
+def vectors(draw: np.random.Generator, **columns: Any) -> pa.Table:
+    """Return a table with a random embedding a row."""
+    (rows,) = {len(column) for column in columns.values()}
+    found = pa.array(draw.normal(size=(rows, 8)).astype(np.float32).tolist(), pa.list_(pa.float32()))
+    return pa.table({**columns, "embedding": found})
+
+
+def main() -> None:
+    """Print the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("captions", type=Path, help="captions_val2017.json")
+    parser.add_argument("--splits", type=int, default=500)
+    parser.add_argument("--audits", nargs="*", default=list(CALLS), choices=list(CALLS), metavar="AUDIT")
+    given = parser.parse_args()
+    draw = np.random.default_rng(20)
+    lake = lake_of(given.captions)
+    print(ABOUT.format(splits=given.splits))
+    with lake.session() as session:
+        tables = tables_of(lake, draw)
+        ids = tables["vectors"]["image_id"]
+        found: dict[str, list[tuple[float, ...]]] = {audit: [] for audit in given.audits}
+        for split in range(given.splits):
+            tables["halves"] = pa.table({"image_id": ids, "label": draw.permutation(np.resize(["a", "b"], len(ids)))})
+            tables["words"] = vectors(draw, **{"class": np.resize(list("xyab"), 32)})
+            for audit in given.audits:
+                text = f"FROM {CALLS[audit].format(split=split)}"
+                rows = session.sql(text, **{n: t for n, t in tables.items() if re.search(rf"\b{n}\b", text)}).to_arrow()
+                p = [v for v in rows["p"].to_pylist() if v is not None]
+                q = [v for v in (rows["q"] if "q" in rows.column_names else rows["p"]).to_pylist() if v is not None]
+                found[audit].append((len(p), sum(v < LEVEL for v in p), float(min(q, default=1) < LEVEL)))
+    for audit, splits in found.items():
+        tests, small, any_q = np.array(splits).sum(axis=0)
+        print(f"| `{audit}` | {tests:,.0f} | {small / tests:.1%} | {any_q / given.splits:.1%} |")
+
+
+if __name__ == "__main__":
+    main()
