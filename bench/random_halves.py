@@ -46,20 +46,26 @@ is the share of splits in which an audit would have reported something. Words ar
 OF_CAPTIONS = "(SELECT caption_id AS image_id, text FROM captions)"
 COMMON = "(SELECT * FROM {words} SEMI JOIN common USING (concept))"
 CALLS = {
+    "association": "association(vectors, prompts, halves, 'a', 'b')",
     "attribute_confounding": f"attribute_confounding({BOTH})",
     "attribute_matrix": f"attribute_matrix({BOTH}, 'half', 'scene')",
+    "casc": "casc(vectors, prompts, halves)",
     "compare_attributes": f"compare_attributes({ATTRIBUTES['a']}, {ATTRIBUTES['b']})",
     "compare_crime_words": f"compare_crime_words({GROUPS['a']}, {GROUPS['b']}, {TEXTS['a']}, {TEXTS['b']}, terms)",
     "compare_demographics": f"compare_demographics({GROUPS['a']}, {GROUPS['b']})",
     "compare_intersections": f"compare_intersections({GROUPS['a']}, {GROUPS['b']}, {PLACES['a']}, {PLACES['b']})",
     "compare_sentiment": f"compare_sentiment({GROUPS['a']}, {GROUPS['b']}, {TEXTS['a']}, {TEXTS['b']})",
+    "concept_ratio": f"concept_ratio(halves, {COMMON.format(words='word_concepts')}, 'share', 'a', 'b')",
     "cooccurrence": f"cooccurrence(halves, {COMMON.format(words='word_concepts')}, min_count := 0)",
     "cooccurrence of captions": (
         "cooccurrence((SELECT c.caption_id AS image_id, h.label FROM captions AS c JOIN halves AS h ON h.image_id = c.image_id), "
         f"{COMMON.format(words=f'word_concepts({OF_CAPTIONS})')}, "
         "(SELECT caption_id AS image_id, image_id AS source FROM captions), min_count := 0)"
     ),
+    "crime_words": "crime_words(halves, captions, terms, min_count := 0)",
+    "geography": "geography(halves)",
     "ieat": "ieat(vectors, places, halves, 'street', 'kitchen', 'a', 'b', permutations := 1000, seed := {split})",
+    "similarity_bias": "similarity_bias(vectors, prompts, halves, 'a', 'b')",
     "spurious_correlations": (
         "spurious_correlations(halves, (SELECT image_id, 'word' AS kind, concept AS attribute, 'image' AS scope "
         f"FROM {COMMON.format(words='word_concepts')}), top := NULL)"
@@ -94,6 +100,7 @@ def tables_of(lake: cb.Lake, draw: np.random.Generator) -> dict[str, pa.Table]:
     return {
         "places": places.to_arrow(),
         "vectors": vectors(draw, image_id=ids),
+        "prompts": vectors(draw, category=[f"c{i}" for i in range(20)]),
         "common": common.to_arrow(),
         "terms": pa.table({"term": SCENES, "class": SCENES}),
     }

@@ -5,8 +5,8 @@ For every category: mean_label and mean_against, the mean cosines of its vector 
 and value, the former less the latter, divided by std, + towards label. normalizer 'group': std is the standard
 deviation of the category's cosines over the images of both labels together (ddof 1). 'global': one std over the cosines
 of all labelled images, mixed and unclear ones included, with all categories (ddof 1). low and high are the 95 %
-interval of the difference of the means (normal, unequal variances), divided by the same std, which is taken as known.
-n: vectors of both labels. Cosines come from the mean and the second moments of each label's vectors; vectors need not
+interval of the difference of the means (Student's t, unequal variances), divided by the same std, which is taken as
+known; p is of the same t, and q by Benjamini and Hochberg over all rows, hidden ones as p = 1. n: vectors of both labels. Cosines come from the mean and the second moments of each label's vectors; vectors need not
 be of unit length. A category with several rows has a value for each. What a model associates says nothing of persons;
 labels are perceived, or those of words in captions.
 
@@ -63,43 +63,51 @@ about = "fewer vectors of a label are hidden"
 [[cells]]
 count = "n_label"
 within = ["category"]
+tests = ["p", "q"]
 
 [[cells]]
 count = "n_against"
 within = ["category"]
 ---*/
-WITH totals AS (
-  SELECT
-    sum(CAST(n AS BIGINT)) AS n,
-    sum(CAST(n * mean AS DECIMAL(38, 18))) AS total,
-    sum(CAST(n * (variance + mean * mean) AS DECIMAL(38, 18))) AS squares
-  FROM category_similarities(images, categories, groups, $column)
-  WHERE mean IS NOT NULL
-),
-whole AS (
-  SELECT
-    sqrt(greatest(CAST(squares AS DOUBLE) - CAST(total AS DOUBLE) * CAST(total AS DOUBLE) / n, 0) / nullif(n - 1, 0)) AS std
-  FROM totals
-),
-sides AS (
-  SELECT d.*, CASE $normalizer WHEN 'group' THEN d.group_std WHEN 'global' THEN w.std END AS std
-  FROM label_differences(images, categories, groups, $label, $against, $column, $min_count) AS d
-  CROSS JOIN whole AS w
-),
-pairs AS (
-  SELECT * REPLACE (CASE WHEN std > 1e-7 THEN std END AS std) FROM sides
-)
 SELECT
   category,
   difference / std AS value,
-  (difference - half_interval(standard_error)) / std AS low,
-  (difference + half_interval(standard_error)) / std AS high,
+  (difference - student_point(df) * standard_error) / std AS low,
+  (difference + student_point(df) * standard_error) / std AS high,
   mean_label,
   mean_against,
   std,
   n,
   n_label,
   n_against,
+  p,
+  q,
   suppressed
-FROM pairs
+FROM false_discovery((
+  WITH totals AS (
+    SELECT
+      sum(CAST(n AS BIGINT)) AS n,
+      sum(CAST(n * mean AS DECIMAL(38, 18))) AS total,
+      sum(CAST(n * (variance + mean * mean) AS DECIMAL(38, 18))) AS squares
+    FROM category_similarities(images, categories, groups, $column)
+    WHERE mean IS NOT NULL
+  ),
+  whole AS (
+    SELECT
+      sqrt(greatest(CAST(squares AS DOUBLE) - CAST(total AS DOUBLE) * CAST(total AS DOUBLE) / n, 0) / nullif(n - 1, 0)) AS std
+    FROM totals
+  ),
+  sides AS (
+    SELECT
+      d.*,
+      student_p(d.difference / nullif(d.standard_error, 0), d.df) AS p,
+      CASE $normalizer WHEN 'group' THEN d.group_std WHEN 'global' THEN w.std END AS std
+    FROM label_differences(images, categories, groups, $label, $against, $column, $min_count) AS d
+    CROSS JOIN whole AS w
+  ),
+  pairs AS (
+    SELECT * REPLACE (CASE WHEN std > 1e-7 THEN std END AS std) FROM sides
+  )
+  SELECT * FROM pairs
+))
 ORDER BY category, place

@@ -4,8 +4,8 @@ Which perceived group, held against all the others, a model's image vectors brin
 details = """
 A row for every category and clear label: value = (mean cosine of the category with the label's images - mean cosine
 with all other labelled images) / std, where std is the standard deviation of the category's cosines over all of them
-(ddof 1). low and high are the 95 % interval of the difference of the means (normal, unequal variances), divided by std,
-which is taken as known. 'mixed', 'unclear' and 'undefined' images take no part. n_label of the n vectors are the
+(ddof 1). low and high are the 95 % interval of the difference of the means (Student's t, unequal variances), divided by
+std, which is taken as known; p is of the same t, and q by Benjamini and Hochberg over all rows, hidden ones as p = 1. 'mixed', 'unclear' and 'undefined' images take no part. n_label of the n vectors are the
 label's, and images of the n_images (with any label, added up). With two labels this is association. What a model
 associates says nothing of persons; labels are perceived, or those of words in captions.
 
@@ -48,6 +48,7 @@ count = "n_label"
 of = "n"
 by = ["label"]
 within = ["category"]
+tests = ["p", "q"]
 
 [[cells]]
 count = "images"
@@ -55,75 +56,12 @@ of = "n_images"
 by = ["label"]
 within = ["category"]
 ---*/
-WITH sizes AS (
-  SELECT label, used, images, n_images
-  FROM (SELECT *, CAST(sum(images) OVER () AS BIGINT) AS n_images FROM group_sizes(groups, $min_count)) AS g
-  WHERE clear
-),
-cosines AS MATERIALIZED (
-  SELECT c.*
-  FROM category_similarities(images, categories, groups, $column) AS c
-  JOIN sizes AS s ON s.label = c.label AND s.used
-),
-named AS (
-  SELECT DISTINCT place, category FROM category_similarities(images, categories, groups, $column)
-),
-wholes AS (
-  SELECT
-    place,
-    CAST(sum(n) AS BIGINT) AS n,
-    CAST(sum(CAST(n * mean AS DECIMAL(38, 18))) AS DOUBLE) AS total,
-    CAST(sum(CAST(n * (variance + mean * mean) AS DECIMAL(38, 18))) AS DOUBLE) AS squares
-  FROM cosines
-  GROUP BY place
-),
-sides AS (
-  SELECT
-    c.place,
-    c.label,
-    c.n,
-    w.n - c.n AS rest,
-    c.mean,
-    c.variance,
-    (w.total - c.n * c.mean) / nullif(w.n - c.n, 0) AS rest_mean,
-    (w.squares - c.n * (c.variance + c.mean * c.mean)) / nullif(w.n - c.n, 0) AS rest_squares,
-    sqrt(greatest(w.squares - w.total * w.total / w.n, 0) / nullif(w.n - 1, 0)) AS std
-  FROM cosines AS c
-  JOIN wholes AS w ON w.place = c.place
-),
-measures AS (
-  SELECT
-    *,
-    mean - rest_mean AS difference,
-    welch_error(variance, n, greatest(rest_squares - rest_mean * rest_mean, 0), rest) AS standard_error
-  FROM sides
-),
-cells AS (
-  SELECT
-    k.place,
-    k.category,
-    s.label,
-    m.difference,
-    m.standard_error,
-    m.mean,
-    m.rest_mean,
-    CASE WHEN m.std > 1e-7 THEN m.std END AS std,
-    CASE WHEN s.used THEN coalesce(m.n, 0) END AS n,
-    w.n AS n_all,
-    s.images,
-    s.n_images,
-    NOT s.used AS suppressed
-  FROM named AS k
-  CROSS JOIN sizes AS s
-  LEFT JOIN wholes AS w ON w.place = k.place AND s.used
-  LEFT JOIN measures AS m ON m.place = k.place AND m.label = s.label
-)
 SELECT
   category,
   label,
   difference / std AS value,
-  (difference - half_interval(standard_error)) / std AS low,
-  (difference + half_interval(standard_error)) / std AS high,
+  (difference - student_point(df) * standard_error) / std AS low,
+  (difference + student_point(df) * standard_error) / std AS high,
   mean AS mean_label,
   rest_mean AS mean_others,
   std,
@@ -131,6 +69,76 @@ SELECT
   n AS n_label,
   images,
   n_images,
+  p,
+  q,
   suppressed
-FROM cells
+FROM false_discovery((
+  WITH sizes AS (
+    SELECT label, used, images, n_images
+    FROM (SELECT *, CAST(sum(images) OVER () AS BIGINT) AS n_images FROM group_sizes(groups, $min_count)) AS g
+    WHERE clear
+  ),
+  cosines AS MATERIALIZED (
+    SELECT c.*
+    FROM category_similarities(images, categories, groups, $column) AS c
+    JOIN sizes AS s ON s.label = c.label AND s.used
+  ),
+  named AS (
+    SELECT DISTINCT place, category FROM category_similarities(images, categories, groups, $column)
+  ),
+  wholes AS (
+    SELECT
+      place,
+      CAST(sum(n) AS BIGINT) AS n,
+      CAST(sum(CAST(n * mean AS DECIMAL(38, 18))) AS DOUBLE) AS total,
+      CAST(sum(CAST(n * (variance + mean * mean) AS DECIMAL(38, 18))) AS DOUBLE) AS squares
+    FROM cosines
+    GROUP BY place
+  ),
+  sides AS (
+    SELECT
+      c.place,
+      c.label,
+      c.n,
+      w.n - c.n AS rest,
+      c.mean,
+      c.variance,
+      (w.total - c.n * c.mean) / nullif(w.n - c.n, 0) AS rest_mean,
+      (w.squares - c.n * (c.variance + c.mean * c.mean)) / nullif(w.n - c.n, 0) AS rest_squares,
+      sqrt(greatest(w.squares - w.total * w.total / w.n, 0) / nullif(w.n - 1, 0)) AS std
+    FROM cosines AS c
+    JOIN wholes AS w ON w.place = c.place
+  ),
+  measures AS (
+    SELECT
+      *,
+      mean - rest_mean AS difference,
+      welch_error(variance, n, greatest(rest_squares - rest_mean * rest_mean, 0), rest) AS standard_error,
+      welch_df(variance, n, greatest(rest_squares - rest_mean * rest_mean, 0), rest) AS df
+    FROM sides
+  ),
+  cells AS (
+    SELECT
+      k.place,
+      k.category,
+      s.label,
+      m.difference,
+      m.standard_error,
+      m.df,
+      student_p(m.difference / nullif(m.standard_error, 0), m.df) AS p,
+      m.mean,
+      m.rest_mean,
+      CASE WHEN m.std > 1e-7 THEN m.std END AS std,
+      CASE WHEN s.used THEN coalesce(m.n, 0) END AS n,
+      w.n AS n_all,
+      s.images,
+      s.n_images,
+      NOT s.used AS suppressed
+    FROM named AS k
+    CROSS JOIN sizes AS s
+    LEFT JOIN wholes AS w ON w.place = k.place AND s.used
+    LEFT JOIN measures AS m ON m.place = k.place AND m.label = s.label
+  )
+  SELECT * FROM cells
+))
 ORDER BY category, place, label

@@ -5,7 +5,9 @@ Of the n images with the concept and one of two labels: count carry label, rest 
 'share' = count / n (Wilson's 95 % interval), 'difference' = (count - rest) / n (the same interval, rescaled), or
 'rate_difference' = the concept's rate among images of label minus its rate among images of against (Newcombe's 95 %
 interval). n_label and n_against are all images of the two labels. Images with two labels are left out (see
-clear_labels). Labels are perceived, or those of words in captions.
+clear_labels). p is that of G2 (chi-square, one degree of freedom): has the concept to do with which of the two labels an
+image has? q is p by Benjamini and Hochberg over all concepts of min_count images, with those that are hidden as p = 1. Labels are
+perceived, or those of words in captions.
 
 Concepts with n under min_count are left out, and by the engine those where 1 to 9 images of a label have the concept,
 or have it not (README); n_suppressed counts them. Where group_sizes hides either label there are no rows.
@@ -50,6 +52,7 @@ count = "count"
 of = "n"
 out_of = "n_label"
 below = 10
+tests = ["p", "q"]
 omit = true
 
 [[cells]]
@@ -74,76 +77,87 @@ overlap = true
 below = 10
 omit = true
 ---*/
-WITH members AS (
-  SELECT g.image_id, g.label
-  FROM clear_labels(groups) AS g
-  JOIN group_sizes((SELECT image_id, label FROM clear_labels(groups)), $min_count) AS s ON s.label = g.label AND s.used
-  WHERE g.label IN ($label, $against) AND g.image_id IS NOT NULL
-),
-totals AS (
+SELECT concept, count, rest, n, value, low, high, n_label, n_against, p, q, n_suppressed
+FROM false_discovery((
+  WITH members AS (
+    SELECT g.image_id, g.label
+    FROM clear_labels(groups) AS g
+    JOIN group_sizes((SELECT image_id, label FROM clear_labels(groups)), $min_count) AS s ON s.label = g.label AND s.used
+    WHERE g.label IN ($label, $against) AND g.image_id IS NOT NULL
+  ),
+  totals AS (
+    SELECT
+      count(CASE WHEN label = $label THEN 1 END) AS n_label,
+      count(CASE WHEN label = $against THEN 1 END) AS n_against
+    FROM members
+  ),
+  counts AS (
+    SELECT
+      c.concept,
+      count(CASE WHEN m.label = $label THEN 1 END) AS count,
+      count(CASE WHEN m.label = $against THEN 1 END) AS rest,
+      count(*) AS n
+    FROM members AS m
+    JOIN (SELECT DISTINCT image_id, concept FROM concepts WHERE concept IS NOT NULL) AS c ON c.image_id = m.image_id
+    GROUP BY c.concept
+  ),
+  judged AS (
+    SELECT
+      c.*,
+      t.n_label,
+      t.n_against,
+      count(*) OVER () AS family
+    FROM counts AS c
+    CROSS JOIN totals AS t
+    WHERE (
+      SELECT count(*)
+      FROM group_sizes((SELECT image_id, label FROM clear_labels(groups)), $min_count)
+      WHERE label IN ($label, $against) AND NOT used
+    ) = 0
+  ),
+  tested AS (
+    SELECT
+      *,
+      two_sided_p(log_likelihood_ratio(count, n, n_label, n_label + n_against)) AS p,
+      family - count(*) OVER () AS n_suppressed
+    FROM judged
+    WHERE n >= $min_count
+  ),
+  rated AS (
+    SELECT
+      *,
+      CAST(count AS DOUBLE) / nullif(n_label, 0) AS rate,
+      wilson_low(count, n_label) AS rate_low,
+      wilson_high(count, n_label) AS rate_high,
+      CAST(rest AS DOUBLE) / nullif(n_against, 0) AS rest_rate,
+      wilson_low(rest, n_against) AS rest_low,
+      wilson_high(rest, n_against) AS rest_high
+    FROM tested
+  )
   SELECT
-    count(CASE WHEN label = $label THEN 1 END) AS n_label,
-    count(CASE WHEN label = $against THEN 1 END) AS n_against
-  FROM members
-),
-counts AS (
-  SELECT
-    c.concept,
-    count(CASE WHEN m.label = $label THEN 1 END) AS count,
-    count(CASE WHEN m.label = $against THEN 1 END) AS rest,
-    count(*) AS n
-  FROM members AS m
-  JOIN (SELECT DISTINCT image_id, concept FROM concepts WHERE concept IS NOT NULL) AS c ON c.image_id = m.image_id
-  GROUP BY c.concept
-),
-judged AS (
-  SELECT
-    c.*,
-    t.n_label,
-    t.n_against,
-    count(*) OVER () AS family
-  FROM counts AS c
-  CROSS JOIN totals AS t
-  WHERE (
-    SELECT count(*)
-    FROM group_sizes((SELECT image_id, label FROM clear_labels(groups)), $min_count)
-    WHERE label IN ($label, $against) AND NOT used
-  ) = 0
-),
-rated AS (
-  SELECT
-    *,
-    CAST(count AS DOUBLE) / nullif(n_label, 0) AS rate,
-    wilson_low(count, n_label) AS rate_low,
-    wilson_high(count, n_label) AS rate_high,
-    CAST(rest AS DOUBLE) / nullif(n_against, 0) AS rest_rate,
-    wilson_low(rest, n_against) AS rest_low,
-    wilson_high(rest, n_against) AS rest_high
-  FROM judged
-  WHERE n >= $min_count
-)
-SELECT
-  concept,
-  count,
-  rest,
-  n,
-  CASE $definition
-    WHEN 'share' THEN CAST(count AS DOUBLE) / n
-    WHEN 'difference' THEN CAST(count - rest AS DOUBLE) / n
-    WHEN 'rate_difference' THEN rate - rest_rate
-  END AS value,
-  CASE $definition
-    WHEN 'share' THEN wilson_low(count, n)
-    WHEN 'difference' THEN 2 * wilson_low(count, n) - 1
-    WHEN 'rate_difference' THEN difference_low(rate, rate_low, rest_rate, rest_high)
-  END AS low,
-  CASE $definition
-    WHEN 'share' THEN wilson_high(count, n)
-    WHEN 'difference' THEN 2 * wilson_high(count, n) - 1
-    WHEN 'rate_difference' THEN difference_high(rate, rate_high, rest_rate, rest_low)
-  END AS high,
-  n_label,
-  n_against,
-  family - count(*) OVER () AS n_suppressed
-FROM rated
+    concept,
+    count,
+    rest,
+    n,
+    CASE $definition
+      WHEN 'share' THEN CAST(count AS DOUBLE) / n
+      WHEN 'difference' THEN CAST(count - rest AS DOUBLE) / n
+      WHEN 'rate_difference' THEN rate - rest_rate
+    END AS value,
+    CASE $definition
+      WHEN 'share' THEN wilson_low(count, n)
+      WHEN 'difference' THEN 2 * wilson_low(count, n) - 1
+      WHEN 'rate_difference' THEN difference_low(rate, rate_low, rest_rate, rest_high)
+    END AS low,
+    CASE $definition
+      WHEN 'share' THEN wilson_high(count, n)
+      WHEN 'difference' THEN 2 * wilson_high(count, n) - 1
+      WHEN 'rate_difference' THEN difference_high(rate, rate_high, rest_rate, rest_low)
+    END AS high,
+    n_label,
+    n_against,
+    p,
+    n_suppressed
+  FROM rated
+))
 ORDER BY value DESC, concept

@@ -4,7 +4,8 @@ details = """
 delta = share of a label among the labelled images whose text matches / its share among all labelled images - 1, with a
 95 % interval; 'mixed' and 'unclear' images are left out of both. Rows of three levels: 'pooled' (any of the words),
 'class' (any word of the class), 'term'. A delta says what the texts of a dataset say, nothing about people: labels are
-perceived, or those of words in captions. See over_representation for the columns. Small counts, and what would give them away, are hidden by the engine; see README.
+perceived, or those of words in captions. See over_representation for the columns; q is p by Benjamini and Hochberg over all rows, with those that are hidden
+as p = 1. Small counts, and what would give them away, are hidden by the engine; see README.
 
 Texts are matched by lemma: in lower case, function words left out; a term of several words when all its lemmas occur.
 Terms that match no labelled image have no row.
@@ -44,36 +45,51 @@ of = "n"
 out_of = "base_count"
 by = ["label"]
 totals = ["class", "term"]
-measures = ["n", "share", "share_low", "share_high", "base_share", "base_count", "base_n", "delta", "delta_low", "delta_high"]
+measures = ["n", "share", "share_low", "share_high", "base_share", "base_count", "base_n", "delta", "delta_low", "delta_high", "p", "q"]
+tests = ["p", "q"]
 ---*/
 SELECT
-  'pooled' AS level, CAST(NULL AS VARCHAR) AS class, CAST(NULL AS VARCHAR) AS term,
-  label, count, n, share, share_low, share_high, base_share, base_count, base_n, delta, delta_low, delta_high, suppressed
-FROM over_representation(
-  groups,
-  (SELECT image_id, 'any' AS concept FROM term_concepts(terms, texts)),
-  $unit,
-  $min_count
-)
-UNION ALL
-SELECT
-  'class' AS level, concept AS class, CAST(NULL AS VARCHAR) AS term,
-  label, count, n, share, share_low, share_high, base_share, base_count, base_n, delta, delta_low, delta_high, suppressed
-FROM over_representation(
-  groups,
-  (SELECT m.image_id, t.class AS concept FROM term_concepts(terms, texts) AS m JOIN terms AS t ON t.term = m.concept),
-  $unit,
-  $min_count
-)
-UNION ALL
-SELECT
-  'term' AS level, t.class, o.concept AS term,
-  o.label, o.count, o.n, o.share, o.share_low, o.share_high, o.base_share, o.base_count, o.base_n,
-  o.delta, o.delta_low, o.delta_high, o.suppressed
-FROM over_representation(groups, term_concepts(terms, texts), $unit, $min_count) AS o
-JOIN (
-  SELECT DISTINCT term, class
-  FROM (SELECT term, class, count(class) OVER (PARTITION BY term) AS classes FROM terms) AS c
-  WHERE class IS NOT NULL OR classes = 0
-) AS t ON t.term = o.concept
+  level,
+  class,
+  term,
+  label,
+  count,
+  n,
+  share,
+  share_low,
+  share_high,
+  base_share,
+  base_count,
+  base_n,
+  delta,
+  delta_low,
+  delta_high,
+  p,
+  q,
+  suppressed
+FROM false_discovery((
+  SELECT 'pooled' AS level, CAST(NULL AS VARCHAR) AS class, CAST(NULL AS VARCHAR) AS term, o.*
+  FROM over_representation(
+    groups,
+    (SELECT image_id, 'any' AS concept FROM term_concepts(terms, texts)),
+    $unit,
+    $min_count
+  ) AS o
+  UNION ALL
+  SELECT 'class' AS level, o.concept AS class, CAST(NULL AS VARCHAR) AS term, o.*
+  FROM over_representation(
+    groups,
+    (SELECT m.image_id, t.class AS concept FROM term_concepts(terms, texts) AS m JOIN terms AS t ON t.term = m.concept),
+    $unit,
+    $min_count
+  ) AS o
+  UNION ALL
+  SELECT 'term' AS level, t.class, o.concept AS term, o.*
+  FROM over_representation(groups, term_concepts(terms, texts), $unit, $min_count) AS o
+  JOIN (
+    SELECT DISTINCT term, class
+    FROM (SELECT term, class, count(class) OVER (PARTITION BY term) AS classes FROM terms) AS c
+    WHERE class IS NOT NULL OR classes = 0
+  ) AS t ON t.term = o.concept
+))
 ORDER BY term IS NOT NULL, class IS NULL, class, term, label

@@ -3,7 +3,8 @@ answers = "Which countries texts name, and how perceived groups are represented 
 details = """
 Rows with label 'all': count of the n images whose text names any country, share with Wilson's 95 % interval (an image
 may name several). Rows of a label: count of the n labelled images that name the country, share, base_share among all
-labelled images, delta = share / base_share - 1 with a 95 % interval, as in over_representation. Naming a country says
+labelled images, delta = share / base_share - 1 with a 95 % interval, p as in over_representation, and q (Benjamini and
+Hochberg over all of these rows, hidden ones as p = 1). Naming a country says
 little about where a picture was taken; labels are perceived, or those of words in captions.
 
 Small counts, and what would give them away, are hidden by the engine; see README. Rows with label 'all' (level 'country')
@@ -40,6 +41,7 @@ count = "count"
 out_of = "base_count"
 by = ["label"]
 within = ["level", "country"]
+tests = ["p", "q"]
 ---*/
 WITH mentions AS (
   SELECT image_id, concept AS country FROM country_concepts(texts)
@@ -71,11 +73,13 @@ SELECT
   CAST(NULL AS DOUBLE) AS delta,
   CAST(NULL AS DOUBLE) AS delta_low,
   CAST(NULL AS DOUBLE) AS delta_high,
+  CAST(NULL AS DOUBLE) AS p,
+  CAST(NULL AS DOUBLE) AS q,
   false AS suppressed
 FROM images
 UNION ALL
 SELECT
   'label' AS level, concept AS country, label, count, n, share, share_low, share_high, base_share, base_count, base_n, delta,
-  delta_low, delta_high, suppressed
-FROM over_representation(groups, country_concepts(texts), $unit, $min_count)
+  delta_low, delta_high, p, q, suppressed
+FROM false_discovery((SELECT * FROM over_representation(groups, country_concepts(texts), $unit, $min_count)))
 ORDER BY country, label

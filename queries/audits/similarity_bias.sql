@@ -3,7 +3,8 @@ answers = "How much nearer each category is to the images of one perceived group
 details = """
 For every category: value = mean cosine with the images of label - mean cosine with those of against, in units of the
 cosine, + towards label; nothing is divided by a standard deviation (association does that). low and high: 95 % interval
-(normal, unequal variances). n: vectors of both labels. The scale of cosines differs between models: compare signs and
+(Student's t, unequal variances), p of the same t, and q (Benjamini and Hochberg over all rows, hidden ones as p = 1). n:
+vectors of both labels. The scale of cosines differs between models: compare signs and
 orders, not sizes, of several. What a model brings together says nothing of persons; labels are perceived, or those of
 words in captions.
 
@@ -53,6 +54,7 @@ about = "fewer vectors of a label are hidden"
 [[cells]]
 count = "n_label"
 within = ["category"]
+tests = ["p", "q"]
 
 [[cells]]
 count = "n_against"
@@ -61,13 +63,18 @@ within = ["category"]
 SELECT
   category,
   difference AS value,
-  difference - half_interval(standard_error) AS low,
-  difference + half_interval(standard_error) AS high,
+  difference - student_point(df) * standard_error AS low,
+  difference + student_point(df) * standard_error AS high,
   mean_label,
   mean_against,
   n,
   n_label,
   n_against,
+  p,
+  q,
   suppressed
-FROM label_differences(images, categories, groups, $label, $against, $column, $min_count)
+FROM false_discovery((
+  SELECT *, student_p(difference / nullif(standard_error, 0), df) AS p
+  FROM label_differences(images, categories, groups, $label, $against, $column, $min_count)
+))
 ORDER BY category, place

@@ -54,6 +54,7 @@ SELECT
   b.mean AS mean_against,
   a.mean - b.mean AS difference,
   welch_error(a.variance, a.n, b.variance, b.n) AS standard_error,
+  welch_df(a.variance, a.n, b.variance, b.n) AS df,
   sqrt(
     (
       a.n * a.variance + b.n * b.variance

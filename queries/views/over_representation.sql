@@ -3,7 +3,8 @@ answers = "Over- and under-representation of labels among the images that have a
 details = """
 For every concept and clear label: count of the n labelled images (or persons) with the concept, share = count / n with
 Wilson's 95 % interval, base_share among all labelled images, and delta = share / base_share - 1, with the 95 % interval
-of ratio_low and ratio_high, less 1: of a part taken from the whole it is compared with. 'mixed', 'unclear' and
+of ratio_low and ratio_high, less 1: of a part taken from the whole it is compared with. p is that of G2 of the
+two-by-two table (chi-square, one degree of freedom): has the concept to do with the label? 'mixed', 'unclear' and
 'undefined' images are left out of both, and where images are counted those with two labels (see clear_labels).
 crime_words and geography are made of this. Persons of one image are alike: intervals are of as many independent persons
 as would tell as much (effective_size; for delta as in design_effects).
@@ -159,5 +160,6 @@ SELECT
   ratio - 1 AS delta,
   ratio_low - 1 AS delta_low,
   ratio_high - 1 AS delta_high,
+  two_sided_p(log_likelihood_ratio(count, n, base_count, base_n) / effect) AS p,
   NOT used AS suppressed
 FROM measures

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from counterbalance.engine.errors import CounterbalanceError, SensitiveError
 from counterbalance.engine.store import tables
@@ -60,10 +62,15 @@ def test_association_is_that_of_all_cosines(session, seed, count, width, normali
     f, m = s[labels == "female"], s[labels == "male"]
     std = np.concatenate([f, m]).std(axis=0, ddof=1) if normalizer == "group" else s.std(ddof=1)
     expected = (f.mean(axis=0) - m.mean(axis=0)) / std
+    test = stats.ttest_ind(f, m, equal_var=False)
     error = np.sqrt(f.var(axis=0, ddof=1) / len(f) + m.var(axis=0, ddof=1) / len(m)) / std
+    half = stats.t.ppf(0.975, np.floor(test.df)) * error
     np.testing.assert_allclose(found["value"], expected, atol=1e-6)
-    np.testing.assert_allclose(found["high"], expected + 1.959964 * error, atol=1e-5)
-    np.testing.assert_allclose(found["low"], expected - 1.959964 * error, atol=1e-5)
+    np.testing.assert_allclose(found["high"], expected + half, atol=1e-3 * error.max())
+    np.testing.assert_allclose(found["low"], expected - half, atol=1e-3 * error.max())
+    p = 2 * stats.t.sf(abs(test.statistic), np.floor(test.df))
+    np.testing.assert_allclose(np.log(found["p"]), np.log(p), rtol=0.01, atol=0.005)
+    np.testing.assert_allclose(found["q"], multipletests(found["p"], method="fdr_bh")[1], rtol=1e-9)
     np.testing.assert_allclose(found["mean_label"], f.mean(axis=0), atol=1e-9)
     np.testing.assert_allclose(found["std"], np.broadcast_to(std, 5), atol=1e-8)
     assert set(found["n"].to_pylist()) == {len(f) + len(m)}
@@ -96,7 +103,9 @@ def test_by_hand(session):
     plain = session.audit("similarity_bias", **given_rows).to_arrow().to_pylist()[0]
     assert plain["value"] == pytest.approx(difference, abs=1e-6)
     error = math.sqrt(0.04 / 3 + np.var([0, 0.6, 0.8], ddof=1) / 3)
-    assert plain["low"] == pytest.approx(difference - 1.959964 * error, abs=1e-6)
+    parts = np.array([0.04, np.var([0, 0.6, 0.8], ddof=1)]) / 3
+    df = parts.sum() ** 2 / (parts**2 / 2).sum()
+    assert plain["low"] == pytest.approx(difference - stats.t.ppf(0.975, math.floor(df)) * error, abs=0.001)
     turned = session.audit("similarity_bias", label="male", against="female", **given_rows).to_arrow().to_pylist()[0]
     assert turned["value"] == -plain["value"]
 
