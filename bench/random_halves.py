@@ -46,7 +46,7 @@ is the share of splits in which an audit would have reported something. Words ar
 OF_CAPTIONS = "(SELECT caption_id AS image_id, text FROM captions)"
 COMMON = "(SELECT * FROM {words} SEMI JOIN common USING (concept))"
 CALLS = {
-    "association": "association(vectors, prompts, halves, 'a', 'b')",
+    "association": "association(vectors, prompts, halves, label := 'a', against := 'b')",
     "attribute_confounding": f"attribute_confounding({BOTH})",
     "attribute_matrix": f"attribute_matrix({BOTH}, 'half', 'scene')",
     "casc": "casc(vectors, prompts, halves)",
@@ -65,7 +65,7 @@ CALLS = {
     "crime_words": "crime_words(halves, captions, terms, min_count := 0)",
     "geography": "geography(halves)",
     "ieat": "ieat(vectors, places, halves, 'street', 'kitchen', 'a', 'b', permutations := 1000, seed := {split})",
-    "similarity_bias": "similarity_bias(vectors, prompts, halves, 'a', 'b')",
+    "similarity_bias": "similarity_bias(vectors, prompts, halves, label := 'a', against := 'b')",
     "spurious_correlations": (
         "spurious_correlations(halves, (SELECT image_id, 'word' AS kind, concept AS attribute, 'image' AS scope "
         f"FROM {COMMON.format(words='word_concepts')}), top := NULL)"
