@@ -413,8 +413,11 @@ class Attacker:
             shared = set(keys) & set(more)
             pairs = [((*one, key), (*other, key)) for key in shared]
             values = [(self.value[a], self.value[b]) for a, b in pairs]
-            enough = one[1] == other[1] or (len(shared) > 3 and len({a for a, _ in values}) > 2)
-            if shared and enough and all(a == b for a, b in values):
+            if not shared or any(a != b for a, b in values):
+                continue
+            names = {one[1]: 1, other[1]: -1}
+            enough = len({a for a, _ in values}) > 2 and (len(shared) > 5 or self._holds_always(names))
+            if one[1] == other[1] or enough:  # and not in one call, by chance
                 for a, b in pairs:
                     self._join(a, b)
 
