@@ -16,7 +16,7 @@ from counterbalance.engine.catalog.pinned import pin
 from counterbalance.engine.errors import RefusedError, RequestError, SqlError
 from counterbalance.engine.query_engine import QueryEngine
 from counterbalance.engine.result import Result
-from counterbalance.engine.sql import arguments, parse, queries, statements
+from counterbalance.engine.sql import arguments, parse, queries, query_files, statements
 from counterbalance.engine.sql.diagnostics import engine_errors
 from counterbalance.engine.sql.resolver import Resolver
 
@@ -271,7 +271,7 @@ class Session:
         if self._remote is not None:
             self._remote.interrupt()
 
-    def _argument(self, name: str, parameter: queries.QueryParameter, value: Any) -> str:
+    def _argument(self, name: str, parameter: query_files.QueryParameter, value: Any) -> str:
         where = f"{parameter.name!r}"
         if not parameter.is_relation:
             return parse.to_sql(arguments.literal(parameter, value, where))

@@ -113,7 +113,7 @@ def _problems(path: Path) -> Iterator[str]:
 
     import counterbalance
     from counterbalance.engine.errors import CounterbalanceError, NotFoundError
-    from counterbalance.engine.sql import queries, scope
+    from counterbalance.engine.sql import query_files, scope
 
     try:
         text = path.read_text(encoding="utf-8")
@@ -122,7 +122,7 @@ def _problems(path: Path) -> Iterator[str]:
     except UnicodeDecodeError:
         yield f"{path}:1: this is not UTF-8 text"
         return
-    query, found = queries.read(text, "audit", str(path))
+    query, found = query_files.read(text, "audit", str(path))
     yield from (problem.message for problem in found)
     if query is None:
         return

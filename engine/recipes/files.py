@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Final
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
 from counterbalance.engine.recipes import values
 from counterbalance.engine.recipes.model import Recipe, Step
-from counterbalance.engine.sql import queries
+from counterbalance.engine.sql import queries, query_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +62,7 @@ def parse(text: str, where: str) -> Recipe:
         >>> made.steps
         (Step(name='count', doc='how many', statements=('SELECT 1',)),)
     """
-    header = queries.parse(text, "recipe", where)
+    header = query_files.parse(text, "recipe", where)
     steps = tuple(_steps(header.sql, where))
     names = Counter(s.name for s in steps)
     twice = next((n for n, count in names.items() if count > 1), None)
@@ -72,7 +72,7 @@ def parse(text: str, where: str) -> Recipe:
 
 
 def _steps(body: str, where: str) -> Iterator[Step]:
-    marks = list(queries.STEP.finditer(body))
+    marks = list(query_files.STEP.finditer(body))
     first = marks[0].start() if marks else len(body)
     if not marks or any(_pieces(body[:first])):
         raise RequestError(f"{where}: before a statement there is a line '-- step NAME: what it does'", code="E3561")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from counterbalance.engine.sql.queries import QueryParameter
+    from counterbalance.engine.sql.query_files import QueryParameter
     from counterbalance.engine.store.location import Location
     from counterbalance.engine.write.ingest import Progress
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from counterbalance.engine.functions import Function, Parameter
-    from counterbalance.engine.sql.queries import QueryParameter
+    from counterbalance.engine.sql.query_files import QueryParameter
 
 _INTEGERS: Final = frozenset({"integer", "int", "bigint"})
 _SETTINGS: Final = ("at", "attach", "sensitive", "timeout", "memory", "threads", "isolated", "max_rows")

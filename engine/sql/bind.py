@@ -23,7 +23,7 @@ from counterbalance.engine.errors import (
     did_you_mean,
 )
 from counterbalance.engine.search import SIGNATURES
-from counterbalance.engine.sql import arguments, queries
+from counterbalance.engine.sql import arguments, queries, query_files
 from counterbalance.engine.sql.bind_functions import FunctionCalls
 from counterbalance.engine.sql.bind_tables import TableCalls
 from counterbalance.engine.sql.call_syntax import arguments_of, call_name, keep_names, known_as
@@ -58,7 +58,7 @@ from counterbalance.engine.sql.scope import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from counterbalance.engine.sql.queries import Among, Meeting
+    from counterbalance.engine.sql.query_files import Among, Meeting
     from counterbalance.engine.sql.resolver import Resolver
     from counterbalance.engine.sql.statement import Statement
 
@@ -80,7 +80,7 @@ def _widened(node: exp.Expr) -> exp.Expr:
     return node if found is None else _widened(_as_call(found))
 
 
-def _is_own(query: queries.Query, name: str, given: Mapping[str, exp.Expr]) -> bool:
+def _is_own(query: query_files.Query, name: str, given: Mapping[str, exp.Expr]) -> bool:
     """Whether a call gives a parameter something else than its default."""
     default = next((p.default for p in query.parameters if p.name == name), None)
     return name in given and to_sql(given[name]).strip("'") != str(default).strip("'")
@@ -327,7 +327,7 @@ class Binder:
         hint = known_as(name) or hint
         raise NotFoundError(f"no audit, view or table function {whole!r}{near}", code="E1004", hint=hint)
 
-    def _query(self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None) -> str:
+    def _query(self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None) -> str:
         """Return the name of the rows of an audit or a view over the tables of a lake; the same call twice is one relation."""
         if query.kind == "audit":
             return self._audit(query, given, env, lake)
@@ -344,7 +344,7 @@ class Binder:
         self.facts.changed = True
         return self._memo[key]
 
-    def _expanded(self, query: queries.Query, bound: Env) -> exp.Query:
+    def _expanded(self, query: query_files.Query, bound: Env) -> exp.Query:
         """Return the body of an audit or a view with everything in it bound."""
         body = parsed(query).copy()
         self._body(body, bound)
@@ -352,12 +352,12 @@ class Binder:
             body = self._by_kernel(query.kernel, body, bound)
         return body
 
-    def _key(self, query: queries.Query, bound: Env, lake: str | None, *, trusted: bool) -> tuple[str, ...]:
+    def _key(self, query: query_files.Query, bound: Env, lake: str | None, *, trusted: bool) -> tuple[str, ...]:
         """Return what equal calls have in common."""
         given = {**bound.relations, **bound.scalars}
         return (query.name, str(trusted), lake or "", *(f"{n}={to_sql(t)}" for n, t in given.items()))
 
-    def _audit(self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None) -> str:
+    def _audit(self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None) -> str:
         """Return the name of the rows of an audit.
 
         Its own text may read perceived labels. Its arguments are bound with the rights of whoever wrote them, and may name
@@ -403,7 +403,7 @@ class Binder:
         return self._memo[key]
 
     def _at_min_count(
-        self, query: queries.Query, given: Mapping[str, exp.Expr], bound: Env, env: Env
+        self, query: query_files.Query, given: Mapping[str, exp.Expr], bound: Env, env: Env
     ) -> tuple[exp.Query, Mapping[str, exp.Expr]] | None:
         """Return the body and arguments of the same call with ``MIN_COUNT``, if it has another smallest count.
 
@@ -416,7 +416,7 @@ class Binder:
         again = self._bound(query, given, replace(env, refers=True), None, trusted=True)
         return self._expanded_quietly(query, again), given
 
-    def _expanded_quietly(self, query: queries.Query, bound: Env) -> exp.Query:
+    def _expanded_quietly(self, query: query_files.Query, bound: Env) -> exp.Query:
         """Return the body of an audit; errors of its table functions, which run at once, quote no perceived label."""
         try:
             return self._expanded(query, bound)
@@ -430,7 +430,7 @@ class Binder:
         """Whether what was bound for an audit reads perceived labels without a purpose."""
         return self._read_sensitive and not self._sensitive
 
-    def _check_together(self, query: queries.Query, given: Mapping[str, exp.Expr]) -> None:
+    def _check_together(self, query: query_files.Query, given: Mapping[str, exp.Expr]) -> None:
         if query.together & given.keys() and not query.together <= given.keys():
             one, other = (min(names) for names in (query.together & given.keys(), query.together - given.keys()))
             raise SqlError(
@@ -439,7 +439,9 @@ class Binder:
                 hint=f"give both, such as {other} := …",
             )
 
-    def _note_relations(self, query: queries.Query, given: Mapping[str, exp.Expr], bound: Env, *, closed: bool) -> None:
+    def _note_relations(
+        self, query: query_files.Query, given: Mapping[str, exp.Expr], bound: Env, *, closed: bool
+    ) -> None:
         """Remember what notes have to look at: relations that should meet, labels that should be there."""
         floor = MIN_COUNT if closed else 1
         if query.meets is not None and query.meets.left[0] in given:
@@ -448,7 +450,7 @@ class Binder:
             own = [n for n in (*query.among.labels, *query.among.relations) if _is_own(query, n, given)]
             self.facts.asked += [self._asked(query.name, query.among, own, bound, floor)] if own else []
 
-    def _alternatives(self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env) -> Mapping[str, Plan]:
+    def _alternatives(self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env) -> Mapping[str, Plan]:
         """Return calls that a caller might subtract from this one, by what is different in them.
 
         They have another value of the grid, where a parameter was given one beside its default; or rows that a view leaves out.
@@ -470,7 +472,7 @@ class Binder:
                 self._instead = {}
         return found
 
-    def _alone(self, query: queries.Query, body: exp.Query, env: Env) -> Plan:
+    def _alone(self, query: query_files.Query, body: exp.Query, env: Env) -> Plan:
         """Return the plan of an audit's body, which stands on nothing else."""
         name = self._hoist(query.name, body)
         return self._statement.plan(exp.select("*").from_(exp.Table(this=exp.to_identifier(name))), env.placeholders)
@@ -523,7 +525,7 @@ class Binder:
         return self._names
 
     def _scalars(
-        self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env, *, trusted: bool
+        self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env, *, trusted: bool
     ) -> dict[str, exp.Expr]:
         """Return the values of a query's parameters that are not relations, as literals."""
         scalars: dict[str, exp.Expr] = {}
@@ -549,7 +551,7 @@ class Binder:
         return scalars
 
     def _bound(
-        self, query: queries.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None, *, trusted: bool
+        self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None, *, trusted: bool
     ) -> Env:
         relations: dict[str, exp.Table] = {}
         scalars = self._scalars(query, given, env, trusted=trusted)
@@ -578,7 +580,7 @@ class Binder:
                         self._given.append(Given(where, parameter, shown, relations[parameter.name].name))
         return inner
 
-    def _asks_open_labels(self, query: queries.Query, scalars: Mapping[str, exp.Expr]) -> bool:
+    def _asks_open_labels(self, query: query_files.Query, scalars: Mapping[str, exp.Expr]) -> bool:
         """Whether a body reads labels of one attribute, which is said, and needs no purpose."""
         asked = [scalars[p.name] for p in query.parameters if p.label_column == "attribute"]
         hidden = self._attributes() if asked else frozenset()
@@ -597,7 +599,7 @@ class Binder:
             raise SqlError(f"no relation: {to_sql(target)}", code="E3113")
         return exp.Table(this=table.this.copy())
 
-    def _protect(self, query: queries.Query, given: Mapping[str, exp.Expr], bound: Env, env: Env) -> None:
+    def _protect(self, query: query_files.Query, given: Mapping[str, exp.Expr], bound: Env, env: Env) -> None:
         """Refuse a call on perceived labels whose cells could tell of single persons."""
         if self._resolver.is_past:
             refuse_past(query)
@@ -608,7 +610,7 @@ class Binder:
         refuse_cuts(query, self._cuts)
         refuse_undeclared(query)
 
-    def _shown(self, query: queries.Query, given: Mapping[str, exp.Expr], bound: Env) -> dict[str, Any]:
+    def _shown(self, query: query_files.Query, given: Mapping[str, exp.Expr], bound: Env) -> dict[str, Any]:
         shown: dict[str, Any] = {}
         for parameter in query.parameters:
             if not parameter.is_relation:
@@ -620,7 +622,7 @@ class Binder:
         return shown
 
 
-def _is_in_order(query: queries.Query) -> bool:
+def _is_in_order(query: query_files.Query) -> bool:
     """Whether the order of an audit's rows tells nothing of what they count."""
     order = parsed(query).args.get("order")
     keys = {c for cell in query.cells for c in (*cell.by, *cell.within, *cell.totals)}

@@ -17,7 +17,7 @@ from counterbalance.engine.sql.scope import substituted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from counterbalance.engine.sql.queries import QueryParameter
+    from counterbalance.engine.sql.query_files import QueryParameter
     from counterbalance.engine.sql.scope import Env
     from counterbalance.engine.sql.statement import Statement
 

@@ -23,7 +23,7 @@ from counterbalance.engine.sql.volatility import is_volatile
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from counterbalance.engine.sql.queries import Query
+    from counterbalance.engine.sql.query_files import Query
 
 
 def inline(tree: exp.Expr, callers: tuple[str, ...] = ()) -> bool:
@@ -115,7 +115,7 @@ def formula(function: Query) -> exp.Expr:
         RequestError: It is not one expression of the parameters.
 
     Example:
-        >>> from counterbalance.engine.sql.queries import parse
+        >>> from counterbalance.engine.sql.query_files import parse
         >>> front = '/*--- toml\nanswers = "Half."\n[params.x]\ntype = "double"\n---*/\n'
         >>> half = parse(front + "SELECT $x / 2 AS half", "function", "half.sql")
         >>> formula(half).sql("duckdb")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from counterbalance.engine.catalog.pinned import Pinned
-    from counterbalance.engine.sql.queries import Meeting, Query, QueryParameter
+    from counterbalance.engine.sql.query_files import Meeting, Query, QueryParameter
 
 OWN: Final = "~"
 """Parts the ids that are made up from their ends, which nobody can know; names of tables and views have none."""

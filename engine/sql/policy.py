@@ -14,7 +14,7 @@ from counterbalance.engine.disclosure.protection import MIN_COUNT
 from counterbalance.engine.errors import CounterbalanceError, LimitError, SensitiveError
 from counterbalance.engine.functions import functions
 from counterbalance.engine.schema import is_sensitive
-from counterbalance.engine.sql import arguments, queries
+from counterbalance.engine.sql import arguments, queries, query_files
 from counterbalance.engine.sql.call_syntax import arguments_of, call_name
 from counterbalance.engine.sql.parse import DIALECT, to_sql
 
@@ -61,7 +61,7 @@ def refuse_labelling(call: exp.Anonymous, constants: Mapping[str, Any]) -> None:
         )
 
 
-def refuse_rows(query: queries.Query, value: exp.Expr, attributes: Collection[str]) -> None:
+def refuse_rows(query: query_files.Query, value: exp.Expr, attributes: Collection[str]) -> None:
     """Refuse a view that would show the labels of such an attribute row by row."""
     if isinstance(value, exp.Literal) and value.is_string and value.this.lower() in attributes:
         raise SensitiveError(
@@ -117,7 +117,7 @@ def without_values(name: str, error: CounterbalanceError) -> CounterbalanceError
     )
 
 
-def refuse_undeclared(query: queries.Query) -> None:
+def refuse_undeclared(query: query_files.Query) -> None:
     """Refuse an audit of perceived labels that does not say which of its columns count people or images."""
     if not query.cells:
         raise SensitiveError(
@@ -127,7 +127,7 @@ def refuse_undeclared(query: queries.Query) -> None:
         )
 
 
-def refuse_past(query: queries.Query) -> None:
+def refuse_past(query: query_files.Query) -> None:
     """Refuse an audit of perceived labels as they were: two moments differ by the few images that came or went between."""
     raise SensitiveError(
         f"{query.name}() counts perceived labels of another moment: the difference between two moments would reveal single images",
@@ -136,7 +136,7 @@ def refuse_past(query: queries.Query) -> None:
     )
 
 
-def refuse_own_rows(query: queries.Query, given: Mapping[str, exp.Expr], is_own: Callable[[str], bool]) -> None:
+def refuse_own_rows(query: query_files.Query, given: Mapping[str, exp.Expr], is_own: Callable[[str], bool]) -> None:
     """Refuse rows of the caller's own choosing, which could cut the cells of an audit to tell of single persons.
 
     A list of words is not an exception: words choose images.
@@ -191,7 +191,7 @@ class Cut:
     """
 
     query: str
-    parameter: queries.QueryParameter
+    parameter: query_files.QueryParameter
     value: exp.Expr
 
     @property
@@ -225,7 +225,7 @@ class Cut:
         return None if text is None else arguments.constant(sqlglot.parse_one(text, dialect=DIALECT), "the default")
 
 
-def refuse_cuts(query: queries.Query, cuts: Collection[Cut]) -> None:
+def refuse_cuts(query: query_files.Query, cuts: Collection[Cut]) -> None:
     """Refuse numbers that choose whom an audit of perceived labels counts, but for those of a coarse grid.
 
     Two calls whose numbers differ by a little would count all but one person, who is then known by subtraction.

@@ -16,7 +16,7 @@ from counterbalance.engine.sql.parse import DIALECT
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from counterbalance.engine.sql import queries
+    from counterbalance.engine.sql import query_files
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _named(name: str, query: exp.Expr) -> exp.CTE:
 
 
 @cache
-def parsed(query: queries.Query) -> exp.Query:
+def parsed(query: query_files.Query) -> exp.Query:
     """Return the tree of a query file: to be copied before it is changed.
 
     Raises:
@@ -135,7 +135,7 @@ def parsed(query: queries.Query) -> exp.Query:
     return tree
 
 
-def _syntax(query: queries.Query, error: ParseError | TokenError) -> tuple[str]:
+def _syntax(query: query_files.Query, error: ParseError | TokenError) -> tuple[str]:
     """What is wrong with the SQL of a file, and where."""
     file, _, first = query.place.rpartition(":")
     told = error.errors[0] if isinstance(error, ParseError) and error.errors else {}

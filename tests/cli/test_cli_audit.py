@@ -57,7 +57,7 @@ def test_describe_an_unknown_one(capsys):
 @pytest.fixture
 def audits(monkeypatch):
     """One audit whose rows say what it was given."""
-    from counterbalance.engine.sql import queries
+    from counterbalance.engine.sql import queries, query_files
 
     text = """/*--- toml
 answers = "Says what it was given."
@@ -67,7 +67,7 @@ params.k = { type = "integer[]", default = [5, 10], about = "numbers" }
 params.min_count = { type = "integer", default = 10, about = "a number" }
 ---*/
 SELECT count(*) AS n, $word AS word, $k AS k, $min_count AS min_count FROM rows"""
-    known = {**queries.queries(), "echo": queries.parse(text, "audit", "echo.sql")}
+    known = {**queries.queries(), "echo": query_files.parse(text, "audit", "echo.sql")}
     monkeypatch.setattr(queries, "queries", lambda: known)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import counterbalance as cb
 from counterbalance.engine.errors import RequestError, SensitiveError
-from counterbalance.engine.sql import queries
+from counterbalance.engine.sql import queries, query_files
 
 PURPOSE = "a test of the wall"
 ROWS = "SELECT image_id, attribute, value FROM labels WHERE attribute = 'perceived_gender'"
@@ -30,7 +30,7 @@ def own(monkeypatch):
 
     def add(sql, cells=""):
         header = f'/*--- toml\nanswers = "Mine."\n{cells}---*/\n'
-        query = queries.parse(header + sql, "audit", "mine.sql")
+        query = query_files.parse(header + sql, "audit", "mine.sql")
         known = queries.queries()
         monkeypatch.setattr(queries, "queries", lambda: {**known, "mine": query})
 

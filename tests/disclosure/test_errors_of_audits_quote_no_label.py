@@ -6,7 +6,7 @@ import pytest
 
 import counterbalance as cb
 from counterbalance.engine.errors import CounterbalanceError
-from counterbalance.engine.sql import queries
+from counterbalance.engine.sql import queries, query_files
 
 PURPOSE = "a test of errors"
 
@@ -24,7 +24,7 @@ def lake(build, monkeypatch):
         "raises": "SELECT count(error(value)) AS n FROM labels",
         "divides": "SELECT count(*) AS n, sum(length(value) // CAST(substr(value, 1, 3) AS INTEGER)) AS s FROM labels",
     }
-    mine = {name: queries.parse(header + sql, "audit", f"{name}.sql") for name, sql in bodies.items()}
+    mine = {name: query_files.parse(header + sql, "audit", f"{name}.sql") for name, sql in bodies.items()}
     known = queries.queries()
     monkeypatch.setattr(queries, "queries", lambda: {**known, **mine})
     return lake

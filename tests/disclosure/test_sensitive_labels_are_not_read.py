@@ -7,7 +7,7 @@ import pytest
 import counterbalance as cb
 from counterbalance.engine.disclosure.cells import Cells
 from counterbalance.engine.errors import CounterbalanceError, SensitiveError
-from counterbalance.engine.sql import queries
+from counterbalance.engine.sql import queries, query_files
 
 RARE = "rare-secret"
 """Label of three images: too few to be shown in any audit."""
@@ -215,7 +215,7 @@ def test_an_attached_lake_is_as_closed(labelled, empty_lake, build):
 
 def template(name, level=None, **more):
     cells = () if level else (Cells("n", by=("attribute", "value")),)
-    return queries.Query(
+    return query_files.Query(
         name, more.get("kind", "audit"), "A test.", more["sql"], more["parameters"], level=level, cells=cells
     )
 
@@ -223,8 +223,8 @@ def template(name, level=None, **more):
 @pytest.fixture
 def own_templates(monkeypatch):
     """Templates that are as careless as somebody's own package might be."""
-    relation = queries.QueryParameter("rows", "relation", "labels", "")
-    floor = queries.QueryParameter("min_count", "integer", "10", "")
+    relation = query_files.QueryParameter("rows", "relation", "labels", "")
+    floor = query_files.QueryParameter("min_count", "integer", "10", "")
     counted = "SELECT attribute, value, count(*) AS n FROM rows GROUP BY ALL HAVING count(*) >= $min_count"
     mine = {
         "per_image": template("per_image", "image", sql="SELECT image_id, value FROM rows", parameters=(relation,)),

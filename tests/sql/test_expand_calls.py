@@ -7,7 +7,7 @@ import json
 import pytest
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SqlError
-from counterbalance.engine.sql import queries
+from counterbalance.engine.sql import queries, query_files
 
 FILES = {
     "sizes": (
@@ -45,7 +45,7 @@ FILES = {
 @pytest.fixture(autouse=True)
 def own_files(monkeypatch):
     made = {
-        name: queries.parse(f'/*--- toml\nanswers = "A test."\n{front}\n---*/\n{sql}', kind, name)
+        name: query_files.parse(f'/*--- toml\nanswers = "A test."\n{front}\n---*/\n{sql}', kind, name)
         for name, (kind, front, sql) in FILES.items()
     }
     known = queries.queries()

@@ -12,8 +12,8 @@ from sqlglot import exp
 import counterbalance as cb
 from counterbalance.engine.disclosure.cells import Cells
 from counterbalance.engine.errors import NotFoundError, RequestError
-from counterbalance.engine.sql import queries
-from counterbalance.engine.sql.queries import Among, Meeting
+from counterbalance.engine.sql import queries, query_files
+from counterbalance.engine.sql.query_files import Among, Meeting
 
 WHOLE = """\
 /*--- toml
@@ -97,7 +97,7 @@ SHORT = '/*--- toml\nanswers = "Counts."\n---*/\nSELECT 1 AS x'
 
 
 def test_a_whole_file():
-    query = queries.parse(WHOLE, "audit", "shares.sql")
+    query = query_files.parse(WHOLE, "audit", "shares.sql")
     assert (query.name, query.kind, query.doc) == ("shares", "audit", "How many.")
     assert query.text == "A longer text:\nof two lines. C:\\path"
     assert query.source == "Somebody (2024), with: a colon and a second line"
@@ -128,7 +128,7 @@ def test_a_whole_file():
     assert query.sql.startswith("-- a comment")
     assert query.sql.endswith("$most > 0")
     assert query.signature.startswith("shares(groups := caption_gender, terms, words := ")
-    assert hash(query) == hash(queries.parse(WHOLE, "audit", "shares.sql"))
+    assert hash(query) == hash(query_files.parse(WHOLE, "audit", "shares.sql"))
 
 
 def test_the_file_is_sql_for_any_tool():
@@ -137,7 +137,7 @@ def test_the_file_is_sql_for_any_tool():
 
 
 def test_the_shortest_file():
-    query = queries.parse(SHORT, "view", "n.sql")
+    query = query_files.parse(SHORT, "view", "n.sql")
     assert (query.parameters, query.text, query.source, query.local, query.level) == ((), "", "", None, None)
     assert (query.meets, query.among, query.cells, query.sql) == (None, None, (), "SELECT 1 AS x")
 
@@ -202,22 +202,22 @@ def test_the_shortest_file():
 def test_a_file_that_is_not_right_is_refused_with_its_line(old, new, told):
     assert WHOLE.count(old) == 1
     with pytest.raises(RequestError) as caught:
-        queries.parse(WHOLE.replace(old, new), "audit", "odd.sql")
+        query_files.parse(WHOLE.replace(old, new), "audit", "odd.sql")
     assert caught.value.message.startswith(f"odd.sql:{told}")
     assert caught.value.code == "E3030"
 
 
 def test_the_hint_says_what_may_stand_there():
     with pytest.raises(RequestError) as caught:
-        queries.parse(WHOLE.replace('default = "a"', 'default = "c"'), "audit", "odd.sql")
+        query_files.parse(WHOLE.replace('default = "a"', 'default = "c"'), "audit", "odd.sql")
     assert caught.value.hint == "one of 'a', 'b'"
     with pytest.raises(RequestError, match="'two-words' is not a name for audit"):
-        queries.parse(SHORT, "audit", "two-words.sql")
+        query_files.parse(SHORT, "audit", "two-words.sql")
 
 
 def test_files_are_read_when_they_are_asked_for(monkeypatch):
     read = []
-    parse = queries.parse
+    parse = query_files.parse
     monkeypatch.setattr(queries, "parse", lambda text, kind, where: read.append(where) or parse(text, kind, where))
     known = queries.Library({"audits": "audit", "views": "view"})
     assert "demographics" in known
@@ -244,7 +244,7 @@ SHIPPED = sorted(queries.queries().items())
 def test_a_shipped_file_is_complete(name, query):
     folder = {"audit": "audits", "view": "views"}[query.kind]
     text = (files("counterbalance.queries") / folder / f"{name}.sql").read_text(encoding="utf-8")
-    assert queries.parse(text, query.kind, name) == query
+    assert query_files.parse(text, query.kind, name) == query
     assert query.doc.endswith((".", "?"))
     assert len(query.doc) < 140
     assert query.source, "where it comes from"

@@ -8,7 +8,7 @@ import pytest
 
 from counterbalance.engine.errors import SqlError
 from counterbalance.engine.recipes import files
-from counterbalance.engine.sql import queries
+from counterbalance.engine.sql import queries, query_files
 
 NUMBERS = [
     (made.name, p)
@@ -34,7 +34,7 @@ COUNTS = {"min_count", "k", "skew_k", "k_r", "k_g", "top", "resamples", "permuta
 )
 def test_ranges_are_keys_of_the_front_matter(ends, wanted, inside, outside):
     front = f'/*--- toml\nanswers = "Counts."\nparams.x = {{ type = "double", {ends} }}\n---*/\n'
-    (made,) = queries.parse(front + "SELECT $x AS x", "view", "n.sql").parameters
+    (made,) = query_files.parse(front + "SELECT $x AS x", "view", "n.sql").parameters
     assert made.range == wanted
     assert all(made.is_within(value) for value in inside)
     assert not any(made.is_within(value) for value in outside)

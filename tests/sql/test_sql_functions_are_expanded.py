@@ -12,7 +12,7 @@ from sqlglot import exp
 
 import counterbalance as cb
 from counterbalance.engine.errors import NotFoundError, RequestError, SqlError
-from counterbalance.engine.sql import macros, queries
+from counterbalance.engine.sql import macros, queries, query_files
 
 PUBLISHED = [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718)]
 """Newcombe, Two-sided confidence intervals for the single proportion (1998), table I, method 3."""
@@ -176,7 +176,7 @@ def test_in_a_generated_column_and_a_view(lake, monkeypatch):
     )
     assert all(stage.mode == "no_op" for stage in lake.refresh().stages)
     front = '/*--- toml\nanswers = "Other."\nparams.count.type = "double"\nparams.n.type = "double"\n---*/\n'
-    changed = {n: queries.parse(f"{front}SELECT $count / $n", "function", n) for n in ("wilson_low", "wilson_high")}
+    changed = {n: query_files.parse(f"{front}SELECT $count / $n", "function", n) for n in ("wilson_low", "wilson_high")}
     monkeypatch.setattr(queries, "sql_functions", lambda: changed)
     assert {stage.target for stage in lake.refresh().stages if stage.mode != "no_op"} == {"images.low", "ends"}
 
@@ -187,7 +187,7 @@ def test_in_a_generated_column_and_a_view(lake, monkeypatch):
      "SELECT (SELECT $x)", "SELECT $x LIMIT 1", "DELETE FROM images"],
 )  # fmt: skip
 def test_a_file_is_one_expression_of_its_parameters(sql):
-    function = queries.Query("own", "function", "Own.", sql, (queries.QueryParameter("x", "double"),))
+    function = query_files.Query("own", "function", "Own.", sql, (query_files.QueryParameter("x", "double"),))
     with pytest.raises(RequestError, match="function own is not one expression") as caught:
         macros.formula(function)
     assert caught.value.code == "E3030"
@@ -195,7 +195,9 @@ def test_a_file_is_one_expression_of_its_parameters(sql):
 
 def own(monkeypatch, **formulas):
     made = {
-        name: queries.Query(name, "function", "Own.", f"SELECT {text}", (queries.QueryParameter("x", "double"),))
+        name: query_files.Query(
+            name, "function", "Own.", f"SELECT {text}", (query_files.QueryParameter("x", "double"),)
+        )
         for name, text in formulas.items()
     }
     monkeypatch.setattr(queries, "sql_functions", lambda: made)

@@ -17,7 +17,7 @@ import counterbalance as cb
 from counterbalance.__main__ import main
 from counterbalance.engine.errors import RequestError, SqlError
 from counterbalance.engine.schema import BASE_TABLES
-from counterbalance.engine.sql import macros, queries
+from counterbalance.engine.sql import macros, queries, query_files
 from counterbalance.engine.sql.expression import duckdb_name
 from counterbalance.shell.complete import SqlCompleter
 
@@ -27,7 +27,7 @@ SHIPPED = sorted(queries.sql_functions().items())
 @pytest.mark.parametrize(("name", "function"), SHIPPED)
 def test_a_shipped_file_is_complete(name, function):
     text = (files("counterbalance.queries") / "functions" / f"{name}.sql").read_text(encoding="utf-8")
-    assert queries.parse(text, "function", name) == function
+    assert query_files.parse(text, "function", name) == function
     assert function.doc.endswith(".")
     assert len(function.doc) < 140
     assert function.source

@@ -1,0 +1,533 @@
+"""Query files: one SELECT, and front matter that says what it answers, what it takes and where it comes from.
+
+The front matter is TOML in a comment at the start of the file, and the name of the file is that of the query::
+
+    /*--- toml
+    answers = "One line that says what it answers."
+    details = "Longer text."
+    subject = "what goes with whom"
+    source = "paper, table, equation"
+    meets = { left = "model_bias.category", right = "dataset_bias.concept" }
+    among = { labels = ["label"], relations = ["groups"] }
+
+    [params.groups]
+    relation = ["image_id", "label"]
+    default = "caption_gender"
+    about = "group relation"
+
+    [params.k]
+    type = "integer[]"
+    default = [5, 10]
+    min = 1
+    about = "cut-offs"
+
+    [params.rules]
+    type = "varchar"
+    default = "vader"
+    choices = ["vader", "nltk"]
+
+    [[cells]]
+    count = "negative"
+    of = "n"
+    by = ["label"]
+    ---*/
+    SELECT …
+
+Keys of a file: ``answers`` (required), ``details``, ``source``; ``subject``, what an audit is listed under; ``local``, why the SQL
+runs in this engine only; ``level``, that its rows are about single images or persons; ``kernel``, what computes the same rows
+without SQL where it can (``rewrites/view_kernels.py``); ``meets``, which columns of two relations must share names, else a note says so
+(``watched``: the column of the result that tells it, ``value`` when left out); ``among``, which parameters are labels of a
+relation (the first that is given, else the last), with a note of one that nothing has; ``together``, relations that are given
+together or not at all; ``apart``, relations that are counted each for itself and never matched image by image;
+``open_labels``, that of ``labels`` it reads only what needs no purpose, even inside of an audit; ``returns``, the type of a
+function's value (``macros.py``); ``cells``, the counts that rows tell (``engine.disclosure.cells``).
+
+A parameter is a relation, with the columns that its rows must have (``relation = []`` names none), and stands in the SQL as a
+table of that name; or it has a ``type`` and stands as ``$name`` (in recipes both do). ``default`` is SQL of a relation, and a
+TOML value of a type; without one a parameter is required. ``optional = true``: it may be NULL, and is where it has no default.
+``choices`` are all values that it takes; ``min`` and ``max`` (both included), ``above`` and ``below`` (neither) bound a number.
+``values`` is the column of table labels that its values come from (``labels.attribute``, ``labels.value``,
+``labels.annotator``): another one leads to a note. ``grid`` are the values that a session without a purpose may give where
+perceived labels are counted, ``free`` says that the value cuts no population. ``about`` is one line for people.
+
+Keys that are not known, values of another type, defaults outside of their bounds, parameters that the SQL does not use and
+``$names`` that none declares are refused with file and line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+from counterbalance.engine.disclosure.cells import Cells
+from counterbalance.engine.errors import RequestError, did_you_mean
+from counterbalance.engine.sql import frontmatter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from counterbalance.engine.sql.frontmatter import FrontMatter
+
+T = TypeVar("T")
+Kind = Literal["audit", "view", "recipe", "function"]
+_NUMBERS: Final = {"integer": int, "bigint": int, "double": (int, float)}
+_TYPES: Final = {**_NUMBERS, "varchar": str, "boolean": bool}
+_LABELS: Final = ("labels.attribute", "labels.value", "labels.annotator")
+STEP: Final = re.compile(r"^-- step (\w+):[ \t]*(\S.*)$", re.MULTILINE)
+"""Line before the statements of a recipe's step."""
+_NAMES: Final = re.compile(
+    r"""'(?:[^']|'')*'|"(?P<quoted>(?:[^"]|"")*)"|--[^\n]*|/\*.*?\*/|(?<![\w$])(?P<sign>\$?)\b(?P<name>\w+)""",
+    re.DOTALL,
+)
+"""Text and comments, which are passed over, and names: quoted ones, words and ``$names``."""
+_KEYS: Final = {
+    "answers": "line",
+    "details": "text",
+    "subject": "line",
+    "source": "line",
+    "local": "line",
+    "level": "line",
+    "kernel": "line",
+    "returns": "line",
+    "open_labels": "flag",
+    "apart": "texts",
+    "together": "texts",
+    "meets": "table",
+    "among": "table",
+    "params": "table",
+    "cells": "tables",
+}
+_PARAMETER_KEYS: Final = {
+    "relation": "texts",
+    "type": "line",
+    "default": "value",
+    "optional": "flag",
+    "choices": "texts",
+    "min": "number",
+    "max": "number",
+    "above": "number",
+    "below": "number",
+    "values": "line",
+    "grid": "list",
+    "free": "flag",
+    "narrowed": "flag",
+    "about": "line",
+}
+_RELATION_KEYS: Final = frozenset({"relation", "default", "about", "narrowed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """What the front matter of an audit says of two of its relations.
+
+    Args:
+        left: Relation parameter, and the column of names.
+        right: The other one.
+        watched: Column of the result that is NULL or 0 throughout where no name is shared.
+    """
+
+    left: tuple[str, str]
+    right: tuple[str, str]
+    watched: str
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """What the front matter of an audit says of parameters that are labels.
+
+    Args:
+        labels: These parameters.
+        relations: Relation parameters whose ``label`` they are; the first that is given counts, else the last.
+    """
+
+    labels: tuple[str, ...]
+    relations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryParameter:
+    """A parameter of an audit or a view.
+
+    Args:
+        name: Its name.
+        type: ``relation`` (of a table function also ``stream``: one that is read a batch at a time), or a SQL type such as
+            ``integer[]``.
+        default: SQL text used when it is left out; ``None`` makes it required.
+        about: One line for people.
+        columns: The columns that rows given for it must have.
+        choices: The values it may have; none when it may have any.
+        min: Its least number.
+        max: Its greatest number.
+        above: What its numbers are greater than.
+        below: What its numbers are less than.
+        values: The column of table labels that its values come from, such as ``labels.attribute``.
+        optional: It may be NULL.
+        grid: The values that a session without a purpose may give where perceived labels are counted; ``None``: any.
+        free: Its value cuts no population.
+        narrowed: The view leaves rows of this relation out, such as those of unclear labels.
+    """
+
+    name: str
+    type: str
+    default: str | None = None
+    about: str = ""
+    columns: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    min: float | None = None
+    max: float | None = None
+    above: float | None = None
+    below: float | None = None
+    values: str | None = None
+    optional: bool = False
+    grid: tuple[Any, ...] | None = None
+    free: bool = False
+    narrowed: bool = False
+
+    @property
+    def is_relation(self) -> bool:
+        """Tell whether it names rows rather than a value."""
+        return self.type in {"relation", "stream"}
+
+    @property
+    def doc(self) -> str:
+        """Return one line for people: what it may be, and what it is about.
+
+        Example:
+            >>> QueryParameter("k", "integer[]", "[5]", "cut-offs", min=1).doc
+            'at least 1; cut-offs'
+            >>> QueryParameter("groups", "relation", None, "group relation", columns=("image_id", "label")).doc
+            '(image_id, label): group relation'
+        """
+        if self.columns:
+            return f"({', '.join(self.columns)}): {self.about}".removesuffix(": ")
+        return "; ".join(part for part in (self.bounds, self.about) if part)
+
+    @property
+    def bounds(self) -> str | None:
+        """Return what values it takes, in words; ``None`` when it takes any.
+
+        Example:
+            >>> QueryParameter("unit", "varchar", "'image'", choices=("image", "person")).bounds
+            "one of 'image', 'person'"
+        """
+        return "one of " + ", ".join(map(repr, self.choices)) if self.choices else self.range
+
+    @property
+    def range(self) -> str | None:
+        """Return the numbers it may have, in words; ``None`` when it may have any.
+
+        Example:
+            >>> QueryParameter("test_share", "double", "0.2", above=0, below=1).range
+            'between 0 and 1'
+            >>> QueryParameter("x", "double", min=0, below=1).range
+            'at least 0, below 1'
+        """
+        if self.min is not None and self.max is not None:
+            return f"from {self.min} to {self.max}"
+        if self.above is not None and self.below is not None:
+            return f"between {self.above} and {self.below}"
+        ends = {"at least": self.min, "above": self.above, "at most": self.max, "below": self.below}
+        return ", ".join(f"{words} {end}" for words, end in ends.items() if end is not None) or None
+
+    def is_within(self, value: float) -> bool:
+        """Tell whether a number is in that range.
+
+        Example:
+            >>> share = QueryParameter("test_share", "double", "0.2", above=0, below=1)
+            >>> share.is_within(0.5), share.is_within(1)
+            (True, False)
+        """
+        return (
+            (self.min is None or value >= self.min)
+            and (self.max is None or value <= self.max)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
+
+    @property
+    def label_column(self) -> str | None:
+        """Return the column of table labels that its values come from, if it is one of those.
+
+        Example:
+            >>> QueryParameter("attribute", "varchar", values="labels.attribute").label_column
+            'attribute'
+        """
+        return None if self.values is None else self.values.removeprefix("labels.")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """An audit, a view, a recipe or a function written in SQL: its SQL and all that its front matter says.
+
+    Args:
+        returns: The type of a function's value.
+        open_labels: It reads of ``labels`` only what needs no purpose, even inside of an audit.
+        apart: Relations that it counts each for itself and never matches image by image, so that those of another lake
+            tell nothing of single images of this one.
+        among: Parameters that are labels, and of which relation.
+        together: Relations that are given together or not at all.
+        cells: The counts that its rows tell.
+        place: File and line where its SQL begins.
+        is_own: It was loaded by ``load``: it reads what its caller may read, and its rows are the caller's own.
+    """
+
+    name: str
+    kind: Kind
+    doc: str
+    sql: str = field(repr=False)
+    parameters: tuple[QueryParameter, ...] = ()
+    text: str = field(default="", repr=False)
+    source: str = ""
+    local: str | None = None
+    level: str | None = None
+    kernel: str | None = None
+    meets: Meeting | None = None
+    among: Among | None = None
+    together: frozenset[str] = frozenset()
+    subject: str = ""
+    open_labels: bool = False
+    apart: frozenset[str] = frozenset()
+    returns: str = ""
+    cells: tuple[Cells, ...] = ()
+    place: str = field(default="", repr=False, compare=False)
+    is_own: bool = False
+
+    @property
+    def signature(self) -> str:
+        """Return the call as SQL, with defaults."""
+        parts = [p.name if p.default is None else f"{p.name} := {p.default}" for p in self.parameters]
+        return f"{self.name}({', '.join(parts)})"
+
+
+def parse(text: str, kind: Kind, where: str) -> Query:
+    r"""Read a query file.
+
+    Args:
+        text: Its content.
+        kind: What it is.
+        where: The name of the file: without its ending that of the query.
+
+    Raises:
+        RequestError: The front matter is not as it must be.
+
+    Example:
+        >>> front = '/*--- toml\nanswers = "Counts."\n[params.x]\ntype = "integer"\ndefault = 1\n---*/\n'
+        >>> q = parse(front + "SELECT $x AS x", "audit", "n.sql")
+        >>> q.name, q.doc, q.parameters[0].default, q.sql
+        ('n', 'Counts.', '1', 'SELECT $x AS x')
+    """
+    query, problems = read(text, kind, where)
+    if query is None:
+        raise problems[0]
+    return query
+
+
+def read(text: str, kind: Kind, where: str) -> tuple[Query | None, list[RequestError]]:
+    """Read a query file, and return it, or everything that is wrong with its front matter."""
+    problems: list[RequestError] = []
+
+    def tried(step: Callable[[], T], otherwise: T) -> T:
+        try:
+            return step()
+        except RequestError as error:
+            problems.append(error)
+            return otherwise
+
+    name = PurePath(where).name.removesuffix(".sql")
+    if not name.isidentifier() and kind != "recipe":
+        hint = "letters, digits and underscores make the file's name"
+        problems.append(_wrong(f"{where}:1", f"{name!r} is not a name for {kind}", hint))
+    front = tried(lambda: frontmatter.split(text, where), None)
+    if front is None:
+        return None, problems
+    told: dict[str, Any] = {}
+    for key, value in front.values.items():
+        needed = ("answers",) if key == "answers" else ()
+        one: dict[str, Any] = {}
+        told |= tried(partial(frontmatter.take, {key: value}, _KEYS, front.place, needed), one)
+    if "answers" not in front.values:
+        tried(partial(frontmatter.take, {}, _KEYS, front.place, ("answers",)), told)
+    given = told.pop("params", {})
+    read_ = [tried(partial(_parameter, front, name, table), None) for name, table in given.items()]
+    parameters = tuple(p for p in read_ if p is not None)
+    tables = enumerate(told.pop("cells", ()))
+    read_cells = [tried(partial(Cells.read, table, front.place("cells", str(at))), None) for at, table in tables]
+    cells = tuple(c for c in read_cells if c is not None)
+    if len(parameters) == len(given) and len(cells) == len(read_cells):
+        tried(lambda: _refuse_unused(front, parameters, kind, cells), None)
+    known = {*given}
+    none: frozenset[str] = frozenset()
+    more: dict[str, Any] = {
+        "meets": tried(partial(_meeting, front, told.pop("meets"), known), None) if "meets" in told else None,
+        "among": tried(partial(_among, front, told.pop("among"), known), None) if "among" in told else None,
+        **{key: tried(partial(_named, front, told.pop(key, ()), known, key), none) for key in ("together", "apart")},
+    }
+    if problems:
+        return None, problems
+    body = front.body.strip().rstrip(";")
+    doc, details = told.pop("answers"), told.pop("details", "").strip()
+    place = front.line_of_body(len(front.body) - len(front.body.lstrip()))
+    return Query(name, kind, doc, body, parameters, details, cells=cells, place=place, **more, **told), []
+
+
+def _wrong(place: str, what: str, hint: str | None = None) -> RequestError:
+    return RequestError(f"{place}: {what}", code="E3030", hint=hint)
+
+
+def _named(front: FrontMatter, names: Sequence[str], known: set[str], *path: str) -> frozenset[str]:
+    """Return names of parameters, refusing those that none has."""
+    for name in names:
+        if name not in known:
+            raise _wrong(front.place(*path), f"no parameter is called {name!r}{did_you_mean(name, known)}")
+    return frozenset(names)
+
+
+def _meeting(front: FrontMatter, table: Mapping[str, Any], known: set[str]) -> Meeting:
+    kinds = {"left": "line", "right": "line", "watched": "line"}
+    told = frontmatter.take(table, kinds, lambda key: front.place("meets", key), required=("left", "right"))
+    sides = {}
+    for side in ("left", "right"):
+        relation, dot, column = told[side].partition(".")
+        if not dot or not column.isidentifier():
+            raise _wrong(front.place("meets", side), f"{told[side]!r} is not a relation.column")
+        _named(front, [relation], known, "meets", side)
+        sides[side] = (relation, column)
+    return Meeting(sides["left"], sides["right"], told.get("watched", "value"))
+
+
+def _among(front: FrontMatter, table: Mapping[str, Any], known: set[str]) -> Among:
+    kinds = {"labels": "texts", "relations": "texts"}
+    told = frontmatter.take(table, kinds, lambda key: front.place("among", key), required=tuple(kinds))
+    for key, names in told.items():
+        _named(front, names, known, "among", key)
+    return Among(told["labels"], told["relations"])
+
+
+def _parameter(front: FrontMatter, name: str, table: Any) -> QueryParameter:
+    def place(*key: str) -> str:
+        return front.place("params", name, *key)
+
+    if not name.isidentifier() or name != name.lower():
+        raise _wrong(place(), f"{name!r} is not a name of a parameter", "it is written in lower case, without blanks")
+    if not isinstance(table, dict):
+        raise _wrong(place(), f"{name!r} must be a table", f"write [params.{name}], and its keys below")
+    told = frontmatter.take(table, _PARAMETER_KEYS, place)
+    if ("relation" in told) == ("type" in told):
+        raise _wrong(
+            place(),
+            f"parameter {name!r} needs either 'relation' or 'type'",
+            'relation = ["image_id"], or type = "integer"',
+        )
+    if "relation" in told:
+        return _relation(name, told, place)
+    made = QueryParameter(name, **{k: v for k, v in told.items() if k not in {"default", "grid"}})
+    _check_bounds(made, place)
+    default = told.get("default")
+    if "default" in told:
+        _check_value(made, default, partial(place, "default"))
+    for value in told.get("grid", ()):
+        _check_value(made, value, partial(place, "grid"))
+    text = _literal(default) if "default" in told else "NULL" if made.optional else None
+    return replace(made, default=text, grid=_frozen(told["grid"]) if "grid" in told else None)
+
+
+def _relation(name: str, told: Mapping[str, Any], place: Callable[..., str]) -> QueryParameter:
+    odd = next((key for key in told if key not in _RELATION_KEYS), None)
+    if odd is not None:
+        raise _wrong(place(odd), f"a relation has no {odd!r}", "keys: " + ", ".join(sorted(_RELATION_KEYS)))
+    column = next((c for c in told["relation"] if not c.isidentifier()), None)
+    if column is not None:
+        raise _wrong(place("relation"), f"{column!r} is not a name of a column")
+    default = told.get("default")
+    if not isinstance(default, str | None):
+        raise _wrong(place("default"), f"'default' of a relation must be SQL text, not {default!r}")
+    narrowed = told.get("narrowed", False)
+    return QueryParameter(name, "relation", default, told.get("about", ""), told["relation"], narrowed=narrowed)
+
+
+def _check_bounds(parameter: QueryParameter, place: Callable[..., str]) -> None:
+    """Refuse a type that there is not, and keys that do not go with it."""
+    bare = parameter.type.removesuffix("[]")
+    if bare not in _TYPES:
+        near = did_you_mean(bare, _TYPES)
+        raise _wrong(
+            place("type"),
+            f"{parameter.type!r} is not a type of a parameter{near}",
+            f"{', '.join(_TYPES)}, or a list of them: integer[]",
+        )
+    if parameter.range is not None and bare not in _NUMBERS:
+        raise _wrong(place(), f"{parameter.name!r} is not a number, and has no range")
+    if parameter.choices and bare != "varchar":
+        raise _wrong(place("choices"), f"{parameter.name!r} is not a varchar, and has no choices")
+    if parameter.values is not None and parameter.values not in _LABELS:
+        raise _wrong(place("values"), f"'values' cannot be {parameter.values!r}", "one of " + ", ".join(_LABELS))
+
+
+def _check_value(parameter: QueryParameter, value: Any, where: Callable[[], str]) -> None:
+    """Refuse a value of another type, or one that the parameter does not take."""
+    is_list = parameter.type.endswith("[]")
+    kinds = _TYPES[parameter.type.removesuffix("[]")]
+    items = value if is_list and isinstance(value, list) else [value]
+    if is_list != isinstance(value, list) or not all(_is_of(kinds, item) for item in items):
+        raise _wrong(where(), f"a value of {parameter.name!r} must be {parameter.type}, not {value!r}")
+    for item in items:
+        if (parameter.choices and item not in parameter.choices) or (parameter.range and not parameter.is_within(item)):
+            raise _wrong(where(), f"{parameter.name!r} cannot be {item!r}", parameter.bounds)
+
+
+def _is_of(kinds: Any, value: Any) -> bool:
+    return isinstance(value, kinds) and isinstance(value, bool) == (kinds is bool)
+
+
+def _literal(value: Any) -> str:
+    """Return a TOML value as SQL text.
+
+    Example:
+        >>> _literal([5, 10]), _literal("it's"), _literal(False)
+        ('[5, 10]', "'it''s'", 'false')
+    """
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_literal, value)) + "]"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+def _refuse_unused(
+    front: FrontMatter, parameters: Sequence[QueryParameter], kind: Kind, cells: Sequence[Cells]
+) -> None:
+    """Refuse a ``$name`` that no parameter has, and a parameter that nothing names."""
+    relations = {p.name for p in parameters if p.is_relation and kind != "recipe"}
+    scalars = {p.name for p in parameters} - relations
+    used = set(_words(front.body, scalars, front.line_of_body))
+    used |= {"$min_count"} if cells else set()  # by which the engine hides cells
+    used |= {f"${name}" for cell in cells for name in cell.places[1:]}  # and shows so many places
+    for parameter in (p for p in parameters if p.is_relation and p.default is not None):
+
+        def place(_: int, name: str = parameter.name) -> str:
+            return front.place("params", name, "default")
+
+        used |= set(_words(parameter.default or "", scalars, place)) - {parameter.name}
+    for parameter in parameters:
+        sign = "" if parameter.name in relations else "$"
+        if sign + parameter.name not in used:
+            raise _wrong(front.place("params", parameter.name), f"the SQL does not use {sign}{parameter.name}")
+
+
+def _words(text: str, scalars: set[str], place: Callable[[int], str]) -> Iterator[str]:
+    """Yield ``$names`` and the names of SQL, in lower case, outside of text and comments."""
+    for found in _NAMES.finditer(text):
+        if found["sign"] and found["name"] not in scalars:
+            near = did_you_mean(found["name"], scalars)
+            raise _wrong(place(found.start()), f"no parameter declares ${found['name']}{near}")
+        if found["sign"]:
+            yield f"${found['name']}"
+        elif found["name"] or found["quoted"]:
+            yield (found["name"] or found["quoted"]).lower()
