@@ -67,8 +67,7 @@ omit = true
 
 [[cells]]
 count = "images"
-by = ["label"]
-within = ["concept"]
+within = ["label", "concept"]
 omit = true
 
 [[cells]]
