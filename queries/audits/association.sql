@@ -100,7 +100,7 @@ FROM false_discovery((
   sides AS (
     SELECT
       d.*,
-      student_p(d.difference / nullif(d.standard_error, 0), d.df) AS p,
+      d.difference / nullif(d.standard_error, 0) AS t,
       CASE $normalizer WHEN 'group' THEN d.group_std WHEN 'global' THEN w.std END AS std
     FROM label_differences(images, categories, groups, $label, $against, $column, $min_count) AS d
     CROSS JOIN whole AS w
@@ -108,6 +108,6 @@ FROM false_discovery((
   pairs AS (
     SELECT * REPLACE (CASE WHEN std > 1e-7 THEN std END AS std) FROM sides
   )
-  SELECT * FROM pairs
+  SELECT *, student_p(t, df) AS p FROM pairs
 ))
 ORDER BY category, place

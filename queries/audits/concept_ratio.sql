@@ -118,7 +118,7 @@ FROM false_discovery((
   tested AS (
     SELECT
       *,
-      two_sided_p(log_likelihood_ratio(count, n, n_label, n_label + n_against)) AS p,
+      log_likelihood_ratio(count, n, n_label, n_label + n_against) AS g2,
       family - count(*) OVER () AS n_suppressed
     FROM judged
     WHERE n >= $min_count
@@ -156,7 +156,7 @@ FROM false_discovery((
     END AS high,
     n_label,
     n_against,
-    p,
+    two_sided_p(g2) AS p,
     n_suppressed
   FROM rated
 ))

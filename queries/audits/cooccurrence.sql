@@ -179,10 +179,10 @@ FROM false_discovery((
   smoothed AS (
     SELECT
       *,
-      count + CAST($smoothing AS DOUBLE) AS both_s,
-      n_label + 2 * CAST($smoothing AS DOUBLE) AS label_s,
-      n_concept + 2 * CAST($smoothing AS DOUBLE) AS concept_s,
-      n + 4 * CAST($smoothing AS DOUBLE) AS n_s
+      (count + CAST($smoothing AS DOUBLE)) / effect AS both_s,
+      (n_label + 2 * CAST($smoothing AS DOUBLE)) / effect AS label_s,
+      (n_concept + 2 * CAST($smoothing AS DOUBLE)) / effect AS concept_s,
+      (n + 4 * CAST($smoothing AS DOUBLE)) / effect AS n_s
     FROM judged
   ),
   measured AS (
@@ -190,8 +190,8 @@ FROM false_discovery((
       *,
       CASE WHEN both_s > 0 THEN ln(both_s * n_s / label_s / concept_s) ELSE CAST('-Infinity' AS DOUBLE) END AS pmi,
       CASE WHEN both_s > 0 THEN -ln(both_s / n_s) END AS surprise,
-      ratio_low(both_s / effect, concept_s / effect, label_s / effect, n_s / effect) AS ratio_low,
-      ratio_high(both_s / effect, concept_s / effect, label_s / effect, n_s / effect) AS ratio_high
+      ratio_low(both_s, concept_s, label_s, n_s) AS ratio_low,
+      ratio_high(both_s, concept_s, label_s, n_s) AS ratio_high
     FROM smoothed
   ),
   pairs_found AS (

@@ -138,13 +138,23 @@ effects AS (
 designs AS (
   SELECT *, greatest(least, least + (base_sizes / base_n - least) / (1 + seen)) AS effect FROM effects
 ),
+scaled AS (
+  SELECT
+    *,
+    count / effect AS both,
+    n / effect AS one,
+    base_count / effect AS other,
+    base_n / effect AS whole_n,
+    log_likelihood_ratio(count, n, base_count, base_n) / effect AS g2
+  FROM designs
+),
 measures AS (
   SELECT
     *,
     CAST(count AS DOUBLE) * base_n / n / base_count AS ratio,
-    ratio_low(count / effect, n / effect, base_count / effect, base_n / effect) AS ratio_low,
-    ratio_high(count / effect, n / effect, base_count / effect, base_n / effect) AS ratio_high
-  FROM designs
+    ratio_low(both, one, other, whole_n) AS ratio_low,
+    ratio_high(both, one, other, whole_n) AS ratio_high
+  FROM scaled
 )
 SELECT
   concept,
@@ -160,6 +170,6 @@ SELECT
   ratio - 1 AS delta,
   ratio_low - 1 AS delta_low,
   ratio_high - 1 AS delta_high,
-  two_sided_p(log_likelihood_ratio(count, n, base_count, base_n) / effect) AS p,
+  two_sided_p(g2) AS p,
   NOT used AS suppressed
 FROM measures

@@ -20,6 +20,9 @@ _COMPARES: Final = "two datasets"
 """Subject of audits that match no images."""
 _GROUPS: Final = ("groups", "others")
 
+_NOTHING: Final = ("NULL", "WHERE 1 = 0)")
+"""How defaults end that are no rows of this lake."""
+
 
 def matched(query: Query, given: Mapping[str, exp.Expr], lakes: AbstractSet[str]) -> Iterator[str]:
     """Notes of groups of attached lakes that an audit matches with images of this one.
@@ -34,7 +37,7 @@ def matched(query: Query, given: Mapping[str, exp.Expr], lakes: AbstractSet[str]
     related = [p for p in query.parameters if p.is_relation and "image_id" in p.columns and p.name not in query.apart]
     names = {p.name for p in related}
     of = {name: _read_of(given[name], lakes) for name in _GROUPS if name in given and name in names}
-    own = {p.name for p in related if p.name in given or p.default not in {None, "NULL"}} - of.keys()
+    own = {p.name for p in related if p.name in given or not (p.default or "NULL").endswith(_NOTHING)} - of.keys()
     own |= {name for name, found in of.items() if not found}
     own |= {table.name.lower() for table in parsed(query).find_all(exp.Table)} & BASE_TABLES.keys()
     for name in (n for n, found in of.items() if found and own):
