@@ -68,28 +68,30 @@ SELECT
   q,
   suppressed
 FROM false_discovery((
-  SELECT 'pooled' AS level, CAST(NULL AS VARCHAR) AS class, CAST(NULL AS VARCHAR) AS term, o.*
+  SELECT
+    CASE WHEN o.concept = 'any' THEN 'pooled' WHEN o.concept LIKE 'class %' THEN 'class' ELSE 'term' END AS level,
+    CASE WHEN o.concept LIKE 'class %' THEN substr(o.concept, 7) ELSE t.class END AS class,
+    CASE WHEN o.concept LIKE 'term %' THEN substr(o.concept, 6) END AS term,
+    o.*
   FROM over_representation(
     groups,
-    (SELECT image_id, 'any' AS concept FROM term_concepts(terms, texts)),
+    (
+      SELECT image_id, 'any' AS concept FROM term_concepts(terms, texts)
+      UNION ALL
+      SELECT m.image_id, concat('class ', t.class) AS concept
+      FROM term_concepts(terms, texts) AS m
+      JOIN terms AS t ON t.term = m.concept
+      WHERE t.class IS NOT NULL
+      UNION ALL
+      SELECT image_id, concat('term ', concept) AS concept FROM term_concepts(terms, texts)
+    ),
     $unit,
     $min_count
   ) AS o
-  UNION ALL
-  SELECT 'class' AS level, o.concept AS class, CAST(NULL AS VARCHAR) AS term, o.*
-  FROM over_representation(
-    groups,
-    (SELECT m.image_id, t.class AS concept FROM term_concepts(terms, texts) AS m JOIN terms AS t ON t.term = m.concept),
-    $unit,
-    $min_count
-  ) AS o
-  UNION ALL
-  SELECT 'term' AS level, t.class, o.concept AS term, o.*
-  FROM over_representation(groups, term_concepts(terms, texts), $unit, $min_count) AS o
-  JOIN (
+  LEFT JOIN (
     SELECT DISTINCT term, class
     FROM (SELECT term, class, count(class) OVER (PARTITION BY term) AS classes FROM terms) AS c
     WHERE class IS NOT NULL OR classes = 0
-  ) AS t ON t.term = o.concept
+  ) AS t ON concat('term ', t.term) = o.concept
 ))
 ORDER BY term IS NOT NULL, class IS NULL, class, term, label

@@ -43,8 +43,7 @@ SELECT CASE
   WHEN $count <= 0 OR $count >= $n OR $clusters < 2 THEN $n / $sizes * $n
   ELSE least(
     $n,
-    student_point($n - 1) * student_point($n - 1)
-      / (clustered_point($n, $sizes) * clustered_point($n, $sizes))
+    pow(student_point($n - 1) / clustered_point($n, $sizes), 2)
       * $count / $n * (($n - $count) / $n)
       / (
         clustered_variance($count, $n, $squares, $products, $sizes, $clusters)

@@ -38,7 +38,7 @@ SELECT CASE
   WHEN $both > 0 AND $one >= $both AND $other >= $both THEN least(
     $n / greatest($one, $other),
     $both / $one * ($n / $other) * exp(sqrt(
-      pow(ln($both / $one / wilson_high($both, $one) * (($one * wilson_high($both, $one) + $other - $both) / $other)), 2)
+      pow(ln($both / $other * (1 + ($other - $both) / $one / wilson_high($both, $one))), 2)
       + pow(ln(($both + ($n - $one) * wilson_low($other - $both, $n - $one)) / $other), 2)
       + pow(ln($n / $other * (($other - $both) / ($n - $one) + ($both / $one - ($other - $both) / ($n - $one)) * CASE
       WHEN $both / $one * $n > $other THEN wilson_low($one, $n)

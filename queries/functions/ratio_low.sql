@@ -35,7 +35,7 @@ SELECT CASE
   WHEN $both = 0 AND $one > 0 AND $other > 0 AND $n > 0 THEN 0
   WHEN $both > 0 AND greatest($one, $other) = $n THEN 1
   WHEN $both > 0 AND $one >= $both AND $other >= $both THEN $both / $one * ($n / $other) * exp(-sqrt(
-    pow(ln($both / $one / wilson_low($both, $one) * (($one * wilson_low($both, $one) + $other - $both) / $other)), 2)
+    pow(ln($both / $other * (1 + ($other - $both) / $one / wilson_low($both, $one))), 2)
     + pow(ln(($both + ($n - $one) * wilson_high($other - $both, $n - $one)) / $other), 2)
     + pow(ln($n / $other * (($other - $both) / ($n - $one) + ($both / $one - ($other - $both) / ($n - $one)) * CASE
       WHEN $both / $one * $n > $other THEN wilson_high($one, $n)
