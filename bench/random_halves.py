@@ -63,7 +63,6 @@ CALLS = {
         "(SELECT caption_id AS image_id, image_id AS source FROM captions), min_count := 0)"
     ),
     "crime_words": "crime_words(halves, captions, terms, min_count := 0)",
-    "geography": "geography(halves)",
     "ieat": "ieat(vectors, places, halves, 'street', 'kitchen', 'a', 'b', permutations := 1000, seed := {split})",
     "similarity_bias": "similarity_bias(vectors, prompts, halves, label := 'a', against := 'b')",
     "spurious_correlations": (
