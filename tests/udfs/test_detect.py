@@ -35,6 +35,12 @@ SIDES = ["x", "y", "width", "height"]
 MODELS = ["yolo11n", "yolo11n-seg", "yolo26n", "yolo26n-seg"]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _ultralytics_leaves_the_process_as_it_is():
+    """Import it by our module, whichever test comes first: its ``Image.open`` fails tests of other files otherwise."""
+    yolo.library()
+
+
 def lively(name):
     """A network of ultralytics with random weights that finds something: its layers' outputs are normal, its scores differ."""
     held = yolo.library()
@@ -193,7 +199,6 @@ def test_boxes_are_looked_for_as_soon_as_a_batch_is_full(monkeypatch, files):
     ("width", "height"), [(640, 480), (480, 640), (33, 33), (1, 500), (999, 7), (639, 481), (160, 128)]
 )
 def test_pictures_are_prepared_as_ultralytics_prepares_them(width, height):
-    yolo.library()
     from ultralytics.data.augment import LetterBox
 
     pixels = np.asarray(picture(width, height, 1))
