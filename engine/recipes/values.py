@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +14,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from counterbalance.engine.errors import RequestError, did_you_mean
 from counterbalance.engine.lists import is_file
-from counterbalance.engine.sql import arguments
+from counterbalance.engine.sql import arguments, presets
 from counterbalance.engine.sql.parse import DIALECT, to_sql, unreadable
 
 if TYPE_CHECKING:
@@ -55,7 +56,13 @@ def literals(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, str | None]:
                 code="E3563",
                 hint="parameters: " + (", ".join(names) or "none"),
             )
-    return {p.name: _literal(p, given, recipe.name) for p in recipe.parameters}
+    taken: dict[str, str] = {}
+    preset = presets.parameter(recipe.parameters)
+    if preset is not None and preset.name in given:
+        named = arguments.literal(preset, given[preset.name], f"'preset' of recipe {recipe.name}")
+        taken = presets.values(recipe.parameters, named.name)
+    parameters = [replace(p, default=taken.get(p.name, p.default)) for p in recipe.parameters]
+    return {p.name: _literal(p, given, recipe.name) for p in parameters}
 
 
 def _literal(parameter: QueryParameter, given: Mapping[str, Any], recipe: str) -> str | None:

@@ -23,7 +23,7 @@ from counterbalance.engine.errors import (
     did_you_mean,
 )
 from counterbalance.engine.search import SIGNATURES
-from counterbalance.engine.sql import arguments, queries, query_files
+from counterbalance.engine.sql import arguments, presets, queries, query_files
 from counterbalance.engine.sql.bind_functions import FunctionCalls
 from counterbalance.engine.sql.bind_tables import TableCalls
 from counterbalance.engine.sql.call_syntax import arguments_of, call_name, keep_names, known_as
@@ -329,6 +329,7 @@ class Binder:
 
     def _query(self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None) -> str:
         """Return the name of the rows of an audit or a view over the tables of a lake; the same call twice is one relation."""
+        given = self._with_preset(query, given, env)
         if query.kind == "audit":
             return self._audit(query, given, env, lake)
         trusted = self._may_be_closed(env, lake) and (not query.is_own or self._sensitive)
@@ -343,6 +344,15 @@ class Binder:
         self._read_sensitive |= outer_read or self._memo[key] in self._memo_sensitive
         self.facts.changed = True
         return self._memo[key]
+
+    def _with_preset(self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env) -> Mapping[str, exp.Expr]:
+        """Return the arguments of a call with those of the preset that it names."""
+        parameter = presets.parameter(query.parameters)
+        if parameter is None or parameter.name not in given:
+            return given
+        named = arguments.scalar(parameter, substituted(given[parameter.name], env), f"'preset' of {query.name}()")
+        values = presets.values(query.parameters, named.name)
+        return {name: exp.maybe_parse(text, dialect=DIALECT) for name, text in values.items()} | dict(given)
 
     def _expanded(self, query: query_files.Query, bound: Env) -> exp.Query:
         """Return the body of an audit or a view with everything in it bound."""

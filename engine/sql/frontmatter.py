@@ -189,7 +189,7 @@ def take(
         else:
             made[key] = tuple(value) if kinds[key] == "texts" else value
     for key in required:
-        if made.get(key) in {None, "", ()}:
+        if key not in made or made[key] == "" or made[key] == ():
             raise RequestError(f"{place(key)}: {key!r} is missing", code=_CODE, hint=_listed(kinds))
     return made
 

@@ -48,7 +48,8 @@ TOML value of a type; without one a parameter is required. ``optional = true``: 
 ``choices`` are all values that it takes; ``min`` and ``max`` (both included), ``above`` and ``below`` (neither) bound a number.
 ``values`` is the column of table labels that its values come from (``labels.attribute``, ``labels.value``,
 ``labels.annotator``): another one leads to a note. ``grid`` are the values that a session without a purpose may give where
-perceived labels are counted, ``free`` says that the value cuts no population. ``about`` is one line for people.
+perceived labels are counted (of a relation none: ``grid = []``), ``free`` says that the value cuts no population. ``about`` is one
+line for people. ``presets`` are its values in papers; a file that has any takes ``preset``, the name of one (``presets.py``).
 
 Keys that are not known, values of another type, defaults outside of their bounds, parameters that the SQL does not use and
 ``$names`` that none declares are refused with file and line.
@@ -64,12 +65,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from counterbalance.engine.disclosure.cells import Cells
 from counterbalance.engine.errors import RequestError, did_you_mean
-from counterbalance.engine.sql import frontmatter
+from counterbalance.engine.sql import frontmatter, presets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from counterbalance.engine.sql.frontmatter import FrontMatter
+    from counterbalance.engine.sql.presets import Preset
 
 T = TypeVar("T")
 Kind = Literal["audit", "view", "recipe", "function"]
@@ -97,6 +99,7 @@ _KEYS: Final = {
     "together": "texts",
     "meets": "table",
     "among": "table",
+    "presets": "table",
     "params": "table",
     "cells": "tables",
 }
@@ -114,9 +117,10 @@ _PARAMETER_KEYS: Final = {
     "grid": "list",
     "free": "flag",
     "narrowed": "flag",
+    "presets": "table",
     "about": "line",
 }
-_RELATION_KEYS: Final = frozenset({"relation", "default", "about", "narrowed"})
+_RELATION_KEYS: Final = frozenset({"relation", "default", "about", "narrowed", "grid", "presets"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +172,7 @@ class QueryParameter:
         grid: The values that a session without a purpose may give where perceived labels are counted; ``None``: any.
         free: Its value cuts no population.
         narrowed: The view leaves rows of this relation out, such as those of unclear labels.
+        presets: Its values in papers.
     """
 
     name: str
@@ -185,6 +190,7 @@ class QueryParameter:
     grid: tuple[Any, ...] | None = None
     free: bool = False
     narrowed: bool = False
+    presets: tuple[Preset, ...] = ()
 
     @property
     def is_relation(self) -> bool:
@@ -201,9 +207,9 @@ class QueryParameter:
             >>> QueryParameter("groups", "relation", None, "group relation", columns=("image_id", "label")).doc
             '(image_id, label): group relation'
         """
-        if self.columns:
-            return f"({', '.join(self.columns)}): {self.about}".removesuffix(": ")
-        return "; ".join(part for part in (self.bounds, self.about) if part)
+        told = f"({', '.join(self.columns)}): {self.about}".removesuffix(": ") if self.columns else self.about
+        others = (f"{p.name}: {p.value} ({p.source})" for p in self.presets)
+        return "; ".join(part for part in (self.bounds, told, *others) if part)
 
     @property
     def bounds(self) -> str | None:
@@ -353,11 +359,13 @@ def read(text: str, kind: Kind, where: str) -> tuple[Query | None, list[RequestE
     given = told.pop("params", {})
     read_ = [tried(partial(_parameter, front, name, table), None) for name, table in given.items()]
     parameters = tuple(p for p in read_ if p is not None)
+    of_presets = told.pop("presets", {})
     tables = enumerate(told.pop("cells", ()))
     read_cells = [tried(partial(Cells.read, table, front.place("cells", str(at))), None) for at, table in tables]
     cells = tuple(c for c in read_cells if c is not None)
     if len(parameters) == len(given) and len(cells) == len(read_cells):
         tried(lambda: _refuse_unused(front, parameters, kind, cells), None)
+        tried(lambda: presets.refuse_unknown(parameters, of_presets, front.place), None)
     known = {*given}
     none: frozenset[str] = frozenset()
     more: dict[str, Any] = {
@@ -365,11 +373,21 @@ def read(text: str, kind: Kind, where: str) -> tuple[Query | None, list[RequestE
         "among": tried(partial(_among, front, told.pop("among"), known), None) if "among" in told else None,
         **{key: tried(partial(_named, front, told.pop(key, ()), known, key), none) for key in ("together", "apart")},
     }
+    if of_presets and presets.PRESET in given:
+        problems.append(
+            _wrong(front.place("params", presets.PRESET), "'preset' names a preset, and is no other parameter")
+        )
     if problems:
         return None, problems
     body = front.body.strip().rstrip(";")
     doc, details = told.pop("answers"), told.pop("details", "").strip()
     place = front.line_of_body(len(front.body) - len(front.body.lstrip()))
+    if of_presets:
+        about = "; ".join(f"{name}: {what}" for name, what in of_presets.items())
+        named = QueryParameter(
+            presets.PRESET, "varchar", "NULL", about, choices=tuple(of_presets), optional=True, free=True
+        )
+        parameters = (*parameters, named)
     return Query(name, kind, doc, body, parameters, details, cells=cells, place=place, **more, **told), []
 
 
@@ -423,7 +441,7 @@ def _parameter(front: FrontMatter, name: str, table: Any) -> QueryParameter:
         )
     if "relation" in told:
         return _relation(name, told, place)
-    made = QueryParameter(name, **{k: v for k, v in told.items() if k not in {"default", "grid"}})
+    made = QueryParameter(name, **{k: v for k, v in told.items() if k not in {"default", "grid", "presets"}})
     _check_bounds(made, place)
     default = told.get("default")
     if "default" in told:
@@ -431,7 +449,17 @@ def _parameter(front: FrontMatter, name: str, table: Any) -> QueryParameter:
     for value in told.get("grid", ()):
         _check_value(made, value, partial(place, "grid"))
     text = _literal(default) if "default" in told else "NULL" if made.optional else None
-    return replace(made, default=text, grid=_frozen(told["grid"]) if "grid" in told else None)
+
+    def text_of(value: Any, where: Callable[[], str]) -> str:
+        _check_value(made, value, where)
+        return _literal(value)
+
+    return replace(
+        made,
+        default=text,
+        grid=_frozen(told["grid"]) if "grid" in told else None,
+        presets=presets.read(told.get("presets", {}), place, text_of),
+    )
 
 
 def _relation(name: str, told: Mapping[str, Any], place: Callable[..., str]) -> QueryParameter:
@@ -441,11 +469,27 @@ def _relation(name: str, told: Mapping[str, Any], place: Callable[..., str]) -> 
     column = next((c for c in told["relation"] if not c.isidentifier()), None)
     if column is not None:
         raise _wrong(place("relation"), f"{column!r} is not a name of a column")
+
+    def text_of(value: Any, where: Callable[[], str]) -> str:
+        if not isinstance(value, str):
+            raise _wrong(where(), f"{name!r} is a relation, and its values SQL text, not {value!r}")
+        return value
+
     default = told.get("default")
-    if not isinstance(default, str | None):
-        raise _wrong(place("default"), f"'default' of a relation must be SQL text, not {default!r}")
-    narrowed = told.get("narrowed", False)
-    return QueryParameter(name, "relation", default, told.get("about", ""), told["relation"], narrowed=narrowed)
+    if default is not None:
+        text_of(default, partial(place, "default"))
+    if told.get("grid"):
+        raise _wrong(place("grid"), "the grid of a relation is empty: a session without a purpose may give none")
+    return QueryParameter(
+        name,
+        "relation",
+        default,
+        told.get("about", ""),
+        told["relation"],
+        narrowed=told.get("narrowed", False),
+        grid=_frozen(told["grid"]) if "grid" in told else None,
+        presets=presets.read(told.get("presets", {}), place, text_of),
+    )
 
 
 def _check_bounds(parameter: QueryParameter, place: Callable[..., str]) -> None:

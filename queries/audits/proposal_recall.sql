@@ -11,6 +11,7 @@ words, not images; some may be words for what is perceived of people. The engine
 subject = "what goes with whom"
 source = "Kabra et al., GELDA (2023), recall of reference attributes and effective dimension of a proposal"
 local = "calls embed_sentence(), nearest_vectors() and effective_dimension()"
+presets = { paper = "Kabra et al. (2024)" }
 
 [params.proposed]
 relation = ["term"]
@@ -40,6 +41,7 @@ type = "double"
 default = 0.8
 min = -1
 max = 1
+presets = { paper = { value = 0.8, source = "section 4.1" } }
 about = "cosine above which an attribute is covered"
 
 [params.variance]
@@ -47,6 +49,7 @@ type = "double"
 default = 0.95
 min = 0
 max = 1
+presets = { paper = { value = 0.95, source = "section 4.1" } }
 about = "share of the variance"
 
 [params.min_count]

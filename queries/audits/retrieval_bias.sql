@@ -20,6 +20,7 @@ Smith et al., Balancing the Picture (GenSynth, 2023), Section 4 and code: bias, 
 (2022) take desired := 'uniform', absent := 'floor'. Geyik et al. (2019): skew, ndkl"""
 together = ["labelled_hits", "query_images", "hits"]
 among = { labels = ["positive", "negative"], relations = ["item_groups", "groups"] }
+presets = { paper = "Smith et al. (2023)", code = "its released code" }
 
 [params.items]
 relation = ["caption_id", "image_id", "text"]
@@ -34,6 +35,7 @@ about = "what it is ranked for, likewise"
 [params.groups]
 relation = ["image_id", "label"]
 default = "caption_gender_gensynth"
+presets = { paper = { value = "caption_gender(lists.gender_gensynth_paper, 'gensynth')", source = "Table 3; how captions are cut is the code's" }, code = { value = "caption_gender_gensynth", source = "measure_bias.py" } }
 about = "group relation of the items' images"
 
 [params.ranker]
@@ -46,6 +48,7 @@ about = "see top_k"
 type = "varchar"
 default = "published_delete"
 choices = ["published_delete", "published", "published_mask", "replace", "delete", "mask"]
+presets = { paper = { value = "replace", source = "B.1" }, code = { value = "published_delete", source = "measure_bias.py" } }
 about = "mode of neutralize() that texts pass before they are compared"
 
 [params.exclude_own]
@@ -104,28 +107,33 @@ about = "of which image a query is: intervals go by images; one that is not ther
 type = "integer[]"
 default = [5, 10]
 min = 1
+presets = { paper = { value = [5, 10], source = "Table 1" }, code = { value = [5, 10], source = "measure_bias.py" } }
 about = "cut-offs of bias and recall"
 
 [params.skew_k]
 type = "integer[]"
 default = [25, 100]
 min = 1
+presets = { paper = { value = [25, 100], source = "Table 1" }, code = { value = [25, 100], source = "measure_bias.py" } }
 about = "cut-offs of maxskew and ndkl"
 
 [params.positive]
 type = "varchar"
 default = "male"
+presets = { paper = { value = "male", source = "Eq. 3" }, code = { value = "male", source = "measure_bias.py" } }
 about = "label that counts as + in bias"
 
 [params.negative]
 type = "varchar"
 default = "female"
+presets = { paper = { value = "female", source = "Eq. 3" }, code = { value = "female", source = "measure_bias.py" } }
 about = "label that counts as - in bias"
 
 [params.desired]
 type = "varchar"
 default = "dataset"
 choices = ["dataset", "uniform"]
+presets = { paper = { value = "dataset", source = "Eq. 4" }, code = { value = "dataset", source = "measure_bias.py" } }
 about = "desired distribution, of labels among the items or even"
 
 [params.absent]

@@ -14,6 +14,7 @@ subject = "retrieval"
 source = "Smith et al., Balancing the Picture (GenSynth, 2023), Table 1; see retrieval_bias"
 together = ["hits", "labelled_hits"]
 among = { labels = ["positive", "negative"], relations = ["item_groups", "groups"] }
+presets = { paper = "Smith et al. (2023)" }
 
 [params.columns]
 type = "varchar[]"
@@ -81,28 +82,33 @@ about = "of which image a query is: give it where one has several, for intervals
 type = "integer[]"
 default = [5, 10]
 min = 1
+presets = { paper = { value = [5, 10], source = "Table 1" } }
 about = "cut-offs of bias and recall"
 
 [params.skew_k]
 type = "integer[]"
 default = [25, 100]
 min = 1
+presets = { paper = { value = [25, 100], source = "Table 1" } }
 about = "cut-offs of maxskew and ndkl"
 
 [params.positive]
 type = "varchar"
 default = "male"
+presets = { paper = { value = "male", source = "Eq. 3" } }
 about = "label that counts as + in bias"
 
 [params.negative]
 type = "varchar"
 default = "female"
+presets = { paper = { value = "female", source = "Eq. 3" } }
 about = "label that counts as - in bias"
 
 [params.desired]
 type = "varchar"
 default = "dataset"
 choices = ["dataset", "uniform"]
+presets = { paper = { value = "dataset", source = "Eq. 4" } }
 about = "desired distribution, of labels among the items or even"
 
 [params.absent]

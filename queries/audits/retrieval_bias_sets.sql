@@ -3,8 +3,8 @@ answers = "Retrieval bias on the original images, a balanced subset and a contra
 details = """
 The rows of retrieval_bias for each of the three, under dataset: bias, maxskew and ndkl averaged over n queries with a
 95 % interval of the mean by their images; images and what is hidden as there. Each dataset has its own items: hits over
-all of them, and their labels. A model without a preference has a bias near 0 on the contrast set, whatever the original images are like. Labels are perceived,
-or those asked of an edit; they say nothing certain about persons.
+all of them, and their labels. A model without a preference has a bias near 0 on the contrast set, whatever the original
+images are like. Labels are perceived, or those asked of an edit; they say nothing certain about persons.
 
 For instance, with vectors: contrast_hits := top_k(asked, (SELECT edit_id AS item_id, image_id, embedding FROM ...),
 ranker := 'vector', k := [100]), contrast_groups := (SELECT edit_id AS item_id, label FROM gensynth_set).
@@ -12,6 +12,7 @@ ranker := 'vector', k := [100]), contrast_groups := (SELECT edit_id AS item_id, 
 subject = "retrieval"
 source = "Smith et al., Balancing the Picture (GenSynth, 2023), Tables 2 and 8; see retrieval_bias"
 among = { labels = ["positive", "negative"], relations = ["original_groups"] }
+presets = { paper = "Smith et al. (2023)" }
 
 [params.original_hits]
 relation = ["query_id", "item_id", "rank", "score"]
@@ -76,28 +77,33 @@ about = "of which image a query is: give it where one has several, for intervals
 type = "integer[]"
 default = [5, 10]
 min = 1
+presets = { paper = { value = [5, 10], source = "Table 1" } }
 about = "cut-offs of bias"
 
 [params.skew_k]
 type = "integer[]"
 default = [25, 100]
 min = 1
+presets = { paper = { value = [25, 100], source = "Table 1" } }
 about = "cut-offs of maxskew and ndkl"
 
 [params.positive]
 type = "varchar"
 default = "male"
+presets = { paper = { value = "male", source = "Eq. 3" } }
 about = "label that counts as + in bias"
 
 [params.negative]
 type = "varchar"
 default = "female"
+presets = { paper = { value = "female", source = "Eq. 3" } }
 about = "label that counts as - in bias"
 
 [params.desired]
 type = "varchar"
 default = "dataset"
 choices = ["dataset", "uniform"]
+presets = { paper = { value = "dataset", source = "Eq. 4" } }
 about = "desired distribution, of labels among the items or even"
 
 [params.absent]
@@ -127,20 +133,20 @@ within = ["dataset", "metric", "k"]
 WITH sets AS (
   SELECT 1 AS place, 'original' AS dataset, metric, k, value, low, high, n, query_images, images
   FROM average_rankings(
-    original_hits, original_labelled, original_groups, (SELECT query_id, item_id FROM original_hits WHERE 1 = 0), original_images, query_images, $k, $skew_k,
-    $positive, $negative, $desired, $absent, false, $min_count
+    original_hits, original_labelled, original_groups, (SELECT query_id, item_id FROM original_hits WHERE 1 = 0),
+    original_images, query_images, $k, $skew_k, $positive, $negative, $desired, $absent, false, $min_count
   )
   UNION ALL
   SELECT 2 AS place, 'balanced' AS dataset, metric, k, value, low, high, n, query_images, images
   FROM average_rankings(
-    balanced_hits, balanced_labelled, balanced_groups, (SELECT query_id, item_id FROM balanced_hits WHERE 1 = 0), balanced_images, query_images, $k, $skew_k,
-    $positive, $negative, $desired, $absent, false, $min_count
+    balanced_hits, balanced_labelled, balanced_groups, (SELECT query_id, item_id FROM balanced_hits WHERE 1 = 0),
+    balanced_images, query_images, $k, $skew_k, $positive, $negative, $desired, $absent, false, $min_count
   )
   UNION ALL
   SELECT 3 AS place, 'contrast' AS dataset, metric, k, value, low, high, n, query_images, images
   FROM average_rankings(
-    contrast_hits, contrast_labelled, contrast_groups, (SELECT query_id, item_id FROM contrast_hits WHERE 1 = 0), contrast_images, query_images, $k, $skew_k,
-    $positive, $negative, $desired, $absent, false, $min_count
+    contrast_hits, contrast_labelled, contrast_groups, (SELECT query_id, item_id FROM contrast_hits WHERE 1 = 0),
+    contrast_images, query_images, $k, $skew_k, $positive, $negative, $desired, $absent, false, $min_count
   )
 )
 SELECT metric, k, dataset, value, low, high, n, query_images, images

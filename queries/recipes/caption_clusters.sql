@@ -11,6 +11,7 @@ to the nearest centroid; where they are not among those of fit, no centroid move
 """
 source = """
 Smith et al., Balancing the Picture: Debiasing Vision-Language Datasets with Synthetic Contrast Sets (2023), Table 5"""
+presets = { paper = "Smith et al. (2023)" }
 
 [params.sentences]
 type = "varchar"
@@ -32,6 +33,7 @@ about = "so many of them at most"
 type = "integer"
 default = 20
 min = 1
+presets = { paper = { value = 20, source = "D.1" } }
 about = "how many"
 
 [params.seed]
@@ -54,6 +56,7 @@ about = "where K-means runs: 'auto', 'cpu', 'cuda'"
 type = "integer"
 default = 10
 min = 1
+presets = { paper = { value = 10, source = "Table 5" } }
 about = "words a cluster, and a topic"
 
 [params.topics]

@@ -14,42 +14,50 @@ The published caption pairs are read by: counterbalance ingest LAKE captions.jso
 """
 source = """
 Le et al., COCO-Counterfactuals: Automatically Constructed Counterfactual Examples for Image-Text Pairs (2023)"""
+presets = { paper = "Le et al. (2023)" }
 
 [params.tagger]
 type = "varchar"
 default = "textblob"
-about = "how nouns are found; 'nltk' and 'spacy:en_core_web_sm' where they are installed"
+presets = { paper = { value = "nltk", source = "B.1.1" } }
+about = "how nouns are found; 'nltk' and 'spacy:en_core_web_sm' where they are installed, the default brings its own"
 
 [params.masked]
 type = "varchar"
 default = "FacebookAI/roberta-base"
+presets = { paper = { value = "FacebookAI/roberta-base", source = "B.1.1" } }
 about = "model of fill_mask"
 
 [params.top]
 type = "integer"
 default = 10
 min = 1
+presets = { paper = { value = 10, source = "B.1.1" } }
 about = "candidates a noun"
 
 [params.sentences]
 type = "varchar"
 default = "sentence-transformers/all-MiniLM-L6-v2"
+presets = { paper = { value = "sentence-transformers/all-MiniLM-L6-v2", source = "B.1.1" } }
 about = "model of sentence_similarity"
 
 [params.least_similar]
 type = "double"
 default = 0.8
+presets = { paper = { value = 0.8, source = "B.1.1" } }
 about = "candidates are more alike than this"
 
 [params.most_similar]
 type = "double"
 default = 0.91
+presets = { paper = { value = 0.91, source = "B.1.1" } }
 about = "and at most so alike"
 
 [params.likely]
 type = "varchar"
 default = "openai-community/gpt2"
-about = "model of perplexity"
+presets = { paper = { value = "openai-community/gpt2-large", source = "B.1.1" } }
+about = "model of perplexity; the default is the smallest of its family"
 
 [params.diffusion]
 type = "varchar"
@@ -60,6 +68,7 @@ about = "model of prompt_to_prompt"
 type = "integer"
 default = 100
 min = 1
+presets = { paper = { value = 100, source = "B.1.2" } }
 about = "pairs of pictures that are drawn for a pair of captions"
 
 [params.least_share]
@@ -67,6 +76,7 @@ type = "double"
 default = 0.1
 min = 0
 max = 1
+presets = { paper = { value = 0.1, source = "B.1.2" } }
 about = "least share of the steps with shared attention"
 
 [params.most_share]
@@ -74,6 +84,7 @@ type = "double"
 default = 0.9
 min = 0
 max = 1
+presets = { paper = { value = 0.9, source = "B.1.2" } }
 about = "largest share"
 
 [params.guidance]
@@ -107,11 +118,13 @@ about = "model of embed_image and embed_text"
 [params.text_fit]
 type = "double"
 default = 0.2
+presets = { paper = { value = 0.2, source = "B.1.2" } }
 about = "least cosine of a picture and its caption"
 
 [params.image_fit]
 type = "double"
 default = 0.7
+presets = { paper = { value = 0.7, source = "B.1.2" } }
 about = "least cosine of the two pictures"
 
 [params.nsfw_model]

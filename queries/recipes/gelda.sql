@@ -18,6 +18,7 @@ All that is needed are images with their pictures (--store-images). After the re
 categories, compare_attributes for two datasets, attribute_auc against labels, proposal_recall of the table.
 """
 source = "Kabra et al., GELDA: A generative language annotation framework to reveal visual biases in datasets (2023)"
+presets = { paper = "Kabra et al. (2024)", code = "its released code" }
 
 [params.caption]
 type = "varchar"
@@ -41,25 +42,29 @@ about = "base address of an OpenAI-compatible endpoint, such as 'http://localhos
 type = "integer"
 default = 10
 min = 1
+presets = { paper = { value = 10, source = "section 4.1" }, code = { value = 10, source = "its settings" } }
 about = "categories to propose"
 
 [params.labels]
 type = "integer"
 default = 10
 min = 1
-about = "attributes of each"
+presets = { paper = { value = 5, source = "section 4.1" }, code = { value = 10, source = "its settings" } }
+about = "attributes of each; the default is that of the released code"
 
 [params.generations]
 type = "integer"
 default = 5
 min = 1
+presets = { code = { value = 5, source = "its settings" } }
 about = "how often each question is put"
 
 [params.temperature]
 type = "double"
 default = 0.1
 min = 0
-about = "of the draws of the language model"
+presets = { paper = { value = 0.3, source = "supplement A" }, code = { value = 0.1, source = "its settings" } }
+about = "of the draws of the language model; the default is that of the released code"
 
 [params.seed]
 type = "integer"
@@ -79,6 +84,7 @@ about = "model of object_attributes"
 [params.score]
 type = "double"
 default = 0.3
+presets = { paper = { value = 0.3, source = "section 4" } }
 about = "least score of an object"
 
 [params.min_count]

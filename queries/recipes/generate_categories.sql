@@ -1,33 +1,42 @@
 /*--- toml
 answers = "Bias of a generator of pictures: prompts of categories, pictures of one person each, their perceived labels."
 details = """
-Every category becomes a prompt: 'a photo of a doctor', and 'a photo of a happy person' for an adjective, with the
+Every category becomes a prompt: 'A picture of a doctor', and 'A picture of a happy person' for an adjective, with the
 article that fits. Of up to attempts pictures a category those are accepted that show exactly one person whose box is
-large enough, the first most of them. A classifier labels the persons, and generated_ratio counts. Perceived labels are
-statistics about how groups are depicted; the persons do not exist. What holds them is read with --sensitive PURPOSE
-only, or by audits.
+large enough. A classifier labels the persons, and generated_ratio counts the first most whose label is clear. Perceived
+labels are statistics about how groups are depicted; the persons do not exist. What holds them is read with --sensitive
+PURPOSE only, or by audits.
 
 Pictures that are flagged as nudity are not accepted; generated_counts tells how many there were (max_nsfw=1.1 takes
 all). A run with more attempts makes the further pictures only: begin with few, look at generated_counts, then go on.
 """
 source = """
-Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias of a generator; the prompts' rules are our own"""
+Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias of a generator; which article fits is our own rule"""
+presets = { paper = "Girrbach et al. (2025)" }
 
 [params.categories]
 relation = ["category", "kind"]
 about = "kind 'adjective' puts 'person' behind it, any other nothing"
 
+[params.prompt]
+type = "varchar"
+default = "A picture of {a category}"
+presets = { paper = { value = "A picture of {a category}", source = "section 5" } }
+about = "what is asked for; {category} is the category, {a category} with its article"
+
 [params.attempts]
 type = "integer"
 default = 500
 min = 1
+presets = { paper = { value = 500, source = "section 5" } }
 about = "pictures a category at most"
 
 [params.most]
 type = "integer"
 default = 100
 min = 1
-about = "accepted pictures a category at most"
+presets = { paper = { value = 100, source = "section 5" } }
+about = "pictures a category with a clear label that count at most"
 
 [params.guidance]
 type = "double"
@@ -49,6 +58,7 @@ about = "another seed, other noise"
 [params.model]
 type = "varchar"
 default = "stabilityai/stable-diffusion-2-1"
+presets = { paper = { value = "CompVis/stable-diffusion-v1-4", source = "section 5; v1-1, too" } }
 about = "model of generate"
 
 [params.size]
@@ -60,6 +70,7 @@ about = "side of the pictures, in pixels"
 [params.detector]
 type = "varchar"
 default = "yolo11l"
+presets = { paper = { value = "yolo11l", source = "section 5" } }
 about = "model of detect_people"
 
 [params.score]
@@ -114,8 +125,14 @@ SELECT
   CAST(md5_number_lower(concat($seed, ':', p.phrase, ':', n.place)) >> 1 AS BIGINT) AS image_id,
   p.category,
   n.place,
-  concat(
-    'a photo of ', CASE WHEN lower(left(p.phrase, 1)) IN ('a', 'e', 'i', 'o', 'u') THEN 'an ' ELSE 'a ' END, p.phrase
+  replace(
+    replace(
+      $prompt,
+      '{a category}',
+      concat(CASE WHEN lower(left(p.phrase, 1)) IN ('a', 'e', 'i', 'o', 'u') THEN 'an ' ELSE 'a ' END, p.phrase)
+    ),
+    '{category}',
+    p.phrase
   ) AS prompt,
   CAST($guidance AS DOUBLE) AS guidance,
   CAST(md5_number_lower(concat('noise:', $seed, ':', p.phrase, ':', n.place)) >> 1 AS BIGINT) AS seed
@@ -139,7 +156,7 @@ REFRESH generated_pictures.people;
 ALTER TABLE generated_pictures ADD COLUMN IF NOT EXISTS nsfw AS (nsfw_score(image, $nsfw_model));
 REFRESH generated_pictures.nsfw;
 
--- step accept: pictures of exactly one person that are not flagged, the first of each category
+-- step accept: pictures of exactly one person that are not flagged
 CREATE OR REPLACE MATERIALIZED VIEW generated_persons WITH (key = 'image_id') AS
 WITH alone AS (
   SELECT
@@ -151,15 +168,10 @@ WITH alone AS (
     list_first(people) AS box
   FROM generated_pictures
   WHERE len(people) = 1 AND nsfw < $max_nsfw
-),
-large AS (
-  SELECT *, row_number() OVER (PARTITION BY category ORDER BY place) AS accepted
-  FROM alone
-  WHERE least(box.width, box.height) >= $min_side
 )
 SELECT image_id, category, place, nsfw, box.x AS x, box.y AS y, box.width AS width, box.height AS height, image
-FROM large
-WHERE accepted <= $most;
+FROM alone
+WHERE least(box.width, box.height) >= $min_side;
 REFRESH generated_persons;
 
 -- step counts: how many pictures were made, flagged and accepted for each category

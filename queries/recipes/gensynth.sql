@@ -21,10 +21,12 @@ own code. The instructions are a list of our own in the manner of its Table 6; a
 template).
 """
 source = "Smith et al., Balancing the Picture: Debiasing Vision-Language Datasets with Synthetic Contrast Sets (2023)"
+presets = { paper = "Smith et al. (2023)" }
 
 [params.groups]
 relation = ["image_id", "label"]
 default = "caption_gender_gensynth"
+presets = { paper = { value = "caption_gender(lists.gender_gensynth_paper, 'gensynth')", source = "Table 3; how captions are cut is the code's" } }
 about = "group relation of the images"
 
 [params.detections]
@@ -40,6 +42,7 @@ about = "captions of the images"
 [params.templates]
 relation = ["term", "class", "template"]
 default = "lists.edit_instructions"
+presets = { paper = { value = "lists.edit_instructions", source = "Table 6" } }
 about = "instruction, the label it asks for, its form"
 
 [params.min_side]
@@ -51,6 +54,7 @@ about = "shortest side of a person's box, in pixels"
 type = "double[]"
 default = [9.5, 15]
 min = 0
+presets = { paper = { value = [9.5, 15], source = "B.2" } }
 about = "scales of guidance by the instruction"
 
 [params.image_guidance]
@@ -63,7 +67,8 @@ about = "scale of guidance by the picture"
 type = "integer"
 default = 100
 min = 1
-about = "steps of diffusion"
+presets = { paper = { value = 500, source = "B.2" } }
+about = "steps of diffusion; the default is InstructPix2Pix's own, a fifth of the paper's"
 
 [params.seed]
 type = "integer"
@@ -90,29 +95,34 @@ about = "model of embed_image"
 type = "integer"
 default = 50
 min = 1
+presets = { paper = { value = 50, source = "B.3" } }
 about = "neighbours that p_real is of"
 
 [params.k_g]
 type = "integer"
 default = 50
 min = 1
+presets = { paper = { value = 50, source = "B.3" } }
 about = "neighbours that p_group is of"
 
 [params.tau_r]
 type = "double"
 default = 0.08
+presets = { paper = { value = 0.08, source = "B.3" } }
 about = "p_real must be above"
 
 [params.tau_g]
 type = "double"
 default = 0.5
+presets = { paper = { value = 0.5, source = "B.3" } }
 about = "p_group must be above"
 
 [params.metric]
 type = "varchar"
 default = "cosine"
 choices = ["cosine", "l2"]
-about = "see knn_filter"
+presets = { paper = { value = "l2", source = "section 4.2" } }
+about = "see knn_filter; the default is what CLIP is compared by"
 
 [params.nsfw_model]
 type = "varchar"

@@ -27,6 +27,7 @@ Weights are needed of all models, of the segmenter too where every box has a mas
 its source in every row, next to the edit: plan with 60 times the bytes of the sources, and 60 edits as PNG, each.
 """
 source = "Hirota et al., Resampled Datasets Are Not Enough: Mitigating Societal Bias Beyond Single Attributes (2024)"
+presets = { paper = "Hirota et al. (2024)", paper_skin_tone = "Hirota et al. (2024), skin tone" }
 
 [params.texts]
 relation = ["caption_id", "image_id", "text"]
@@ -40,6 +41,7 @@ default = "(SELECT * FROM detections WHERE is_crowd IS NOT TRUE)"
 [params.words]
 relation = ["term", "class", "word"]
 default = "lists.group_words_gender"
+presets = { paper_skin_tone = { value = "lists.group_words_skin_tone", source = "B.1" } }
 about = "what stands for a neutral word, class is the group"
 
 [params.min_side]
@@ -51,18 +53,21 @@ about = "shortest side of a person's box, in pixels"
 type = "double"
 default = 55000
 min = 0
+presets = { paper = { value = 55000, source = "section 3" }, paper_skin_tone = { value = 55000, source = "section 3" } }
 about = "the second person is masked too if its box is larger, in square pixels"
 
 [params.guidances]
 type = "double[]"
 default = [7.5, 9.5, 15]
 min = 0
+presets = { paper = { value = [7.5, 9.5, 15], source = "section 3" }, paper_skin_tone = { value = [7.5, 9.5, 15], source = "section 3" } }
 about = "guidance scales"
 
 [params.edits]
 type = "integer"
 default = 10
 min = 1
+presets = { paper = { value = 10, source = "section 3: 30 for each group, of three scales" }, paper_skin_tone = { value = 10, source = "section 3" } }
 about = "edits for each guidance"
 
 [params.seed]
@@ -120,16 +125,19 @@ about = "edits with this score or a higher one are never chosen"
 [params.c_prompt]
 type = "double"
 default = 1
+presets = { paper = { value = 1, source = "section 3" }, paper_skin_tone = { value = 1, source = "section 3" } }
 about = "weight of the rank by prompt"
 
 [params.c_object]
 type = "double"
 default = 1
+presets = { paper = { value = 1, source = "section 3" }, paper_skin_tone = { value = 1, source = "section 3" } }
 about = "weight of the rank by objects"
 
 [params.c_color]
 type = "double"
 default = 1
+presets = { paper = { value = 1, source = "section 3" }, paper_skin_tone = { value = 0, source = "B.1: without the filter of colours" } }
 about = "weight of the rank by colours"
 ---*/
 

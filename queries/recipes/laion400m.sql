@@ -12,28 +12,33 @@ and again; the checkpoints are folders that the training writes. Where labels of
 from 'sample' on can be left out: the audits take image_labels('perceived_gender') in the place of image_gender.
 """
 source = "Girrbach et al., Person-Centric Annotations of LAION-400M: Auditing Bias and Its Transfer to Models (2025)"
+presets = { paper = "Girrbach et al. (2025)" }
 
 [params.detector]
 type = "varchar"
 default = "yolo11l"
+presets = { paper = { value = "yolo11l", source = "section 3, C.1" } }
 about = "model of detect_people"
 
 [params.score]
 type = "double"
 default = 0.25
+presets = { paper = { value = 0.25, source = "section 3, C.1" } }
 about = "least confidence of a box"
 
 [params.min_side]
 type = "double"
 default = 30
 above = 0
+presets = { paper = { value = 30, source = "section 3, C.2" } }
 about = "shortest side of a person's box, in pixels"
 
 [params.sample]
 type = "integer"
 default = 100000
 min = 1
-about = "people that the multimodal models are asked about"
+presets = { paper = { value = 3000000, source = "D" } }
+about = "people that the multimodal models are asked about; the default is a small sample"
 
 [params.seed]
 type = "integer"
@@ -42,29 +47,69 @@ about = "another seed, another sample and other orders of the options"
 
 [params.first]
 type = "varchar"
-default = "OpenGVLab/InternVL3-8B-hf"
+default = "OpenGVLab/InternVL3-2B-hf"
+presets = { paper = { value = "OpenGVLab/InternVL3-2B-hf", source = "D" } }
 about = "model of ask"
 
 [params.second]
 type = "varchar"
 default = "microsoft/Phi-3.5-vision-instruct"
+presets = { paper = { value = "microsoft/Phi-3.5-vision-instruct", source = "D" } }
 about = "model of ask"
 
 [params.third]
 type = "varchar"
 default = "llava-hf/llava-v1.6-vicuna-7b-hf"
+presets = { paper = { value = "llava-hf/llava-v1.6-vicuna-7b-hf", source = "D" } }
 about = "model of ask"
 
 [params.tower]
 type = "varchar"
 default = "ViT-B-16-SigLIP/webli"
+presets = { paper = { value = "ViT-B-16-SigLIP/webli", source = "D, E.2" } }
 about = "open_clip model whose vision tower is fine-tuned"
 
-[params.epochs]
+[params.gender_epochs]
 type = "integer"
-default = 10
+default = 2
 min = 1
-about = "epochs of training"
+presets = { paper = { value = 2, source = "D" } }
+about = "epochs of training the classifier of gender"
+
+[params.gender_batch]
+type = "integer"
+default = 32
+min = 1
+presets = { paper = { value = 32, source = "D" } }
+about = "pictures a step"
+
+[params.gender_lr]
+type = "double"
+default = 5e-6
+above = 0
+presets = { paper = { value = 5e-6, source = "D" } }
+about = "highest learning rate"
+
+[params.race_epochs]
+type = "integer"
+default = 20
+min = 1
+presets = { paper = { value = 20, source = "E.2" } }
+about = "epochs of training the classifier of race or ethnicity"
+
+[params.race_batch]
+type = "integer"
+default = 16
+min = 1
+presets = { paper = { value = 16, source = "E.2" } }
+about = "pictures a step"
+
+[params.race_lr]
+type = "double"
+default = 1e-5
+above = 0
+presets = { paper = { value = 1e-5, source = "E.2" } }
+about = "highest learning rate"
 
 [params.gender_checkpoint]
 type = "varchar"
@@ -76,8 +121,9 @@ about = "folder of the classifier of perceived race or ethnicity; training write
 
 [params.captioner]
 type = "varchar"
-default = "OpenGVLab/InternVL3-8B-hf"
-about = "model of caption_person"
+default = "OpenGVLab/InternVL3-2B-hf"
+presets = { paper = { value = "OpenGVLab/InternVL3-8B-hf", source = "section 3, F" } }
+about = "model of caption_person; the default is the smaller one"
 
 [params.describe]
 type = "varchar"
@@ -85,11 +131,13 @@ default = """\
 In this picture a red frame highlights one person. Describe only this person, in one paragraph: the surroundings, the \
 person's looks, and what the person does. Give as many and as exact details as you can see. Use plain, scientific \
 language, stay objective, and say nothing subjective and nothing of feelings."""
+presets = { paper = { value = "Describe the highlighted person in one continuous paragraph. Describe the context, how the person looks and what the person is doing. Focus on objective details and avoid any subjective or emotional descriptions. Only focus on the highlighted person. Be as detailed and precise as possible. Write in plain, objective and scientific language.", source = "F" } }
 about = "what it is asked for"
 
 [params.sentences]
 type = "varchar"
 default = "sentence-transformers/all-MiniLM-L6-v2"
+presets = { paper = { value = "ibm-granite/granite-embedding-english-r2", source = "section 4.3, B.2" } }
 about = "model of embed_sentence"
 
 [params.hate_model]
@@ -203,13 +251,13 @@ SELECT 'perceived_race_ethnicity' AS attribute, * FROM agreement('perceived_race
 -- step train_gender: fine-tune a classifier of perceived gender on what the models agree about
 CALL train_classifier(
   labels := consensus, images := people_sample, attribute := 'perceived_gender', output := $gender_checkpoint,
-  model := $tower, epochs := $epochs, seed := $seed
+  model := $tower, epochs := $gender_epochs, batch_size := $gender_batch, tower_lr := $gender_lr, seed := $seed
 );
 
 -- step train_race: fine-tune a classifier of perceived race or ethnicity
 CALL train_classifier(
   labels := consensus, images := people_sample, attribute := 'perceived_race_ethnicity', output := $race_checkpoint,
-  model := $tower, epochs := $epochs, seed := $seed
+  model := $tower, epochs := $race_epochs, batch_size := $race_batch, tower_lr := $race_lr, seed := $seed
 );
 
 -- step label: label everybody

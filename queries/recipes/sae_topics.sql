@@ -15,6 +15,7 @@ names features by several thousand topics; defaults here are small enough for tw
 """
 source = """
 Girrbach et al., Person-Centric Annotations of LAION-400M (2025), topic analysis, and the code that goes with it"""
+presets = { paper = "Girrbach et al. (2025)" }
 
 [params.texts]
 relation = ["item_id", "image_id", "text"]
@@ -33,6 +34,7 @@ about = "the topics that features may stand for"
 [params.model]
 type = "varchar"
 default = "sentence-transformers/all-MiniLM-L6-v2"
+presets = { paper = { value = "ibm-granite/granite-embedding-english-r2", source = "B.2" } }
 about = "model of embed_sentence"
 
 [params.checkpoint]
@@ -42,24 +44,28 @@ about = "folder of the autoencoders; training writes it"
 [params.kinds]
 type = "varchar[]"
 default = ["top_k", "batch_top_k"]
+presets = { paper = { value = ["top_k", "batch_top_k"], source = "B.2" } }
 about = "kinds of autoencoders"
 
 [params.lr]
 type = "double[]"
 default = [0.001]
 above = 0
+presets = { paper = { value = [0.001, 0.0001], source = "B.2" } }
 about = "learning rates"
 
 [params.expansion]
 type = "integer[]"
 default = [4]
 min = 1
-about = "features for each dimension of a vector"
+presets = { paper = { value = [16, 32, 64], source = "B.2" } }
+about = "features for each dimension of a vector; the defaults of this and the other settings are small ones, for a CPU"
 
 [params.k]
 type = "integer[]"
 default = [16, 32]
 min = 1
+presets = { paper = { value = [20, 32], source = "B.2" } }
 about = "features that a vector keeps"
 
 [params.seeds]
@@ -89,6 +95,7 @@ about = "clusters whose pmi counts, see topic_pmi"
 type = "integer"
 default = 20
 min = 1
+presets = { paper = { value = 20, source = "B.2" } }
 about = "topics of a label that are shown"
 
 [params.examples]

@@ -19,6 +19,7 @@ are those that edits aim at and those of words in captions, or perceived ones; t
 """
 source = "Smith et al., Balancing the Picture (GenSynth, 2023), filtering of edited images by nearest neighbours"
 local = "calls knn_shares()"
+presets = { paper = "Smith et al. (2023), CLIP" }
 
 [params.real]
 relation = ["detection_id", "label", "embedding"]
@@ -32,28 +33,33 @@ about = "edited boxes; label is what the edit was to show"
 type = "integer"
 default = 50
 min = 1
+presets = { paper = { value = 50, source = "B.3" } }
 about = "neighbours that p_real is of"
 
 [params.k_g]
 type = "integer"
 default = 50
 min = 1
+presets = { paper = { value = 50, source = "B.3" } }
 about = "neighbours that p_group is of"
 
 [params.tau_r]
 type = "double"
 default = 0.08
+presets = { paper = { value = 0.08, source = "B.3" } }
 about = "p_real must be above"
 
 [params.tau_g]
 type = "double"
 default = 0.5
+presets = { paper = { value = 0.5, source = "B.3" } }
 about = "p_group must be above"
 
 [params.metric]
 type = "varchar"
 default = "cosine"
 choices = ["cosine", "l2"]
+presets = { paper = { value = "l2", source = "section 4.2" } }
 about = "with or without bringing vectors to length 1"
 
 [params.leave_out]

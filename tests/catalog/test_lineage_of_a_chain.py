@@ -51,6 +51,7 @@ def test_downstream_of_the_first_column(chained):
     assert down == [
         (1, "captions.size", "column"),
         (1, "g", "view"),
+        (1, "g.label", "column"),
         (2, "v", "view"),
         (2, "v.longest", "column"),
         (3, "by_twice", "index"),
@@ -72,7 +73,7 @@ def test_a_view_as_a_whole_reads_what_it_filters_by(chained):
 def test_a_column_of_a_view_is_made_of_the_columns_in_its_value(chained):
     assert steps(chained, "v.longest", "upstream") == [(1, "captions.size", "column"), (2, "captions.text", "column")]
     assert steps(chained, "v.n", "upstream") == []
-    assert [n for _, n, _ in steps(chained, "g.label", "upstream")] == ["lists.gender_words.class"]
+    assert [n for _, n, _ in steps(chained, "g.label", "upstream")] == ["captions.text", "lists.gender_words.class"]
 
 
 def test_a_table_as_a_whole(chained):

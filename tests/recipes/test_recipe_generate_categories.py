@@ -21,9 +21,9 @@ if importlib.util.find_spec("ultralytics") is None:  # importing it changes the 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")]
 
 PROMPTS = {
-    "doctor": "a photo of a doctor",
-    "artist": "a photo of an artist",
-    "angry": "a photo of an angry person",
+    "doctor": "A picture of a doctor",
+    "artist": "A picture of an artist",
+    "angry": "A picture of an angry person",
 }
 PURPOSE = "a test of the recipe"
 
@@ -134,7 +134,7 @@ def test_from_words_to_shares(disk_lake, build, given):
     after = dict(lake.sql("SELECT image_id, sha256(list_first([image])) FROM generated_pictures").fetchall())
     assert len(after) == 9
     assert all(after[i] == digest for i, digest in before)
-    assert {c["accepted"] for c in more.results["counts"].to_pylist()} <= {0, 1}
+    assert all(row["n"] <= 1 for row in more.results["ratio"].to_pylist())
     scores = dict(lake.sql("SELECT image_id, nsfw FROM generated_pictures").fetchall())
     assert sum(c["flagged"] for c in more.results["counts"].to_pylist()) == sum(s >= limit for s in scores.values()) > 0
     kept = lake.sql("SELECT image_id, nsfw FROM generated_persons").fetchall()

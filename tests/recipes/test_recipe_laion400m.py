@@ -116,7 +116,14 @@ def given(tmp_path_factory, tiny_people_detector):
     encoder(folder / "hate", ["hateful", "targeted", "aggressive"])
     names = {"first": "one", "second": "two", "third": "three", "captioner": "one", "tower": "tower"}
     paths = {k: str(folder / v) for k, v in {**names, "sentences": "sentences", "hate_model": "hate"}.items()}
-    return {**paths, "detector": tiny_people_detector, "score": 0.9999, "sample": 250, "epochs": 1}
+    return {
+        **paths,
+        "detector": tiny_people_detector,
+        "score": 0.9999,
+        "sample": 250,
+        "gender_epochs": 1,
+        "race_epochs": 1,
+    }
 
 
 @pytest.fixture

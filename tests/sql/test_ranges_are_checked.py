@@ -43,7 +43,7 @@ def test_ranges_are_keys_of_the_front_matter(ends, wanted, inside, outside):
 @pytest.mark.parametrize(("name", "ranged"), RANGED, ids=lambda v: getattr(v, "name", v))
 def test_every_range_is_told_and_holds_the_default(name, ranged):
     assert ranged.doc.startswith(f"{ranged.range}; "), f"{name}: {ranged.doc}"
-    defaults = re.findall(r"[-\d.]+", ranged.default or "")
+    defaults = re.findall(r"-?[\d.]+(?:e-?\d+)?", ranged.default or "")
     assert all(ranged.is_within(float(text)) for text in defaults), name
 
 
