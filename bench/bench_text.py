@@ -29,7 +29,7 @@ STOP = set(wordlists.terms("stop_words"))
 CRIME = wordlists.terms("crime_words")[:71]
 LISTED = {r["term"]: r["class"] for r in wordlists.wordlist("gender_words").to_pylist()}
 PUBLISHED = {r["term"]: r["neutral"] for r in wordlists.wordlist("gender_gensynth").to_pylist()}
-PAIRS = wordlists.wordlist("gender_pairs").to_pylist()
+PAIRS = wordlists.wordlist("gender_words").to_pylist()
 COUNTRIES = [(r["country"], r["term"]) for r in wordlists.wordlist("countries").to_pylist() if not r["matching"]]
 
 

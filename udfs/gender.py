@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from counterbalance.engine.errors import RequestError, did_you_mean
 from counterbalance.engine.functions import Parameter, udf
-from counterbalance.udfs import published, rewriting, wordlists
+from counterbalance.udfs import persons, published, rewriting, wordlists
 from counterbalance.udfs.rows import Rows, apply
 from counterbalance.udfs.tokens import SPACES, WORDS, Cutter, cut
 
@@ -29,13 +29,14 @@ RULES: Final[dict[str, tuple[str, Cutter]]] = {
 """For each rule its word list and how it cuts texts."""
 
 
-@udf(returns=_COUNTS, parameters=[_TEXT, _RULE], version="1")
+@udf(returns=_COUNTS, parameters=[_TEXT, _RULE], version="2")
 def gender_words(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Array:
     r"""Return the numbers of masculine and of feminine words in a text.
 
     Args:
         text: Texts; NULL gives NULL.
-        rule: ``'words'``: words by ``\w+``, list ``gender_words``. ``'gensynth'``: as the released code of GenSynth, cut at
+        rule: ``'words'``: words by ``\w+``, list ``gender_words``, that name people: a man-made lake, king crabs, a mother
+            giraffe and a dog with his ball have none (``persons.py``). ``'gensynth'``: as the released code of GenSynth, cut at
             white space with punctuation attached ("man." does not count), list ``gender_gensynth``. ``'gensynth_paper'``:
             words by ``\w+``, the 14 pairs of the paper. All in lower case.
 
@@ -64,7 +65,7 @@ def gender_words(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Ar
     return apply(text, call, _COUNTS)
 
 
-@udf(returns=pa.string(), parameters=[_TEXT, _RULE], version="1")
+@udf(returns=pa.string(), parameters=[_TEXT, _RULE], version="2")
 def gender_label(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Array:
     """Return ``'male'``, ``'female'`` or ``'both'`` by the gendered words of a text; NULL where it has none.
 
@@ -89,15 +90,16 @@ def gender_label(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Ar
     return apply(text, call, pa.string())
 
 
-@udf(returns=pa.string(), parameters=[_TEXT, Parameter("mode", pa.string(), "replace", constant=True)], version="2")
+@udf(returns=pa.string(), parameters=[_TEXT, Parameter("mode", pa.string(), "replace", constant=True)], version="3")
 def neutralize(text: pa.Array | pa.ChunkedArray, mode: str = "replace") -> pa.Array:
     """Return the text without its gendered words.
 
     Args:
         text: Texts; NULL gives NULL.
         mode: ``'replace'`` by neutral words (man: person, her: their or them), ``'delete'``, or ``'mask'`` (by ``[MASK]``):
-            the words of ``lists.gender_pairs`` in any case, all else as it is (a deleted word takes the space before it and
-            a possessive *'s* along; verbs and articles are not adapted). ``'published'``, ``'published_delete'`` and
+            the words of ``lists.gender_words`` that name people in any case, all else as it is (a deleted word takes the space
+            before it and a possessive *'s* along; verbs are not adapted). "his or her" is their, "men and women" people,
+            and "a male nurse" a nurse. ``'published'``, ``'published_delete'`` and
             ``'published_mask'`` give exactly what GenSynth's code gives for its CLIP, TF-IDF and BERT runs: lower case, 44
             words, her always their, and (but for the mask) white space and punctuation tidied.
 
@@ -121,7 +123,7 @@ def neutralize(text: pa.Array | pa.ChunkedArray, mode: str = "replace") -> pa.Ar
     return rewriting.rewrite(text, rewriting.table("neutral"), _MODES[mode]())
 
 
-@udf(returns=pa.string(), parameters=[_TEXT, Parameter("to", pa.string(), constant=True)], version="2")
+@udf(returns=pa.string(), parameters=[_TEXT, Parameter("to", pa.string(), constant=True)], version="3")
 def swap_gender(text: pa.Array | pa.ChunkedArray, to: str) -> pa.Array:
     """Return the text with the gendered words of the other gender replaced by their counterparts, in their case.
 
@@ -168,7 +170,14 @@ def _counts(rows: Rows, rule: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any
             for token in cutter.tokens(chunk):
                 if token in classes:
                     weights[int(classes[token] == "female"), place] += 1
-    return tokens.row_sums(weights[0]), tokens.row_sums(weights[1])
+    male, female = tokens.row_sums(weights[0]), tokens.row_sums(weights[1])
+    if rule == "words":
+        signs = persons.signs()
+        odd = np.array([not signs.isdisjoint(cutter.tokens(chunk)) for chunk in tokens.chunks], np.int64)
+        for row in np.flatnonzero((male + female > 0) & (tokens.row_sums(odd) > 0)).tolist():
+            found = [classes[m[0].lower()] for m in persons.named(rows.text[row].as_py())]
+            male[row], female[row] = found.count("male"), found.count("female")
+    return male, female
 
 
 def _unknown(parameter: str, function: str, value: object, known: Iterable[str], code: str) -> RequestError:
@@ -181,36 +190,19 @@ def _unknown(parameter: str, function: str, value: object, known: Iterable[str],
 
 
 @cache
-def _replacer() -> Callable[[str], str]:
-    return rewriting.replacer(rewriting.table("neutral"))
+def _replacer() -> Callable[[str, rewriting.Finder], str]:
+    return rewriting.replacer(rewriting.table("neutral"), neutral=True)
 
 
 @cache
-def _swapper(to: str) -> Callable[[str], str]:
-    return rewriting.replacer(rewriting.table("counterpart", "female" if to == "male" else "male"))
+def _swapper(to: str) -> Callable[[str, rewriting.Finder], str]:
+    return rewriting.replacer(rewriting.table("counterpart", "female" if to == "male" else "male"), neutral=False)
 
 
-@cache
-def _deleter() -> Callable[[str], str]:
-    words = rewriting.pattern(rewriting.table("neutral"), "\\s*{}(?:['\u2019][sS]\\b)?")
-
-    def one(text: str) -> str:
-        left = words.sub("", text)
-        return left if text[:1].isspace() else left.lstrip()
-
-    return one
-
-
-@cache
-def _masker() -> Callable[[str], str]:
-    words = rewriting.pattern(rewriting.table("neutral"))
-    return lambda text: words.sub("[MASK]", text)
-
-
-_MODES: Final[dict[str, Callable[[], Callable[[str], str]]]] = {
+_MODES: Final[dict[str, Callable[[], Callable[[str, rewriting.Finder], str]]]] = {
     "replace": _replacer,
-    "delete": _deleter,
-    "mask": _masker,
+    "delete": lambda: rewriting.blanked(persons.classes(), ""),
+    "mask": lambda: rewriting.blanked(persons.classes(), "[MASK]"),
 }
 _PUBLISHED: Final[dict[str, Callable[[], Callable[[str], str]]]] = {
     "published": published.replacer,

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from counterbalance.udfs import rewriting, wordlists
 from counterbalance.udfs.rows import Rows, apply
+from counterbalance.udfs.word_pattern import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,7 +41,7 @@ def neutralized(text: pa.Array | pa.ChunkedArray, one: Callable[[str], str], wor
     """
 
     def call(rows: Rows) -> pa.Array:
-        chosen = rewriting.holding(rows, words)
+        (chosen,) = rewriting.holding(rows, words)
         chosen |= pc.match_substring_regex(rows.text, _UNCLEAN).to_numpy(zero_copy_only=False)
         chosen[rows.non_ascii()] = True
         return rewriting.replaced(rows, pc.ascii_lower(rows.text), chosen, one)
@@ -59,7 +60,7 @@ def words() -> dict[str, str]:
 def replacer() -> Callable[[str], str]:
     """Return what replaces words as for its CLIP run: ``"A man walks ."`` gives ``"a person walks."``."""
     neutral = words()
-    either = rewriting.pattern(neutral, fold=False)
+    either = pattern(neutral, fold=False)
     unclean = re.compile(r'\s\s|[^\S ]|\s[?.!,"]|^\s|\s$')
     passes = _in_turn(neutral)
 
@@ -88,7 +89,7 @@ def masker() -> Callable[[str], str]:
 
 def _in_turn(replacements: Mapping[str, str]) -> Callable[[str], str]:
     """Return a function that makes one pass for each word, in order."""
-    either = rewriting.pattern(replacements, fold=False)
+    either = pattern(replacements, fold=False)
     turns = {w: (i, re.compile(rf"\b{w}\b"), new) for i, (w, new) in enumerate(replacements.items())}
 
     def one(text: str) -> str:

@@ -7,12 +7,13 @@ its case: ``Man`` gives ``Person``, ``MAN`` gives ``PERSON``, anything else lowe
 owned: white space, perhaps an opening quotation mark or bracket, then a word that is not in ``lists.after_pronouns``, a
 closed list of prepositions, conjunctions, articles, pronouns, auxiliaries and adverbs; in "his or her dog" both are.
 Otherwise they are pronouns ("a photo of her", "helping her to eat": them, him). The rule errs on verbs without *to*
-("watching her eat") and on gifts ("gives her flowers").
+that are watched or heard in no list of ours, and on gifts ("gives her flowers").
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -21,16 +22,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.udfs import wordlists
+from counterbalance.udfs import persons, wordlists
 from counterbalance.udfs.rows import Rows, apply
 from counterbalance.udfs.tokens import WORDS, cut
+from counterbalance.udfs.word_pattern import pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
 Gender = Literal["male", "female"]
 
-_OR_OTHER: Final = re.compile(r"\s+(?:and|or)\s+(?:his|her)\b", re.IGNORECASE)
+_OR_OTHER: Final = re.compile(r"(?:\s+(?:and|or)\s+|\s*/\s*)(?:his|her)\b", re.IGNORECASE)
+_PAIRED: Final = re.compile(r"\s+(?:and|or|&)\s+|\s*/\s*", re.IGNORECASE)
+_PLURAL: Final = frozenset({"they", "them", "their", "people", "children", "grandchildren", "waitstaff"})
+_NEXT: Final = re.compile(r"[ \t]+([A-Za-z]+)")
+_ARTICLE: Final = re.compile(r"\b(a|an|the|one|this|that|another|each|every)(\s+)$", re.IGNORECASE)
+_POSSESSIVE: Final = re.compile("['\u2019][sS]\\b")
+_NOUNS: Final = ("ss", "us", "is", "sports", "sales", "news", "arts", "graphics")
+"""How nouns end that look like a verb on *-s*."""
+_SEEN: Final = re.compile(
+    r"\b(?:s(?:ee|ees|aw|een|eeing)|watch(?:es|ed|ing)?|hear(?:s|d|ing)?|help(?:s|ed|ing)?|lets?|letting|shows?|showing|shown"
+    r"|catch(?:es|ing)?|caught|film(?:s|ed|ing)?|photograph(?:s|ed|ing)?|find(?:s|ing)?|found|ke(?:eps?|pt))\s+$",
+    re.IGNORECASE,
+)
 _FOLLOWING: Final = re.compile("\\s+[\"'\u201c\u2018(\\[]?(\\w+)")
 
 
@@ -44,40 +58,12 @@ class Uses:
 
 @cache
 def table(column: Literal["neutral", "counterpart"], gender: Gender | None = None) -> Mapping[str, Uses]:
-    """Return the replacements of gendered words of ``lists.gender_pairs``, of one gender or of both."""
+    """Return the replacements of gendered words of ``lists.gender_words``, of one gender or of both."""
     found: dict[str, dict[str, str]] = {}
-    for row in wordlists.wordlist("gender_pairs").to_pylist():
+    for row in wordlists.wordlist("gender_words").to_pylist():
         if gender in (None, row["class"]):
             found.setdefault(row["term"], {})[row["use"] or "pronoun"] = row[column]
     return {word: Uses(uses.get("determiner", uses["pronoun"]), uses["pronoun"]) for word, uses in found.items()}
-
-
-def pattern(words: Iterable[str], around: str = "{}", *, fold: bool = True) -> re.Pattern[str]:
-    r"""Return a pattern for any of the words standing alone; a tree of letters, which ``re`` walks faster than alternatives.
-
-    Args:
-        words: Lower-case ASCII words.
-        around: What surrounds them in the pattern.
-        fold: Whether upper-case ASCII letters match, too.
-
-    Example:
-        >>> pattern(["man", "men", "mans"], fold=False).pattern
-        '\\b(?:m(?:an(?:s)?|en))\\b'
-    """
-    return re.compile(around.format(rf"\b(?:{_tree(frozenset(words), fold=fold)})\b"))
-
-
-def _tree(words: frozenset[str], *, fold: bool) -> str:
-    """Return a pattern for exactly these words, longer ones first."""
-    tails: dict[str, set[str]] = {}
-    for word in words - {""}:
-        tails.setdefault(word[0], set()).add(word[1:])
-    branches = [
-        (f"[{c}{c.upper()}]" if fold else c) + (_tree(frozenset(t), fold=fold) if t != {""} else "")
-        for c, t in sorted(tails.items())
-    ]
-    either = branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
-    return f"(?:{either})?" if "" in words else either
 
 
 def cased(model: str, word: str) -> str:
@@ -92,25 +78,108 @@ def cased(model: str, word: str) -> str:
     return word.capitalize() if model[:1].isupper() else word
 
 
-def replacer(replacements: Mapping[str, Uses]) -> Callable[[str], str]:
-    """Return a function that puts replacements for gendered words into a text."""
-    words = pattern(replacements)
-
-    def one(match: re.Match[str]) -> str:
-        word = match[0]
-        uses = replacements[word.lower()]
-        if uses.determiner == uses.pronoun:
-            return cased(word, uses.pronoun)
-        return cased(word, uses.determiner if _owned(match.string, match.end()) else uses.pronoun)
-
-    return lambda text: words.sub(one, text)
+Finder = Callable[[str], "list[re.Match[str]]"]
+"""From a text to the places of its gendered words."""
 
 
-def _owned(text: str, end: int) -> bool:
+def replacer(replacements: Mapping[str, Uses], *, neutral: bool) -> Callable[[str, Finder], str]:
+    """Return a function that puts replacements for gendered words into a text.
+
+    Args:
+        replacements: By word.
+        neutral: They are neutral words: equal ones of a pair ("his or her", "men and women") become one, and male or female
+            before a noun goes ("a male nurse": a nurse).
+    """
+
+    def use(text: str, found: re.Match[str]) -> str:
+        uses = replacements[found[0].lower()]
+        is_owner = uses.determiner != uses.pronoun and _owned(text, found.start(), found.end())
+        return uses.determiner if is_owner else uses.pronoun
+
+    def one(text: str, places: Finder) -> str:
+        found = [m for m in places(text) if m[0].lower() in replacements]
+        words = [use(text, m) for m in found]
+        parts: list[str] = []
+        at = 0
+        for n, (match, word) in enumerate(zip(found, words, strict=True)):
+            before = text[at : match.start()]
+            if neutral and n and word == words[n - 1] and _is_plural(word) and _PAIRED.fullmatch(before):
+                at = match.end()
+                continue
+            end = _before_noun(text, match) if neutral else None
+            parts.append(before if end is None else _with_article(before, text[end:]))
+            at = match.end() if end is None else end
+            if end is None:
+                parts.append(cased(match[0], word))
+            elif match[0][0].isupper():
+                parts.append(text[end].upper())
+                at = end + 1
+        return "".join([*parts, text[at:]])
+
+    return one
+
+
+def _is_plural(word: str) -> bool:
+    return word in _PLURAL or word.endswith("s")
+
+
+def _before_noun(text: str, found: re.Match[str]) -> int | None:
+    """Return where the noun begins that *male* or *female* describes; ``None`` where they are a noun themselves."""
+    if found[0].lower() not in {"male", "female"}:
+        return None
+    following = _NEXT.match(text, found.end())
+    if following is None:
+        return None
+    word = following[1].lower()
+    is_verb = (
+        word in persons.context("does")
+        or word.endswith(("ing", "ed"))
+        or word in _not_owned()
+        or word in persons.classes()
+    )
+    is_verb |= word.endswith("s") and not word.endswith(_NOUNS) and bool(_ARTICLE.search(text, 0, found.start()))
+    return None if is_verb else following.start(1)
+
+
+def _with_article(before: str, after: str) -> str:
+    """Return the text before a noun with the article that the noun takes.
+
+    Example:
+        >>> _with_article("A ", "athlete"), _with_article("with a ", "nurse")
+        ('An ', 'with a ')
+    """
+    if after[:1].lower() in tuple("aeiou"):
+        return _ARTICLE.sub(lambda m: m[0] if m[1].lower() != "a" else f"{m[1]}n{m[2]}", before)
+    return before
+
+
+def blanked(words: Iterable[str], mask: str) -> Callable[[str, Finder], str]:
+    """Return a function that puts a mask in the place of gendered words; an empty one takes the space before and *'s* along."""
+    known = frozenset(words)
+
+    def one(text: str, places: Finder) -> str:
+        parts: list[str] = []
+        at = 0
+        for match in places(text):
+            if match[0].lower() in known:
+                before = text[at : match.start()]
+                owner = None if mask else _POSSESSIVE.match(text, match.end())
+                parts += [before if mask else before.rstrip(), mask]
+                at = owner.end() if owner else match.end()
+        left = "".join([*parts, text[at:]])
+        return left if mask or text[:1].isspace() else left.lstrip()
+
+    return one
+
+
+def _owned(text: str, start: int, end: int) -> bool:
     """Return whether what follows can be what *her* or *his* owns."""
     other = _OR_OTHER.match(text, end)
     following = _FOLLOWING.match(text, other.end() if other else end)
-    return following is not None and following[1].lower() not in _not_owned()
+    if following is None or following[1].lower() in _not_owned():
+        return False
+    word = following[1].lower()
+    return not ((word.endswith("ing") or word in persons.context("do")) and _SEEN.search(text, 0, start))
 
 
 @cache
@@ -118,17 +187,30 @@ def _not_owned() -> frozenset[str]:
     return frozenset(wordlists.terms("after_pronouns"))
 
 
-def rewrite(text: pa.Array | pa.ChunkedArray, words: Iterable[str], one: Callable[[str], str]) -> pa.Array:
+def rewrite(text: pa.Array | pa.ChunkedArray, words: Iterable[str], one: Callable[[str, Finder], str]) -> pa.Array:
     """Return texts with ``one`` applied to those that hold any of the words (lower case); the others as they are."""
     known = frozenset(words)
-    return apply(text, lambda rows: replaced(rows, rows.text, holding(rows, known), one), pa.string())
+    plain: Finder = lambda row: [*_gendered().finditer(row)]  # noqa: E731
+
+    def call(rows: Rows) -> pa.Array:
+        held, odd = holding(rows, known, persons.signs())
+        made = replaced(rows, rows.text, held & ~odd, lambda row: one(row, plain))
+        return replaced(rows, made, held & odd, lambda row: one(row, persons.named))
+
+    return apply(text, call, pa.string())
 
 
-def holding(rows: Rows, words: frozenset[str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return which rows hold any of the words."""
+@cache
+def _gendered() -> re.Pattern[str]:
+    return pattern(persons.classes())
+
+
+def holding(rows: Rows, *words: frozenset[str]) -> list[np.ndarray[Any, np.dtype[np.bool_]]]:
+    """Return for each set of words which rows hold any of them."""
     tokens = cut(rows, WORDS)
-    held = [not words.isdisjoint(WORDS.tokens(chunk)) for chunk in tokens.chunks]
-    return np.asarray(tokens.row_sums(np.array(held, np.int64)) > 0)
+    cuts = [WORDS.tokens(chunk) for chunk in tokens.chunks]
+    held = (np.array([not known.isdisjoint(own) for own in cuts], np.int64) for known in words)
+    return [np.asarray(tokens.row_sums(weights) > 0) for weights in held]
 
 
 def replaced(

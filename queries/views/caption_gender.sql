@@ -5,12 +5,12 @@ details = """
 caption or in two), 'unclear' when none does. Only these words are seen: the label is that of the text, perceived at
 best, and never a fact about a person.
 """
-source = "Smith et al., Balancing the Picture (GenSynth, 2023), words of its code and of its paper together"
+source = "Smith et al., Balancing the Picture (GenSynth, 2023); words and rule are those of gender_label"
 
 [params.words]
 relation = ["term", "class"]
-default = "lists.gender_words"
-about = "terms of one word, in lower case"
+default = "(SELECT term, class FROM lists.gender_words WHERE 1 = 0)"
+about = "words of your own, see caption_labels"
 
 [params.rule]
 type = "varchar"

@@ -1,0 +1,63 @@
+"""Gendered words of man-made lakes, king crabs, mother giraffes and a dog's ball name nobody; those around them do."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from counterbalance.udfs.gender import gender_label, neutralize, swap_gender
+from counterbalance.udfs.persons import named
+
+NOBODY = [
+    "a man-made lake", "the Isle of Man", "a gingerbread man", "Father Christmas", "a mother giraffe", "king crab legs",
+    "a queen-size bed", "the ladies' toilet", "men\u2019s shoes", "a female giraffe", "A male and female lion",
+    "mother polar bear and her cub", "a dog with his ball", "an elephant holding his trunk with himself", "Mother's Day",
+    "women 's fashions", "a cowboy hat", "sorry guys", "a horse that grooms itself", "dolphins looking for a female",
+]  # fmt: skip
+SOMEBODY = {
+    "A man by a man-made lake with his dog": ["man", "his"],
+    "a women's tennis match": ["women"],
+    "Her cat sits on the laptop": ["Her"],
+    "A person holding a bear as she writes": ["she"],
+    "a girl with her horse": ["girl", "her"],
+    "a father bear with his cub and a boy": ["boy"],
+    "a dog next to a female rider": ["female"],
+    "two guys, a mom and dad, a bride and a policewoman": ["guys", "mom", "dad", "bride", "policewoman"],
+    "He did it himself": ["He", "himself"],
+}
+
+
+@pytest.mark.parametrize("text", NOBODY)
+def test_they_name_nobody(text):
+    texts = pa.array([text])
+    assert named(text) == []
+    assert gender_label(texts).to_pylist() == [None]
+    for mode in ("replace", "delete", "mask"):
+        assert neutralize(texts, mode).to_pylist() == [text]
+    assert swap_gender(texts, "male").to_pylist() == swap_gender(texts, "female").to_pylist() == [text]
+
+
+@pytest.mark.parametrize("text", SOMEBODY)
+def test_others_beside_them_do(text):
+    assert [match[0] for match in named(text)] == SOMEBODY[text]
+
+
+@pytest.mark.parametrize(
+    ("text", "neutral"),
+    [
+        ("a male nurse", "a nurse"),
+        ("A male athlete and a female surfer", "An athlete and a surfer"),
+        ("A female holds a bat", "A person holds a bat"),
+        ("A female riding a horse", "A person riding a horse"),
+        ("a male and a female", "a person and a person"),
+        ("Female tennis player", "Tennis player"),
+        ("with his/her bag", "with their bag"),
+        ("his or her dog, he/she", "their dog, they"),
+        ("Men and women", "People"),
+        ("They saw her dancing", "They saw them dancing"),
+        ("Help her breathe", "Help them breathe"),
+        ("Watching her dog", "Watching their dog"),
+    ],
+)
+def test_neutral_texts_are_english(text, neutral):
+    assert neutralize(pa.array([text])).to_pylist() == [neutral]

@@ -1,0 +1,37 @@
+"""Make patterns for words that stand alone."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def pattern(words: Iterable[str], around: str = "{}", *, fold: bool = True) -> re.Pattern[str]:
+    r"""Return a pattern for any of the words standing alone; a tree of letters, which ``re`` walks faster than alternatives.
+
+    Args:
+        words: Lower-case ASCII words.
+        around: What surrounds them in the pattern.
+        fold: Whether upper-case ASCII letters match, too.
+
+    Example:
+        >>> pattern(["man", "men", "mans"], fold=False).pattern
+        '\\b(?:m(?:an(?:s)?|en))\\b'
+    """
+    return re.compile(around.format(rf"\b(?:{_tree(frozenset(words), fold=fold)})\b"))
+
+
+def _tree(words: frozenset[str], *, fold: bool) -> str:
+    """Return a pattern for exactly these words, longer ones first."""
+    tails: dict[str, set[str]] = {}
+    for word in words - {""}:
+        tails.setdefault(word[0], set()).add(word[1:])
+    branches = [
+        (f"[{c}{c.upper()}]" if fold else c) + (_tree(frozenset(t), fold=fold) if t != {""} else "")
+        for c, t in sorted(tails.items())
+    ]
+    either = branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
+    return f"(?:{either})?" if "" in words else either
