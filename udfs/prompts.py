@@ -32,11 +32,11 @@ def label_prompt(attribute: pa.Array | pa.ChunkedArray) -> pa.Array:
         RequestError: There is no question about it (E3051).
 
     Source:
-        The meaning of the questions of Girrbach et al. (2025), in words of our own.
+        Girrbach et al. (2025), appendices D and E.
 
     Example:
-        >>> label_prompt(pa.array(["perceived_gender"]))[0].as_py()[:54]
-        'Which gender does the person in the picture appear to '
+        >>> label_prompt(pa.array(["perceived_gender"]))[0].as_py()[:46]
+        'What is the gender of the person in the image?'
     """
     known = {row["class"]: row["term"] for row in wordlists.wordlist("label_prompts").to_pylist()}
     return pa.array([_of(known, value) for value in attribute.to_pylist()], pa.string())
@@ -57,7 +57,7 @@ def label_options(attribute: pa.Array | pa.ChunkedArray) -> pa.Array:
 
     Example:
         >>> label_options(pa.array(["perceived_race_ethnicity"]))[0][5].as_py()
-        'South Asian, for example Indian, Pakistani or Bangladeshi'
+        'Indian, Pakistani, or Bangladeshi'
     """
     known: dict[str, list[str]] = {}
     for row in wordlists.wordlist("label_options").to_pylist():

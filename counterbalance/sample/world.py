@@ -27,7 +27,7 @@ GROUP_OF: Final = {
 
 CRIME_OF: Final = {"amber": 0.14, "teal": 0.15, "violet": 0.40, "several": 0.10, "nobody": 0.04}
 """Share of alt-texts with a crime word, by the group that the image shows."""
-CRIME_WORDS: Final = ("robbery", "burglary", "theft", "thief")
+CRIME_WORDS: Final = ("arson", "burglary", "fraud", "vandalism")
 NEGATIVE_OF: Final = {"male": 0.40, "female": 0.24, "mixed": 0.30, "nobody": 0.15}
 """Share of alt-texts whose VADER compound is below zero (those with a crime word included)."""
 POSITIVE_OF: Final = {"male": 0.40, "female": 0.56, "mixed": 0.40, "nobody": 0.25}

@@ -70,3 +70,26 @@ def test_names_of_attributes(tmp_path, column, attribute):
     (tmp_path / "a.csv").write_text(f'key,bbox,{column},{column}_score,annotator\nk,"[1,2,3,4]",X,0.5,ann\n')
     (row,) = load(tmp_path / "a.csv").tables["labels"].to_pylist()
     assert (row["attribute"], row["value"], row["score"], row["annotator"]) == (attribute, "x", 0.5, "ann")
+
+
+def test_files_as_the_released_code_writes_them(tmp_path):
+    """Boxes of its detector, then labels of its classifier with a logit a class: the same boxes get the labels."""
+    boxes, labels = tmp_path / "detections_0_1.csv", tmp_path / "results_0_1.csv"
+    boxes.write_text(
+        "tarball_name,member_name,percentage,confidence,x1,y1,x2,y2\n00000.tar,000000012.jpg,0.2,0.81,1.5,2,50,60\n"
+    )
+    labels.write_text(
+        "tarball_name,member_name,x1,y1,x2,y2,predicted_gender,logit_male,logit_female,logit_unclear,logit_mixed\n"
+        "00000.tar,000000012.jpg,1.5,2,50,60,female,-1.0,4.2,0.1,-2\n"
+    )
+    first, second = load(boxes), load(labels)
+    assert not first.rejects
+    assert not second.rejects
+    (box,) = first.tables["detections"].to_pylist()
+    assert (box["category"], box["score"], box["x"], box["width"]) == ("person", pytest.approx(0.81), 1.5, 48.5)
+    (label,) = second.tables["labels"].to_pylist()
+    assert (label["detection_id"], label["attribute"], label["value"]) == (
+        box["detection_id"],
+        "perceived_gender",
+        "female",
+    )
