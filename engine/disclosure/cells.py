@@ -49,7 +49,7 @@ class Cells:
         measures: Columns that are computed from the count and tell it.
         whole: Columns that are computed from a whole table: they are set to NULL in all of its rows where any is hidden.
         tests: A column of p and one of q: where rows are hidden, q is computed anew with 1 for the p of these.
-        omit: Rows of small cells are left out rather than shown without their count; ``n_suppressed`` says how many.
+        omit: Rows of small cells are left out rather than shown without their count; ``n_suppressed`` says how many of open labels.
         places: A column of places, and the parameter that says how many are shown: rows that are left are numbered anew in every
             table, so that no place tells of a hidden row. Rows without a place are there for the sums of others, and never shown.
     """

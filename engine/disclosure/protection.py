@@ -69,8 +69,8 @@ def protect(
 
     Returns:
         The rows, with the columns ``suppressed`` and ``reason`` ('small', or 'complementary' where a count would give a small
-        one away; 'confidential' for both where ``closed``) where cells are declared, ``n_suppressed`` where they are left out,
-        and ``params``.
+        one away; 'confidential' for both where ``closed``) where cells are declared, ``n_suppressed`` where they are left
+        out (NULL where ``closed``), and ``params``.
 
     Example:
         >>> from counterbalance.engine.disclosure.cells import Cells
@@ -103,7 +103,9 @@ def protect(
         listed &= rows[cell.places[0]].is_valid().to_numpy(zero_copy_only=False) if cell.places else True
     if any(cell.omit for cell in cells):
         before = made[OMITTED] if OMITTED in made.column_names else pa.array(np.zeros(len(rows), np.int64))
-        made = _set(made, OMITTED, pc.add(before, pa.scalar(int((omitted & listed).sum()), before.type)))
+        left_out = pc.add(before, pa.scalar(int((omitted & listed).sum()), before.type))
+        # how many there are tells of closed labels whether two images have one: pairs of a label and a rare word are counted
+        made = _set(made, OMITTED, pa.nulls(len(made), before.type) if closed else left_out)
         made = made.filter(pa.array(listed & ~omitted))
         for cell in cells:
             made = _numbered(made, cell, json.loads(params)) if cell.places else made

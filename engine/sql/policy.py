@@ -150,6 +150,12 @@ def refuse_own_rows(query: query_files.Query, given: Mapping[str, exp.Expr], is_
         node = given.get(parameter.name)
         if node is None or not parameter.is_relation:
             continue
+        if parameter.grid is not None:
+            raise SensitiveError(
+                f"{query.name}() on perceived labels takes no {parameter.name!r}",
+                code="E3306",
+                hint=f"rows that tie some images together would reveal what they have in common; {_PURPOSE}",
+            )
         if _is_own(node, is_own, of_any_lake=parameter.name in query.apart):
             lakes = "any lake" if parameter.name in query.apart else "this lake"
             raise SensitiveError(

@@ -34,6 +34,7 @@ default = "category_concepts"
 [params.sources]
 relation = ["image_id", "source"]
 default = "(SELECT image_id, image_id AS source FROM groups WHERE 1 = 0)"
+grid = []
 about = "of units that are not images, such as captions: the image of each"
 
 [params.population]

@@ -2,9 +2,9 @@
 answers = "Of the people that a generator of pictures shows for each category, how many are perceived as one group?"
 details = """
 Bias of a generator: value = count / n, the share of label among the category's generations with a clear label, with
-Wilson's 95 % interval. Up to most generations of a category count, those of the lowest place; used are those that
-count, unclear ones included. The recipe generate_categories makes them: pictures of prompts, accepted when they show
-exactly one person. Labels are perceived: statistics about how groups are depicted; the persons do not exist.
+Wilson's 95 % interval. Up to most generations of a category with a clear label count, those of the lowest place;
+unclear are those without one up to the last of these. The recipe generate_categories makes them: pictures of prompts,
+accepted when they show exactly one person. Labels are perceived: statistics about how groups are depicted; the persons do not exist.
 
 rarest is how many generations of the category the rarest clear label has that it has at all: where that is small, what is
 asked label by label would tell it. Small counts, and what would give them away, are hidden by the engine; see README. In
@@ -12,8 +12,9 @@ a session with a purpose min_count := 1 shows all.
 """
 subject = "what a model associates"
 source = """
-Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias of a generator: up to 100 of 500 pictures"""
+Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias of a generator: up to 100 labelled ones of 500 pictures"""
 among = { labels = ["label"], relations = ["groups"] }
+presets = { paper = "Girrbach et al. (2025)" }
 
 [params.generations]
 relation = ["image_id", "category", "place"]
@@ -26,12 +27,14 @@ about = "group relation of the generations"
 [params.label]
 type = "varchar"
 default = "female"
+presets = { paper = { value = "female", source = "section 5" } }
 about = "label whose share is asked"
 
 [params.most]
 type = "integer"
 default = 100
 min = 1
+presets = { paper = { value = 100, source = "section 5" } }
 about = "generations of a category at most"
 
 [params.min_count]
@@ -45,16 +48,21 @@ count = "count"
 of = "n"
 below = 10
 within = ["category"]
-measures = ["value", "low", "high", "n", "count", "rarest"]
+measures = ["value", "low", "high", "n", "count", "unclear", "rarest"]
 
 [[cells]]
 count = "n"
-measures = ["value", "low", "high", "n", "count", "rarest"]
+measures = ["value", "low", "high", "n", "count", "unclear", "rarest"]
+
+[[cells]]
+count = "unclear"
+below = 10
+measures = ["value", "low", "high", "n", "count", "unclear", "rarest"]
 
 [[cells]]
 count = "rarest"
 below = 10
-measures = ["value", "low", "high", "n", "count", "rarest"]
+measures = ["value", "low", "high", "n", "count", "unclear", "rarest"]
 ---*/
 WITH placed AS (
   SELECT image_id, category, row_number() OVER (PARTITION BY category ORDER BY place, image_id) AS place
@@ -64,31 +72,43 @@ WITH placed AS (
 labelled AS (
   SELECT
     p.category,
+    p.place,
     p.image_id,
     max(CASE WHEN g.label = $label THEN 1 ELSE 0 END) AS is_label,
     max(CASE WHEN g.label NOT IN ('mixed', 'unclear', 'undefined') AND g.label <> $label THEN 1 ELSE 0 END) AS is_other
   FROM placed AS p
   LEFT JOIN groups AS g ON g.image_id = p.image_id
-  WHERE p.place <= $most
-  GROUP BY p.category, p.image_id
+  GROUP BY p.category, p.place, p.image_id
+),
+used AS (
+  SELECT category, place, image_id, is_label, is_other
+  FROM (
+    SELECT
+      *,
+      CAST(sum(CASE WHEN is_label + is_other = 1 THEN 1 ELSE 0 END) OVER (
+        PARTITION BY category ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+      ) AS BIGINT) AS clear_before
+    FROM labelled
+  ) AS l
+  WHERE coalesce(clear_before, 0) < $most
 ),
 counts AS (
   SELECT
     category,
     count(CASE WHEN is_label = 1 AND is_other = 0 THEN 1 END) AS count,
     count(CASE WHEN is_label + is_other = 1 THEN 1 END) AS n,
-    count(*) AS used
-  FROM labelled
+    count(CASE WHEN is_label + is_other <> 1 THEN 1 END) AS unclear
+  FROM used
   GROUP BY category
 ),
 rarest AS (
   SELECT category, min(images) AS rarest
   FROM (
-    SELECT p.category, g.label, count(DISTINCT p.image_id) AS images
-    FROM placed AS p
-    JOIN groups AS g ON g.image_id = p.image_id
-    WHERE p.place <= $most AND g.label NOT IN ('mixed', 'unclear', 'undefined')
-    GROUP BY p.category, g.label
+    SELECT u.category, g.label, count(DISTINCT u.image_id) AS images
+    FROM used AS u
+    JOIN groups AS g ON g.image_id = u.image_id
+    WHERE g.label NOT IN ('mixed', 'unclear', 'undefined')
+    GROUP BY u.category, g.label
   ) AS l
   GROUP BY category
 )
@@ -99,7 +119,7 @@ SELECT
   CASE WHEN c.n > 0 THEN wilson_high(c.count, c.n) END AS high,
   c.count,
   c.n,
-  c.used,
+  c.unclear,
   r.rarest
 FROM counts AS c
 LEFT JOIN rarest AS r ON r.category = c.category

@@ -23,15 +23,15 @@ def test_shares_with_intervals(session):
     rows = run(
         session,
         {
-            "doctor": ["female"] * 12 + ["male"] * 30 + ["unclear"] * 5 + [""] * 3,
+            "doctor": ["female"] * 12 + ["male"] * 30 + ["unclear"] * 8 + [""] * 4,
             "nurse": ["male"] * 10 + ["female"] * 40,
             "king": ["male"] * 20,
         },
     )
     assert list(rows) == ["nurse", "doctor", "king"]
-    for name, count, n, used in (("doctor", 12, 42, 50), ("nurse", 40, 50, 50), ("king", 0, 20, 20)):
+    for name, count, n, unclear in (("doctor", 12, 42, 12), ("nurse", 40, 50, 0), ("king", 0, 20, 0)):
         row = rows[name]
-        assert (row["count"], row["n"], row["used"], row["suppressed"]) == (count, n, used, False)
+        assert (row["count"], row["n"], row["unclear"], row["suppressed"]) == (count, n, unclear, False)
         assert row["value"] == count / n
         assert (row["low"], row["high"]) == pytest.approx(proportion_confint(count, n, method="wilson"), abs=1e-12)
 
@@ -41,6 +41,11 @@ def test_the_first_hundred(session):
     labels = (["female"] * 3 + ["male"]) * 25 + ["male"] * 60
     assert (run(session, {"a": labels})["a"]["count"], run(session, {"a": labels})["a"]["n"]) == (75, 100)
     assert run(session, {"a": labels}, most=500)["a"]["n"] == 160
+
+
+def test_unclear_generations_take_no_place(session):
+    row = run(session, {"a": ["unclear"] * 30 + ["female", "male", ""] * 60}, most=40)["a"]
+    assert (row["count"], row["n"], row["unclear"]) == (20, 40, 30 + 19)
 
 
 def test_another_label_of_several(session):

@@ -1,4 +1,4 @@
-"""Three women among the robbers, in Kenya, of one race: no audit shows the 3, and no sum of what it shows has it."""
+"""Three women among the assassins, in Kenya, of one race: no audit shows the 3, and no sum of what it shows has it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import counterbalance as cb
 
 GENDER, RACE = "image_labels('perceived_gender')", "image_labels('perceived_race')"
 CALLS = {
-    f"crime_words({GENDER})": ({"class": "property", "label": "female"}, ("level", "class", "term")),
+    f"crime_words({GENDER})": ({"class": "persons", "label": "female"}, ("level", "class", "term")),
     f"geography({GENDER})": ({"country": "Kenya", "label": "female"}, ("level", "country")),
     f"sentiment({GENDER})": ({"label": "female"}, None),
     f"intersections({GENDER}, {RACE})": ({"label": "female", "other": "x"}, ("label",)),
     f"balance({RACE})": ({"label": "z"}, ()),
     f"demographics({RACE})": ({"label": "z"}, ()),
     f"compare_crime_words({GENDER}, {GENDER}, other_texts := captions)": (
-        {"class": "property", "label": "female"},
+        {"class": "persons", "label": "female"},
         ("item",),
     ),
     f"compare_demographics({RACE}, {RACE})": ({"label": "z"}, ("item",)),
@@ -32,9 +32,9 @@ COUNTS = ("count", "count_a", "count_b", "negative", "n", "n_a", "n_b", "texts",
 
 @pytest.fixture(scope="module")
 def lake(build):
-    people = [("female", "a robber of a bank in Kenya, a terrible murder", "x")] * 3
+    people = [("female", "an assassin in a bank in Kenya, a terrible homicide", "x")] * 3
     people += [("female", "a lovely and happy fraud in France", "y")] * 60
-    people += [("male", "a robber of a bank in Kenya, a terrible murder", "x")] * 30
+    people += [("male", "an assassin in a bank in Kenya, a terrible homicide", "x")] * 30
     people += [("male", "a lovely and happy fraud in France", "y")] * 60
     people += [("male", "a happy day", "w")] * 20 + [("female", "a happy day", "w")] * 20
     people += [("male", "a table", "z")] * 3

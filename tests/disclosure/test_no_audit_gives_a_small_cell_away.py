@@ -105,7 +105,7 @@ OF_AUDITS = {"bias_transfer"}
 REFUSED = {"retrieval_bias_queries": "E3301"}
 """Audits that a default session cannot call on closed labels, with the code of the error: its rows are about single images."""
 
-WORDS = ("murder", "thief", "robbery", "assault", "gang")
+WORDS = ("murderer", "thief", "robber", "assault", "gangster")
 PLACES = ("France", "Brazil", "Japan")
 
 

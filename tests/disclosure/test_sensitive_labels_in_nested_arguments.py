@@ -21,11 +21,11 @@ def session(build):
     lake.ingest(
         {
             "images": build.images(image_id=ids),
-            "captions": build.captions(caption_id=ids, image_id=ids, text=["a horrible murder"] * 60),
+            "captions": build.captions(caption_id=ids, image_id=ids, text=["a horrible homicide"] * 60),
             "labels": build.labels(label_id=ids, image_id=ids, attribute=["perceived_gender"] * 60, value=values),
         }
     )
-    many = build.captions(caption_id=ids, image_id=[5] * 60, text=["a horrible murder"] * 60)
+    many = build.captions(caption_id=ids, image_id=[5] * 60, text=["a horrible homicide"] * 60)
     other.ingest({"images": build.images(image_id=[5]), "captions": many})
     with lake.session(attach={"other": other}) as opened:
         yield opened
@@ -49,11 +49,11 @@ def session(build):
         f"SELECT * FROM concept_ratio({GROUPS}, concepts := word_concepts(other.captions))",
         f"SELECT * FROM retrieval_bias({GROUPS}, items := other.captions)",
         f"SELECT * FROM intersections({GROUPS}, others := (SELECT image_id, 'x' AS label FROM images WHERE image_id = 5))",
-        f"SELECT count FROM crime_words({GROUPS}, terms := (SELECT 'murder' AS term, 'violent' AS class))",
+        f"SELECT count FROM crime_words({GROUPS}, terms := (SELECT 'homicide' AS term, 'violent' AS class))",
     ],
 )
 def test_refused(session, text):
-    bound = session.bind("mine", pa.table({"image_id": [5] * 400, "text": ["a horrible murder"] * 400}))
+    bound = session.bind("mine", pa.table({"image_id": [5] * 400, "text": ["a horrible homicide"] * 400}))
     with pytest.raises(SensitiveError) as caught:
         session.sql(text.replace("{bound}", bound)).fetchall()
     assert caught.value.code == "E3306"

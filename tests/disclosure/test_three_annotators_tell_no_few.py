@@ -1,0 +1,44 @@
+"""Of three annotators the pairs tell how often one alone said something else: where that is few, nothing of them is shown."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import counterbalance as cb
+
+
+def shown(build, few):
+    """Of 130 images one annotator alone differs in few, each of the others in 24; labels of two kinds."""
+    said = {a: ["f", "m"] * 65 for a in "abc"}
+    for annotator, at in (("a", range(few)), ("b", range(20, 44)), ("c", range(60, 84))):
+        for i in at:
+            said[annotator][i] = "m" if said[annotator][i] == "f" else "f"
+    rows = [(i, a, v) for a, values in said.items() for i, v in enumerate(values)]
+    lake = cb.connect(f"memory://three-{os.getpid()}-{few}")
+    columns = {
+        "label_id": range(len(rows)),
+        "image_id": [i for i, *_ in rows],
+        "attribute": ["perceived_gender"] * len(rows),
+    }
+    columns |= {"value": [v for *_, v in rows], "annotator": [a for _, a, _ in rows]}
+    lake.ingest(
+        {
+            "images": build.images(image_id=list(range(130))),
+            "labels": build.labels(**{k: list(v) for k, v in columns.items()}),
+        }
+    )
+    found = lake.sql("FROM agreement('perceived_gender')").to_arrow().to_pylist()
+    return [r for r in found if r["value"] is not None or r["count"] is not None]
+
+
+@pytest.mark.parametrize("few", [1, 2, 9])
+def test_few_are_not_told(build, few):
+    assert shown(build, few) == []
+
+
+@pytest.mark.parametrize("many", [0, 12])
+def test_none_and_many_are(build, many):
+    metrics = {r["metric"] for r in shown(build, many)}
+    assert {"agreement", "fleiss_kappa", "krippendorff_alpha", "annotator"} <= metrics
