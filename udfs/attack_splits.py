@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _GOLDEN: Final = 0x9E3779B97F4A7C15
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-
+_CHECKED: Final = 0.1
 
 BERT: Final = "google-bert/bert-base-uncased"
 MASKED: Final = "[mask]"
@@ -33,10 +33,11 @@ UNKNOWN: Final = "[unknown]"
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Row numbers of the two sides, int64, ascending."""
+    """Row numbers of the two sides, int64, ascending; ``check`` are those of the training side by which a learner stops."""
 
     train: NDArray[np.int64]
     test: NDArray[np.int64]
+    check: NDArray[np.int64]
 
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def split(images: NDArray[np.int64], positive: NDArray[np.bool_], seed: int, sha
     """Cut rows into a training and a test side, by image, both labels equally frequent on each.
 
     Images are drawn label by label (those that have rows of both labels are a third kind); of the label with more rows on
-    a side as many are left out as are too many.
+    a side as many are left out as are too many. A tenth of the images of the training side are set apart to check by.
 
     Args:
         images: Image of every row.
@@ -91,21 +92,24 @@ def split(images: NDArray[np.int64], positive: NDArray[np.bool_], seed: int, sha
 
     Example:
         >>> cut = split(np.arange(10), np.arange(10) < 4, seed=0, share=0.25)
-        >>> len(cut.train), len(cut.test), sorted({*cut.train.tolist()} & {*cut.test.tolist()})
-        (6, 2, [])
+        >>> len(cut.train), len(cut.test), sorted({*cut.train.tolist()} & {*cut.test.tolist()}), len(cut.check)
+        (6, 2, [], 0)
     """
     each, at = np.unique(images, return_inverse=True)
     has = np.zeros((2, len(each)), bool)
     has[positive.astype(np.intp), at] = True
     order = _hash(each, seed)
-    tested = np.zeros(len(each), bool)
+    tested, checked = np.zeros(len(each), bool), np.zeros(len(each), bool)
     for kind in ((True, False), (False, True), (True, True)):
         found = np.flatnonzero((has[0] == kind[0]) & (has[1] == kind[1]))
         count = max(round(share * len(found)), int(len(found) > 1))
-        tested[found[np.lexsort((each[found], order[found]))[:count]]] = True
+        ranked = found[np.lexsort((each[found], order[found]))]
+        tested[ranked[:count]] = True
+        checked[ranked[count : count + round(_CHECKED * (len(found) - count))]] = True
     rows = _hash(images.view(np.uint64) + _hash(_places(at), seed), seed)
     on_test = tested[at]
-    return Split(_balanced(~on_test, positive, rows), _balanced(on_test, positive, rows))
+    train = _balanced(~on_test, positive, rows)
+    return Split(train, _balanced(on_test, positive, rows), train[checked[at][train]])
 
 
 def _balanced(side: NDArray[np.bool_], positive: NDArray[np.bool_], order: NDArray[np.uint64]) -> NDArray[np.int64]:

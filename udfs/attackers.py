@@ -78,7 +78,7 @@ def _weights(attacker: str, model: str, **_: object) -> str:
         *_SETTINGS,
         Parameter("model", pa.string(), BERT, constant=True),
     ],
-    version="1",
+    version="2",
     weights=_weights,
 )
 def attack_texts(
@@ -108,7 +108,7 @@ def attack_texts(
             ``'bert'`` (Hirota et al. 2022).
         seeds: How many; they are 0, 1, 2 …
         test_share: Share of images to judge by.
-        epochs: Of torch's attackers; their papers' otherwise.
+        epochs: Of torch's attackers at most; their papers' otherwise.
         learning_rate: Likewise.
         model: Checkpoint of ``'bert'``.
 
@@ -146,7 +146,7 @@ def attack_texts(
 @udf(
     returns=RUNS,
     parameters=[_IMAGES, Parameter("sets", pa.list_(pa.list_(pa.string()))), _LABELS, *_SETTINGS],
-    version="1",
+    version="2",
 )
 def attack_sets(
     images: pa.Array,
@@ -189,7 +189,7 @@ def attack_sets(
 @udf(
     returns=RUNS,
     parameters=[_IMAGES, Parameter("vectors", pa.list_(pa.list_(pa.float32()))), _LABELS, *_SETTINGS],
-    version="1",
+    version="2",
 )
 def attack_vectors(
     images: pa.Array,

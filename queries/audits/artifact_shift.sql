@@ -55,7 +55,7 @@ type = "integer"
 optional = true
 min = 1
 free = true
-about = "of 'mlp'; 100 otherwise"
+about = "of 'mlp' at most; 100 otherwise"
 
 [params.learning_rate]
 type = "double"

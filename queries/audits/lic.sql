@@ -85,7 +85,7 @@ type = "integer"
 optional = true
 min = 1
 free = true
-about = "of networks; those of the paper otherwise"
+about = "of networks at most; those of the paper otherwise"
 
 [params.learning_rate]
 type = "double"

@@ -1,8 +1,8 @@
 """The networks with which papers ask what gives a label away (torch), for the functions of ``udfs.attackers``.
 
 LSTM and BERT of Hirota et al. (2022) for texts, the perceptron of Wang et al. (2019) for sets and vectors, with the sizes,
-optimizers and numbers of epochs of their code. There is no validation side: the last epoch counts (Wang et al. keep the best
-one of a validation side). On a CPU they learn on one thread, so that the bits do not depend on how many there are.
+optimizers and numbers of epochs of their code at most. A tenth of the images of the training side is not learned from but tells
+which epoch was best: that one counts, as for Wang et al., and learning ends where five in a row are worse. On a CPU they learn on one thread, so that the bits do not depend on how many there are.
 """
 
 from __future__ import annotations
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 _PAD, _UNK = 0, 1
 _VOCABULARY: Final = 25_000
 _TOKENS: Final = 64
+_PATIENCE: Final = 5
+"""Epochs in a row that may be worse than the best one."""
+_LEAST_CHECK: Final = 20
+"""Rows to check by, below which all epochs are learned from all rows."""
 _POOL: Final = 100
 """Batches among which rows are sorted by length, so that little is padding."""
 
@@ -255,18 +259,40 @@ def _learned(
         logits = batch(places)
         return torch.nn.functional.cross_entropy(logits, truth[places].to(logits.device))
 
-    model.train()
+    def chances(rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        chance = np.empty(len(rows), np.float64)
+        ranked = np.argsort(lengths[rows], kind="stable") if lengths is not None else np.arange(len(rows))
+        model.eval()
+        with torch.inference_mode():
+            for part in np.array_split(ranked, -(-len(ranked) // 256)):
+                chance[part] = torch.softmax(batch(rows[part]).double(), dim=1)[:, 1].cpu().numpy()
+        return chance
+
+    is_checked = len(cut.check) >= _LEAST_CHECK
+    learned = np.setdiff1d(cut.train, cut.check) if is_checked else cut.train
+    best, worse, kept = np.inf, 0, None
     for _ in range(settings.epochs or recipe.epochs):
-        batches = _batches(order.permutation(cut.train), recipe.batch, lengths, order)
+        model.train()
+        batches = _batches(order.permutation(learned), recipe.batch, lengths, order)
         for _ in descend(batches, loss, optimizer):
             pass
-    model.eval()
-    chance = np.empty(len(cut.test), np.float64)
-    ranked = np.argsort(lengths[cut.test], kind="stable") if lengths is not None else np.arange(len(cut.test))
-    with torch.inference_mode():
-        for part in np.array_split(ranked, -(-len(ranked) // 256)):
-            chance[part] = torch.softmax(batch(cut.test[part]).double(), dim=1)[:, 1].cpu().numpy()
-    return chance
+        if is_checked:
+            found = _surprise(chances(cut.check), positive[cut.check])
+            if found < best:
+                best, worse, kept = found, 0, {name: value.clone() for name, value in model.state_dict().items()}
+            else:
+                worse += 1
+            if worse == _PATIENCE:
+                break
+    if kept is not None:
+        model.load_state_dict(kept)
+    return chances(cut.test)
+
+
+def _surprise(chance: NDArray[np.float64], truth: NDArray[np.bool_]) -> float:
+    """Return the mean cross entropy."""
+    right = np.where(truth, chance, 1 - chance)
+    return float(-np.log(np.maximum(right, 1e-300)).mean())
 
 
 def _batches(
