@@ -13,13 +13,15 @@ from counterbalance.report.svg import plain
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from counterbalance.engine.lake import Lake
+    from counterbalance.report.figures import Figure
 
 _SOFTWARE: Final = ("counterbalance", "duckdb", "pylance", "pyarrow", "vaderSentiment", "simplemma")
 _PICTURES: Final = 12
 _FINDINGS: Final = 8
+_LEVEL: Final = 0.05
 
 
 def write(
@@ -87,7 +89,7 @@ def _contents(lake: Lake, renderer: FigureRenderer, biases: tuple[str, str], *, 
         "tables": tables,
         "notes": overview.notes(session),
         "sections": sections,
-        "findings": [f for s in sections for f in s.figures if f.finding][:_FINDINGS],
+        **_glance([f for s in sections for f in s.figures if f.tests]),
         "pictures": shown,
         "picture_notes": notes,
         "picture_sql": pictures.SAMPLE_SQL.replace("$most", str(_PICTURES)),
@@ -98,6 +100,18 @@ def _contents(lake: Lake, renderer: FigureRenderer, biases: tuple[str, str], *, 
         "functions": overview.functions(session, (f for s in sections for f in s.figures)),
         "css": pages.read_text(__package__, "report.css"),
     }
+
+
+def _glance(figures: Sequence[Figure]) -> dict[str, Any]:
+    """Return the surest difference of each figure, where q over all values of the page allows it, and how many these are."""
+    from scipy.stats import false_discovery_control  # half a second, and few need a report
+
+    every = [p for figure in figures for p in figure.tests]
+    q = dict(zip(every, false_discovery_control(every).tolist(), strict=True)) if every else {}
+    found = [(q[figure.tests[0]], figure) for figure in figures if q[figure.tests[0]] < _LEVEL]
+    ranked = sorted(found, key=lambda pair: pair[0])[:_FINDINGS]
+    shown = [figure for figure in figures if any(figure is other for _, other in ranked)]
+    return {"findings": shown, "looked_at": len(every), "figures_looked_at": len(figures)}
 
 
 def software() -> dict[str, str]:

@@ -48,7 +48,8 @@ class Figure:
         source: Paper and table.
         notes: What else must be said: cells left out, rows cut off.
         gap: Why there is nothing to see.
-        finding: The clearest difference in it, in words; empty when there is none.
+        finding: The surest difference in it, in words; empty when there is none.
+        tests: p of every value with an interval against the line of no difference, the surest first.
         strips: Pictures behind its rows.
     """
 
@@ -66,6 +67,7 @@ class Figure:
     notes: Sequence[str] = ()
     gap: str = ""
     finding: str = ""
+    tests: Sequence[float] = ()
     strips: Sequence[Strip] = ()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from counterbalance.report.svg import Axis, Mark
 
 Row = dict[str, Any]
+_Z: Final = 1.959963984540054
 _DRAW: Final = {"dots": svg.dots, "bars": svg.bars}
 
 
@@ -139,6 +141,7 @@ def _figure(spec: FigureSpec, call: str, rows: pa.Table, said: Sequence[str], sq
         [*drawing.notes, *cut, *said],
         "" if drawing.wide else "every value is suppressed or missing: too few images.",
         drawing.finding,
+        drawing.tests,
     )
 
 
@@ -181,6 +184,7 @@ class _Drawing:
     narrow: str
     notes: Sequence[str]
     finding: str = ""
+    tests: Sequence[float] = ()
 
 
 def _drawn(spec: FigureSpec, rows: Sequence[Row]) -> _Drawing:
@@ -197,16 +201,35 @@ def _drawn(spec: FigureSpec, rows: Sequence[Row]) -> _Drawing:
     draw = _DRAW[chart.kind]
     wide = draw(shown, axis, title=spec.title, desc=desc, name=f"{spec.name}-w")
     narrow = draw(shown, axis, title=spec.title, desc=desc, name=f"{spec.name}-n", width=svg.NARROW)
-    return _Drawing(wide, narrow, notes, _finding(shown, axis) if spec.headline and chart.kind == "dots" else "")
+    if not spec.headline or chart.kind != "dots" or axis.reference is None:
+        return _Drawing(wide, narrow, notes)
+    ranked = sorted(
+        ((z, m) for m in map(chart.mark, every) if m and (z := _z(m, axis.reference)) is not None), key=_by_z
+    )
+    finding = _finding(ranked[0][1], axis) if ranked else ""
+    return _Drawing(wide, narrow, notes, finding, [math.erfc(abs(z) / math.sqrt(2)) for z, _ in ranked])
 
 
-def _finding(marks: Sequence[Mark], axis: Axis) -> str:
-    """Return the mark whose interval is farthest from the reference, in words."""
-    clear = [m for m in marks if svg.tone(m, axis) in {"over", "under"}]
-    if not clear or axis.reference is None:
-        return ""
-    start = axis.reference
-    best = max(clear, key=lambda m: min(abs((m.low or 0) - start), abs((m.high or 0) - start)))
+def _by_z(found: tuple[float, Mark]) -> float:
+    return -abs(found[0])
+
+
+def _z(mark: Mark, reference: float) -> float | None:
+    """Return how many standard errors a value is off the line of no difference, by the end of its interval that faces it.
+
+    Example:
+        >>> round(_z(svg.Mark("a", 0.5, 0.3, 0.8), 0.0), 2)
+        4.9
+    """
+    if mark.value is None or mark.low is None or mark.high is None:
+        return None
+    off = mark.value - reference
+    half = mark.value - mark.low if off > 0 else mark.high - mark.value
+    return off / half * _Z if half > 0 else math.copysign(math.inf, off) if off else 0.0
+
+
+def _finding(best: Mark, axis: Axis) -> str:
+    """Return a mark with its interval in words."""
     ends = f"{axis.show(best.low or 0)} to {axis.show(best.high or 0)}"
     measure = re.split(r" \(|;", axis.label)[0] + " " if axis.show is decimals else ""
     return f"{best.label}: {measure}{axis.show(best.value or 0)} ({ends})"

@@ -153,3 +153,9 @@ def test_writing_replaces_the_file_with_the_same_page_every_time_and_leaves_noth
     assert len(made) > 10
     assert target.read_text(encoding="utf-8") == text
     assert [f.name for f in target.parent.iterdir()] == ["report.html"]
+
+
+def test_the_first_list_says_how_many_values_were_looked_at(text: str) -> None:
+    glance = text.split('<section id="glance"')[1].split("</section>", maxsplit=1)[0]
+    assert re.search(r"of [\d,]+ values in \d+ figures", glance)
+    assert "Benjamini and Hochberg" in glance
