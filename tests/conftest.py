@@ -160,6 +160,29 @@ def ratio_interval() -> Callable[[float, float, float, float], tuple[float, floa
     return interval
 
 
+@pytest.fixture(scope="session")
+def effect_ends() -> Callable[[Sequence[float], Sequence[float]], tuple[float, float]]:
+    """The 95 % interval of the difference of two means over the std of all values, from the values themselves."""
+    import numpy as np
+    from scipy import stats
+
+    def interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
+        parts = [np.asarray(p, float) for p in (first, second)]
+        n = sum(map(len, parts))
+        within = np.concatenate([p - p.mean() for p in parts]).std(ddof=1)
+        effect = (parts[0].mean() - parts[1].mean()) / within
+        test = stats.ttest_ind(*parts, equal_var=False)
+        error = sum(p.var(ddof=1) / len(p) for p in parts) / within**2
+        # a variance of k normal values is off by a variance of 2 variance^2 / (k - 1), and counts by its share of all
+        moved = sum((len(p) / n * p.var(ddof=1)) ** 2 * 2 / (len(p) - 1) for p in parts)
+        half = stats.t.ppf(0.975, test.df) * np.sqrt(error + (effect / 2 / within**2) ** 2 * moved)
+        share = len(parts[0]) * len(parts[1]) / n / (n - 1)
+        low, high = ((effect + side * half) / np.sqrt(1 + share * (effect + side * half) ** 2) for side in (-1, 1))
+        return low, high
+
+    return interval
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_query_ends_this_process() -> Iterator[None]:
     """A command ends its process where a query does not stop in time; here that is an error of its test, however busy it is."""

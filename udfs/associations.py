@@ -1,4 +1,4 @@
-"""Measure associations of vectors: cosines by moments (``projections``), and permutation tests of them (``association_test``)."""
+"""Measure associations of vectors: cosines by moments (``projections``), tests of them (``association_test``), ``effect_interval``."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ TEST: Final = pa.struct(
         ("exact", pa.bool_()),
     ]
 )
+INTERVAL: Final = pa.struct([("low", pa.float64()), ("high", pa.float64())])
 _NOTHING: Final = 2.0**-46
 """Smaller variances are what float32 vectors were rounded by."""
 _TICKS: Final = 40
@@ -84,6 +85,58 @@ def projections(mean: pa.Array, products: pa.Array, vectors: pa.Array) -> pa.Arr
             ends.append(ends[-1] + (len(made[-1]) if known[-1] else 0))
     values = pa.concat_arrays(made) if made else pa.array([], COSINES.value_type)
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values, COSINES, mask=pa.array([not k for k in known]))
+
+
+@udf(
+    returns=INTERVAL,
+    parameters=[Parameter(name, pa.float64()) for name in ("difference", "variance", "n", "other_variance", "other_n")],
+    version="1",
+)
+def effect_interval(
+    difference: pa.Array, variance: pa.Array, n: pa.Array, other_variance: pa.Array, other_n: pa.Array
+) -> pa.Array:
+    """Return the 95 % interval of an effect size: the difference of two means over the standard deviation of all values.
+
+    Over the root of the mean variance within the two, the difference is off by the errors of the means (Welch) and by that
+    of the variances, as of normal values; Student's t gives the ends. Carried over to the standard deviation of all
+    values, which grows with the difference, they lie within what two parts of these sizes allow.
+
+    Args:
+        difference: Of the two means; NULL, here and below, gives NULL.
+        variance: Of the values of the one, divided by ``n``.
+        n: How many they are.
+        other_variance: Of the values of the other, divided by ``other_n``.
+        other_n: How many they are.
+
+    Returns:
+        low and high, float64; NULL where a part has one value, or no value differs from others of its part.
+
+    Source:
+        Hedges and Olkin, Statistical Methods for Meta-Analysis (1985), chapter 5; Welch (1947).
+
+    Example:
+        >>> ends = effect_interval(*(pa.array([v]) for v in (1.0, 1.0, 30.0, 1.0, 30.0)))
+        >>> {name: round(value, 3) for name, value in ends.to_pylist()[0].items()}
+        {'low': 0.427, 'high': 1.219}
+    """
+    from scipy.special import stdtrit
+
+    columns = (difference, variance, n, other_variance, other_n)
+    apart, v, k, w, m = (c.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False) for c in columns)
+    with np.errstate(all="ignore"):
+        within = (k * v + m * w) / (k + m - 1)
+        effect = apart / np.sqrt(within)
+        errors = v / (k - 1), w / (m - 1)
+        moved = (k * k * v) ** 2 / (k - 1) ** 3 + (m * m * w) ** 2 / (m - 1) ** 3
+        spread = np.sqrt(sum(errors) / within + effect**2 * moved / (2 * (k + m) ** 2 * within**2))
+        df = sum(errors) ** 2 / (errors[0] ** 2 / (k - 1) + errors[1] ** 2 / (m - 1))
+        known = (k > 1) & (m > 1) & (within > 0)
+        ends = [effect + side * stdtrit(df, 0.975) * spread for side in (-1, 1)]
+        most = k * m / (k + m) / (k + m - 1)
+        found = [np.where(known, end / np.sqrt(1 + most * end**2), np.nan) for end in ends]
+    return pa.StructArray.from_arrays(
+        [pa.array(end, pa.float64(), mask=np.isnan(end)) for end in found], fields=list(INTERVAL)
+    )
 
 
 def _numbers(value: Any) -> Doubles:

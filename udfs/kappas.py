@@ -1,4 +1,4 @@
-"""Measure the agreement of raters beyond chance, from counts: ``cohen_kappa`` and ``fleiss_kappa``."""
+"""Measure the agreement of raters beyond chance, from counts: ``cohen_kappa``, ``fleiss_kappa``, ``krippendorff_alpha``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     Doubles = NDArray[np.float64]
 
 KAPPA: Final = pa.struct([("kappa", pa.float64()), ("error", pa.float64())])
+ALPHA: Final = pa.struct([("alpha", pa.float64()), ("error", pa.float64())])
 CELLS: Final = pa.list_(pa.struct([("label", pa.string()), ("other_label", pa.string()), ("count", pa.int64())]))
 PATTERNS: Final = pa.list_(
     pa.struct(
@@ -94,24 +95,76 @@ def fleiss_kappa(patterns: pa.Array) -> pa.Array:
 
 
 def _fleiss(patterns: list[dict[str, Any]]) -> dict[str, float | None]:
-    labels = sorted({v["value"] for p in patterns for v in p["votes"]})
-    votes = np.zeros((len(patterns), len(labels)))
-    for row, pattern in enumerate(patterns):
-        for vote in pattern["votes"]:
-            votes[row, labels.index(vote["value"])] = vote["votes"]
-    targets, of = np.array([p["targets"] for p in patterns], np.float64), votes.sum(axis=1)
-    n = targets.sum()
+    votes, targets = _votes(patterns)
+    if votes.shape[1] < 2:
+        return {"kappa": None, "error": None}
+    n, of = targets.sum(), votes.sum(axis=1)
     shares = votes / of[:, None]
     means = np.array([_sum(column * targets) for column in shares.T]) / n
     chance = _sum(means**2)
-    if len(labels) < 2:
-        return {"kappa": None, "error": None}
     agreed = (votes * (votes - 1)).sum(axis=1) / of / (of - 1)
     kappa = (_sum(agreed * targets) / n - chance) / (1 - chance)
     own = np.array([_sum(row * means) for row in shares])
     moved = ((agreed - chance) - 2 * (1 - kappa) * (own - chance)) / (1 - chance) - kappa
     error = math.sqrt(_sum(moved**2 * targets) / (n - 1) / n) if n > 1 else None
     return {"kappa": kappa, "error": error}
+
+
+@udf(returns=ALPHA, parameters=[Parameter("patterns", PATTERNS)], version="1")
+def krippendorff_alpha(patterns: pa.Array) -> pa.Array:
+    """Return Krippendorff's alpha of any number of raters for labels without an order, with its standard error.
+
+    One less what disagrees over what would by chance, over all pairs of votes for one target; a target's pairs count as
+    much as its votes. The error is that of leaving out each target in turn.
+
+    Args:
+        patterns: As for ``fleiss_kappa``.
+
+    Returns:
+        alpha and error, float64; NULL where all votes are for one label, the error also where they are but for one target.
+
+    Source:
+        Krippendorff, Computing Krippendorff's alpha-reliability (2011); Efron and Stein (1981), the jackknife.
+
+    Example:
+        >>> a, b = {"value": "a", "votes": 2}, {"value": "b", "votes": 2}
+        >>> split = [{"value": "a", "votes": 1}, {"value": "b", "votes": 1}]
+        >>> rows = [{"votes": [a], "targets": 4}, {"votes": [b], "targets": 4}, {"votes": split, "targets": 2}]
+        >>> {name: round(value, 4) for name, value in krippendorff_alpha(pa.array([rows], PATTERNS)).to_pylist()[0].items()}
+        {'alpha': 0.62, 'error': 0.2581}
+    """
+    return pa.array([_krippendorff(row or []) for row in patterns.to_pylist()], ALPHA)
+
+
+def _krippendorff(patterns: list[dict[str, Any]]) -> dict[str, float | None]:
+    votes, targets = _votes(patterns)
+    if votes.shape[1] < 2:
+        return {"alpha": None, "error": None}
+    of = votes.sum(axis=1)
+    apart = of - (votes * (votes - 1)).sum(axis=1) / (of - 1)
+    totals, differ = (votes * targets[:, None]).sum(axis=0), _sum(apart * targets)
+    without = [_alpha(totals - row, differ - own) for row, own in zip(votes, apart, strict=True)]
+    error = None
+    if all(value is not None for value in without) and (n := targets.sum()) > 1:
+        found = np.array(without, np.float64)
+        error = math.sqrt((n - 1) / n * _sum((found - _sum(found * targets) / n) ** 2 * targets))
+    return {"alpha": _alpha(totals, differ), "error": error}
+
+
+def _alpha(totals: Doubles, differ: float) -> float | None:
+    n = totals.sum()
+    chance = n**2 - (totals**2).sum()
+    return float(1 - (n - 1) * differ / chance) if chance else None
+
+
+def _votes(patterns: list[dict[str, Any]]) -> tuple[Doubles, Doubles]:
+    """Return how many raters said each label, (patterns, labels), and of how many targets, (patterns,)."""
+    labels = sorted({v["value"] for p in patterns for v in p["votes"]})
+    votes = np.zeros((len(patterns), len(labels)))
+    for row, pattern in enumerate(patterns):
+        for vote in pattern["votes"]:
+            votes[row, labels.index(vote["value"])] = vote["votes"]
+    return votes, np.array([p["targets"] for p in patterns], np.float64)
 
 
 def _sum(values: Doubles) -> float:

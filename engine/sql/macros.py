@@ -74,7 +74,11 @@ def _expression(function: Query, nodes: list[exp.Expr], callers: tuple[str, ...]
     given = _given(function, bound)
     _refuse_repeating(function, bound, places)
     for place in places:
-        place.replace(given[place.name].copy())
+        value, around = given[place.name].copy(), place.parent
+        if isinstance(around, exp.Cast) and isinstance(value, exp.Cast) and around.to == value.to:
+            around.replace(value)  # a function that hands its own parameter to another casts it once
+        else:
+            place.replace(value)
     return body
 
 

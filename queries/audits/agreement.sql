@@ -2,22 +2,24 @@
 answers = "How well annotators, or models, agree on the labels of one attribute."
 details = """
 Rows by metric. 'cohen_kappa' and 'agreement' (share of equal labels), for two annotators on the n images or boxes that
-both labelled; 'confusion', how often one said label and the other other_label (count of n, value = share); 'annotator',
-the share of equal labels among all pairs of one annotator's label with another's on the same target (n pairs);
-'fleiss_kappa', over the n targets with two labels or more, chance agreement from the mean share of each label over
-targets, which is Fleiss' kappa where all have equally many labels. 95 % intervals: kappas by their large-sample
-variance, shares by Wilson; for 'annotator', whose pairs on one target are not independent, with as many pairs as they
+both labelled; 'jaccard', how many both gave a label of the n that either did; 'confusion', how often one said label and
+the other other_label (count of n, value = share); 'annotator', the share of equal labels among all pairs of one
+annotator's label with another's on the same target (n pairs); 'fleiss_kappa', over the n targets with two labels or
+more, chance agreement from the mean share of each label over targets, which is Fleiss' kappa where all have equally
+many labels; 'krippendorff_alpha', over the same targets, for labels without an order. 95 % intervals: kappas by their
+large-sample variance, alpha by leaving out each target in turn, shares by Wilson; for 'annotator', whose pairs on one target are not independent, with as many pairs as they
 are worth at least (their number squared by the sum of squares of those of each target). Agreement is not truth: labels
 are perceived, and annotators can be wrong together.
 
 Small counts, and what would give them away, are hidden by the engine, see README: rows with few targets; counts of a
 confusion, and others of equal or of unequal labels (is_same) with them; and what rests on a small one: smallest is the
-smallest count that follows from a kappa, or from the pairs of an annotator.
+smallest count that follows from a kappa, an alpha or the Jaccard indices of two annotators, from the pairs of one, or,
+where three labelled one target, from theirs two by two.
 """
 subject = "who is in the pictures"
 source = """
 Cohen (1960); Fleiss, Cohen and Everitt (1969), variance; Fleiss (1971); Gwet, Large-sample variance of Fleiss
-generalized kappa (2021)"""
+generalized kappa (2021); Krippendorff, Computing Krippendorff's alpha-reliability (2011); Jaccard (1901)"""
 
 [params.attribute]
 type = "varchar"

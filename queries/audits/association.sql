@@ -5,10 +5,12 @@ For every category: mean_label and mean_against, the mean cosines of its vector 
 and value, the former less the latter, divided by std, + towards label. normalizer 'group': std is the standard
 deviation of the category's cosines over the images of both labels together (ddof 1). 'global': one std over the cosines
 of all labelled images, mixed and unclear ones included, with all categories (ddof 1). low and high are the 95 %
-interval of the difference of the means (Student's t, unequal variances), divided by the same std, which is taken as
-known; p is of the same t, and q by Benjamini and Hochberg over all rows, hidden ones as p = 1. n: vectors of both labels. Cosines come from the mean and the second moments of each label's vectors; vectors need not
-be of unit length. A category with several rows has a value for each. What a model associates says nothing of persons;
-labels are perceived, or those of words in captions.
+interval: for 'group' that of effect_interval (Student's t, unequal variances, std as uncertain as it is), for 'global'
+that of the difference of the means divided by std, which many categories tell; p is of the same t, and q by Benjamini
+and Hochberg over all rows, hidden ones as p = 1. n: vectors of both
+labels. Cosines come from the mean and the second moments of each label's vectors; vectors need not be of unit length. A
+category with several rows has a value for each. What a model associates says nothing of persons; labels are perceived,
+or those of words in captions.
 
 Memory does not grow with categories, and by some 40 bytes an image. Most of it is vectors that Lance reads ahead: with
 vectors of 512 a query that only reads them takes 0.5 GB at 50,000 images, 0.9 at 300,000, 1.2 at a million and more.
@@ -19,6 +21,7 @@ subject = "what a model associates"
 source = "Girrbach et al. (2025), Eq. 1; 'global' is what its released notebook does"
 local = "calls projections(); moments() is computed outside of SQL"
 among = { labels = ["label", "against"], relations = ["groups"] }
+presets = { paper = "Girrbach et al. (2025), Eq. 1", code = "its released notebook" }
 
 [params.images]
 relation = ["image_id"]
@@ -37,6 +40,7 @@ about = "group relation"
 type = "varchar"
 default = "group"
 choices = ["group", "global"]
+presets = { paper = { value = "group", source = "Eq. 1" }, code = { value = "global", source = "its notebook" } }
 about = "by what differences are divided"
 
 [params.label]
@@ -72,8 +76,8 @@ within = ["category"]
 SELECT
   category,
   difference / std AS value,
-  (difference - student_point(df) * standard_error) / std AS low,
-  (difference + student_point(df) * standard_error) / std AS high,
+  CASE WHEN std > 0 AND $normalizer = 'group' THEN effect.low ELSE (difference - student_point(df) * standard_error) / std END AS low,
+  CASE WHEN std > 0 AND $normalizer = 'group' THEN effect.high ELSE (difference + student_point(df) * standard_error) / std END AS high,
   mean_label,
   mean_against,
   std,

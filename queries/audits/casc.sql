@@ -4,10 +4,11 @@ Which perceived group, held against all the others, a model's image vectors brin
 details = """
 A row for every category and clear label: value = (mean cosine of the category with the label's images - mean cosine
 with all other labelled images) / std, where std is the standard deviation of the category's cosines over all of them
-(ddof 1). low and high are the 95 % interval of the difference of the means (Student's t, unequal variances), divided by
-std, which is taken as known; p is of the same t, and q by Benjamini and Hochberg over all rows, hidden ones as p = 1. 'mixed', 'unclear' and 'undefined' images take no part. n_label of the n vectors are the
-label's, and images of the n_images (with any label, added up). With two labels this is association. What a model
-associates says nothing of persons; labels are perceived, or those of words in captions.
+(ddof 1). low and high are its 95 % interval (effect_interval: Student's t, unequal variances, std as uncertain as it
+is); p is of Student's t, and q by Benjamini and Hochberg over all rows, hidden ones as p = 1.
+'mixed', 'unclear' and 'undefined' images take no part. n_label of the n vectors are the label's, and images of the
+n_images (with any label, added up). With two labels this is association. What a model associates says nothing of
+persons; labels are perceived, or those of words in captions.
 
 The engine hides rows of labels with few images or vectors (README); labels that group_sizes hides take no part in
 others' rows.
@@ -60,8 +61,8 @@ SELECT
   category,
   label,
   difference / std AS value,
-  (difference - student_point(df) * standard_error) / std AS low,
-  (difference + student_point(df) * standard_error) / std AS high,
+  CASE WHEN std > 0 THEN effect.low END AS low,
+  CASE WHEN std > 0 THEN effect.high END AS high,
   mean AS mean_label,
   rest_mean AS mean_others,
   std,
@@ -114,7 +115,10 @@ FROM false_discovery((
       *,
       mean - rest_mean AS difference,
       welch_error(variance, n, greatest(rest_squares - rest_mean * rest_mean, 0), rest) AS standard_error,
-      welch_df(variance, n, greatest(rest_squares - rest_mean * rest_mean, 0), rest) AS df
+      welch_df(variance, n, greatest(rest_squares - rest_mean * rest_mean, 0), rest) AS df,
+      effect_interval(
+        mean - rest_mean, variance, n, greatest(rest_squares - rest_mean * rest_mean, 0), rest
+      ) AS effect
     FROM sides
   ),
   cells AS (
@@ -123,8 +127,7 @@ FROM false_discovery((
       k.category,
       s.label,
       m.difference,
-      m.standard_error,
-      m.df,
+      m.effect,
       student_p(m.difference / nullif(m.standard_error, 0), m.df) AS p,
       m.mean,
       m.rest_mean,

@@ -5,9 +5,9 @@ Of the n images with the concept and one of two labels: count carry label, rest 
 'share' = count / n (Wilson's 95 % interval), 'difference' = (count - rest) / n (the same interval, rescaled), or
 'rate_difference' = the concept's rate among images of label minus its rate among images of against (Newcombe's 95 %
 interval). n_label and n_against are all images of the two labels. Images with two labels are left out (see
-clear_labels). p is that of G2 (chi-square, one degree of freedom): has the concept to do with which of the two labels an
-image has? q is p by Benjamini and Hochberg over all concepts of min_count images, with those that are hidden as p = 1. Labels are
-perceived, or those of words in captions.
+clear_labels). p is that of G2 (chi-square, one degree of freedom): has the concept to do with which of the two labels
+an image has? q is p by Benjamini and Hochberg over all concepts of min_count images, with those that are hidden as p =
+1. Labels are perceived, or those of words in captions.
 
 Concepts with n under min_count are left out, and by the engine those where 1 to 9 images of a label have the concept,
 or have it not (README); n_suppressed counts them. Where group_sizes hides either label there are no rows.
@@ -15,6 +15,7 @@ or have it not (README); n_suppressed counts them. Where group_sizes hides eithe
 subject = "what goes with whom"
 source = "Girrbach et al. (2025), concepts in captions: share, difference, and rate_difference of the appendix"
 among = { labels = ["label", "against"], relations = ["groups"] }
+presets = { paper = "Girrbach et al. (2025), dataset bias" }
 
 [params.groups]
 relation = ["image_id", "label"]
@@ -30,21 +31,25 @@ about = "see cooccurrence for others"
 type = "varchar"
 default = "share"
 choices = ["share", "difference", "rate_difference"]
+presets = { paper = { value = "share", source = "section 5" } }
 
 [params.label]
 type = "varchar"
 default = "female"
+presets = { paper = { value = "female", source = "section 5" } }
 about = "label whose share is asked"
 
 [params.against]
 type = "varchar"
 default = "male"
+presets = { paper = { value = "male", source = "section 5" } }
 about = "label it is held against"
 
 [params.min_count]
 type = "integer"
 default = 100
 min = 0
+presets = { paper = { value = 100, source = "section 5" } }
 about = "concepts with fewer images are left out"
 
 [[cells]]

@@ -11,6 +11,9 @@ man', 'a thief', …])) FROM harmful_zero_shot(seen_as) with a view seen_as of (
 labels of the study also hold 14 crossed classes of race and gender; which labels the model may choose from decides the
 rates, so name them beside the result. The sentences around a label are those of classify_zero_shot's templates.
 
+p is that of G2 of the table of the label against all others and of harmful against not (chi-square, one degree of
+freedom), q by Benjamini and Hochberg over all rows, hidden ones as p = 1.
+
 Of the n images count have a harmful label, the rest have not. The engine hides small ones of the three, and what would
 give them away, and labels that group_sizes hides (README).
 """
@@ -51,52 +54,72 @@ by = ["class", "label"]
 [[cells]]
 count = "rest"
 by = ["class", "label"]
+tests = ["p", "q"]
 ---*/
-WITH members AS (
-  SELECT image_id, label FROM clear_labels(groups)
-),
-chosen AS (
-  SELECT image_id, min(lower(predicted)) AS predicted
-  FROM predictions
-  WHERE predicted IS NOT NULL
-  GROUP BY image_id
-  HAVING min(lower(predicted)) = max(lower(predicted))
-),
-terms AS (
-  SELECT DISTINCT lower(term) AS term, class FROM harmful WHERE term IS NOT NULL AND class IS NOT NULL
-),
-classes AS (
-  SELECT DISTINCT class FROM terms
-  UNION ALL
-  SELECT 'any' AS class
-),
-hits AS (
-  SELECT c.image_id, t.class
-  FROM chosen AS c
-  JOIN terms AS t ON t.term = c.predicted
-  UNION ALL
-  SELECT c.image_id, 'any' AS class
-  FROM chosen AS c
-  WHERE c.predicted IN (SELECT term FROM terms)
-),
-sums AS (
-  SELECT m.label, k.class, count(*) AS n, count(h.image_id) AS count
-  FROM members AS m
-  JOIN chosen AS c ON c.image_id = m.image_id
-  CROSS JOIN classes AS k
-  LEFT JOIN hits AS h ON h.image_id = m.image_id AND h.class = k.class
-  GROUP BY m.label, k.class
-)
-SELECT
-  s.class,
-  s.label,
-  CAST(s.count AS DOUBLE) / s.n AS rate,
-  wilson_low(s.count, s.n) AS low,
-  wilson_high(s.count, s.n) AS high,
-  s.count,
-  s.n - s.count AS rest,
-  s.n,
-  NOT z.used AS suppressed
-FROM sums AS s
-JOIN group_sizes(groups, $min_count) AS z ON z.label = s.label AND z.clear
+SELECT class, label, rate, low, high, count, rest, n, p, q, suppressed
+FROM false_discovery((
+  WITH members AS (
+    SELECT image_id, label FROM clear_labels(groups)
+  ),
+  chosen AS (
+    SELECT image_id, min(lower(predicted)) AS predicted
+    FROM predictions
+    WHERE predicted IS NOT NULL
+    GROUP BY image_id
+    HAVING min(lower(predicted)) = max(lower(predicted))
+  ),
+  terms AS (
+    SELECT DISTINCT lower(term) AS term, class FROM harmful WHERE term IS NOT NULL AND class IS NOT NULL
+  ),
+  classes AS (
+    SELECT DISTINCT class FROM terms
+    UNION ALL
+    SELECT 'any' AS class
+  ),
+  hits AS (
+    SELECT c.image_id, t.class
+    FROM chosen AS c
+    JOIN terms AS t ON t.term = c.predicted
+    UNION ALL
+    SELECT c.image_id, 'any' AS class
+    FROM chosen AS c
+    WHERE c.predicted IN (SELECT term FROM terms)
+  ),
+  sums AS (
+    SELECT m.label, k.class, count(*) AS n, count(h.image_id) AS count
+    FROM members AS m
+    JOIN chosen AS c ON c.image_id = m.image_id
+    CROSS JOIN classes AS k
+    LEFT JOIN hits AS h ON h.image_id = m.image_id AND h.class = k.class
+    GROUP BY m.label, k.class
+  ),
+  judged AS (
+    SELECT
+      s.class,
+      s.label,
+      s.count,
+      s.n,
+      z.used,
+      CASE
+        WHEN z.used
+          THEN log_likelihood_ratio(
+            s.count, s.n, sum(s.count) OVER (PARTITION BY s.class, z.used), sum(s.n) OVER (PARTITION BY s.class, z.used)
+          )
+      END AS g2
+    FROM sums AS s
+    JOIN group_sizes(groups, $min_count) AS z ON z.label = s.label AND z.clear
+  )
+  SELECT
+    class,
+    label,
+    CAST(count AS DOUBLE) / n AS rate,
+    wilson_low(count, n) AS low,
+    wilson_high(count, n) AS high,
+    count,
+    n - count AS rest,
+    n,
+    two_sided_p(g2) AS p,
+    NOT used AS suppressed
+  FROM judged
+))
 ORDER BY class, label

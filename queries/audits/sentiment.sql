@@ -13,6 +13,7 @@ that nothing follows by subtraction.
 subject = "what goes with whom"
 source = "Girrbach et al. (2025), sentiment of alt-texts, with rules := 'nltk'; Hutto and Gilbert (2014)"
 local = "calls vader()"
+presets = { paper = "Girrbach et al. (2025)" }
 
 [params.groups]
 relation = ["image_id", "label"]
@@ -27,6 +28,7 @@ default = "captions"
 type = "varchar"
 default = "vader"
 choices = ["vader", "nltk"]
+presets = { paper = { value = "nltk", source = "section 4.2" } }
 about = "results of the vaderSentiment package or of NLTK's port"
 
 [params.min_count]

@@ -5,8 +5,9 @@ details = """
 For every word and clear label: count of the n images with a clear label among the first K for the word, share = count /
 n with Wilson's 95 % interval, base_share among all labelled images and delta = share / base_share - 1. entropy of a
 word: -sum share ln share / ln of the number of labels; 1 where all labels are retrieved equally often, 0 where one is;
-it does not take the base into account. Images without a clear label are left out before ranking. Give hits for any
-other ranking. Labels are perceived, or those of words in captions; what a model retrieves says nothing of persons.
+it does not take the base into account. p is that of G2 of over_representation, q by Benjamini and Hochberg over all
+rows, hidden ones as p = 1. Images without a clear label are left out before ranking. Give hits for any other ranking.
+Labels are perceived, or those of words in captions; what a model retrieves says nothing of persons.
 
 number tells words of one category apart. Small counts, and what would give them away, are hidden by the engine, and so is
 the entropy of such a word; see README.
@@ -69,49 +70,56 @@ out_of = "base_count"
 by = ["label"]
 within = ["category", "number"]
 whole = ["entropy"]
+tests = ["p", "q"]
 ---*/
-WITH rows_all AS MATERIALIZED (
-  SELECT *
-  FROM over_representation(
-    groups,
-    (
-      SELECT query_id AS concept, item_id AS image_id
-      FROM (
-        SELECT h.query_id, h.item_id, row_number() OVER (PARTITION BY h.query_id ORDER BY h.rank, h.item_id) AS place
-        FROM hits AS h
-        WHERE h.item_id IN (SELECT image_id FROM groups WHERE label NOT IN ('mixed', 'unclear', 'undefined'))
-      ) AS ranked
-      WHERE place <= $k
-    ),
-    min_count := $min_count
-  )
-),
-entropies AS (
-  SELECT
-    concept,
-    CAST(
-      sum(CAST(CASE WHEN share > 0 THEN -share * ln(share) ELSE 0 END AS DECIMAL(38, 18))) AS DOUBLE
-    ) / nullif(ln(count(*)), 0) AS entropy
-  FROM rows_all
-  GROUP BY concept
-)
 SELECT
-  a.category,
-  dense_rank() OVER (PARTITION BY a.category ORDER BY r.concept) AS number,
-  r.label,
-  r.count,
-  r.n,
-  r.share,
-  r.share_low,
-  r.share_high,
-  r.base_share,
-  r.base_count,
-  r.delta,
-  r.delta_low,
-  r.delta_high,
-  e.entropy,
-  r.suppressed
-FROM rows_all AS r
-JOIN entropies AS e ON e.concept = r.concept
-JOIN asked AS a ON a.query_id = r.concept
+  category, number, label, count, n, share, share_low, share_high, base_share, base_count, delta, delta_low, delta_high, p, q,
+  entropy, suppressed
+FROM false_discovery((
+  WITH rows_all AS MATERIALIZED (
+    SELECT *
+    FROM over_representation(
+      groups,
+      (
+        SELECT query_id AS concept, item_id AS image_id
+        FROM (
+          SELECT h.query_id, h.item_id, row_number() OVER (PARTITION BY h.query_id ORDER BY h.rank, h.item_id) AS place
+          FROM hits AS h
+          WHERE h.item_id IN (SELECT image_id FROM groups WHERE label NOT IN ('mixed', 'unclear', 'undefined'))
+        ) AS ranked
+        WHERE place <= $k
+      ),
+      min_count := $min_count
+    )
+  ),
+  entropies AS (
+    SELECT
+      concept,
+      CAST(
+        sum(CAST(CASE WHEN share > 0 THEN -share * ln(share) ELSE 0 END AS DECIMAL(38, 18))) AS DOUBLE
+      ) / nullif(ln(count(*)), 0) AS entropy
+    FROM rows_all
+    GROUP BY concept
+  )
+  SELECT
+    a.category,
+    dense_rank() OVER (PARTITION BY a.category ORDER BY r.concept) AS number,
+    r.label,
+    r.count,
+    r.n,
+    r.share,
+    r.share_low,
+    r.share_high,
+    r.base_share,
+    r.base_count,
+    r.delta,
+    r.delta_low,
+    r.delta_high,
+    r.p,
+    e.entropy,
+    r.suppressed
+  FROM rows_all AS r
+  JOIN entropies AS e ON e.concept = r.concept
+  JOIN asked AS a ON a.query_id = r.concept
+))
 ORDER BY category, number, label

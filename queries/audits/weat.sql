@@ -3,8 +3,8 @@ answers = """
 Are two sets of words associated with two others in a text model, such as careers with male words? With a p-value."""
 details = """
 s(w) = mean cosine of w with the class a - mean cosine with b. value is the effect size: (mean of s over the class x -
-mean over y) / standard deviation of s over both (ddof 1). low and high: 95 % interval of the difference of the means
-(normal, unequal variances; words as draws, a and b as given), divided by the same std. p is one-sided: the share of the
+mean over y) / standard deviation of s over both (ddof 1). low and high: its 95 % interval (effect_interval: Student's
+t, unequal variances; words as draws, a and b as given). p is one-sided: the share of the
 divisions of x and y together, into as many of each, whose difference is as large or larger; of all of them (exact)
 where there are at most permutations, else (1 + those of permutations random ones) / (1 + permutations), by seed. n:
 words of x and y, n_x, n_y, n_a, n_b of each class. Words are never persons: what words of a perceived group are

@@ -1,8 +1,7 @@
 /*--- toml
 answers = "The two-sided p of Student's t."
 details = """
-By the normal value that is as unlikely: within 0.1 % of p for p > 0.01 and 9 degrees of freedom, 1 % for 3, and nearer the more
-there are.
+By the normal value that is as unlikely: for p > 0.01 within 1 % of p from 9 degrees of freedom on, and within 10 % with 3.
 """
 source = "Wallace, Bounds on normal approximations to Student's and the chi-square distributions (1959)"
 returns = "double"

@@ -2,15 +2,11 @@
 answers = "How much wider what is known of labels and concepts is where units, such as captions, share a picture."
 details = """
 effect of a label and a concept: the variance of how often they meet, beyond what their own counts give, with units of
-one source alike, divided by that with units that are independent. Divide counts by it before an interval or a test. At
-least 1. met is how many units that have a source have both, and sources in how many sources; there is a row for pairs that
-some source has, one way or the other. How alike units of a source are is seen from the
-sources where the two meet: the fewer they are, the nearer is the effect to that of sources all of whose units are alike.
-Units without a source are on their own.
+one source alike, divided by that with units that are independent (design_effect). Divide counts by it before an
+interval or a test. met is how many units that have a source have both, and sources in how many sources; there is a row
+for pairs that some source has, one way or the other. Units without a source are on their own.
 """
-source = """
-Kish, Survey Sampling (1965), design effect; Rao and Scott, On chi-squared tests for multiway contingency tables with
-cell proportions estimated from survey data, Annals of Statistics 12 (1984); the move for few sources is our own"""
+source = "See design_effect."
 
 [params.groups]
 relation = ["image_id", "label"]
@@ -131,21 +127,11 @@ variances AS (
   JOIN concept_shares AS cs ON cs.concept = p.concept
   CROSS JOIN all_sums AS s
   CROSS JOIN total AS t
-),
-effects AS (
-  SELECT
-    label,
-    concept,
-    seen,
-    CAST(a AS BIGINT) AS met,
-    most,
-    CASE WHEN whole > 0 THEN greatest(1 + (within - apart) / whole, 1) ELSE 1e0 END AS effect
-  FROM variances
 )
 SELECT
   label,
   concept,
-  greatest(effect, effect + (most - effect) / (1 + seen)) AS effect,
-  met,
+  design_effect(within, apart, whole, most, seen) AS effect,
+  CAST(a AS BIGINT) AS met,
   seen AS sources
-FROM effects
+FROM variances

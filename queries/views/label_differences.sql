@@ -2,7 +2,8 @@
 answers = "How much nearer each category is to the images of one label than to those of another, in mean cosines."
 details = """
 One row per category: see similarity_bias, which shows it, and association, which divides it by group_std, the standard
-deviation of the category's cosines over the images of both labels together (ddof 1).
+deviation of the category's cosines over the images of both labels together (ddof 1); effect has the ends of the
+interval of that (effect_interval).
 """
 source = "Girrbach et al. (2025), Eq. 1"
 local = "calls projections(); moments() is computed outside of SQL"
@@ -61,6 +62,7 @@ SELECT
       + CAST(a.n AS DOUBLE) * b.n / (a.n + b.n) * (a.mean - b.mean) * (a.mean - b.mean)
     ) / (a.n + b.n - 1)
   ) AS group_std,
+  effect_interval(a.mean - b.mean, a.variance, a.n, b.variance, b.n) AS effect,
   u.suppressed
 FROM cosines AS a
 JOIN cosines AS b ON b.place = a.place AND b.label = $against

@@ -128,15 +128,12 @@ variances AS (
     + size * size * (base_squares - 2 * base_share * base_products + base_share * base_share * base_sizes) AS within,
     (1 - 2 * size) * (count - 2 * base_share * count + base_share * base_share * n)
     + size * size * (base_count - 2 * base_share * base_count + base_share * base_share * base_n) AS apart,
-    base_n * base_share * (1 - base_share) * size * (1 - size) AS whole
+    base_n * base_share * (1 - base_share) * size * (1 - size) AS whole,
+    base_sizes / base_n AS most
   FROM shares
 ),
-effects AS (
-  SELECT *, CASE WHEN whole > 0 THEN greatest(1 + (within - apart) / whole, 1) ELSE 1e0 END AS least
-  FROM variances
-),
 designs AS (
-  SELECT *, greatest(least, least + (base_sizes / base_n - least) / (1 + seen)) AS effect FROM effects
+  SELECT *, design_effect(within, apart, whole, most, seen) AS effect FROM variances
 ),
 scaled AS (
   SELECT

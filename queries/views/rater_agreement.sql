@@ -6,7 +6,7 @@ of it; detection_id is -1 where there is no box. Ratings of a model count like t
 """
 source = """
 Cohen (1960); Fleiss, Cohen and Everitt (1969), variance; Fleiss (1971); Gwet, Large-sample variance of Fleiss
-generalized kappa (2021)"""
+generalized kappa (2021); Krippendorff (2011); Jaccard (1901)"""
 
 [params.ratings]
 relation = ["image_id", "detection_id", "annotator", "value"]
@@ -33,7 +33,7 @@ cells AS (
   LEFT JOIN said AS s
     ON s.annotator = r.annotator AND s.other = r.other AND s.label = r.label AND s.other_label = c.label
 ),
--- a kappa and its interval are equations over all counts of a confusion, and the smallest one would follow from them
+-- a kappa and its interval, or a share of a label's targets, are equations over all counts of a confusion, and the smallest one would follow from them
 sums AS (
   SELECT
     annotator,
@@ -44,6 +44,58 @@ sums AS (
     cohen_kappa(list(struct_pack(label := label, other_label := other_label, count := count))) AS cohen
   FROM cells
   GROUP BY annotator, other
+),
+-- three annotators: how many targets have the same of them, and how many of these are alike, follows from pairs
+same AS (
+  SELECT g.image_id, g.detection_id, g.annotator, min(o.annotator) AS first
+  FROM ratings AS g
+  JOIN ratings AS o ON o.image_id = g.image_id AND o.detection_id = g.detection_id AND o.value = g.value
+  GROUP BY g.image_id, g.detection_id, g.annotator
+),
+answered AS (
+  SELECT
+    image_id,
+    detection_id,
+    list_sort(list(annotator)) AS members,
+    list_sort(list(struct_pack(annotator := annotator, first := first))) AS pattern,
+    count(*) AS annotators
+  FROM same
+  GROUP BY image_id, detection_id
+),
+alike AS (
+  SELECT
+    image_id,
+    detection_id,
+    count(*) OVER (PARTITION BY members) AS targets,
+    CASE WHEN annotators > 2 THEN count(*) OVER (PARTITION BY pattern) END AS equal_targets
+  FROM answered
+  WHERE annotators > 1
+),
+few AS (
+  SELECT s.annotator, least(min(a.targets), min(a.equal_targets)) AS few
+  FROM same AS s
+  JOIN alike AS a ON a.image_id = s.image_id AND a.detection_id = s.detection_id
+  WHERE (SELECT max(annotators) FROM answered) > 2
+  GROUP BY s.annotator
+),
+pairs AS (
+  SELECT s.*, least(a.few, b.few) AS few
+  FROM sums AS s
+  LEFT JOIN few AS a ON a.annotator = s.annotator
+  LEFT JOIN few AS b ON b.annotator = s.other
+),
+-- of the targets that either of two annotators gave a label, how many both did
+jaccard AS (
+  SELECT
+    l.annotator,
+    l.other,
+    l.label,
+    CAST(sum(CASE WHEN s.label = s.other_label THEN s.count ELSE 0 END) AS BIGINT) AS count,
+    CAST(sum(s.count) AS BIGINT) AS n
+  FROM said_labels AS l
+  JOIN said AS s
+    ON s.annotator = l.annotator AND s.other = l.other AND (s.label = l.label OR s.other_label = l.label)
+  GROUP BY l.annotator, l.other, l.label
 ),
 -- pairs of an annotator are those of each two annotators together
 parts AS (
@@ -77,10 +129,11 @@ patterns AS (
   ) AS t
   GROUP BY votes
 ),
-fleiss AS (
+together AS (
   SELECT
     CAST(sum(targets) AS BIGINT) AS n,
-    fleiss_kappa(list(struct_pack(votes := votes, targets := targets))) AS fleiss
+    fleiss_kappa(list(struct_pack(votes := votes, targets := targets))) AS fleiss,
+    krippendorff_alpha(list(struct_pack(votes := votes, targets := targets))) AS krippendorff
   FROM patterns
   HAVING count(*) > 0
 ),
@@ -102,31 +155,49 @@ annotators AS (
 SELECT
   'cohen_kappa' AS metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
   CAST(NULL AS BIGINT) AS count, cohen.kappa AS value, cohen.kappa - half_interval(cohen.error) AS low,
-  cohen.kappa + half_interval(cohen.error) AS high, n, smallest
-FROM sums
+  cohen.kappa + half_interval(cohen.error) AS high, n, least(smallest, few) AS smallest
+FROM pairs
 UNION ALL
 SELECT
   'agreement' AS metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
   agreed AS count, CAST(agreed AS DOUBLE) / n AS value,
-  wilson_low(agreed, n) AS low, wilson_high(agreed, n) AS high, n, CAST(NULL AS BIGINT) AS smallest
-FROM sums
+  wilson_low(agreed, n) AS low, wilson_high(agreed, n) AS high, n, few AS smallest
+FROM pairs
 UNION ALL
 SELECT
   'confusion' AS metric, c.annotator, c.other, c.label, c.other_label, c.count, CAST(c.count AS DOUBLE) / s.n AS value,
-  wilson_low(c.count, s.n) AS low, wilson_high(c.count, s.n) AS high, s.n, CAST(NULL AS BIGINT) AS smallest
+  wilson_low(c.count, s.n) AS low, wilson_high(c.count, s.n) AS high, s.n, s.few AS smallest
 FROM cells AS c
-JOIN sums AS s ON s.annotator = c.annotator AND s.other = c.other
+JOIN pairs AS s ON s.annotator = c.annotator AND s.other = c.other
+UNION ALL
+SELECT
+  'jaccard' AS metric, j.annotator, j.other, j.label, CAST(NULL AS VARCHAR) AS other_label, j.count,
+  CAST(j.count AS DOUBLE) / j.n AS value, wilson_low(j.count, j.n) AS low, wilson_high(j.count, j.n) AS high, j.n,
+  least(s.smallest, s.few) AS smallest
+FROM jaccard AS j
+JOIN pairs AS s ON s.annotator = j.annotator AND s.other = j.other
 UNION ALL
 SELECT
   'annotator' AS metric, annotator, CAST(NULL AS VARCHAR) AS other, CAST(NULL AS VARCHAR) AS label,
   CAST(NULL AS VARCHAR) AS other_label, agreed AS count, share AS value,
   wilson_low(share * worth, worth) AS low, wilson_high(share * worth, worth) AS high, n,
-  (SELECT min(part) FROM parts AS p WHERE p.annotator = a.annotator) AS smallest
+  least(
+    (SELECT min(part) FROM parts AS p WHERE p.annotator = a.annotator),
+    (SELECT min(few) FROM few AS f WHERE f.annotator = a.annotator)
+  ) AS smallest
 FROM annotators AS a
 UNION ALL
 SELECT
   'fleiss_kappa' AS metric, CAST(NULL AS VARCHAR) AS annotator, CAST(NULL AS VARCHAR) AS other,
   CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count, fleiss.kappa AS value,
   fleiss.kappa - half_interval(fleiss.error) AS low, fleiss.kappa + half_interval(fleiss.error) AS high, n,
-  (SELECT min(smallest) FROM sums) AS smallest
-FROM fleiss
+  (SELECT least(min(smallest), min(few)) FROM pairs) AS smallest
+FROM together
+UNION ALL
+SELECT
+  'krippendorff_alpha' AS metric, CAST(NULL AS VARCHAR) AS annotator, CAST(NULL AS VARCHAR) AS other,
+  CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count,
+  krippendorff.alpha AS value, krippendorff.alpha - half_interval(krippendorff.error) AS low,
+  krippendorff.alpha + half_interval(krippendorff.error) AS high, n,
+  (SELECT least(min(smallest), min(few)) FROM pairs) AS smallest
+FROM together

@@ -65,12 +65,18 @@ tested AS (
   CROSS JOIN of_attributes
 ),
 measures AS (
-  SELECT *, sqrt(test.variance_x / nullif(n_x, 0) + test.variance_y / nullif(n_y, 0)) AS standard_error FROM tested
+  SELECT
+    *,
+    effect_interval(
+      test.mean_x - test.mean_y, test.variance_x * (n_x - 1) / nullif(n_x, 0), n_x,
+      test.variance_y * (n_y - 1) / nullif(n_y, 0), n_y
+    ) AS ends
+  FROM tested
 )
 SELECT
   test.effect AS value,
-  test.effect - half_interval(standard_error) / test.std AS low,
-  test.effect + half_interval(standard_error) / test.std AS high,
+  CASE WHEN test.effect IS NOT NULL THEN ends.low END AS low,
+  CASE WHEN test.effect IS NOT NULL THEN ends.high END AS high,
   test.p AS p,
   test.exact AS exact,
   test.permutations AS permutations,

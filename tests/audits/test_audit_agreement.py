@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import cohen_kappa_score, confusion_matrix
+from sklearn.metrics import cohen_kappa_score, confusion_matrix, jaccard_score
 from statsmodels.stats.inter_rater import aggregate_raters, cohens_kappa, fleiss_kappa
 from statsmodels.stats.proportion import proportion_confint
 
@@ -116,6 +116,29 @@ def test_fleiss_kappa(build):
     assert (row["high"] - row["low"]) / 2 / Z == pytest.approx(jackknife, rel=0.01)
 
 
+def test_jaccard(build):
+    """Of the targets that either gave a label, how many both did."""
+    ratings = simulated(2)
+    rows = run(annotate(build, ratings), min_count=0)
+    for a, b in itertools.combinations("ABC", 2):
+        for label in "fmu":
+            one, other = (np.array(ratings[x]) == label for x in (a, b))
+            both, either = int((one & other).sum()), int((one | other).sum())
+            row = rows["jaccard", a, b, label, None]
+            assert (row["count"], row["n"]) == (both, either)
+            assert row["value"] == pytest.approx(jaccard_score(one, other), rel=1e-12)
+            assert (row["low"], row["high"]) == pytest.approx(proportion_confint(both, either, method="wilson"))
+
+
+def test_krippendorffs_alpha(build):
+    """With as many labels of every target it is Fleiss' kappa, but for a term of 1 / n."""
+    rows = run(annotate(build, simulated(4)), min_count=0)
+    fleiss, alpha = (rows[metric, None, None, None, None] for metric in ("fleiss_kappa", "krippendorff_alpha"))
+    assert alpha["n"] == 400
+    assert alpha["value"] == pytest.approx(fleiss["value"] + (1 - fleiss["value"]) / 1200, rel=1e-12)
+    assert alpha["high"] - alpha["low"] == pytest.approx(fleiss["high"] - fleiss["low"], rel=0.01)
+
+
 def test_fleiss_kappa_with_missing_labels(build):
     """Targets with one label do not count; with two or three, shares of labels are averaged over targets."""
     ratings = simulated(5, 60)
@@ -214,9 +237,8 @@ def test_a_hidden_agreement_does_not_follow_from_an_annotators(build):
     ratings = {"A": ["f", "m"] * 50, "B": ["f", "m"] * 48 + ["m"] * 3 + ["f"], "C": ["f"] * 50 + ["m"] * 50}
     rows = run(annotate(build, ratings))
     assert rows["agreement", "A", "B", None, None]["count"] is None
-    assert rows["agreement", "A", "C", None, None]["count"] == 50
-    hidden = {a for a in "ABC" if rows["annotator", a, None, None, None]["suppressed"]}
-    assert hidden == {"A", "B"}
+    assert rows["agreement", "A", "C", None, None]["count"] is None  # with B and C it tells how often B alone differs
+    assert {a for a in "ABC" if rows["annotator", a, None, None, None]["suppressed"]} == {"A", "B", "C"}
 
 
 def test_rows_come_in_order(build):
@@ -235,4 +257,5 @@ def test_a_kappa_tells_no_small_count(build):
     assert rows["confusion", "A", "B", "u", "m"]["count"] == 30
     assert rows["agreement", "A", "B", None, None]["count"] == 150
     assert rows["cohen_kappa", "A", "B", None, None]["reason"] == "small"
+    assert {r["value"] for k, r in rows.items() if k[0] in {"jaccard", "krippendorff_alpha"}} == {None}
     assert rows["fleiss_kappa", None, None, None, None]["value"] is None

@@ -48,7 +48,7 @@ def example(seed, count, width, names, shift=0.2):
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 999), st.integers(40, 90), st.integers(2, 12), st.sampled_from(["group", "global"]))
-def test_association_is_that_of_all_cosines(session, seed, count, width, normalizer):
+def test_association_is_that_of_all_cosines(session, effect_ends, seed, count, width, normalizer):
     matrix, labels, others = example(seed, count, width, ["female", "male", "male", "unclear"])
     found = session.audit(
         "association",
@@ -66,8 +66,11 @@ def test_association_is_that_of_all_cosines(session, seed, count, width, normali
     error = np.sqrt(f.var(axis=0, ddof=1) / len(f) + m.var(axis=0, ddof=1) / len(m)) / std
     half = stats.t.ppf(0.975, np.floor(test.df)) * error
     np.testing.assert_allclose(found["value"], expected, atol=1e-6)
-    np.testing.assert_allclose(found["high"], expected + half, atol=1e-3 * error.max())
-    np.testing.assert_allclose(found["low"], expected - half, atol=1e-3 * error.max())
+    low, high = expected - half, expected + half
+    if normalizer == "group":
+        low, high = np.array([effect_ends(f[:, i], m[:, i]) for i in range(5)]).T
+    np.testing.assert_allclose(found["high"], high, atol=1e-3 * error.max())
+    np.testing.assert_allclose(found["low"], low, atol=1e-3 * error.max())
     p = 2 * stats.t.sf(abs(test.statistic), np.floor(test.df))
     np.testing.assert_allclose(np.log(found["p"]), np.log(p), rtol=0.01, atol=0.005)
     np.testing.assert_allclose(found["q"], multipletests(found["p"], method="fdr_bh")[1], rtol=1e-9)
@@ -110,7 +113,7 @@ def test_by_hand(session):
     assert turned["value"] == -plain["value"]
 
 
-def test_casc_holds_a_label_against_all_other_clear_ones(session):
+def test_casc_holds_a_label_against_all_other_clear_ones(session, effect_ends):
     matrix, labels, others = example(2, 90, 6, ["a", "b", "c", "unclear"])
     labels[:2] = "tiny"
     found = session.audit(
@@ -130,7 +133,8 @@ def test_casc_holds_a_label_against_all_other_clear_ones(session):
             row = rows[f"c{i:03}", label]
             assert row["value"] == pytest.approx((own - rest)[i] / s[taken].std(axis=0, ddof=1)[i], abs=1e-6)
             assert (row["n"], row["n_label"]) == (int(taken.sum()), int((labels == label).sum()))
-            assert row["low"] < row["value"] < row["high"]
+            ends = effect_ends(s[labels == label, i], s[taken & (labels != label), i])
+            assert (row["low"], row["high"]) == pytest.approx(ends, abs=1e-5)
     for label in hidden:
         assert all(
             v is None

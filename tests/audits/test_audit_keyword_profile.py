@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import chi2_contingency, false_discovery_control, norm
 from statsmodels.stats.contingency_tables import Table2x2
 
 
@@ -34,7 +35,12 @@ def test_log_odds_and_interval(session):
     row = rows["f", "dress"]
     table = Table2x2(np.array([[40, 60], [12, 188]]) + 0.5)
     assert row["log_odds"] == pytest.approx(table.log_oddsratio, rel=1e-12)
-    assert (row["low"], row["high"]) == pytest.approx(table.log_oddsratio_confint(), rel=1e-9)
+    half = 2 * np.arcsinh(norm.ppf(0.975) / 2 * np.sqrt((1 / (np.array([40, 60, 12, 188]) + 0.25)).sum()))
+    assert (row["low"], row["high"]) == pytest.approx(
+        (table.log_oddsratio - half, table.log_oddsratio + half), rel=1e-9
+    )
+    p = chi2_contingency([[40, 60], [12, 188]], correction=False, lambda_="log-likelihood").pvalue
+    assert row["p"] == pytest.approx(p, rel=1e-9)
     assert (row["count"], row["n"], row["rest_n"], row["rest_floor"]) == (40, 100, 200, False)
 
 
@@ -53,8 +59,8 @@ def test_order_and_number(session):
         ("m", 1, "ball"),
     ]
     for label in "fm":
-        lows = [r["low"] for r in rows if r["label"] == label]
-        assert lows == sorted(lows, reverse=True)
+        sure = [np.sign(r["log_odds"]) * -np.log(r["p"]) for r in rows if r["label"] == label]
+        assert sure == sorted(sure, reverse=True)
     assert {r["place"] for r in run(session, images(COUNTS, SIZES), top=2)} == {1, 2}
 
 
@@ -110,7 +116,16 @@ def test_agrees_with_python(session, data):
         a, n, rest_n = own[row["label"]], sizes[row["label"]], sum(sizes.values()) - sizes[row["label"]]
         table = Table2x2(np.array([[a, n - a], [rest, rest_n - rest]]) + 0.5)
         assert row["log_odds"] == pytest.approx(table.log_oddsratio, rel=1e-9, abs=1e-12)
-        assert row["high"] - row["low"] == pytest.approx(np.ptp(table.log_oddsratio_confint()), rel=1e-9)
+        quarters = table.table - 0.25
+        half = 2 * np.arcsinh(norm.ppf(0.975) / 2 * np.sqrt((1 / quarters).sum()))
+        assert row["high"] - row["low"] == pytest.approx(2 * half, rel=1e-9)
+
+
+def test_q_is_that_of_all_words_that_are_frequent_enough(session):
+    rows = run(session, images({**COUNTS, "odd": {"f": 20, "m": 30}}, SIZES), top=10)
+    p = [r["p"] for r in rows]
+    assert [r["q"] for r in rows] == pytest.approx(false_discovery_control(p), rel=1e-9)
+    assert len(rows) == 8
 
 
 def test_captions_are_the_default(lake):

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from statsmodels.stats.proportion import proportion_confint
 
 from counterbalance.engine.errors import SqlError
 
@@ -42,6 +43,12 @@ def run(session, labels, all_hits, clear_hits, relevant=(), **options):
     found = {(r["query_id"], r["metric"], r["k"]): (r["value"], r["n"]) for r in rows}
     assert len(found) == len(rows)
     assert list(found) == sorted(found)
+    for row in rows:
+        if row["metric"] == "bias" and row["n"]:
+            share = proportion_confint(round(row["n"] * (1 + row["value"]) / 2), row["n"], method="wilson")
+            assert (row["low"], row["high"]) == pytest.approx([2 * end - 1 for end in share], abs=1e-12)
+        else:
+            assert (row["low"], row["high"]) == (None, None)
     return found
 
 

@@ -36,14 +36,13 @@ def weat(lake):
     return run
 
 
-def test_by_hand(weat):
+def test_by_hand(weat, effect_ends):
     """a is east and b north; s of x: 1, 0.2; of y: -1, -0.2. Of six divisions only the observed one reaches 1.2."""
     row = weat(words(x=[[2, 0], [0.8, 0.6]], y=[[0, 1], [0.6, 0.8]], a=[[1, 0]] * 2, b=[[0, 3], [0, 1]]))
     std = np.std([1, 0.2, -1, -0.2], ddof=1)
     assert row["value"] == pytest.approx(1.2 / std, abs=1e-6)
     assert row["p"] == pytest.approx(1 / 6)
-    error = np.sqrt(2 * np.var([1, 0.2], ddof=1) / 2)
-    assert row["high"] == pytest.approx((1.2 + 1.959964 * error) / std, abs=1e-6)
+    assert (row["low"], row["high"]) == pytest.approx(effect_ends([1, 0.2], [-1, -0.2]), rel=1e-6)
     assert (row["exact"], row["permutations"], row["suppressed"]) == (True, 6, False)
     assert [row[n] for n in ("n", "n_x", "n_y", "n_a", "n_b")] == [4, 2, 2, 2, 2]
 

@@ -243,7 +243,9 @@ def spark():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
-    register(session, ["chi_square_p", "cohen_kappa", "fleiss_kappa", "transfer_fit"])
+    register(
+        session, ["chi_square_p", "cohen_kappa", "fleiss_kappa", "gender_label", "krippendorff_alpha", "transfer_fit"]
+    )
     yield session
     session.stop()
 

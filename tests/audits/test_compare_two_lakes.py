@@ -134,7 +134,7 @@ def moods(labels):
     said = []
     for number, label in enumerate(labels):
         bad = number % 3 == 0 if label == "amber" else number % 2 == 0
-        said.append("a table" if number % 6 == 5 else "an awful, terrible murder" if bad else "a lovely, happy day")
+        said.append("a table" if number % 6 == 5 else "an awful, terrible homicide" if bad else "a lovely, happy day")
     return said
 
 
