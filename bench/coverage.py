@@ -1,4 +1,4 @@
-"""Show how often intervals hold the truth: 95 % is asked.
+"""Show how often intervals hold the truth: 95 % is asked, of shares, means, ratios, odds, effect sizes and agreement.
 
     python bench/coverage.py > docs/coverage.md
 
@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 import counterbalance as cb
+from counterbalance.udfs.associations import effect_interval
+from counterbalance.udfs.kappas import CELLS, PATTERNS, cohen_kappa, fleiss_kappa, krippendorff_alpha
 
 SIZES = (1, 2, 3, 5, 10)
 DRAWS = 4000
@@ -63,10 +65,45 @@ ABOUT_RATIOS = """
 The intervals of `ratio_low` and `ratio_high`: PMI in `cooccurrence`, delta in `crime_words` and `geography`, the ratio in
 `intersections` and `attribute_matrix`. Images have the one thing, the other, or both; *seen* is the median number of both.
 *delta* is the interval of the delta method, beside them, which has none for a count of 0. No interval can end at what the
-counts allow, and hold a truth that lies there: where all of one have the other, the lower end alone tells.
+counts allow, and hold a truth that lies there or close to it: where (nearly) all of one have the other, the lower end alone tells.
 
 | images | have one | have the other | ratio | seen | ratio_low to ratio_high | delta |
 |---|---|---|---|---|---|---|"""
+
+
+DIFFERENCES = """
+SELECT
+  avg(CASE WHEN difference_low(a / n, wilson_low(a, n), b / m, wilson_high(b, m)) <= $difference
+    AND $difference <= difference_high(a / n, wilson_high(a, n), b / m, wilson_low(b, m)) THEN 1 ELSE 0 END),
+  avg(CASE WHEN abs(ln((a + 0.5) / (n - a + 0.5)) - ln((b + 0.5) / (m - b + 0.5)) - $log_odds)
+    <= 2 * asinh(half_interval(sqrt(1 / (a + 0.25) + 1 / (n - a + 0.25) + 1 / (b + 0.25) + 1 / (m - b + 0.25))) / 2)
+    THEN 1 ELSE 0 END)
+FROM drawn
+"""
+ABOUT_DIFFERENCES = """
+## Differences of two shares, and log-odds
+
+The intervals of `concept_ratio` and `spurious_correlations` (Newcombe's), and of the log-odds of `keyword_profile`.
+
+| images | others | share | other share | difference | log-odds |
+|---|---|---|---|---|---|"""
+ABOUT_EFFECTS = """
+## Effect sizes
+
+The intervals of `weat`, `ieat`, `association` and `casc` (`effect_interval`): normal values of two groups that are apart by so many
+standard deviations of the first. How uncertain a variance is, is taken to be as of normal values: *exponential* are values with a
+long tail, beside them.
+
+| values | others | apart | spread of the others | normal | exponential |
+|---|---|---|---|---|---|"""
+ABOUT_AGREEMENT = """
+## Agreement
+
+The intervals of `agreement`: two raters, or three, give one of three labels, right with a chance; else any of the three. A tenth of
+the samples.
+
+| targets | right | Cohen's kappa | Fleiss' kappa of three | Krippendorff's alpha of three |
+|---|---|---|---|---|"""
 
 
 def alike(draw: np.random.Generator, values: np.ndarray, of_cluster: np.ndarray, correlation: float) -> np.ndarray:
@@ -95,12 +132,13 @@ def told(session: cb.Session, text: str, samples: pa.Table, **values: float) -> 
 
 
 def show(*cells: object) -> None:
-    """Print a row of a table; shares of samples in percent."""
-    print(f"| {' | '.join(f'{c:.1%}' if isinstance(c, Share) else str(c) for c in cells)} |", flush=True)
+    """Print a row of a table."""
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
-class Share(float):
-    """How many of the samples."""
+def percent(share: float) -> str:
+    """Return how many of the samples."""
+    return f"{share:.1%}"
 
 
 def of_clusters(session: cb.Session, draw: np.random.Generator) -> None:
@@ -113,7 +151,7 @@ def of_clusters(session: cb.Session, draw: np.random.Generator) -> None:
         for share in (0.01, 0.1, 0.5, 0.9):
             has = alike(draw, draw.random(shape) < share, draw.random((*sizes.shape, 1)) < share, correlation)
             held, plain, seen = told(session, SHARES, sums(has, sizes), truth=share)
-            show(clusters, share, correlation, f"{seen:.0f}", Share(held), Share(mean), Share(plain))
+            show(clusters, share, correlation, f"{seen:.0f}", percent(held), percent(mean), percent(plain))
 
 
 def of_ratios(session: cb.Session, draw: np.random.Generator) -> None:
@@ -126,7 +164,80 @@ def of_ratios(session: cb.Session, draw: np.random.Generator) -> None:
         columns = {"both": cells[:, 0], "a": cells[:, 0] + cells[:, 1], "b": cells[:, 0] + cells[:, 2]}
         samples = pa.table({**columns, "n": np.full(DRAWS, float(n))})
         held, delta = told(session, RATIOS, samples, truth=ratio)
-        show(n, one, other, ratio, f"{np.median(cells[:, 0]):.0f}", Share(held), Share(delta))
+        show(n, one, other, ratio, f"{np.median(cells[:, 0]):.0f}", percent(held), percent(delta))
+
+
+def of_differences(session: cb.Session, draw: np.random.Generator) -> None:
+    """Print the rows of differences and log-odds."""
+    for (n, m), (one, other) in itertools.product(
+        ((20, 20), (30, 300), (200, 200), (1000, 5000)), ((0.5, 0.5), (0.1, 0.1), (0.05, 0.2), (0.9, 0.5), (0.01, 0.01))
+    ):
+        if min(n * one, n * (1 - one), m * other, m * (1 - other)) < 1:
+            continue
+        columns = {"a": draw.binomial(n, one, DRAWS), "b": draw.binomial(m, other, DRAWS)}
+        columns |= {"n": np.full(DRAWS, n), "m": np.full(DRAWS, m)}
+        log_odds = np.log(one / (1 - one)) - np.log(other / (1 - other))
+        samples = pa.table({name: pa.array(values.astype(float)) for name, values in columns.items()})
+        held = told(session, DIFFERENCES, samples, difference=one - other, log_odds=float(log_odds))
+        show(n, m, one, other, *map(percent, held))
+
+
+def of_effects(draw: np.random.Generator) -> None:
+    """Print the rows of effect sizes."""
+    for (n, m), apart, spread in itertools.product(((10, 10), (20, 200), (500, 500)), (0.0, 0.5, 2.0), (1.0, 2.0)):
+        shares = []
+        for values in (draw.normal, lambda size: draw.exponential(size=size) - 1):
+            x, y = values(size=(DRAWS, n)) + apart, values(size=(DRAWS, m)) * spread
+            given = (
+                x.mean(axis=1) - y.mean(axis=1),
+                x.var(axis=1),
+                np.full(DRAWS, n),
+                y.var(axis=1),
+                np.full(DRAWS, m),
+            )
+            found = effect_interval(*(pa.array(column.astype(float)) for column in given))
+            low, high = (found.field(end).to_numpy() for end in ("low", "high"))
+            truth = apart / np.sqrt((n + m * spread**2) / (n + m) + n * m / (n + m) ** 2 * apart**2)
+            shares.append(np.mean((low <= truth) & (truth <= high)))
+        show(n, m, apart, spread, *map(percent, shares))
+
+
+def of_agreement(draw: np.random.Generator) -> None:
+    """Print the rows of kappas and alpha; their truth is that of a million targets."""
+    for targets, right in itertools.product((30, 100, 1000), (0.2, 0.6, 0.9)):
+        held = np.zeros(3)
+        truth = kappas(*ratings(draw, 1_000_000, right))
+        tries = DRAWS // 10
+        for _ in range(tries):
+            ends = kappas(*ratings(draw, targets, right))
+            held += [
+                abs(value - wanted) <= 1.959964 * error for (value, error), (wanted, _) in zip(ends, truth, strict=True)
+            ]
+        show(targets, right, *map(percent, held / tries))
+
+
+def ratings(draw: np.random.Generator, targets: int, right: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels that three raters give, (3, targets), and how many raters give each label, (targets, 3)."""
+    said = alike(draw, draw.integers(0, 3, (3, targets)), draw.integers(0, 3, targets), right**2)
+    return said, np.stack([(said == label).sum(axis=0) for label in range(3)], axis=1)
+
+
+def kappas(said: np.ndarray, votes: np.ndarray) -> list[tuple[float, float]]:
+    """Return Cohen's kappa, Fleiss' kappa and Krippendorff's alpha, each with its standard error."""
+    pairs, counts = np.unique(said[:2], axis=1, return_counts=True)
+    cells = [
+        {"label": f"{a}", "other_label": f"{b}", "count": int(n)} for (a, b), n in zip(pairs.T, counts, strict=True)
+    ]
+    rows, targets = np.unique(votes, axis=0, return_counts=True)
+    patterns = [
+        {"votes": [{"value": f"{i}", "votes": int(v)} for i, v in enumerate(row) if v], "targets": int(n)}
+        for row, n in zip(rows, targets, strict=True)
+    ]
+    found = [
+        cohen_kappa(pa.array([cells], CELLS)),
+        *(f(pa.array([patterns], PATTERNS)) for f in (fleiss_kappa, krippendorff_alpha)),
+    ]
+    return [tuple(array.to_pylist()[0].values()) for array in found]
 
 
 def main() -> None:
@@ -139,6 +250,12 @@ def main() -> None:
         of_clusters(session, draw)
         print(ABOUT_RATIOS)
         of_ratios(session, draw)
+        print(ABOUT_DIFFERENCES)
+        of_differences(session, draw)
+    print(ABOUT_EFFECTS)
+    of_effects(draw)
+    print(ABOUT_AGREEMENT)
+    of_agreement(draw)
 
 
 if __name__ == "__main__":

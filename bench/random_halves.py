@@ -38,13 +38,16 @@ LEVEL = 0.05
 ABOUT = """# How often a difference is found where there is none
 
 Made by `python bench/random_halves.py captions_val2017.json --splits {splits} > docs/random-halves.md`: the images of COCO
-val2017 in two random halves, {splits} times. Of the tests of a split p < .05 is asked to be right 5 times in 100; *any q < .05*
+val2017 in two random halves, so many times. Of the tests of a split p < .05 is asked to be right 5 times in 100; *any q < .05*
 is the share of splits in which an audit would have reported something. Words are those that at least 100 images have.
 
-| audit | tests | p < .05 | any q < .05 |
-|---|---|---|---|"""
+| audit | splits | tests | p < .05 | any q < .05 |
+|---|---|---|---|---|"""
 OF_CAPTIONS = "(SELECT caption_id AS image_id, text FROM captions)"
 COMMON = "(SELECT * FROM {words} SEMI JOIN common USING (concept))"
+COMMON_WORDS = COMMON.format(words=f"word_concepts({OF_CAPTIONS})")
+HALVES = "(SELECT caption_id AS image_id, label FROM captions JOIN halves USING (image_id))"
+SOURCES = "(SELECT caption_id AS image_id, image_id AS source FROM captions)"
 CALLS = {
     "association": "association(vectors, prompts, halves, label := 'a', against := 'b')",
     "attribute_confounding": f"attribute_confounding({BOTH})",
@@ -57,13 +60,11 @@ CALLS = {
     "compare_sentiment": f"compare_sentiment({GROUPS['a']}, {GROUPS['b']}, {TEXTS['a']}, {TEXTS['b']})",
     "concept_ratio": f"concept_ratio(halves, {COMMON.format(words='word_concepts')}, 'share', 'a', 'b')",
     "cooccurrence": f"cooccurrence(halves, {COMMON.format(words='word_concepts')}, min_count := 0)",
-    "cooccurrence of captions": (
-        "cooccurrence((SELECT c.caption_id AS image_id, h.label FROM captions AS c JOIN halves AS h ON h.image_id = c.image_id), "
-        f"{COMMON.format(words=f'word_concepts({OF_CAPTIONS})')}, "
-        "(SELECT caption_id AS image_id, image_id AS source FROM captions), min_count := 0)"
-    ),
+    "cooccurrence of captions": f"cooccurrence({HALVES}, {COMMON_WORDS}, {SOURCES}, min_count := 0)",
+    "cooccurrence of captions, without their images": f"cooccurrence({HALVES}, {COMMON_WORDS}, min_count := 0)",
     "crime_words": "crime_words(halves, captions, terms, min_count := 0)",
     "ieat": "ieat(vectors, places, halves, 'street', 'kitchen', 'a', 'b', permutations := 1000, seed := {split})",
+    "keyword_profile": f"keyword_profile(halves, {COMMON.format(words='word_concepts')}, top := 10000)",
     "similarity_bias": "similarity_bias(vectors, prompts, halves, label := 'a', against := 'b')",
     "spurious_correlations": (
         "spurious_correlations(halves, (SELECT image_id, 'word' AS kind, concept AS attribute, 'image' AS scope "
@@ -137,7 +138,7 @@ def main() -> None:
                 found[audit].append((len(p), sum(v < LEVEL for v in p), float(min(q, default=1) < LEVEL)))
     for audit, splits in found.items():
         tests, small, any_q = np.array(splits).sum(axis=0)
-        print(f"| `{audit}` | {tests:,.0f} | {small / tests:.1%} | {any_q / given.splits:.1%} |")
+        print(f"| `{audit}` | {given.splits} | {tests:,.0f} | {small / tests:.1%} | {any_q / given.splits:.1%} |")
 
 
 if __name__ == "__main__":
