@@ -3,21 +3,22 @@ answers = """
 Which perceived group, held against all the others, a model's image vectors bring each category nearer to (C-ASC)."""
 details = """
 A row for every category and clear label: value = (mean cosine of the category with the label's images - mean cosine
-with all other labelled images) / std, where std is the standard deviation of the category's cosines over all of them
-(ddof 1). low and high are its 95 % interval (effect_interval: Student's t, unequal variances, std as uncertain as it
-is); p is of Student's t, and q by Benjamini and Hochberg over all rows, hidden ones as p = 1.
-'mixed', 'unclear' and 'undefined' images take no part. n_label of the n vectors are the label's, and images of the
-n_images (with any label, added up). With two labels this is association. What a model associates says nothing of
-persons; labels are perceived, or those of words in captions.
+with all other images) / std, where std is the standard deviation of the category's cosines over all of them (ddof 1).
+The others are those with another clear label (others 'labelled'), or all other images ('all', as the measure is printed):
+then images without a clear label, mixed, unclear and unlabelled ones, are a label of their own, 'others', with rows of
+its own. low and high are its 95 % interval (effect_interval: Student's t, unequal variances, std as uncertain as it is);
+p is of Student's t, and q by Benjamini and Hochberg over all rows, hidden ones as p = 1. n_label of the n vectors are the
+label's, and images of the n_images (with any label, added up). With two labels this is association. What a model
+associates says nothing of persons; labels are perceived, or those of words in captions.
 
 The engine hides rows of labels with few images or vectors (README); labels that group_sizes hides take no part in
 others' rows.
 """
 subject = "what a model associates"
 source = """
-Hamidieh et al., Identifying implicit social biases in vision-language models (2024), C-ASC; of the paper only the
-abstract could be read: the formula is that of a public reimplementation (avg of label - avg of others, by the std of
-all)"""
+Hamidieh et al., Identifying implicit social biases in vision-language models (2024), C-ASC, as Girrbach et al. (2025)
+print it: Eq. 21 (H.2). They do not print whether the standard deviation divides by n or by n - 1; here it is n - 1"""
+presets = { paper = "Hamidieh et al. (2024), as Girrbach et al. (2025) print it" }
 local = "calls projections(); moments() is computed outside of SQL"
 
 [params.images]
@@ -32,6 +33,13 @@ about = "embeddings of texts by the same model"
 relation = ["image_id", "label"]
 default = "caption_gender"
 about = "group relation"
+
+[params.others]
+type = "varchar"
+default = "labelled"
+choices = ["labelled", "all"]
+presets = { paper = { value = "all", source = "Girrbach et al. (2025), H.2, Eq. 21" } }
+about = "what a label is held against: images with another clear label, or all other images"
 
 [params.column]
 type = "varchar"
@@ -76,16 +84,16 @@ SELECT
 FROM false_discovery((
   WITH sizes AS (
     SELECT label, used, images, n_images
-    FROM (SELECT *, CAST(sum(images) OVER () AS BIGINT) AS n_images FROM group_sizes(groups, $min_count)) AS g
+    FROM (SELECT *, CAST(sum(images) OVER () AS BIGINT) AS n_images FROM group_sizes(labels_and_others(images, groups, $others), $min_count)) AS g
     WHERE clear
   ),
   cosines AS MATERIALIZED (
     SELECT c.*
-    FROM category_similarities(images, categories, groups, $column) AS c
+    FROM category_similarities(images, categories, labels_and_others(images, groups, $others), $column) AS c
     JOIN sizes AS s ON s.label = c.label AND s.used
   ),
   named AS (
-    SELECT DISTINCT place, category FROM category_similarities(images, categories, groups, $column)
+    SELECT DISTINCT place, category FROM category_similarities(images, categories, labels_and_others(images, groups, $others), $column)
   ),
   wholes AS (
     SELECT

@@ -143,6 +143,37 @@ def test_casc_holds_a_label_against_all_other_clear_ones(session, effect_ends):
         )
 
 
+def test_casc_against_all_other_images(session, effect_ends):
+    """Mixed, unclear and unlabelled images are among the others, as in Eq. 21, and have rows of their own."""
+    matrix, labels, others = example(2, 120, 6, ["a", "b", "mixed", "unclear"])
+    given_rows = {"images": images(matrix), "categories": categories(others), "groups": groups(labels[:90])}
+    found = session.audit("casc", **given_rows, others="all").to_arrow()
+    rows = {(r["category"], r["label"]): r for r in found.to_pylist()}
+    assert {label for _, label in rows} == {"a", "b", "others"}
+    s = cosines(matrix, others)
+    own_label = np.array([*labels[:90], *["unlabelled"] * 30])
+    own_label[~np.isin(own_label, ["a", "b"])] = "others"
+    for (category, label), row in rows.items():
+        i, own = int(category[1:]), own_label == label
+        expected = (s[own, i].mean() - s[~own, i].mean()) / s[:, i].std(ddof=1)
+        assert row["value"] == pytest.approx(expected, abs=1e-6)
+        assert (row["low"], row["high"]) == pytest.approx(effect_ends(s[own, i], s[~own, i]), abs=1e-5)
+        assert (row["n"], row["n_label"], row["n_images"]) == (120, int(own.sum()), 120)
+    assert rows == {
+        (r["category"], r["label"]): r | {"params": rows[r["category"], r["label"]]["params"]}
+        for r in session.audit("casc", **given_rows, preset="paper").to_arrow().to_pylist()
+    }
+
+
+def test_casc_hides_few_other_images(session):
+    """Three images without a clear label: their number, and that of the smallest label, which would tell it."""
+    matrix, labels, others = example(2, 83, 6, ["a", "b"])
+    given_rows = {"images": images(matrix), "categories": categories(others), "groups": groups(labels[:80])}
+    found = session.audit("casc", **given_rows, others="all").to_arrow().to_pylist()
+    assert {r["label"] for r in found if not r["suppressed"]} < {"a", "b"}
+    assert all(r["value"] is r["n_label"] is r["images"] is None for r in found if r["suppressed"])
+
+
 def test_casc_of_two_labels_is_association(session):
     matrix, labels, others = example(3, 60, 5, ["female", "male"])
     given_rows = {"images": images(matrix), "categories": categories(others), "groups": groups(labels)}

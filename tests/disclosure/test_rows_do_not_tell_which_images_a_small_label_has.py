@@ -29,6 +29,7 @@ OF_TWO = [
 CALLS = [
     *OF_TWO,
     f"casc(vectors, prompts, {GROUPS})",
+    f"casc(vectors, prompts, {GROUPS}, others := 'all')",
     f"self_similarity(vectors, {GROUPS})",
     "ieat(vectors, image_labels('scene'), image_labels('perceived_gender'), 'sea', 'city', x := 'rare', y := 'male')",
     "ieat(vectors, image_labels('scene'), image_labels('perceived_gender'), 'sea', 'city', x := 'female', y := 'male')",
