@@ -14,9 +14,12 @@ the entropy of such a word; see README.
 """
 subject = "retrieval"
 source = """
-Hamidieh et al., Identifying implicit social biases in vision-language models (2024): 374 words of ten types, top 100 of
-FairFace; only the abstract could be read: entropy, K and prompts ('a photo of a/an ... person') are those of a public
-reimplementation. The word list states no licence that we found and is not shipped"""
+Hamidieh et al., Identifying implicit social biases in vision-language models (2024), So-B-IT, as Girrbach et al. (2025)
+print it (H.2): 374 words in nine categories (405 in their section 5), prompts such as 'a photo of a [word]', the 100
+nearest images of FairFace, and the distribution of groups among them. They print neither the words (those of crime,
+extended, are lists.crime_words) nor a number for the distribution: entropy is that of a public reimplementation. The word list
+states no licence that we found and is not shipped"""
+presets = { paper = "Hamidieh et al. (2024), as Girrbach et al. (2025) print it" }
 local = "nearest_items() is computed outside of SQL"
 
 [params.images]
@@ -36,6 +39,7 @@ about = "group relation"
 type = "integer"
 default = 100
 min = 1
+presets = { paper = { value = 100, source = "Girrbach et al. (2025), H.2" } }
 about = "images retrieved for a word"
 
 [params.column]
