@@ -6,8 +6,9 @@ p(i|F) = share of label i among those of F, with smoothing added to the count of
 feature_topics. P(i), P(t) and P(i, t) are sums over features, pmi = ln(P(i, t) / (P(i) P(t))) of a label and a cluster
 of topics, averaged over autoencoders. In one where no active feature stands for a cluster pmi is 0 (the released code,
 which adds 1e-8 to p(t|F), gives nearly so). A topic's score is the sum of the pmi of the clusters that it is in, one a
-threshold, divided by the number of thresholds: of all of them (rule 'all', the paper), or only of those that are among
-the best clusters of that label and threshold (rule 'best', the released notebook). low and high are a 95 % interval
+threshold, divided by the number of thresholds, so that topics come in the order of the paper's sum: of all of them (rule
+'all', the paper), or only of those that are among the best clusters of that label and threshold (rule 'best', the released
+notebook, whose numbers the paper's Tables 3 and 4 print). low and high are a 95 % interval
 over autoencoders (Student's t), which says how much the score depends on their training; none with a single one. count:
 activations of the label in features that stand for the topic, each counted by p(t|F); mean over autoencoders and
 thresholds.
@@ -19,6 +20,7 @@ Association in a dataset, not cause; labels are perceived, or those of words in 
 subject = "what goes with whom"
 source = """
 Girrbach et al., Person-Centric Annotations of LAION-400M (2025), topic analysis, and the notebook that goes with it"""
+presets = { paper = "Girrbach et al. (2025)", code = "its released notebook" }
 
 [params.features]
 relation = ["image_id", "sae", "feature"]
@@ -41,12 +43,14 @@ about = "group relation"
 type = "varchar"
 default = "all"
 choices = ["all", "best"]
+presets = { paper = { value = "all", source = "B.2" }, code = { value = "best", source = "sae_topic_analysis.ipynb" } }
 about = "clusters whose pmi counts"
 
 [params.best]
 type = "integer"
 default = 25
 min = 1
+presets = { code = { value = 25, source = "sae_topic_analysis.ipynb" } }
 free = true
 about = "how many clusters of a label and threshold rule 'best' counts"
 
@@ -54,6 +58,7 @@ about = "how many clusters of a label and threshold rule 'best' counts"
 type = "double"
 default = 1
 min = 0
+presets = { code = { value = 1, source = "sae_topic_analysis.ipynb" } }
 free = true
 about = "added to the count of every label in p(i|F)"
 
@@ -61,6 +66,7 @@ about = "added to the count of every label in p(i|F)"
 type = "integer"
 default = 20
 min = 1
+presets = { paper = { value = 20, source = "B.2" }, code = { value = 20, source = "sae_topic_analysis.ipynb" } }
 free = true
 about = "topics of a label that are shown"
 

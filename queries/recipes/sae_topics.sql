@@ -11,7 +11,8 @@ detection_id AS item_id, image_id, caption AS text FROM people). Every step can 
 another grid, or other texts, want another folder for the autoencoders.
 
 The paper trains 24 autoencoders of both kinds on about 200 million descriptions of people with granite embeddings, and
-names features by several thousand topics; defaults here are small enough for two cores and some ten thousand captions.
+names features by 2392 topics, which it does not print; defaults here are small enough for two cores and some ten thousand
+captions. How many batches of how many texts its autoencoders learn from, it does not print either.
 """
 source = """
 Girrbach et al., Person-Centric Annotations of LAION-400M (2025), topic analysis, and the code that goes with it"""
@@ -85,10 +86,37 @@ default = 1024
 min = 1
 about = "texts a batch"
 
+[params.least]
+type = "double"
+default = 0.8
+presets = { paper = { value = 0.8, source = "B.2" } }
+about = "first threshold of topic_clusters"
+
+[params.most]
+type = "double"
+default = 0.95
+presets = { paper = { value = 0.95, source = "B.2" } }
+about = "last threshold"
+
+[params.thresholds]
+type = "integer"
+default = 20
+min = 1
+presets = { paper = { value = 20, source = "B.2" } }
+about = "how many thresholds"
+
+[params.keep]
+type = "integer"
+default = 5
+min = 1
+presets = { paper = { value = 5, source = "section 4.3, B.2" } }
+about = "clusters of topics that a feature stands for"
+
 [params.rule]
 type = "varchar"
 default = "all"
 choices = ["all", "best"]
+presets = { paper = { value = "all", source = "B.2" } }
 about = "clusters whose pmi counts, see topic_pmi"
 
 [params.top]
@@ -131,9 +159,9 @@ REFRESH sae_topic_list;
 ALTER TABLE sae_topic_list ADD COLUMN IF NOT EXISTS embedding AS (embed_sentence(topic, $model));
 REFRESH sae_topic_list.embedding;
 
--- step clusters: topics that mean nearly the same, at 20 thresholds; clusters as vectors of their joined names
+-- step clusters: topics that mean nearly the same, at several thresholds; clusters as vectors of their joined names
 CREATE MATERIALIZED VIEW IF NOT EXISTS sae_topic_clusters WITH (key = 'step, topic') AS
-SELECT step, topic, threshold, cluster FROM topic_clusters(sae_topic_list);
+SELECT step, topic, threshold, cluster FROM topic_clusters(sae_topic_list, least := $least, most := $most, steps := $thresholds);
 REFRESH sae_topic_clusters;
 CREATE MATERIALIZED VIEW IF NOT EXISTS sae_cluster_list WITH (key = 'cluster') AS
 SELECT DISTINCT cluster FROM sae_topic_clusters;
@@ -144,7 +172,7 @@ REFRESH sae_cluster_list.embedding;
 -- step names: which topics each feature stands for
 CREATE MATERIALIZED VIEW IF NOT EXISTS sae_feature_topics WITH (key = 'step, feature, cluster') AS
 SELECT step, feature, cluster, sae, cosine, share
-FROM feature_topics(sae_topic_clusters, sae_cluster_list, checkpoint := $checkpoint);
+FROM feature_topics(sae_topic_clusters, sae_cluster_list, checkpoint := $checkpoint, keep := $keep);
 REFRESH sae_feature_topics;
 
 -- step pmi: topics that go with each label

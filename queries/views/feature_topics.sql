@@ -6,6 +6,7 @@ stay as far as they are above 0. share is such a cosine divided by the sum of th
 """
 source = "Girrbach et al., Person-Centric Annotations of LAION-400M (2025), topic analysis"
 local = "calls name_features()"
+presets = { paper = "Girrbach et al. (2025)" }
 
 [params.clusters]
 relation = ["step", "cluster"]
@@ -23,6 +24,7 @@ about = "folder that train_sae() wrote"
 type = "integer"
 default = 5
 min = 1
+presets = { paper = { value = 5, source = "section 4.3, B.2" } }
 about = "clusters that a feature keeps"
 ---*/
 WITH named AS (

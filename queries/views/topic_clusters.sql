@@ -7,6 +7,7 @@ by its topics, joined by ", ".
 """
 source = "Girrbach et al., Person-Centric Annotations of LAION-400M (2025), and the notebook that goes with it"
 local = "calls cluster_topics()"
+presets = { paper = "Girrbach et al. (2025)" }
 
 [params.topic_vectors]
 relation = ["topic", "embedding"]
@@ -14,17 +15,20 @@ relation = ["topic", "embedding"]
 [params.least]
 type = "double"
 default = 0.8
+presets = { paper = { value = 0.8, source = "B.2" } }
 about = "first threshold"
 
 [params.most]
 type = "double"
 default = 0.95
+presets = { paper = { value = 0.95, source = "B.2" } }
 about = "last threshold"
 
 [params.steps]
 type = "integer"
 default = 20
 min = 1
+presets = { paper = { value = 20, source = "B.2" } }
 about = "how many"
 ---*/
 WITH lists AS (

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 
 import pytest
+
+from counterbalance.engine.recipes.files import recipes
+from counterbalance.engine.recipes.values import literals
 
 torch = pytest.importorskip("torch")
 
@@ -87,3 +91,21 @@ def test_planted_topics_are_found(planted, tmp_path):
     assert {s.state for s in again.steps if not s.results} == {"unchanged"}
     assert again.results["pmi"].equals(done.results["pmi"])
     assert again.results["examples"].equals(done.results["examples"])
+
+
+def test_the_papers_preset_is_that_of_b_2(lake):
+    """24 autoencoders, 12 of each kind; 20 thresholds from 0.8 to 0.95; all clusters; five topics a feature."""
+    given = literals(recipes()["sae_topics"], {"preset": "paper", "checkpoint": "x"})
+    names = ("kinds", "lr", "expansion", "k", "seeds")
+    grid = {name: json.loads(lake.sql(f"SELECT to_json({given[name]})").fetchall()[0][0]) for name in names}
+    assert grid == {
+        "kinds": ["top_k", "batch_top_k"], "lr": [1e-3, 1e-4], "expansion": [16, 32, 64], "k": [20, 32], "seeds": [0]
+    }  # fmt: skip
+    assert math.prod(map(len, grid.values())) == 24
+    named = ("least", "most", "thresholds", "keep", "rule", "top")
+    assert [given[name] for name in named] == ["0.8", "0.95", "20", "5", "'all'", "20"]
+    cut = lake.sql(
+        "SELECT count(DISTINCT step), min(threshold), max(threshold), count(DISTINCT round(threshold, 9)) "
+        "FROM topic_clusters((SELECT 'a' AS topic, [1.0, 0.0] AS embedding), preset := 'paper')"
+    ).fetchall()
+    assert cut == [(20, pytest.approx(0.8), pytest.approx(0.95), 20)]

@@ -254,6 +254,16 @@ def test_pmi_is_that_of_dense_matrices(empty_lake, build, data, rule, best):
         )
 
 
+def test_the_paper_counts_all_clusters_and_the_notebook_25(empty_lake, data):
+    def rows(**more):
+        found = empty_lake.audit("topic_pmi", **data, min_count=1, **more).to_arrow()
+        return found.drop_columns(["params"]).to_pylist()
+
+    empty_lake.ingest({"images": pa.table({"image_id": list(range(300))})})
+    assert rows(preset="paper") == rows(rule="all", top=20)
+    assert rows(preset="code") == rows(rule="best", best=25, smoothing=1, top=20)
+
+
 def test_small_pairs_are_left_out(empty_lake, build, data):
     empty_lake.ingest({"images": build.images(image_id=list(range(300)), key=[str(i) for i in range(300)])})
     found = empty_lake.audit("topic_pmi", **data, top=100, min_count=40).to_arrow().to_pylist()
