@@ -37,11 +37,18 @@ Corners = tuple[int, int, int, int]
 
 @udf(
     returns=pa.binary(),
-    parameters=[_IMAGE, *_BOX, Parameter("margin", pa.float64(), 0.0, constant=True)],
+    parameters=[
+        _IMAGE,
+        *_BOX,
+        Parameter("margin", pa.float64(), 0.0, constant=True),
+        Parameter("side", pa.int64(), 0, constant=True),
+    ],
     version="1",
     batch_size=_BATCH,
 )
-def crop(image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.Array, margin: float) -> Partial:
+def crop(
+    image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.Array, margin: float, side: int
+) -> Partial:
     """Return the part of a picture in a box, whole pixels, with a margin as a share of the box's sides; no wider than the picture.
 
     Args:
@@ -51,9 +58,14 @@ def crop(image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.
         width: Pixels.
         height: Pixels.
         margin: Added on every side, in parts of the box's width and height.
+        side: Pixels that the shorter side is shrunk to, by bicubic resampling, the longer one in proportion; a part that is
+            smaller stays as it is, and with 0 all do.
 
     Raises:
-        FunctionError: The margin is negative or no number (E8116).
+        FunctionError: The margin or the side is negative, or the margin no number (E8116).
+
+    Source:
+        Girrbach et al. (2025), C.2: crops of several sizes, to find the smallest that can be labelled.
 
     Example:
         ``SELECT crop(i.image, d.x, d.y, d.width, d.height, margin := 0.1) FROM images AS i JOIN detections AS d USING (image_id)``
@@ -62,11 +74,13 @@ def crop(image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.
         raise FunctionError(
             f"a margin cannot be {margin}", code="E8116", hint="0 or more: 0.1 adds a tenth on every side"
         )
+    if side < 0:
+        raise FunctionError(f"a side cannot be {side}", code="E8116", hint="pixels, or 0 to leave the size as it is")
 
     def edit(picture: Image, *box: float) -> Image:
         left, top, wide, high = box
         grown = left - margin * wide, top - margin * high, wide * (1 + 2 * margin), high * (1 + 2 * margin)
-        return picture.crop(within(picture, *grown))
+        return shrunk(picture.crop(within(picture, *grown)), side)
 
     return _edited(edit, image, x, y, width, height)
 
@@ -175,6 +189,23 @@ def framed(picture: Image, x: float, y: float, width: float, height: float) -> I
     outer = (*outer[:2], min(picture.width - 1, outer[2]), min(picture.height - 1, outer[3]))
     ImageDraw.Draw(picture).rectangle(outer, outline=_RED, width=thick)
     return picture
+
+
+def shrunk(picture: Image, side: int) -> Image:
+    """Return the picture with a shorter side of so many pixels, or itself where that is no less than it has, or 0.
+
+    Example:
+        >>> from PIL import Image as PillowImage
+        >>> shrunk(PillowImage.new("RGB", (90, 60)), 20).size, shrunk(PillowImage.new("RGB", (90, 60)), 70).size
+        ((30, 20), (90, 60))
+    """
+    from PIL import Image as PillowImage
+
+    shorter = min(picture.size)
+    if not 0 < side < shorter:
+        return picture
+    width, height = (round(v * side / shorter) for v in picture.size)
+    return picture.resize((width, height), PillowImage.Resampling.BICUBIC)
 
 
 def blur(picture: Image, corners: Corners) -> None:

@@ -1,15 +1,26 @@
 /*--- toml
-answers = "How well perceived labels of boxes agree with a reference, by the size of the box."
+answers = "How well perceived labels of boxes agree with a reference, by the size of the box, or of the crop that was labelled."
 details = """
-For every range of the box's shorter side, from side_from to under side_to pixels: count of the n boxes with a label of
-both that carry the same one, as value = count / n with Wilson's 95 % interval. Small persons cannot be labelled; where
-agreement stops rising is where labels begin to be worth something (30 px for the LAION work). Boxes to which one side
-gives several labels are left out. Agreement is not truth: labels are perceived, and both sides can be wrong together.
+For every range of the shorter side, from side_from to under side_to pixels: count of the n boxes with a label of both that
+carry the same one, as value = count / n with Wilson's 95 % interval, and Cohen's kappa, which takes off what chance would
+bring, with that of its large-sample variance. Small persons cannot be labelled; where agreement stops rising is where
+labels begin to be worth something. The paper takes the smallest side with kappa above .8 and value above .9: 30 px, of
+crops that were shrunk.
 
-Small counts, also of boxes on which the two differ, are hidden by the engine (README).
+resized is false for labels of boxes as they are, which go by the box's own side. It is true for those of crops that were
+shrunk, as in the paper: so one box is seen at every size, and what differs is the size alone. Make a column a size with
+crop(image, x, y, width, height, side := 30), ask a model about it, and give all of them as shrunk := (SELECT
+detection_id, 30 AS side, label_30 AS label FROM people UNION ALL SELECT detection_id, 25, label_25 FROM people ...).
+
+Boxes to which one side gives several labels are left out. Agreement is not truth: labels are perceived, and both sides
+can be wrong together. Small counts, also of boxes on which the two differ, are hidden by the engine (README), and so is a
+kappa where one count of its confusion is small: smallest is the smallest one that is not 0.
 """
 subject = "who is in the pictures"
-source = "Girrbach et al., person annotations of LAION-400M (2025): smallest side of boxes that are labelled"
+source = """
+Girrbach et al., person annotations of LAION-400M (2025), C.2: smallest side of boxes that are labelled; Cohen (1960);
+Fleiss, Cohen and Everitt (1969), variance. How they resample pictures they do not print; crop does it bicubically"""
+presets = { paper = "Girrbach et al. (2025)" }
 
 [params.labels]
 relation = ["detection_id", "label"]
@@ -24,9 +35,15 @@ relation = ["detection_id", "width", "height"]
 default = "detections"
 about = "in pixels"
 
+[params.shrunk]
+relation = ["detection_id", "side", "label"]
+default = "(SELECT detection_id, 0e0 AS side, label FROM reference WHERE 1 = 0)"
+about = "labels of crops that were shrunk to a shorter side, in pixels"
+
 [params.bins]
 type = "integer[]"
 default = [30, 50, 75, 100, 150, 200, 300]
+presets = { paper = { value = [5, 10, 15, 20, 25, 30, 35, 40, 50, 60, 70], source = "C.2" } }
 about = "where ranges begin, beside 0, in pixels"
 
 [params.min_count]
@@ -37,14 +54,19 @@ about = "ranges with fewer boxes are suppressed"
 
 [[cells]]
 count = "n"
-within = ["side_from", "side_to"]
-measures = ["count", "value", "low", "high"]
+within = ["resized", "side_from", "side_to"]
+measures = ["count", "value", "low", "high", "kappa", "kappa_low", "kappa_high", "smallest"]
 
 [[cells]]
 count = "count"
 of = "n"
-within = ["side_from", "side_to"]
-measures = ["n", "value", "low", "high"]
+within = ["resized", "side_from", "side_to"]
+measures = ["n", "value", "low", "high", "kappa", "kappa_low", "kappa_high", "smallest"]
+
+[[cells]]
+count = "smallest"
+within = ["resized", "side_from", "side_to"]
+measures = ["kappa", "kappa_low", "kappa_high"]
 ---*/
 WITH edges AS (
   SELECT DISTINCT CAST(edge AS DOUBLE) AS side_from
@@ -54,11 +76,23 @@ WITH edges AS (
 ranges AS (
   SELECT side_from, lead(side_from) OVER (ORDER BY side_from) AS side_to FROM edges
 ),
+boxes AS (
+  SELECT DISTINCT detection_id, least(width, height) AS side
+  FROM detections
+  WHERE width IS NOT NULL AND height IS NOT NULL AND NOT isnan(CAST(width + height AS DOUBLE))
+),
 own AS (
-  SELECT detection_id, min(label) AS label
-  FROM labels
-  WHERE label IS NOT NULL
-  GROUP BY detection_id
+  SELECT false AS resized, d.side, l.detection_id, min(l.label) AS label
+  FROM labels AS l
+  JOIN boxes AS d ON d.detection_id = l.detection_id
+  WHERE l.label IS NOT NULL
+  GROUP BY d.side, l.detection_id
+  HAVING min(l.label) = max(l.label)
+  UNION ALL
+  SELECT true AS resized, side, detection_id, min(label) AS label
+  FROM shrunk
+  WHERE label IS NOT NULL AND side IS NOT NULL AND NOT isnan(CAST(side AS DOUBLE))
+  GROUP BY side, detection_id
   HAVING min(label) = max(label)
 ),
 other AS (
@@ -68,30 +102,38 @@ other AS (
   GROUP BY detection_id
   HAVING min(label) = max(label)
 ),
-sums AS (
-  SELECT
-    r.side_from,
-    r.side_to,
-    count(CASE WHEN own.label = other.label THEN 1 END) AS count,
-    count(*) AS n
+confusion AS (
+  SELECT own.resized, r.side_from, r.side_to, own.label, other.label AS other_label, count(*) AS count
   FROM own
   JOIN other ON other.detection_id = own.detection_id
-  JOIN (
-    SELECT DISTINCT detection_id, least(width, height) AS side
-    FROM detections
-    WHERE width IS NOT NULL AND height IS NOT NULL AND NOT isnan(width + height)
-  ) AS d ON d.detection_id = own.detection_id
   JOIN ranges AS r
-    ON d.side >= r.side_from AND (r.side_to IS NULL OR d.side < r.side_to)
-  GROUP BY r.side_from, r.side_to
+    ON own.side >= r.side_from AND (r.side_to IS NULL OR own.side < r.side_to)
+  GROUP BY own.resized, r.side_from, r.side_to, own.label, other.label
+),
+sums AS (
+  SELECT
+    resized,
+    side_from,
+    side_to,
+    CAST(sum(CASE WHEN label = other_label THEN count ELSE 0 END) AS BIGINT) AS count,
+    CAST(sum(count) AS BIGINT) AS n,
+    min(count) AS smallest,
+    cohen_kappa(list(struct_pack(label := label, other_label := other_label, count := count))) AS cohen
+  FROM confusion
+  GROUP BY resized, side_from, side_to
 )
 SELECT
+  resized,
   side_from,
   side_to,
   count,
   n,
   CAST(count AS DOUBLE) / n AS value,
   wilson_low(count, n) AS low,
-  wilson_high(count, n) AS high
+  wilson_high(count, n) AS high,
+  cohen.kappa AS kappa,
+  cohen.kappa - half_interval(cohen.error) AS kappa_low,
+  cohen.kappa + half_interval(cohen.error) AS kappa_high,
+  smallest
 FROM sums
-ORDER BY side_from
+ORDER BY resized, side_from

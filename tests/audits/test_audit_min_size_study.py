@@ -1,4 +1,4 @@
-"""min_size_study: agreement by size of box against counting in plain Python; Wilson; small ranges hidden."""
+"""min_size_study: agreement by size of box or crop against counting in plain Python and statsmodels; small counts hidden."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
+from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
 import counterbalance as cb
@@ -16,8 +17,8 @@ import counterbalance as cb
 _names = itertools.count()
 
 
-def run(sizes, labels, reference, **options):
-    """``sizes``: (width, height) of each box; labels: (detection_id, label)."""
+def run(sizes, labels, reference, *, resized=False, **options):
+    """``sizes``: (width, height) of each box; labels: (detection_id, label); rows of shrunk crops where ``resized``."""
     lake = cb.connect(f"memory://sizes-{os.getpid()}-{next(_names)}")
     widths, heights = (pa.array(v, pa.float32()) for v in zip(*sizes, strict=True))
     boxes = {"detection_id": list(range(len(sizes))), "image_id": [1] * len(sizes), "category": ["person"] * len(sizes)}
@@ -33,7 +34,7 @@ def run(sizes, labels, reference, **options):
         return pa.table({"detection_id": pa.array(ids, pa.int64()), "label": pa.array(values, pa.string())})
 
     found = lake.audit("min_size_study", labels=relation(labels), reference=relation(reference), **options)
-    return {(r["side_from"], r["side_to"]): r for r in found.to_arrow().to_pylist()}
+    return {(r["side_from"], r["side_to"]): r for r in found.to_arrow().to_pylist() if r["resized"] == resized}
 
 
 def test_a_case_by_hand():
@@ -106,3 +107,67 @@ def test_few_that_agree_or_differ_are_hidden(few):
     rows = run([(20, 20)] * 40 + [(60, 60)] * 40, labels, reference, bins=[50])
     assert {rows[0, 50][k] for k in ("count", "n", "value", "low", "high")} == {None}
     assert (rows[50, None]["count"], rows[50, None]["n"]) == (20, 40)
+
+
+def cells_of(count, kinds=("f", "m", "unclear"), seed=0, right=0.6):
+    """Two labels a box; most pairs of labels are frequent."""
+    draw = np.random.default_rng(seed)
+    said = draw.choice(kinds, count)
+    true = np.where(draw.random(count) < right, said, draw.choice(kinds, count))
+    return said.tolist(), true.tolist()
+
+
+def kappa_of(said, true):
+    kinds = sorted({*said, *true})
+    table = np.array(
+        [[sum(1 for s, t in zip(said, true, strict=True) if (s, t) == (a, b)) for b in kinds] for a in kinds]
+    )
+    return cohens_kappa(table), int(table[table > 0].min())
+
+
+def test_kappa_is_that_of_statsmodels():
+    said, true = cells_of(1200)
+    rows = run([(20, 20)] * 600 + [(60, 60)] * 600, enumerate(said), enumerate(true), bins=[50])
+    for (side, _), part in (((0, 50), slice(0, 600)), ((50, None), slice(600, 1200))):
+        (found, smallest), row = kappa_of(said[part], true[part]), rows[side, 50 if side == 0 else None]
+        assert smallest >= 10
+        assert row["smallest"] == smallest
+        assert row["kappa"] == pytest.approx(found.kappa, rel=1e-9)
+        assert (row["kappa_low"], row["kappa_high"]) == pytest.approx((found.kappa_low, found.kappa_upp), rel=1e-6)
+
+
+def test_a_kappa_that_rests_on_few_is_hidden():
+    """Of 80 boxes three are f for one and m for the other: agreement is shown, and kappa, which would tell the three, is not."""
+    said = ["f"] * 43 + ["m"] * 37
+    true = ["f"] * 40 + ["m"] * 28 + ["f"] * 12
+    rows = run([(60, 60)] * 80, enumerate(said), enumerate(true), bins=[50])
+    assert kappa_of(said, true)[1] == 3
+    row = rows[50, None]
+    assert (row["count"], row["n"]) == (65, 80)
+    assert {row[k] for k in ("kappa", "kappa_low", "kappa_high", "smallest")} == {None}
+    assert row["suppressed"]
+
+
+def test_crops_that_were_shrunk_go_by_their_own_side():
+    """The same 40 boxes at 10, 30 and 69 pixels, and as they are: the more can be seen, the more labels are right."""
+    true = ["f", "m"] * 20
+    as_they_are = run([(80, 90)] * 40, enumerate(true), enumerate(true), bins=[30, 70])
+    assert {k: r["n"] for k, r in as_they_are.items()} == {(70, None): 40}
+    wrong = {10: 20, 30: 12, 69: 0}
+    shrunk = pa.table(
+        {
+            "detection_id": list(range(40)) * 3 + [0, 1, 2],
+            "side": [float(side) for side in wrong for _ in range(40)] + [10.0, np.nan, 30.0],
+            "label": [
+                value if i >= few else "unclear" for few in wrong.values() for i, value in enumerate(true)
+            ] + ["unclear", "f", None],
+        }
+    )  # fmt: skip
+    given = ([(80, 90)] * 40, enumerate(true), enumerate(true))
+    rows = run(*given, bins=[30, 70], shrunk=shrunk, resized=True)
+    assert {k: (r["count"], r["n"]) for k, r in rows.items()} == {(0, 30): (20, 40), (30, 70): (68, 80)}
+    paper = run([(80, 90)] * 40, enumerate(true), enumerate(true), shrunk=shrunk, resized=True, preset="paper")
+    assert {k: (r["count"], r["n"]) for k, r in paper.items()} == {
+        (10, 15): (20, 40), (30, 35): (28, 40), (60, 70): (40, 40)
+    }  # fmt: skip
+    assert paper[60, 70]["kappa"] == 1

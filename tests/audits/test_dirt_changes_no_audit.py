@@ -201,6 +201,7 @@ CASES = {
         "labels": table("detection_id label", [(i, side(i)) for i in IMAGES]),
         "reference": table("detection_id label", [(i, side(i - i % 7 // 6)) for i in IMAGES]),
         "detections": SIZES,
+        "shrunk": table("detection_id side label", [(i, s, side(i - i % s // (s - 1))) for i in IMAGES for s in (7.0, 40.0)]),
         "bins": [30, 50],
     },
     "proposal_recall": {

@@ -58,6 +58,36 @@ def test_crop(sides, margin, part):
     assert (pixels_of(values[0]) == PIXELS[part]).all()
 
 
+@pytest.mark.parametrize(
+    ("sides", "side", "size"),
+    [
+        ((10, 20, 30, 15), 5, (10, 5)),
+        ((10, 20, 15, 30), 5, (5, 10)),
+        ((0, 0, 31, 20), 10, (16, 10)),  # 15.5, to the even one
+        ((10, 20, 30, 15), 15, (30, 15)),  # no less than it has
+        ((10, 20, 30, 15), 40, (30, 15)),
+        ((10, 20, 30, 15), 0, (30, 15)),
+    ],
+)
+def test_crop_shrinks_to_a_shorter_side(sides, side, size):
+    values, errors = run("crop", [png(PIXELS)], *box(*sides), side=side)
+    assert not errors
+    x, y, width, height = sides
+    part = Image.fromarray(PIXELS[y : y + height, x : x + width])
+    wanted = part if part.size == size else part.resize(size, Image.Resampling.BICUBIC)
+    assert (pixels_of(values[0]) == np.asarray(wanted)).all()
+
+
+def test_a_shrunk_crop_is_about_what_is_there():
+    """A picture of one colour keeps it; one whose halves differ keeps them on their sides."""
+    halves = np.zeros((60, 80, 3), np.uint8)
+    halves[:, 40:] = 200
+    small = pixels_of(run("crop", [png(halves)], *box(0, 0, 80, 60), side=6)[0][0])
+    assert small.shape == (6, 8, 3)
+    assert small[:, :3].max() < 30
+    assert small[:, 5:].min() > 170
+
+
 @pytest.mark.parametrize("name", ["crop", "highlight"])
 @pytest.mark.parametrize(
     "sides", [(80, 0, 5, 5), (0, -9, 5, 5), (3, 3, 0, 5), (3, 3, 5, -1), (np.nan, 0, 5, 5), (0, 0, np.inf, 5)]
@@ -177,6 +207,7 @@ def test_nothing_but_pixels_goes_out():
     ("name", "values", "constants"),
     [
         ("crop", box(0, 0, 1, 1), {"margin": -0.1}),
+        ("crop", box(0, 0, 1, 1), {"side": -1}),
         ("crop", box(0, 0, 1, 1), {"margin": float("nan")}),
         ("mask_people", [people()], {"fill": "blak"}),
     ],
