@@ -29,7 +29,7 @@ from counterbalance.engine.sql.bind_tables import TableCalls
 from counterbalance.engine.sql.call_syntax import arguments_of, call_name, keep_names, known_as
 from counterbalance.engine.sql.ctes import apart, in_order, own_names, written
 from counterbalance.engine.sql.diagnostics import cross_lake
-from counterbalance.engine.sql.macros import inline
+from counterbalance.engine.sql.macros import calls_python, check, inline
 from counterbalance.engine.sql.parse import DIALECT, TABLE_FUNCTIONS, to_sql, visible_ctes
 from counterbalance.engine.sql.plan import Asked, AuditCall, Facts, Given, Held, Plan, Pooled, Relation, is_id
 from counterbalance.engine.sql.policy import (
@@ -206,7 +206,7 @@ class Binder:
                 self.facts.changed = True
         if part.find(exp.Anonymous) is None:
             return
-        self.facts.changed |= inline(part)
+        self.facts.changed |= check(part) if self._bind and not calls_python(part) else inline(part)
         for node in fresh(exp.Anonymous):
             if isinstance(node, exp.Anonymous) and not isinstance(node.parent, exp.Table):
                 self._functions.bind(node, env)

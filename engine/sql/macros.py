@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import sqlglot
 from sqlglot import exp
@@ -21,17 +21,33 @@ from counterbalance.engine.sql.parse import DIALECT, to_sql
 from counterbalance.engine.sql.volatility import is_volatile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from counterbalance.engine.sql.query_files import Query
 
 
-def inline(tree: exp.Expr, callers: tuple[str, ...] = ()) -> bool:
+class Formula(NamedTuple):
+    """The expression of a function with the calls of others put in.
+
+    Args:
+        tree: In parentheses: to be copied before it is changed.
+        times: How often it names each parameter.
+        uses: The function and all that it calls, as they were when this was made.
+    """
+
+    tree: exp.Expr
+    times: Mapping[str, int]
+    uses: tuple[Query, ...]
+
+
+_formulas: Final[dict[str, Formula]] = {}
+
+
+def inline(tree: exp.Expr) -> bool:
     """Replace calls below the root by expressions, in place; returns whether there were any.
 
     Args:
         tree: A query, or the expression of a function.
-        callers: Functions that this expression belongs to, the outermost first.
 
     Raises:
         SqlError: A call's arguments do not fit, or one of them cannot be repeated.
@@ -39,16 +55,31 @@ def inline(tree: exp.Expr, callers: tuple[str, ...] = ()) -> bool:
     """
     calls = sql_calls(tree)
     for call in reversed(calls):  # the innermost first
-        name = str(call.name).lower()
-        if name in functions():
-            raise RequestError(
-                f"two functions are called {name!r}: one is written in SQL, one in Python",
-                code="E3032",
-                hint="give yours another name",
-            )
         place = call.parent if isinstance(call.parent, exp.Dot) else call
-        place.replace(_expression(queries.sql_functions()[name], call.expressions, callers))
+        place.replace(_expression(call, ()))
     return bool(calls)
+
+
+def check(tree: exp.Expr) -> bool:
+    """Refuse what ``inline`` would refuse, and leave calls for it; returns whether there are any.
+
+    A tree without their expressions is a fraction of the size, and is walked many times until it is run.
+
+    Raises:
+        SqlError: As ``inline``.
+        RequestError: Likewise.
+    """
+    calls = sql_calls(tree)
+    for call in calls:
+        _arguments(_called(call), call, ())
+    return bool(calls)
+
+
+def calls_python(tree: exp.Expr) -> bool:
+    """Return whether a tree calls functions in Python, itself or by functions in SQL."""
+    names = [str(call.name).lower() for call in tree.find_all(exp.Anonymous) if not isinstance(call.parent, exp.Table)]
+    sql, python = queries.sql_functions(), functions()
+    return any(n in python or (n in sql and calls_python(_whole(sql[n], ()).tree)) for n in names)
 
 
 def sql_calls(tree: exp.Expr) -> list[exp.Anonymous]:
@@ -63,17 +94,42 @@ def sql_calls(tree: exp.Expr) -> list[exp.Anonymous]:
     ]
 
 
-def _expression(function: Query, nodes: list[exp.Expr], callers: tuple[str, ...]) -> exp.Expr:
-    path = (*callers, function.name)
+def _called(call: exp.Anonymous) -> Query:
+    name = str(call.name).lower()
+    if name in functions():
+        raise RequestError(
+            f"two functions are called {name!r}: one is written in SQL, one in Python",
+            code="E3032",
+            hint="give yours another name",
+        )
+    return queries.sql_functions()[name]
+
+
+def _whole(function: Query, callers: tuple[str, ...]) -> Formula:
+    """Return the formula of a function; made again when a file behind it is another one."""
     if function.name in callers:
-        raise RequestError(f"function {function.name} calls itself: {' -> '.join(path)}", code="E3030")
-    bound = arguments.bind(function.name, [p.name for p in function.parameters], nodes)
-    body = formula(function).copy()
-    inline(body, path)
-    places = list(body.find_all(exp.Placeholder, exp.Parameter))
-    given = _given(function, bound)
-    _refuse_repeating(function, bound, places)
-    for place in places:
+        path = " -> ".join((*callers, function.name))
+        raise RequestError(f"function {function.name} calls itself: {path}", code="E3030")
+    known = queries.sql_functions()
+    found = _formulas.get(function.name)
+    if found is not None and found.uses[0] is function and all(known.get(f.name) is f for f in found.uses[1:]):
+        return found
+    tree, uses = formula(function).copy(), [function]
+    for call in reversed(sql_calls(tree)):
+        uses += _whole(_called(call), (*callers, function.name)).uses
+        place = call.parent if isinstance(call.parent, exp.Dot) else call
+        place.replace(_expression(call, (*callers, function.name)))
+    times = Counter(place.name for place in tree.find_all(exp.Placeholder, exp.Parameter))
+    _formulas[function.name] = Formula(tree, times, tuple(uses))
+    return _formulas[function.name]
+
+
+def _expression(call: exp.Anonymous, callers: tuple[str, ...]) -> exp.Expr:
+    """Return what a call stands for: the function's formula with the arguments in it."""
+    function = _called(call)
+    given = _arguments(function, call, callers)
+    body = _whole(function, callers).tree.copy()
+    for place in list(body.find_all(exp.Placeholder, exp.Parameter)):
         value, around = given[place.name].copy(), place.parent
         if isinstance(around, exp.Cast) and isinstance(value, exp.Cast) and around.to == value.to:
             around.replace(value)  # a function that hands its own parameter to another casts it once
@@ -82,24 +138,31 @@ def _expression(function: Query, nodes: list[exp.Expr], callers: tuple[str, ...]
     return body
 
 
-def _given(function: Query, bound: Mapping[str, exp.Expr]) -> dict[str, exp.Expr]:
-    """Arguments by the names of their parameters, cast to the types of these."""
+def _arguments(function: Query, call: exp.Anonymous, callers: tuple[str, ...]) -> dict[str, exp.Expr]:
+    """Return the arguments of a call by the names of their parameters, cast to the types of these."""
+    bound = arguments.bind(function.name, [p.name for p in function.parameters], call.expressions)
     given: dict[str, exp.Expr] = {}
     for parameter in function.parameters:
         node = bound.get(parameter.name)
         if node is None and parameter.default is None:
             raise SqlError(f"{function.name}() needs {parameter.name!r}", code="E3116", hint=function.signature)
         value = exp.maybe_parse(parameter.default or "NULL", dialect=DIALECT) if node is None else node
-        given[parameter.name] = exp.cast(value, parameter.type, dialect=DIALECT)
+        given[parameter.name] = exp.cast(value, _type(parameter.type), dialect=DIALECT)
+    _refuse_repeating(function, bound, _whole(function, callers).times)
     return given
 
 
-def _refuse_repeating(function: Query, bound: Mapping[str, exp.Expr], places: Iterable[exp.Expr]) -> None:
+@cache
+def _type(name: str) -> exp.DataType:
+    return exp.DataType.build(name, dialect=DIALECT)
+
+
+def _refuse_repeating(function: Query, bound: Mapping[str, exp.Expr], times_of: Mapping[str, int]) -> None:
     """Refuse what would be another value, or be computed anew, at each place of its parameter.
 
     Columns, aggregates, window functions and Python functions are computed once: equal ones are common subexpressions.
     """
-    for name, times in Counter(place.name for place in places).items():
+    for name, times in times_of.items():
         node = bound.get(name)
         if node is None or times == 1:
             continue

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sqlglot import exp
 
+from counterbalance.engine.sql.macros import inline
 from counterbalance.engine.sql.parse import to_sql
 
 if TYPE_CHECKING:
@@ -323,6 +324,8 @@ class Plan:
             return self
         names, relations = self.placeholders(), {r.id: r for r in self.needed()}
         values = {name: value for name, value in self.values.items() if name in names}
+        if sql is None:
+            inline(self.tree)
         return replace(self, relations=relations, values=values, sql=sql or to_sql(self.tree, last=last))
 
     def needed(self) -> list[Relation]:
