@@ -154,6 +154,7 @@ CALLS = {
         "k": [3],
         "skew_k": [5],
     },
+    "score_distribution": {"attribute": "hateful", "groups": "caption_gender"},
     "sentiment": {"groups": "image_labels('scene')"},
     "spurious_probe": {
         "texts": "(SELECT * FROM captions WHERE caption_id < 1500)",
@@ -161,6 +162,10 @@ CALLS = {
         "seeds": 2,
     },
     "spurious_correlations": {"groups": "image_labels('scene')", "top": 200},
+    "win_rates": {
+        "judgements": "(SELECT image_id, 'a' AS first, concat('m', caption_id % 3) AS second, CASE WHEN sin(caption_id) > 0.3 "
+        "THEN 'a' WHEN sin(caption_id) > -0.2 THEN 'tie' ELSE concat('m', caption_id % 3) END AS winner FROM captions)"
+    },
     "subject_alterations": {
         "pairs": "(SELECT caption_id AS pair_id, text AS original, replace(replace(text, 'man', 'boy'), 'dogs', 'cat') "
         "AS counterfactual FROM captions)"

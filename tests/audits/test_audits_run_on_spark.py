@@ -121,6 +121,11 @@ CALLS = {
         "FROM images), min_count := 3"
     ],
     "hate_content_rate": ["tau := [0.3, 0.5]"],
+    "score_distribution": ["'hateful', groups := caption_gender"],
+    "win_rates": [
+        "(SELECT image_id, 'a' AS first, concat('m', caption_id % 3) AS second, CASE WHEN caption_id % 5 < 2 THEN 'a' "
+        "WHEN caption_id % 5 < 3 THEN 'tie' ELSE concat('m', caption_id % 3) END AS winner FROM captions)"
+    ],
     "image_text_matching": [
         "(SELECT caption_id AS pair_id, sqrt(caption_id) AS rr, caption_id % 7 AS rc, 3 AS cr, "
         "CASE WHEN caption_id > 9 THEN 4 END AS cc FROM captions)"

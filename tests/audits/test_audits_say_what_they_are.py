@@ -42,10 +42,12 @@ REQUIRED = {
     "intersections": {"others": "image_labels('scene')"},
     "min_size_study": {"labels": "person_labels('scene')", "reference": "person_labels('scene')"},
     "label_validation": {"attribute": "'scene'", "model": "image_labels('scene', annotator := 'ann')"},
+    "score_distribution": {"attribute": "'hateful'"},
     "subject_alterations": {
         "pairs": "(SELECT caption_id AS pair_id, text AS original, 'a' AS counterfactual FROM captions)"
     },
 }
+REQUIRED["win_rates"] = {"judgements": "(SELECT image_id, 'a' AS first, 'b' AS second, 'a' AS winner FROM captions)"}
 REQUIRED["topic_pmi"] = {
     "features": "(SELECT image_id, 0 AS sae, 1 AS feature FROM images)",
     "shares": "(SELECT 1 AS step, 0 AS sae, 1 AS feature, 'a' AS cluster, 1.0 AS share)",

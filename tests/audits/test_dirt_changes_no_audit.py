@@ -224,6 +224,7 @@ CASES = {
         for name in ("original", "balanced", "contrast")
         for part, rows in (("hits", HITS), ("groups", ITEMS))
     } | {"k": [2, 5], "skew_k": [4, 8]},
+    "score_distribution": {"attribute": "scene", "labels": RATED.drop_columns(["detection_id", "value"]), "groups": GROUPS},
     "self_similarity": {"images": VECTORS, "groups": GROUPS},
     "sentiment": {"groups": GROUPS, "texts": TEXTS},
     "similarity_bias": {"images": VECTORS, "categories": NAMED, "groups": GROUPS},
@@ -242,6 +243,12 @@ CASES = {
     },
     "topic_pmi": {"features": FEATURES, "shares": SHARES, "clusters": CLUSTERS, "groups": GROUPS},
     "weat": {"vectors": WORDS, "permutations": 50},
+    "win_rates": {
+        "judgements": table(
+            "image_id first second winner",
+            [(i, *("xy" if i % 2 else "yx"), ("x", "y", "tie", "y")[(i + i // 5) % 4]) for i in IMAGES for _ in (0, 1)],
+        )
+    },
 }  # fmt: skip
 """Arguments of every audit: its relations small tables, whose columns say what may be dirty in them."""
 
@@ -283,10 +290,15 @@ EXCEPTIONS = {
     ("compare_sentiment", "other_texts", "repeated"): COUNTS,
     **{(name, "texts", "repeated"): COUNTS for name in ("compare_sentiment", "ratio", "sentiment", "spurious_probe")},
     ("detection_recall", "truth", "repeated"): COUNTS,
-    ("hate_content_rate", "labels", "repeated"): COUNTS,
+    **{(name, "labels", "repeated"): COUNTS for name in ("hate_content_rate", "score_distribution")},
+    ("win_rates", "judgements", "repeated"): COUNTS,
+    ("win_rates", "judgements", "strangers"): ALL,
     **{(name, "vectors", "repeated"): COUNTS for name in ("spurious_probe", "weat")},
     ("ratio", "texts", "nulls"): "a text counts, whatever its image",
-    ("hate_content_rate", "labels", "nulls"): "a score counts, whatever its box, value and annotator",
+    **{
+        (name, "labels", "nulls"): "a score counts, whatever its box, value and annotator"
+        for name in ("hate_content_rate", "score_distribution")
+    },
     ("edit_quality", "edits", "nulls"): "an edit without a label counts among all",
     ("image_text_matching", "scores", "nulls"): "a pair without a score counts where it has both",
     ("image_text_matching", "scores", "no numbers"): "likewise",

@@ -89,6 +89,7 @@ CALLS = {
         **{f"{name}_groups": "closed_items" for name in ("original", "balanced", "contrast")},
         **SIDES,
     },
+    "score_distribution": {"attribute": "'hateful'", "groups": G},
     "self_similarity": {"images": "vectors", "groups": G},
     "sentiment": {"groups": G},
     "similarity_bias": {"images": "vectors", "categories": "prompts", "groups": G, **TWO},
@@ -98,6 +99,7 @@ CALLS = {
     "subject_alterations": {"pairs": "closed_pairs"},
     "topic_pmi": {"features": "features", "shares": "shares", "clusters": "topics", "groups": G},
     "weat": {"vectors": "closed_words", "min_count": "10", "permutations": "20"},
+    "win_rates": {"judgements": "closed_judgements"},
 }  # fmt: skip
 """A call of every audit over closed labels."""
 OF_AUDITS = {"bias_transfer"}
@@ -202,6 +204,11 @@ def random_lake(build, folder, seed):
         "open_attributes": attributes,
         "open_boxes": {"detection_id": [len(boxes) + i for i in range(size)], "label": gender},
         "open_edits": edits,
+        "open_judgements": {
+            "row_id": list(range(2 * size)), "image_id": ids * 2, "first": ["p"] * size + ["q"] * size,
+            "second": model.choices("qr", [80, 20], k=size) + ["r"] * size,
+            "winner": model.choices(["p", "q", "r", "tie"], [40, 35, 10, 15], k=2 * size),
+        },
         "open_items": {"item_id": ids, "label": gender},
         "open_pairs": {
             "pair_id": ids, "original": ["a man runs"] * size,
