@@ -137,7 +137,7 @@ class Lake:
             options: Fields of ``ReadOptions``: split, images, store_images, limit, mapping, annotator, origin.
 
         Returns:
-            Counts by table: written, updated, unchanged, rejected.
+            Counts by table: written, updated, unchanged, rejected, and of perceived labels known (updated or unchanged).
 
         Raises:
             SourceError: A file is not what it says (the lake is untouched), or ``strict`` and something was refused.
@@ -334,7 +334,7 @@ class Lake:
             expression: SQL over the table's columns, with functions.
             type: SQL type to cast to.
             if_not_exists: Do nothing when it is there already, as it is described here.
-            purpose: For which a name whose last column held perceived labels is opened.
+            purpose: For which perceived labels are read, or a name whose last column held some is opened.
             options: ``schedule`` (cron text or ``@daily`` …), ``sensitive``.
 
         Raises:

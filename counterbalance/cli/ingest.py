@@ -93,6 +93,8 @@ def command(
         _print_text(done, lake)
     for text in done.notes:
         errors.note(text)
+    if done.known:
+        errors.note(f"{done.known:,} perceived labels were there already; whether they changed is not told")
     if done.changed and not done.dry_run and _has_declared(lake):
         errors.note(f"what is declared does not know of this yet: counterbalance refresh {lake}")
     return 1 if strict and done.rejected else 0
@@ -125,8 +127,8 @@ def _print_text(done: IngestReport, lake: str) -> None:
 def _print_counts(done: IngestReport) -> None:
     from counterbalance.shell.describe import columns
 
-    heads = ("", "written", "updated", "unchanged", "rejected")
-    counts = [(t, c.written, c.updated, c.unchanged, c.rejected) for t, c in done.by_table.items()]
+    heads = ("", "written", "updated", "unchanged", "rejected", *(("known",) if done.known else ()))
+    counts = [(t, *(getattr(c, head) for head in heads[1:])) for t, c in done.by_table.items()]
     cells = [heads, *((t, *(f"{n:,}" for n in numbers)) for t, *numbers in counts)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
     click.echo(

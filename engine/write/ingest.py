@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -99,9 +99,14 @@ class IngestReport:
         return sum(c.unchanged for c in self.by_table.values())
 
     @property
+    def known(self) -> int:
+        """Perceived labels that were there already; whether they changed is not told."""
+        return sum(c.known for c in self.by_table.values())
+
+    @property
     def changed(self) -> bool:
-        """Whether any table changed for its readers."""
-        return self.shows or self.written + self.updated > 0
+        """Whether any table changed for its readers, or may have."""
+        return self.shows or self.written + self.updated + self.known > 0
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready fields."""
@@ -113,11 +118,9 @@ class IngestReport:
             "updated": self.updated,
             "unchanged": self.unchanged,
             "rejected": self.rejected,
+            "known": self.known,
             "changed": self.changed,
-            "by_table": {
-                t: {"written": c.written, "updated": c.updated, "unchanged": c.unchanged, "rejected": c.rejected}
-                for t, c in self.by_table.items()
-            },
+            "by_table": {table: asdict(counts) for table, counts in self.by_table.items()},
             "seconds": round(self.seconds, 3),
             "dry_run": self.dry_run,
             "notes": list(self.notes),

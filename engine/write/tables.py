@@ -38,12 +38,21 @@ _PLACE: Final = re.compile(r"[a-z]+(?: \d+|\[\d+\])")
 
 @dataclass(slots=True)
 class Counts:
-    """What became of the rows of one table."""
+    """What became of the rows of one table.
+
+    Args:
+        written: New ones.
+        updated: Those that say something new.
+        unchanged: Those that were there, equal.
+        rejected: Refused ones.
+        known: Perceived labels that were there. Whether they say something new is not told: it would answer any guess.
+    """
 
     written: int = 0
     updated: int = 0
     unchanged: int = 0
     rejected: int = 0
+    known: int = 0
 
 
 def _with_measures(rows: pa.Table, table: Table) -> pa.Table:
@@ -109,6 +118,7 @@ class TableWriter:
         self._location, self._stored, self._coder, self._others = location, stored, coder, others
         self._dry_run, self._before_write = dry_run, before_write
         self.coded = coded
+        self._is_closed = stored == SENSITIVE_LABELS
         self.has_written = False
         self._index: KeyIndex | None = None
         self._said = Said(self.table)
@@ -137,15 +147,18 @@ class TableWriter:
         keys = rows[self.table.key].to_numpy()
         found, earlier = self.index.find(keys), self._said.before(keys, source)
         is_new = found == ABSENT
-        comparable = ~is_new & (found != VIRTUAL) & ~(earlier.wrote & self._dry_run)
+        comparable = ~is_new & (found != VIRTUAL) & ~((earlier.wrote | self._is_closed) & self._dry_run)
         changed, clash = self._changed(rows, np.flatnonzero(comparable), found, numbers, earlier, rejects)
         is_changed = np.isin(keys, changed[self.table.key].to_numpy())
         kept = pa.array(~clash)
         self._said.add(rows.filter(kept), self.table.key, source, (is_new | is_changed)[~clash])
         counts.written += int(is_new.sum())
-        counts.updated += int((is_changed & ~earlier.wrote).sum())
-        counts.unchanged += int((~is_new & ~is_changed & ~earlier.known).sum())
-        counts.unchanged -= int((is_changed & earlier.known & ~earlier.wrote).sum())
+        if self._is_closed:
+            counts.known += int((~is_new & ~earlier.known).sum())
+        else:
+            counts.updated += int((is_changed & ~earlier.wrote).sum())
+            counts.unchanged += int((~is_new & ~is_changed & ~earlier.known).sum())
+            counts.unchanged -= int((is_changed & earlier.known & ~earlier.wrote).sum())
         counts.rejected += len(rejects.items)
         new = np.flatnonzero(is_new)
         if not self._dry_run:

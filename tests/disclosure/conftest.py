@@ -95,7 +95,7 @@ def _marked(build, tmp_path_factory):
 def _closed(_marked, tmp_path_factory):
     marked = _copied(_marked, tmp_path_factory.mktemp("closed"))
     marked.create_materialized_view("pg", "SELECT label_id, image_id, value FROM labels", "label_id", purpose=WHY)
-    marked.add_column("pg", "shout", "upper(value)")
+    marked.add_column("pg", "shout", "upper(value)", purpose=WHY)
     marked.add_column("captions", "perceived_gender", "perceived_mark(text)")
     marked.create_index("pg", "value", "bitmap", name="pg_value")
     marked.create_index("captions", "perceived_gender", "btree", name="captions_gender")

@@ -32,9 +32,9 @@ def places(lake):
     return {p.partition(".lance/")[0] for p in found if "meta/" not in p}
 
 
-def test_a_view(stored):
+def test_a_view(stored, why):
     stored.create_materialized_view("v", "SELECT caption_id, text FROM captions", "caption_id", sensitive=True)
-    stored.add_column("v", "loud", "upper(text)")
+    stored.add_column("v", "loud", "upper(text)", purpose=why)
     stored.refresh(executor="inline")
     assert {"images", "captions", "sensitive/tables/v"} <= places(stored)
     assert not {"v"} & places(stored)

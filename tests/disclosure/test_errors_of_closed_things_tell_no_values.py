@@ -87,7 +87,7 @@ def test_keys_that_are_labels_need_a_purpose(marked, why):
     marked.create_materialized_view(
         "counts", "SELECT value, count(*) AS n FROM labels GROUP BY 1", "value", purpose=why
     )
-    marked.add_column("counts", "mark", "perceived_mark(value || ' is broken')")
+    marked.add_column("counts", "mark", "perceived_mark(value || ' is broken')", purpose=why)
     with pytest.raises(FunctionError):
         marked.sql("REFRESH counts.mark WITH (executor = 'inline')")
     marked.drop_column("counts", "mark")

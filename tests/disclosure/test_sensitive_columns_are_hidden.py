@@ -25,7 +25,7 @@ def perceived_by_words(text: pa.Array) -> list[str]:
 @pytest.fixture
 def labelled(lake: Lake) -> Lake:
     lake.add_column("captions", "perceived_gender", "perceived_by_words(text)")
-    lake.add_column("captions", "shout", "upper(perceived_gender)")
+    lake.add_column("captions", "shout", "upper(perceived_gender)", purpose=WHY)
     lake.add_column("captions", "marked", "length(text)", sensitive=True)
     lake.add_column("captions", "plain", "length(text)")
     lake.refresh(executor="inline")

@@ -96,7 +96,7 @@ def test_updates_reach_the_closed_table(disk_lake, build):
     disk_lake.ingest(labels(build, "race"))
     change = labels(build, "race")
     change["labels"] = build.labels(label_id=[1], image_id=[1], attribute=["race"], value=["other"])
-    assert disk_lake.ingest(change).updated == 1
+    assert disk_lake.ingest(change).known == 1
     assert disk_lake.sql("SELECT value FROM labels", sensitive="a test").fetchall() == [("other",)]
 
 

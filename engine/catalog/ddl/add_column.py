@@ -25,6 +25,7 @@ from counterbalance.engine.sql.diagnostics import hints
 from counterbalance.engine.sql.expression import Evaluator, analyse, same_call
 from counterbalance.engine.sql.parse import DIALECT
 from counterbalance.engine.sql.policy import perceives
+from counterbalance.engine.sql.resolver import closed_to_all
 from counterbalance.engine.sql.statements import COLUMN_OPTIONS, check_options
 from counterbalance.engine.store import columns, enclosing, tables
 from counterbalance.engine.store.location import ENCLOSED
@@ -48,13 +49,14 @@ def add_column(
     Args:
         location: The lake.
         statement: What to declare.
-        purpose: For which a name that was closed is opened.
+        purpose: For which closed columns are read, or a name that was closed is opened.
         notes: Gets what a person should know.
 
     Raises:
         NotFoundError: No such table, column or function.
         SqlError: The name is in use, or the expression does not fit.
         RefusedError: The table was made by another tool.
+        SensitiveError: It is computed from perceived labels, without a purpose.
         BusyError: Somebody else is writing.
     """
     catalog = Catalog(location)
@@ -65,7 +67,11 @@ def add_column(
     if known is not None and statement.if_not_exists:
         return _same(known, statement)
     names.check_column(catalog, table, name)
+    if purpose is None and table in catalog.closed.views:
+        raise closed_to_all(f"view {table}")  # which rows fail, and whether all do, would tell what they hold
     expression, kind = _checked(catalog, statement)
+    if purpose is None and (read := sorted(catalog.sensitive_columns(table) & set(expression.columns))):
+        raise closed_to_all(f"{table}.{read[0]}")
     reads = tuple((table, c) for c in expression.columns)
     as_said = Definition(
         "column",
