@@ -164,10 +164,15 @@ def called(tree: exp.Expr) -> list[tuple[Function, Mapping[str, Any]]]:
 def _constants(function: Function, node: exp.Anonymous) -> Mapping[str, Any]:
     bound = arguments.bind(function.name, [p.name for p in function.parameters], node.expressions)
     return {
-        p.name: arguments.constant(bound[p.name], f"{p.name!r} of {function.name}()") if p.name in bound else p.default
+        p.name: _constant(bound[p.name], f"{p.name!r} of {function.name}()") if p.name in bound else p.default
         for p in function.parameters
         if p.constant
     }
+
+
+def _constant(node: exp.Expr, where: str) -> Any:
+    """Return the value of a literal, and the text of a query for the one that it gives: what it reads are inputs of the view."""
+    return to_sql(node) if isinstance(node.unnest(), exp.Query) else arguments.constant(node, where)
 
 
 def _lists(tree: exp.Expr) -> Iterable[str]:
