@@ -1,11 +1,23 @@
 /*--- toml
 answers = "The person-centric pipeline of LAION-400M: find people, label and describe them, audit what the labels meet."
 details = """
-People are detected; of a sample of them three multimodal models are asked for perceived gender and perceived race or
-ethnicity; where all three agree, a classifier learns from them and labels everybody; labels are rolled up to images.
-Then people are described, descriptions become vectors, and the audits run. Perceived labels are statistics about how
-groups are depicted, never claims about a person: the views that hold them are read with --sensitive PURPOSE only, or by
-audits, which suppress small cells.
+People are detected; of a sample of them three multimodal models are asked for perceived gender; where all three agree, a
+classifier learns from them and labels everybody. The same is done for perceived race or ethnicity, and labels are rolled up
+to images. Then people are described, descriptions become vectors, and the audits run. Perceived labels are statistics
+about how groups are depicted, never claims about a person: the views that hold them are read with --sensitive PURPOSE
+only, or by audits, which suppress small cells.
+
+What is learned from: of every label at most per_label people, drawn by a hash of their id. 'mixed' is rare, and the third
+model seldom says it: there two of three models are enough, the first, the second and a fourth one, which is asked only
+about people whom one of these two calls mixed, and what all three say comes first. For race or ethnicity, draws take turns
+over genders and keywords. With race_from 'keywords', as in the paper, the people who are asked about are women and men
+whose picture's text holds a word of keywords, race_sample a category, and a label that three models agree about counts
+only where it is the word's category; people whom all three call unclear are learned from as well. With 'sample' they are
+those who were asked about before.
+
+Not as in the paper: it draws its first sample in equal parts from people whom one model called male, female and unclear,
+and here it is drawn from all. Pictures about which the models and the keyword all differ, which it validates with and
+does not train on, are left out.
 
 All that is needed are images with their pictures (--store-images) and captions. Every step can be run alone (--until)
 and again; the checkpoints are folders that the training writes. Where labels of people came with the data, the steps
@@ -62,6 +74,49 @@ type = "varchar"
 default = "llava-hf/llava-v1.6-vicuna-7b-hf"
 presets = { paper = { value = "llava-hf/llava-v1.6-vicuna-7b-hf", source = "D" } }
 about = "model of ask"
+
+[params.fourth]
+type = "varchar"
+default = "Qwen/Qwen2.5-VL-7B-Instruct"
+presets = { paper = { value = "Qwen/Qwen2.5-VL-7B-Instruct", source = "D" } }
+about = "model of ask that takes the third one's place for 'mixed'; give that of third to ask no other"
+
+[params.mixed_agree]
+type = "integer"
+default = 2
+min = 2
+max = 3
+presets = { paper = { value = 2, source = "section 3, D" } }
+about = "how many of three models must call a person's box mixed"
+
+[params.per_label]
+type = "integer"
+default = 25000
+min = 1
+presets = { paper = { value = 25000, source = "section 3, D, E.1" } }
+about = "people of each label that a classifier learns from, at most"
+
+[params.race_from]
+type = "varchar"
+default = "sample"
+choices = ["sample", "keywords"]
+presets = { paper = { value = "keywords", source = "E.1" } }
+about = "whom models are asked about for race or ethnicity: the sample, or people whose picture's text holds a keyword"
+
+[params.race_sample]
+type = "integer"
+default = 10000
+min = 1
+presets = { paper = { value = 1000000, source = "E.1" } }
+about = "people of each category of keywords that models are asked about"
+
+[params.keywords]
+relation = ["term", "class"]
+default = """\
+(SELECT term, class FROM lists.race_keywords UNION SELECT a.term, k.class FROM lists.race_keywords AS k \
+JOIN lists.countries AS n ON n.term = k.term AND n.class = 'name' \
+JOIN lists.countries AS a ON a.country = n.country AND a.class = 'adjective' WHERE k.kind = 'country')"""
+about = "words that suggest a category, with it: countries, their adjectives and other expressions"
 
 [params.tower]
 type = "varchar"
@@ -145,6 +200,16 @@ type = "varchar"
 default = "pysentimiento/bertweet-hate-speech"
 about = "model of hate_scores"
 
+[params.hate_tau]
+type = "double[]"
+default = [0.3, 0.5, 0.7, 0.9]
+about = "thresholds of hate_content_rate; the paper draws a range of them (Fig. 23) and prints none"
+
+[params.sentiment_model]
+type = "varchar"
+default = "finiteautomata/bertweet-base-sentiment-analysis"
+about = "model of sentiment, whose labels are negative, neutral, positive in this order"
+
 [params.texts]
 relation = ["image_id", "text"]
 default = "captions"
@@ -200,74 +265,196 @@ ALTER TABLE people_sample ADD COLUMN IF NOT EXISTS gender_3 AS (
 ) WITH (sensitive = true);
 REFRESH people_sample.gender_1, people_sample.gender_2, people_sample.gender_3;
 
--- step ask_race: perceived race or ethnicity of the sample, by the same models
-ALTER TABLE people_sample ADD COLUMN IF NOT EXISTS race_1 AS (
-  ask(image, label_prompt('perceived_race_ethnicity'), label_options('perceived_race_ethnicity'), $first, seed := $seed)
+-- step ask_mixed: the same of a fourth model, where one of the first two says mixed
+ALTER TABLE people_sample ADD COLUMN IF NOT EXISTS gender_4 AS (
+  ask(
+    CASE
+      WHEN label_options('perceived_gender')[3] IN (struct_extract(gender_1, 'answer'), struct_extract(gender_2, 'answer'))
+        THEN image
+    END,
+    label_prompt('perceived_gender'), label_options('perceived_gender'), $fourth, seed := $seed
+  )
 ) WITH (sensitive = true);
-ALTER TABLE people_sample ADD COLUMN IF NOT EXISTS race_2 AS (
-  ask(image, label_prompt('perceived_race_ethnicity'), label_options('perceived_race_ethnicity'), $second, seed := $seed)
-) WITH (sensitive = true);
-ALTER TABLE people_sample ADD COLUMN IF NOT EXISTS race_3 AS (
-  ask(image, label_prompt('perceived_race_ethnicity'), label_options('perceived_race_ethnicity'), $third, seed := $seed)
-) WITH (sensitive = true);
-REFRESH people_sample.race_1, people_sample.race_2, people_sample.race_3;
+REFRESH people_sample.gender_4;
 
--- step answers: the answers as rows of labels, and those that all three models agree about
+-- step answers: the answers as rows of labels, those that the models agree about, and whom the classifier learns from
 CREATE MATERIALIZED VIEW IF NOT EXISTS answers WITH (key = 'detection_id, attribute, place') AS
 WITH given AS (
-  SELECT detection_id, image_id, 'perceived_gender' AS attribute, 1 AS place, $first AS annotator, gender_1 AS said
-  FROM people_sample
+  SELECT detection_id, image_id, 1 AS place, $first AS annotator, gender_1 AS said FROM people_sample
   UNION ALL
-  SELECT detection_id, image_id, 'perceived_gender' AS attribute, 2 AS place, $second AS annotator, gender_2 AS said
-  FROM people_sample
+  SELECT detection_id, image_id, 2 AS place, $second AS annotator, gender_2 AS said FROM people_sample
   UNION ALL
-  SELECT detection_id, image_id, 'perceived_gender' AS attribute, 3 AS place, $third AS annotator, gender_3 AS said
-  FROM people_sample
+  SELECT detection_id, image_id, 3 AS place, $third AS annotator, gender_3 AS said FROM people_sample
   UNION ALL
-  SELECT detection_id, image_id, 'perceived_race_ethnicity' AS attribute, 1 AS place, $first AS annotator, race_1 AS said
-  FROM people_sample
-  UNION ALL
-  SELECT detection_id, image_id, 'perceived_race_ethnicity' AS attribute, 2 AS place, $second AS annotator, race_2 AS said
-  FROM people_sample
-  UNION ALL
-  SELECT detection_id, image_id, 'perceived_race_ethnicity' AS attribute, 3 AS place, $third AS annotator, race_3 AS said
-  FROM people_sample
+  SELECT detection_id, image_id, 4 AS place, $fourth AS annotator, gender_4 AS said FROM people_sample
 )
-SELECT g.detection_id, g.image_id, g.attribute, g.place, g.annotator, o.label AS value
+SELECT g.detection_id, g.image_id, 'perceived_gender' AS attribute, g.place, g.annotator, o.label AS value
 FROM given AS g
-JOIN lists.label_options AS o ON o.class = g.attribute AND o.term = struct_extract(g.said, 'answer');
+JOIN lists.label_options AS o ON o.class = 'perceived_gender' AND o.term = struct_extract(g.said, 'answer');
 CREATE MATERIALIZED VIEW IF NOT EXISTS consensus WITH (key = 'detection_id, attribute') AS
-SELECT detection_id, attribute, min(image_id) AS image_id, min(value) AS value
-FROM answers
-GROUP BY detection_id, attribute
-HAVING count(*) = 3 AND min(value) = max(value);
-REFRESH answers, consensus;
-
--- step agreement: how well the models agree
-SELECT 'perceived_gender' AS attribute, * FROM agreement('perceived_gender', labels := answers)
+WITH counted AS (
+  SELECT
+    detection_id,
+    attribute,
+    min(image_id) AS image_id,
+    count(CASE WHEN value = 'mixed' AND place <> 3 THEN 1 END) AS mixed,
+    count(CASE WHEN place <= 3 THEN 1 END) AS answers,
+    min(CASE WHEN place <= 3 THEN value END) AS least,
+    max(CASE WHEN place <= 3 THEN value END) AS greatest
+  FROM answers
+  GROUP BY detection_id, attribute
+)
+SELECT detection_id, attribute, image_id, 'mixed' AS value, mixed AS agreed
+FROM counted
+WHERE mixed >= $mixed_agree
 UNION ALL
-SELECT 'perceived_race_ethnicity' AS attribute, * FROM agreement('perceived_race_ethnicity', labels := answers);
+SELECT detection_id, attribute, image_id, least AS value, answers AS agreed
+FROM counted
+WHERE answers = 3 AND least = greatest AND least <> 'mixed';
+CREATE MATERIALIZED VIEW IF NOT EXISTS training WITH (key = 'detection_id, attribute') AS
+SELECT detection_id, attribute, image_id, value
+FROM (
+  SELECT
+    *,
+    row_number() OVER (
+      PARTITION BY value ORDER BY agreed DESC, md5(concat($seed, ':', detection_id)), detection_id
+    ) AS place
+  FROM consensus
+) AS c
+WHERE place <= $per_label;
+REFRESH answers, consensus, training;
+
+-- step agreement: how well the three models agree
+SELECT 'perceived_gender' AS attribute, *
+FROM agreement('perceived_gender', labels := (SELECT * FROM answers WHERE place <= 3));
 
 -- step train_gender: fine-tune a classifier of perceived gender on what the models agree about
 CALL train_classifier(
-  labels := consensus, images := people_sample, attribute := 'perceived_gender', output := $gender_checkpoint,
+  labels := training, images := people_sample, attribute := 'perceived_gender', output := $gender_checkpoint,
   model := $tower, epochs := $gender_epochs, batch_size := $gender_batch, tower_lr := $gender_lr, seed := $seed
 );
 
--- step train_race: fine-tune a classifier of perceived race or ethnicity
-CALL train_classifier(
-  labels := consensus, images := people_sample, attribute := 'perceived_race_ethnicity', output := $race_checkpoint,
-  model := $tower, epochs := $race_epochs, batch_size := $race_batch, tower_lr := $race_lr, seed := $seed
-);
-
--- step label: label everybody
+-- step label_gender: label everybody
 ALTER TABLE people ADD COLUMN IF NOT EXISTS perceived_gender AS (
   label_person(crop(image, x, y, width, height), 'perceived_gender', $gender_checkpoint)
 );
+REFRESH people.perceived_gender;
+
+-- step race_sample: whom models are asked about for race or ethnicity, by category and keyword, and crops of them
+CREATE MATERIALIZED VIEW IF NOT EXISTS race_candidates WITH (key = 'detection_id, class') AS
+WITH clear AS (
+  SELECT detection_id, image_id, struct_extract(perceived_gender, 'label') AS gender FROM people
+),
+found AS (
+  SELECT
+    p.detection_id,
+    k.class,
+    p.image_id,
+    p.gender,
+    k.term AS keyword,
+    row_number() OVER (
+      PARTITION BY p.detection_id, k.class ORDER BY md5(concat($seed, ':', p.detection_id, ':', k.term)), k.term
+    ) AS number
+  FROM clear AS p
+  JOIN term_concepts(terms := $keywords, texts := $texts) AS t ON t.image_id = p.image_id
+  JOIN $keywords AS k ON k.term = t.concept
+  WHERE $race_from = 'keywords' AND p.gender IN ('male', 'female')
+),
+drawn AS (
+  SELECT
+    *,
+    row_number() OVER (PARTITION BY class ORDER BY md5(concat($seed, ':', detection_id)), detection_id) AS place
+  FROM found
+  WHERE number = 1
+)
+SELECT detection_id, class, image_id, gender, keyword FROM drawn WHERE place <= $race_sample
+UNION ALL
+SELECT s.detection_id, 'any' AS class, s.image_id, p.gender, 'none' AS keyword
+FROM people_sample AS s
+JOIN clear AS p ON p.detection_id = s.detection_id
+WHERE $race_from = 'sample';
+CREATE MATERIALIZED VIEW IF NOT EXISTS race_people WITH (key = 'detection_id') AS
+SELECT detection_id, image_id, crop(image, x, y, width, height) AS image
+FROM people
+WHERE detection_id IN (SELECT detection_id FROM race_candidates);
+REFRESH race_candidates, race_people;
+
+-- step ask_race: perceived race or ethnicity of these, by the same three models
+ALTER TABLE race_people ADD COLUMN IF NOT EXISTS race_1 AS (
+  ask(image, label_prompt('perceived_race_ethnicity'), label_options('perceived_race_ethnicity'), $first, seed := $seed)
+) WITH (sensitive = true);
+ALTER TABLE race_people ADD COLUMN IF NOT EXISTS race_2 AS (
+  ask(image, label_prompt('perceived_race_ethnicity'), label_options('perceived_race_ethnicity'), $second, seed := $seed)
+) WITH (sensitive = true);
+ALTER TABLE race_people ADD COLUMN IF NOT EXISTS race_3 AS (
+  ask(image, label_prompt('perceived_race_ethnicity'), label_options('perceived_race_ethnicity'), $third, seed := $seed)
+) WITH (sensitive = true);
+REFRESH race_people.race_1, race_people.race_2, race_people.race_3;
+
+-- step race_answers: these as rows of labels, those that models and keyword agree about, and whom the classifier learns from
+CREATE MATERIALIZED VIEW IF NOT EXISTS race_answers WITH (key = 'detection_id, attribute, place') AS
+WITH given AS (
+  SELECT detection_id, image_id, 1 AS place, $first AS annotator, race_1 AS said FROM race_people
+  UNION ALL
+  SELECT detection_id, image_id, 2 AS place, $second AS annotator, race_2 AS said FROM race_people
+  UNION ALL
+  SELECT detection_id, image_id, 3 AS place, $third AS annotator, race_3 AS said FROM race_people
+)
+SELECT g.detection_id, g.image_id, 'perceived_race_ethnicity' AS attribute, g.place, g.annotator, o.label AS value
+FROM given AS g
+JOIN lists.label_options AS o ON o.class = 'perceived_race_ethnicity' AND o.term = struct_extract(g.said, 'answer');
+CREATE MATERIALIZED VIEW IF NOT EXISTS race_consensus WITH (key = 'detection_id, attribute') AS
+WITH unanimous AS (
+  SELECT detection_id, attribute, min(value) AS value
+  FROM race_answers
+  GROUP BY detection_id, attribute
+  HAVING count(*) = 3 AND min(value) = max(value)
+)
+SELECT
+  u.detection_id,
+  u.attribute,
+  min(c.image_id) AS image_id,
+  min(u.value) AS value,
+  min(c.gender) AS gender,
+  min(c.keyword) AS keyword
+FROM unanimous AS u
+JOIN race_candidates AS c
+  ON c.detection_id = u.detection_id AND (u.value = c.class OR u.value = 'unclear' OR c.class = 'any')
+GROUP BY u.detection_id, u.attribute;
+CREATE MATERIALIZED VIEW IF NOT EXISTS race_training WITH (key = 'detection_id, attribute') AS
+WITH turns AS (
+  SELECT
+    *,
+    row_number() OVER (
+      PARTITION BY value, gender, keyword ORDER BY md5(concat($seed, ':', detection_id)), detection_id
+    ) AS turn
+  FROM race_consensus
+),
+places AS (
+  SELECT
+    *,
+    row_number() OVER (
+      PARTITION BY value ORDER BY turn, md5(concat($seed, ':', detection_id)), detection_id
+    ) AS place
+  FROM turns
+)
+SELECT detection_id, attribute, image_id, value FROM places WHERE place <= $per_label;
+REFRESH race_answers, race_consensus, race_training;
+
+-- step race_agreement: how well the three models agree
+SELECT 'perceived_race_ethnicity' AS attribute, * FROM agreement('perceived_race_ethnicity', labels := race_answers);
+
+-- step train_race: fine-tune a classifier of perceived race or ethnicity
+CALL train_classifier(
+  labels := race_training, images := race_people, attribute := 'perceived_race_ethnicity', output := $race_checkpoint,
+  model := $tower, epochs := $race_epochs, batch_size := $race_batch, tower_lr := $race_lr, seed := $seed
+);
+
+-- step label_race: label everybody
 ALTER TABLE people ADD COLUMN IF NOT EXISTS perceived_race_ethnicity AS (
   label_person(crop(image, x, y, width, height), 'perceived_race_ethnicity', $race_checkpoint)
 );
-REFRESH people.perceived_gender, people.perceived_race_ethnicity;
+REFRESH people.perceived_race_ethnicity;
 
 -- step roll_up: labels as rows, and one label per image
 CREATE MATERIALIZED VIEW IF NOT EXISTS people_labels WITH (key = 'detection_id, attribute') AS
@@ -332,24 +519,78 @@ SELECT 'perceived_gender' AS attribute, * FROM sentiment(image_gender, texts := 
 UNION ALL
 SELECT 'perceived_race_ethnicity' AS attribute, * FROM sentiment(image_race, texts := $texts, rules := 'nltk');
 
--- step hate: how many texts a classifier finds hateful, over all images and by group
+-- step hate: how many texts a classifier finds hateful, targeted and aggressive, over all images and by group
 ALTER TABLE captions ADD COLUMN IF NOT EXISTS hate AS (hate_scores(text, model := $hate_model));
-CREATE MATERIALIZED VIEW IF NOT EXISTS hate_labels WITH (key = 'caption_id') AS
-SELECT
-  caption_id,
-  image_id,
-  'hateful' AS attribute,
-  'hateful' AS value,
-  struct_extract(hate, 'hateful') AS score,
-  $hate_model AS annotator
-FROM captions
-WHERE hate IS NOT NULL;
+CREATE MATERIALIZED VIEW IF NOT EXISTS hate_labels WITH (key = 'caption_id, attribute') AS
+SELECT caption_id, image_id, attribute, attribute AS value, score, $hate_model AS annotator
+FROM (
+  SELECT caption_id, image_id, 'hateful' AS attribute, struct_extract(hate, 'hateful') AS score FROM captions
+  UNION ALL
+  SELECT caption_id, image_id, 'targeted' AS attribute, struct_extract(hate, 'targeted') AS score FROM captions
+  UNION ALL
+  SELECT caption_id, image_id, 'aggressive' AS attribute, struct_extract(hate, 'aggressive') AS score FROM captions
+) AS s
+WHERE score IS NOT NULL;
 REFRESH captions.hate, hate_labels;
-SELECT 'all' AS groups, * FROM hate_content_rate(labels := hate_labels)
+SELECT 'hateful' AS score, 'all' AS groups, *
+FROM hate_content_rate('hateful', tau := $hate_tau, labels := hate_labels)
 UNION ALL
-SELECT 'perceived_gender' AS groups, * FROM hate_content_rate(groups := image_gender, labels := hate_labels)
+SELECT 'hateful' AS score, 'perceived_gender' AS groups, *
+FROM hate_content_rate('hateful', tau := $hate_tau, groups := image_gender, labels := hate_labels)
 UNION ALL
-SELECT 'perceived_race_ethnicity' AS groups, * FROM hate_content_rate(groups := image_race, labels := hate_labels);
+SELECT 'hateful' AS score, 'perceived_race_ethnicity' AS groups, *
+FROM hate_content_rate('hateful', tau := $hate_tau, groups := image_race, labels := hate_labels)
+UNION ALL
+SELECT 'targeted' AS score, 'all' AS groups, *
+FROM hate_content_rate('targeted', tau := $hate_tau, labels := hate_labels)
+UNION ALL
+SELECT 'targeted' AS score, 'perceived_gender' AS groups, *
+FROM hate_content_rate('targeted', tau := $hate_tau, groups := image_gender, labels := hate_labels)
+UNION ALL
+SELECT 'targeted' AS score, 'perceived_race_ethnicity' AS groups, *
+FROM hate_content_rate('targeted', tau := $hate_tau, groups := image_race, labels := hate_labels)
+UNION ALL
+SELECT 'aggressive' AS score, 'all' AS groups, *
+FROM hate_content_rate('aggressive', tau := $hate_tau, labels := hate_labels)
+UNION ALL
+SELECT 'aggressive' AS score, 'perceived_gender' AS groups, *
+FROM hate_content_rate('aggressive', tau := $hate_tau, groups := image_gender, labels := hate_labels)
+UNION ALL
+SELECT 'aggressive' AS score, 'perceived_race_ethnicity' AS groups, *
+FROM hate_content_rate('aggressive', tau := $hate_tau, groups := image_race, labels := hate_labels);
+
+-- step classified_sentiment: how a classifier's probabilities of positive and of negative texts are distributed
+ALTER TABLE captions ADD COLUMN IF NOT EXISTS sentiment_classes AS (sentiment(text, model := $sentiment_model));
+CREATE MATERIALIZED VIEW IF NOT EXISTS sentiment_labels WITH (key = 'caption_id, attribute') AS
+SELECT caption_id, image_id, attribute, attribute AS value, score, $sentiment_model AS annotator
+FROM (
+  SELECT
+    caption_id, image_id, 'negative' AS attribute, struct_extract(sentiment_classes, 'probabilities')[1] AS score
+  FROM captions
+  UNION ALL
+  SELECT
+    caption_id, image_id, 'positive' AS attribute, struct_extract(sentiment_classes, 'probabilities')[3] AS score
+  FROM captions
+) AS s
+WHERE score IS NOT NULL;
+REFRESH captions.sentiment_classes, sentiment_labels;
+SELECT 'positive' AS score, 'all' AS groups, *
+FROM score_distribution('positive', labels := sentiment_labels)
+UNION ALL
+SELECT 'positive' AS score, 'perceived_gender' AS groups, *
+FROM score_distribution('positive', groups := image_gender, labels := sentiment_labels)
+UNION ALL
+SELECT 'positive' AS score, 'perceived_race_ethnicity' AS groups, *
+FROM score_distribution('positive', groups := image_race, labels := sentiment_labels)
+UNION ALL
+SELECT 'negative' AS score, 'all' AS groups, *
+FROM score_distribution('negative', labels := sentiment_labels)
+UNION ALL
+SELECT 'negative' AS score, 'perceived_gender' AS groups, *
+FROM score_distribution('negative', groups := image_gender, labels := sentiment_labels)
+UNION ALL
+SELECT 'negative' AS score, 'perceived_race_ethnicity' AS groups, *
+FROM score_distribution('negative', groups := image_race, labels := sentiment_labels);
 
 -- step geography: which countries texts name, and groups in the images that go with them
 SELECT 'perceived_gender' AS attribute, * FROM geography(image_gender, texts := $texts)

@@ -20,47 +20,7 @@ if importlib.util.find_spec("ultralytics") is None:  # importing it changes the 
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")]
 
-TEMPLATE = (
-    "{% for m in messages %}{{ m.role }}: {% for c in m.content %}{% if c.type == 'image' %}<IMG_CONTEXT>\n"
-    "{% else %}{{ c.text }}{% endif %}{% endfor %}<end>{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}"
-)
 PURPOSE = "a test of the whole pipeline"
-
-
-def asker(folder):
-    """A multimodal model that answers A to everything: the options come in another order for every picture."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
-    letters = ["A", *sorted(set(pre_tokenizers.ByteLevel.alphabet()) - {"A"})]
-    made = Tokenizer(models.BPE({letter: i for i, letter in enumerate(letters)}, []))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    signs = {"context_image_token": "<IMG_CONTEXT>", "video_token": "<video>"}
-    tokens = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made,
-        eos_token="<end>",
-        pad_token="<pad>",
-        extra_special_tokens={**signs, "start_image_token": "<img>", "end_image_token": "</img>"},
-    )
-    small = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    text = {**small, "num_key_value_heads": 1, "bos_token_id": None, "eos_token_id": None}
-    config = transformers.InternVLConfig(
-        text_config=transformers.Qwen2Config(vocab_size=len(tokens), max_position_embeddings=2048, **text),
-        vision_config={**small, "image_size": [28, 28], "patch_size": [14, 14]},
-        image_token_id=tokens.convert_tokens_to_ids("<IMG_CONTEXT>"),
-        image_seq_length=1,
-    )
-    pictures = transformers.GotOcr2ImageProcessor(size={"height": 28, "width": 28}, crop_to_patches=False)
-    processor = transformers.InternVLProcessor(
-        pictures, tokens, transformers.InternVLVideoProcessor(), image_seq_length=1, chat_template=TEMPLATE
-    )
-    torch.manual_seed(0)
-    model = transformers.InternVLForConditionalGeneration(config)
-    with torch.no_grad():
-        model.model.language_model.norm.weight.zero_()
-    model.generation_config = transformers.GenerationConfig(eos_token_id=[0])
-    model.save_pretrained(folder)
-    processor.save_pretrained(folder)
 
 
 def tower(folder):
@@ -106,16 +66,18 @@ def encoder(folder, labels=None):
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory, tiny_people_detector):
+def given(tmp_path_factory, tiny_people_detector, tiny_asker):
     """Parameters that name the tiny models."""
     folder = tmp_path_factory.mktemp("models")
     for name in ("one", "two", "three"):
-        asker(folder / name)
+        tiny_asker(folder / name)
     tower(folder / "tower")
     encoder(folder / "sentences")
     encoder(folder / "hate", ["hateful", "targeted", "aggressive"])
-    names = {"first": "one", "second": "two", "third": "three", "captioner": "one", "tower": "tower"}
-    paths = {k: str(folder / v) for k, v in {**names, "sentences": "sentences", "hate_model": "hate"}.items()}
+    encoder(folder / "sentiment", ["NEG", "NEU", "POS"])
+    names = {"first": "one", "second": "two", "third": "three", "fourth": "one", "captioner": "one", "tower": "tower"}
+    models = {"sentences": "sentences", "hate_model": "hate", "sentiment_model": "sentiment"}
+    paths = {k: str(folder / v) for k, v in {**names, **models}.items()}
     return {
         **paths,
         "detector": tiny_people_detector,
@@ -149,7 +111,7 @@ def counts(lake, *tables):
 
 
 def test_from_pictures_to_audits(drawn, given, tmp_path):
-    with pytest.raises(StepError, match=r"step answers of laion400m: people_sample.* holds perceived labels"):
+    with pytest.raises(StepError, match=r"step ask_mixed of laion400m: people_sample.* holds perceived labels"):
         run(drawn, given)
     stopped = run(drawn, given, sensitive=PURPOSE)
     assert (stopped.state, stopped.steps[-1].step) == ("stopped", "train_gender")
@@ -157,22 +119,34 @@ def test_from_pictures_to_audits(drawn, given, tmp_path):
     done = run(drawn, {**given, **folders}, sensitive=PURPOSE)
     states = {s.step: s.state for s in done.steps}
     assert {s for s, state in states.items() if state == "unchanged"} == {
-        "detect", "people", "sample", "ask_gender", "ask_race", "answers"
+        "detect", "people", "sample", "ask_gender", "ask_mixed", "answers"
     }  # fmt: skip
 
     assert drawn.sql(
         "SELECT min(least(width, height)) >= 30, count(*) = count(DISTINCT detection_id) FROM people"
     ).fetchall() == [(True, True)]
-    found = counts(drawn, "people", "people_sample", "answers", "consensus", "people_labels", "image_gender")
-    assert found["people_sample"] == min(250, found["people"]) > 100
-    assert found["answers"] == 6 * found["people_sample"]
-    assert found["consensus"] == 2 * found["people_sample"], "the three models say A to the same order of options"
+    found = counts(
+        drawn, "people", "people_sample", "answers", "consensus", "training", "race_people", "race_answers",
+        "race_consensus", "race_training", "people_labels", "image_gender",
+    )  # fmt: skip
+    asked = found["people_sample"]
+    assert asked == min(250, found["people"]) > 100
+    mixed = counts(drawn, "answers WHERE value = 'mixed' AND place = 1")
+    assert found["answers"] == 3 * asked + sum(mixed.values()), "the fourth is asked about whom another calls mixed"
+    assert found["consensus"] == asked, "all models say A to the same order of options"
+    assert (found["race_people"], found["race_answers"], found["race_consensus"]) == (asked, 3 * asked, asked)
+    assert (found["training"], found["race_training"]) == (asked, asked)
     assert found["people_labels"] == 2 * found["people"]
     assert all((Path(f) / "model.safetensors").exists() for f in folders.values())
 
     people = [r for r in done.results["demographics"].to_pylist() if r["unit"] == "person" and not r["suppressed"]]
     assert {r["n"] for r in people} == {found["people"]}
-    kappas = [r for r in done.results["agreement"].to_pylist() if r["metric"] == "cohen_kappa"]
+    kappas = [
+        r
+        for step in ("agreement", "race_agreement")
+        for r in done.results[step].to_pylist()
+        if r["metric"] == "cohen_kappa"
+    ]
     assert len(kappas) == 6
     assert all(r["value"] in {None, 1.0} for r in kappas)
     assert {r["attribute"] for r in done.results["geography"].to_pylist()} <= {
@@ -180,9 +154,15 @@ def test_from_pictures_to_audits(drawn, given, tmp_path):
         "perceived_race_ethnicity",
     }
     hate = done.results["hate"].to_pylist()
-    assert [(r["n"], r["label"]) for r in hate if r["groups"] == "all"] == [
-        (counts(drawn, "captions")["captions"], "all")
-    ]
+    captions = counts(drawn, "captions")["captions"]
+    assert {(r["score"], r["tau"]) for r in hate} == {
+        (score, tau) for score in ("hateful", "targeted", "aggressive") for tau in (0.3, 0.5, 0.7, 0.9)
+    }
+    assert {(r["n"], r["label"]) for r in hate if r["groups"] == "all"} == {(captions, "all")}
+    spread = [r for r in done.results["classified_sentiment"].to_pylist() if r["groups"] == "all"]
+    for score in ("positive", "negative"):
+        own = [r for r in spread if r["score"] == score]
+        assert (len(own), sum(r["count"] or 0 for r in own)) == (7, captions)
     near = "SELECT count(*) FROM vector_search(people, 'caption_embedding', (SELECT any_value(caption_embedding) FROM people), k := 3)"
     assert drawn.sql(near).fetchall() == [(3,)]
 

@@ -1,0 +1,163 @@
+/*--- toml
+answers = "Which multimodal model describes people best: captions of four models, judged in pairs by another one."
+details = """
+Some people are drawn, each of four models describes all of them, and a judge is shown, with the picture in which a red frame
+highlights the person, two captions at a time and asked for the better one, or for a tie. Each pair is judged in both
+orders, so that liking the first does not count for a model. win_rates tells how often each model wins. Take the best one as
+captioner of the recipe laion400m, whose table people is what captions are made of.
+
+Not as in the paper: its judge is GPT-5.1, which ask() cannot call, so name an open model, and none of the four, since a
+model may prefer its own words. It prints its prompt; this one asks for the same in other words, and ask() adds the
+options, in an order of each row's own. Whether it judges pairs in both orders, and what it does with ties, it does not
+print. Captions say what a model sees in people: perceived, no facts about them.
+"""
+source = "Girrbach et al., Person-Centric Annotations of LAION-400M (2025), section 3 and F: choice of the captioner"
+presets = { paper = "Girrbach et al. (2025)" }
+
+[params.people]
+relation = ["detection_id", "image_id", "image", "x", "y", "width", "height"]
+default = "people"
+about = "boxes of people in pixels, with the whole picture"
+
+[params.sample]
+type = "integer"
+default = 500
+min = 1
+presets = { paper = { value = 500, source = "section 3, F" } }
+about = "people who are described"
+
+[params.seed]
+type = "integer"
+default = 0
+about = "another seed, other people and other orders of the options"
+
+[params.first]
+type = "varchar"
+default = "OpenGVLab/InternVL3-2B-hf"
+presets = { paper = { value = "OpenGVLab/InternVL3-2B-hf", source = "section 3, F" } }
+about = "model of caption_person"
+
+[params.second]
+type = "varchar"
+default = "OpenGVLab/InternVL3-8B-hf"
+presets = { paper = { value = "OpenGVLab/InternVL3-8B-hf", source = "section 3, F" } }
+about = "model of caption_person"
+
+[params.third]
+type = "varchar"
+default = "Qwen/Qwen2.5-VL-3B-Instruct"
+presets = { paper = { value = "Qwen/Qwen2.5-VL-3B-Instruct", source = "section 3, F" } }
+about = "model of caption_person"
+
+[params.fourth]
+type = "varchar"
+default = "Qwen/Qwen2.5-VL-7B-Instruct"
+presets = { paper = { value = "Qwen/Qwen2.5-VL-7B-Instruct", source = "section 3, F" } }
+about = "model of caption_person"
+
+[params.describe]
+type = "varchar"
+default = """\
+In this picture a red frame highlights one person. Describe only this person, in one paragraph: the surroundings, the \
+person's looks, and what the person does. Give as many and as exact details as you can see. Use plain, scientific \
+language, stay objective, and say nothing subjective and nothing of feelings."""
+presets = { paper = { value = "Describe the highlighted person in one continuous paragraph. Describe the context, how the person looks and what the person is doing. Focus on objective details and avoid any subjective or emotional descriptions. Only focus on the highlighted person. Be as detailed and precise as possible. Write in plain, objective and scientific language.", source = "F" } }
+about = "what they are asked for"
+
+[params.judge]
+type = "varchar"
+about = "model of ask, none of the four"
+
+[params.compare]
+type = "varchar"
+default = """\
+In this picture a red frame highlights one person. Below are two captions of this person. Which one is better? Look at the \
+person in the frame only, and judge in this order: first, whether what a caption says can be seen; then, whether it makes \
+nothing up, such as names, jobs, feelings, ages, origins or moral judgements that nothing in the picture shows; then, how \
+many exact details it gives; then, how well it reads. Say that it is a tie where both are as good, or as wrong."""
+about = "what the judge is asked"
+
+[params.ties]
+type = "varchar"
+default = "half"
+choices = ["half", "excluded"]
+about = "whether a tie is half a win, or left out, see win_rates"
+---*/
+
+-- step sample: people who are described, drawn by a hash of their id
+CREATE MATERIALIZED VIEW IF NOT EXISTS judged_people WITH (key = 'detection_id') AS
+SELECT
+  detection_id,
+  image_id,
+  highlight(image, x, y, width, height) AS highlighted,
+  list_first([image]) AS image, -- the bytes as they are: only what a function is given is read
+  x,
+  y,
+  width,
+  height
+FROM $people
+WHERE detection_id IN (
+  SELECT detection_id FROM $people ORDER BY md5(concat($seed, ':', detection_id)), detection_id LIMIT $sample
+);
+REFRESH judged_people;
+
+-- step captions: what each model says of them
+ALTER TABLE judged_people ADD COLUMN IF NOT EXISTS caption_1 AS (
+  caption_person(image, x, y, width, height, $first, prompt := $describe)
+);
+ALTER TABLE judged_people ADD COLUMN IF NOT EXISTS caption_2 AS (
+  caption_person(image, x, y, width, height, $second, prompt := $describe)
+);
+ALTER TABLE judged_people ADD COLUMN IF NOT EXISTS caption_3 AS (
+  caption_person(image, x, y, width, height, $third, prompt := $describe)
+);
+ALTER TABLE judged_people ADD COLUMN IF NOT EXISTS caption_4 AS (
+  caption_person(image, x, y, width, height, $fourth, prompt := $describe)
+);
+REFRESH judged_people.caption_1, judged_people.caption_2, judged_people.caption_3, judged_people.caption_4;
+
+-- step pairs: two captions of a person at a time, in both orders, with the question
+CREATE MATERIALIZED VIEW IF NOT EXISTS judged_pairs WITH (key = 'detection_id, first, second') AS
+WITH captions AS (
+  SELECT detection_id, $first AS model, caption_1 AS caption FROM judged_people
+  UNION ALL
+  SELECT detection_id, $second AS model, caption_2 AS caption FROM judged_people
+  UNION ALL
+  SELECT detection_id, $third AS model, caption_3 AS caption FROM judged_people
+  UNION ALL
+  SELECT detection_id, $fourth AS model, caption_4 AS caption FROM judged_people
+)
+SELECT
+  p.detection_id,
+  p.image_id,
+  a.model AS first,
+  b.model AS second,
+  list_first([p.highlighted]) AS image,
+  concat($compare, chr(10), chr(10), 'First caption: ', a.caption, chr(10), chr(10), 'Second caption: ', b.caption) AS question
+FROM captions AS a
+JOIN captions AS b ON b.detection_id = a.detection_id AND b.model <> a.model
+JOIN judged_people AS p ON p.detection_id = a.detection_id
+WHERE a.caption IS NOT NULL AND b.caption IS NOT NULL;
+REFRESH judged_pairs;
+
+-- step judge: which of the two the judge prefers
+ALTER TABLE judged_pairs ADD COLUMN IF NOT EXISTS verdict AS (
+  ask(image, question, ['the first caption is better', 'the second caption is better', 'it is a tie'], $judge, seed := $seed)
+);
+REFRESH judged_pairs.verdict;
+CREATE MATERIALIZED VIEW IF NOT EXISTS caption_judgements WITH (key = 'detection_id, first, second') AS
+SELECT
+  detection_id,
+  image_id,
+  first,
+  second,
+  CASE struct_extract(verdict, 'answer')
+    WHEN 'the first caption is better' THEN first
+    WHEN 'the second caption is better' THEN second
+    WHEN 'it is a tie' THEN 'tie'
+  END AS winner
+FROM judged_pairs;
+REFRESH caption_judgements;
+
+-- step win_rates: how often each model wins against each other one
+SELECT * FROM win_rates(caption_judgements, ties := $ties);
