@@ -221,6 +221,8 @@ class QueryEngine:
         protection.require_columns(call.query.name, found.schema, call.query.cells)
         if call.closed:
             protection.refuse_row_level(call.query.name, found.schema)
+        doubles = {name: self._unprotected(plan, facts) for name, plan in call.doubles.items()}
+        protection.refuse_few_doubles(call.query.name, {n: rows.column(0)[0].as_py() for n, rows in doubles.items()})
         others = {what: self._unprotected(plan, facts) for what, plan in call.alternatives.items()}
         protection.refuse_narrow(call.query.name, found, others, call.query.cells)
         return protection.protect(

@@ -243,6 +243,29 @@ def refuse_row_level(name: str, schema: pa.Schema) -> None:
             )
 
 
+def refuse_few_doubles(name: str, images: Mapping[str, int]) -> None:
+    """Refuse a call on perceived labels in which few images have several: labels add up to that many more than images.
+
+    Args:
+        name: The audit.
+        images: By relation, how many images have several labels.
+
+    Raises:
+        SensitiveError: They are fewer than ``MIN_COUNT``.
+
+    Example:
+        >>> refuse_few_doubles("demographics", {"groups": 0})
+    """
+    for parameter, count in images.items():
+        if 0 < count < MIN_COUNT:
+            raise SensitiveError(
+                f"fewer than {MIN_COUNT} images have several labels in {parameter!r} of {name}(), who would be known",
+                code="E3326",
+                hint="take one label an image, such as image_labels('perceived_gender'), in which these are mixed; "
+                'or state a purpose: --sensitive "why", which is logged',
+            )
+
+
 def refuse_narrow(name: str, rows: pa.Table, others: Mapping[str, pa.Table], cells: Sequence[Cells]) -> None:
     """Refuse a call on perceived labels that differs in few people from another that may be asked for.
 

@@ -109,7 +109,7 @@ def _of_siblings(
     """Return what to hide in many small tables of one dimension, each with a known total.
 
     At least two cells of a table are hidden, and they add up to at least ``k``, so that each can be anything from 0 to that sum.
-    What the cells lack of their total is one more cell, which nobody sees. Where it is known how many there are of every label
+    What the cells lack of their total is one more cell, which nobody sees, and by what they exceed it another: those in two cells. Where it is known how many there are of every label
     (``out_of``), what the cells lack of these adds up to ``k``, too: then each can be anything between bounds that are ``k``
     apart, or as far apart as its label has units; the cell that nobody sees counts for the first sum where it is not small.
     """
@@ -120,13 +120,14 @@ def _of_siblings(
     whole = np.zeros(size)
     np.fmax.at(whole, groups, np.nan_to_num(wholes))
     rest = whole - np.bincount(groups, known, size)
-    free = rest < 0 if overlap else np.zeros(size, bool)
+    double = _is_small(-rest, k) & (whole > 0)  # so few more than there are: they are in two cells
+    free = rest <= -k if overlap else np.zeros(size, bool)
     rest = np.maximum(rest, 0)
     small = _is_small(counts, k) | _is_small(missing, k)
     first = small | closed
     touched = np.zeros(size, bool)
     touched[groups[first]] = True
-    touched |= _is_small(rest, k)
+    touched |= _is_small(rest, k) | double
     touched &= ~free
     ends = np.zeros(size, bool)
     ends[groups[has_ends]] = True

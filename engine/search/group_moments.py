@@ -36,6 +36,7 @@ MOMENTS: Final = pa.schema(
         pa.field("n", pa.int64()),
         pa.field("mean", pa.list_(pa.float64())),
         pa.field("products", pa.list_(pa.float64())),
+        pa.field("images", pa.int64()),
     ]
 )
 _BITS: Final = 20
@@ -57,25 +58,28 @@ def moments(vectors: Rows, groups: pa.Table, column: str = "embedding") -> pa.Ta
         column: The vector column.
 
     Returns:
-        Rows (label, n, mean, products) in order of label, those with vectors only: ``mean`` is a list of d float64,
-        ``products`` the d x d mean of x xᵀ of unit vectors x, row by row.
+        Rows (label, n, mean, products, images) in order of label, those with vectors only: ``mean`` is a list of d float64,
+        ``products`` the d x d mean of x xᵀ of unit vectors x, row by row; ``images`` have the ``n`` vectors.
 
     Raises:
         SqlError: The column holds no vectors, vectors of several lengths (``E3126``), or one without a direction (``E3180``).
     """
     labels = Labels.of(groups)
     sums: dict[int, _Sums] = {}
+    has_vector = np.zeros(len(labels.ids), np.bool_)
     workers = min(os.cpu_count() or 1, _WORKERS)
     with _one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         blocks = _Blocks(pool, workers)
         for part in parts(vectors, labels, column):
             width = part.vectors.shape[1]
+            has_vector[part.pairs] = True
             for code in np.unique(part.codes).tolist():
                 own = part.vectors[part.places[part.codes == code]]
                 sums.setdefault(code, _Sums(width)).add(own, blocks)
         blocks.finish()
-        rows = [(labels.names[code], *sums[code].means()) for code in sorted(sums)]
-    columns: list[Any] = list(zip(*rows, strict=True)) or [[], [], [], []]
+        images = labels.counted(has_vector).tolist()
+        rows = [(labels.names[code], *sums[code].means(), images[code]) for code in sorted(sums)]
+    columns: list[Any] = list(zip(*rows, strict=True)) or [[] for _ in MOMENTS]
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, MOMENTS, strict=True)], schema=MOMENTS)
 
 

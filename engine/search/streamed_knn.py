@@ -27,6 +27,8 @@ COUNTS: Final = pa.schema(
         pa.field("item", pa.string()),
         pa.field("count", pa.int64()),
         pa.field("n", pa.int64()),
+        pa.field("images", pa.int64()),
+        pa.field("count_images", pa.int64()),
     ]
 )
 
@@ -41,7 +43,8 @@ def nearest_counts(vectors: Rows, items: pa.Table, groups: pa.Table, column: str
         column: Vector column of ``vectors``.
 
     Returns:
-        Rows (label, item, count, n), every label that has vectors with every item; n is the label's number of vectors.
+        Rows (label, item, count, n, images, count_images), every label that has vectors with every item; n is the label's number
+        of vectors, of so many images, and count_images have the vectors of count.
 
     Raises:
         SqlError: As ``moments``; also items without the columns, or of another length than the vectors (``E3126``).
@@ -55,6 +58,7 @@ def nearest_counts(vectors: Rows, items: pa.Table, groups: pa.Table, column: str
     order = np.argsort(own, kind="stable")
     own, known = own[order], known[order]
     counts = np.zeros((len(labels.names), len(names)), np.int64)
+    has_vector, has_item = np.zeros(len(labels.ids), np.bool_), np.zeros(0, np.int64)
     on = device()
     for batch in parts(vectors, labels, column):
         if len(known):
@@ -64,13 +68,21 @@ def nearest_counts(vectors: Rows, items: pa.Table, groups: pa.Table, column: str
             chosen = np.full(len(part.ids), -1)
             chosen[best.rows] = own[best.columns]
             has = chosen[part.places] >= 0
-            np.add.at(counts, (part.codes[has], chosen[part.places[has]]), 1)
+            items_of = chosen[part.places[has]]
+            np.add.at(counts, (part.codes[has], items_of), 1)
+            has_vector[part.pairs[has]] = True
+            has_item = np.union1d(has_item, part.pairs[has] * len(names) + items_of)
+    images, with_item = labels.counted(has_vector), np.zeros_like(counts)
+    if len(has_item):
+        np.add.at(with_item, (labels.codes[has_item // len(names)], has_item % len(names)), 1)
     label, item = np.nonzero(np.broadcast_to(counts.sum(axis=1, keepdims=True) > 0, counts.shape))
     columns: list[Any] = [
         pa.array(labels.names, pa.string()).take(pa.array(label)),
         names.take(pa.array(item)),
         pa.array(counts[label, item]),
         pa.array(counts.sum(axis=1)[label]),
+        pa.array(images[label], pa.int64()),
+        pa.array(with_item[label, item]),
     ]
     return pa.table(columns, schema=COUNTS)
 

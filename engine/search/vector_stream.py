@@ -64,13 +64,17 @@ class Labels:
         first[1:] = (ids[1:] != ids[:-1]) | (codes[1:] != codes[:-1])
         return cls(names.to_pylist(), ids[first], codes[first])
 
-    def at(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.signedinteger[Any]]]:
-        """For images: places of those with a label, and the label; a place stands there once for each of its labels."""
+    def at(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """For images: places of those with a label, and which pair it is; a place stands there once for each of its labels."""
         low = np.searchsorted(self.ids, ids)
         counts = np.searchsorted(self.ids, ids, side="right") - low
         places = np.repeat(np.arange(len(ids)), counts)
         within = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return places, self.codes[np.repeat(low, counts) + within]
+        return places, np.repeat(low, counts) + within
+
+    def counted(self, pairs: NDArray[np.bool_] | NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return how many images of each label there are among some pairs."""
+        return np.bincount(self.codes[pairs], minlength=len(self.names))
 
 
 class Part(NamedTuple):
@@ -81,12 +85,14 @@ class Part(NamedTuple):
         vectors: Rows by dimensions; not to be written to.
         places: Row of every pair of vector and label, ascending.
         codes: Its label.
+        pairs: Which of the pairs of image and label it belongs to.
     """
 
     ids: NDArray[np.int64]
     vectors: NDArray[np.float32]
     places: NDArray[np.intp]
     codes: NDArray[np.signedinteger[Any]]
+    pairs: NDArray[np.intp]
 
     def labelled(self) -> Part:
         """Only vectors of labelled images.
@@ -98,7 +104,7 @@ class Part(NamedTuple):
         vectors = self.vectors[chosen]
         squares: Any = np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)
         check_lengths(squares)
-        return Part(self.ids[chosen], vectors, places, self.codes)
+        return Part(self.ids[chosen], vectors, places, self.codes, self.pairs)
 
 
 def parts(vectors: Rows, labels: Labels, column: str) -> Iterator[Part]:
@@ -124,9 +130,9 @@ def parts(vectors: Rows, labels: Labels, column: str) -> Iterator[Part]:
         if width not in {None, found.shape[1]}:
             raise SqlError("vectors have different lengths", code="E3126")
         width = found.shape[1]
-        places, codes = labels.at(ids)
+        places, pairs = labels.at(ids)
         if len(places):
-            yield Part(ids, found, places, codes)
+            yield Part(ids, found, places, labels.codes[pairs], pairs)
 
 
 def only(rows: pa.Table, name: str, *columns: str) -> pa.Table:

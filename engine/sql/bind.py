@@ -405,8 +405,9 @@ class Binder:
                     body, given = self._at_min_count(query, given, bound, env) or (body, given)
                 floor = int(arguments.constant(bound.scalars.get("min_count", exp.null()), "min_count") or 0)
                 others = self._alternatives(query, given, env) if closed else {}
+                doubles = self._doubles(query, bound) if closed else {}
                 plan, in_order = self._alone(query, body, env), _is_in_order(query)
-                call = AuditCall(query, plan, floor, params, closed, in_order, others)
+                call = AuditCall(query, plan, floor, params, closed, in_order, others, doubles)
                 self._memo[key] = self._statement.audit(query.name, call)
         self._read_sensitive, self._cuts = outer
         self.facts.changed = True
@@ -480,6 +481,16 @@ class Binder:
                     query, self._expanded(query, bound), env
                 )
                 self._instead = {}
+        return found
+
+    def _doubles(self, query: query_files.Query, bound: Env) -> Mapping[str, Plan]:
+        """Return for each group relation what counts its images with several labels."""
+        found: dict[str, Plan] = {}
+        for parameter in query.parameters:
+            if {"image_id", "label"} <= {*parameter.columns}:
+                one = exp.select("image_id").from_(bound.relations[parameter.name].copy()).group_by("image_id")
+                several = one.having("min(label) < max(label)").subquery("d")
+                found[parameter.name] = self._statement.plan(exp.select("count(*)").from_(several))
         return found
 
     def _alone(self, query: query_files.Query, body: exp.Query, env: Env) -> Plan:

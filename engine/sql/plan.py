@@ -187,6 +187,7 @@ class AuditCall:
         closed: It reads perceived labels in a session without a purpose.
         in_order: The order of its rows tells nothing of what they count.
         alternatives: The same call with other values of a parameter that cuts the population, by what was changed.
+        doubles: By group relation, how many images have several labels there.
         schema: Its columns before small cells are hidden, once they were looked up.
         rows: Its rows with small cells hidden, once they were computed.
     """
@@ -198,6 +199,7 @@ class AuditCall:
     closed: bool
     in_order: bool
     alternatives: Mapping[str, Plan]
+    doubles: Mapping[str, Plan]
     schema: pa.Schema | None = None
     rows: pa.Table | None = None
 

@@ -8,14 +8,14 @@ of all labelled images, mixed and unclear ones included, with all categories (dd
 interval: for 'group' that of effect_interval (Student's t, unequal variances, std as uncertain as it is), for 'global'
 that of the difference of the means divided by std, which many categories tell; p is of the same t, and q by Benjamini
 and Hochberg over all rows, hidden ones as p = 1. n: vectors of both
-labels. Cosines come from the mean and the second moments of each label's vectors; vectors need not be of unit length. A
+labels, of images_label and images_against. Cosines come from the mean and the second moments of each label's vectors; vectors need not be of unit length. A
 category with several rows has a value for each. What a model associates says nothing of persons; labels are perceived,
 or those of words in captions.
 
 Memory does not grow with categories, and by some 40 bytes an image. Most of it is vectors that Lance reads ahead: with
 vectors of 512 a query that only reads them takes 0.5 GB at 50,000 images, 0.9 at 300,000, 1.2 at a million and more.
 
-The engine hides rows where either label has few vectors, or group_sizes hides it (README).
+The engine hides rows where either label has few vectors or images, or group_sizes hides it (README).
 """
 subject = "what a model associates"
 source = "Girrbach et al. (2025), Eq. 1; 'global' is what its released notebook does"
@@ -62,7 +62,7 @@ about = "vector column of images"
 type = "integer"
 default = 10
 min = 0
-about = "fewer vectors of a label are hidden"
+about = "fewer vectors, or images, of a label are hidden"
 
 [[cells]]
 count = "n_label"
@@ -71,6 +71,14 @@ tests = ["p", "q"]
 
 [[cells]]
 count = "n_against"
+within = ["category"]
+
+[[cells]]
+count = "images_label"
+within = ["category"]
+
+[[cells]]
+count = "images_against"
 within = ["category"]
 ---*/
 SELECT
@@ -84,6 +92,8 @@ SELECT
   n,
   n_label,
   n_against,
+  images_label,
+  images_against,
   p,
   q,
   suppressed

@@ -7,7 +7,7 @@ with all other images) / std, where std is the standard deviation of the categor
 The others are those with another clear label (others 'labelled'), or all other images ('all', as the measure is printed):
 then images without a clear label, mixed, unclear and unlabelled ones, are a label of their own, 'others', with rows of
 its own. low and high are its 95 % interval (effect_interval: Student's t, unequal variances, std as uncertain as it is);
-p is of Student's t, and q by Benjamini and Hochberg over all rows, hidden ones as p = 1. n_label of the n vectors are the
+p is of Student's t, and q by Benjamini and Hochberg over all rows, hidden ones as p = 1. n_label of the n vectors (of images_label) are the
 label's, and images of the n_images (with any label, added up). With two labels this is association. What a model
 associates says nothing of persons; labels are perceived, or those of words in captions.
 
@@ -64,6 +64,12 @@ count = "images"
 of = "n_images"
 by = ["label"]
 within = ["category"]
+
+[[cells]]
+count = "images_label"
+of = "images_all"
+by = ["label"]
+within = ["category"]
 ---*/
 SELECT
   category,
@@ -76,6 +82,8 @@ SELECT
   std,
   n_all AS n,
   n AS n_label,
+  images_label,
+  images_all,
   images,
   n_images,
   p,
@@ -99,6 +107,7 @@ FROM false_discovery((
     SELECT
       place,
       CAST(sum(n) AS BIGINT) AS n,
+      CAST(sum(images) AS BIGINT) AS images_all,
       CAST(sum(CAST(n * mean AS DECIMAL(38, 18))) AS DOUBLE) AS total,
       CAST(sum(CAST(n * (variance + mean * mean) AS DECIMAL(38, 18))) AS DOUBLE) AS squares
     FROM cosines
@@ -109,6 +118,7 @@ FROM false_discovery((
       c.place,
       c.label,
       c.n,
+      c.images,
       w.n - c.n AS rest,
       c.mean,
       c.variance,
@@ -141,7 +151,9 @@ FROM false_discovery((
       m.rest_mean,
       CASE WHEN m.std > 1e-7 THEN m.std END AS std,
       CASE WHEN s.used THEN coalesce(m.n, 0) END AS n,
+      CASE WHEN s.used THEN coalesce(m.images, 0) END AS images_label,
       w.n AS n_all,
+      w.images_all,
       s.images,
       s.n_images,
       NOT s.used AS suppressed

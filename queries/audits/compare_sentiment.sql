@@ -60,6 +60,9 @@ count = "images_a"
 
 [[cells]]
 count = "images_b"
+
+[[cells]]
+count = "smallest"
 ---*/
 SELECT
   c.item,
@@ -75,6 +78,7 @@ SELECT
   CASE WHEN NOT c.suppressed THEN b.negative END AS count_b,
   CASE WHEN NOT c.suppressed THEN b.n END AS n_b,
   CASE WHEN NOT c.suppressed THEN b.images END AS images_b,
+  CASE WHEN NOT c.suppressed THEN least(a.smallest, b.smallest) END AS smallest,
   c.statistic,
   c.df,
   c.p,

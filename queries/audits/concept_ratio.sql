@@ -67,6 +67,11 @@ below = 10
 omit = true
 
 [[cells]]
+count = "others"
+below = 10
+omit = true
+
+[[cells]]
 count = "count"
 of = "n_label"
 by = ["concept"]
@@ -82,7 +87,7 @@ overlap = true
 below = 10
 omit = true
 ---*/
-SELECT concept, count, rest, n, value, low, high, n_label, n_against, p, q, n_suppressed
+SELECT concept, count, rest, n, others, value, low, high, n_label, n_against, p, q, n_suppressed
 FROM false_discovery((
   WITH members AS (
     SELECT g.image_id, g.label
@@ -101,10 +106,13 @@ FROM false_discovery((
       c.concept,
       count(CASE WHEN m.label = $label THEN 1 END) AS count,
       count(CASE WHEN m.label = $against THEN 1 END) AS rest,
-      count(*) AS n
-    FROM members AS m
-    JOIN (SELECT DISTINCT image_id, concept FROM concepts WHERE concept IS NOT NULL) AS c ON c.image_id = m.image_id
+      count(m.label) AS n,
+      count(*) - count(m.label) AS others
+    FROM (SELECT DISTINCT image_id FROM groups WHERE label IS NOT NULL) AS g
+    JOIN (SELECT DISTINCT image_id, concept FROM concepts WHERE concept IS NOT NULL) AS c ON c.image_id = g.image_id
+    LEFT JOIN members AS m ON m.image_id = g.image_id
     GROUP BY c.concept
+    HAVING count(m.label) > 0
   ),
   judged AS (
     SELECT
@@ -144,6 +152,7 @@ FROM false_discovery((
     count,
     rest,
     n,
+    others,
     CASE $definition
       WHEN 'share' THEN CAST(count AS DOUBLE) / n
       WHEN 'difference' THEN CAST(count - rest AS DOUBLE) / n

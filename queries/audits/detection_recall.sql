@@ -49,6 +49,12 @@ out_of = "n"
 by = ["label"]
 within = ["metric"]
 measures = ["n", "value", "low", "high"]
+
+[[cells]]
+count = "smallest"
+by = ["label"]
+within = ["metric"]
+measures = ["count", "n", "value", "low", "high"]
 ---*/
 WITH cuts AS (
   SELECT unnest(range(50, 100, 5)) AS cut
@@ -134,18 +140,35 @@ sums AS (
     CAST(sum(coalesce(f.at_75, 0)) AS BIGINT) AS at_75,
     CAST(sum(coalesce(f.at_90, 0)) AS BIGINT) AS at_90,
     CAST(sum(coalesce(f.times, 0)) AS BIGINT) AS times,
-    CAST(sum(coalesce(f.times, 0) * coalesce(f.times, 0)) AS BIGINT) AS squares
+    CAST(sum(coalesce(f.times, 0) * coalesce(f.times, 0)) AS BIGINT) AS squares,
+    -- few images are few, however many boxes each has
+    least(
+      nullif(count(DISTINCT CASE WHEN f.at_50 > 0 THEN t.image_id END), 0),
+      nullif(count(DISTINCT CASE WHEN coalesce(f.at_50, 0) = 0 THEN t.image_id END), 0)
+    ) AS few_50,
+    least(
+      nullif(count(DISTINCT CASE WHEN f.at_75 > 0 THEN t.image_id END), 0),
+      nullif(count(DISTINCT CASE WHEN coalesce(f.at_75, 0) = 0 THEN t.image_id END), 0)
+    ) AS few_75,
+    least(
+      nullif(count(DISTINCT CASE WHEN f.at_90 > 0 THEN t.image_id END), 0),
+      nullif(count(DISTINCT CASE WHEN coalesce(f.at_90, 0) = 0 THEN t.image_id END), 0)
+    ) AS few_90,
+    least(
+      nullif(count(DISTINCT CASE WHEN f.times > 0 THEN t.image_id END), 0),
+      nullif(count(DISTINCT CASE WHEN coalesce(f.times, 0) < 10 THEN t.image_id END), 0)
+    ) AS few
   FROM truths AS t
   JOIN labelled AS l ON l.image_id = t.image_id
   LEFT JOIN found AS f ON f.truth = t.truth
   GROUP BY l.label
 ),
 rates AS (
-  SELECT label, 'recall_50' AS metric, at_50 AS count, n FROM sums
+  SELECT label, 'recall_50' AS metric, at_50 AS count, n, few_50 AS smallest FROM sums
   UNION ALL
-  SELECT label, 'recall_75' AS metric, at_75 AS count, n FROM sums
+  SELECT label, 'recall_75' AS metric, at_75 AS count, n, few_75 AS smallest FROM sums
   UNION ALL
-  SELECT label, 'recall_90' AS metric, at_90 AS count, n FROM sums
+  SELECT label, 'recall_90' AS metric, at_90 AS count, n, few_90 AS smallest FROM sums
 ),
 means AS (
   SELECT
@@ -159,12 +182,12 @@ means AS (
 measures AS (
   SELECT
     label, metric, count, n, CAST(count AS DOUBLE) / n AS value,
-    wilson_low(count, n) AS low, wilson_high(count, n) AS high
+    wilson_low(count, n) AS low, wilson_high(count, n) AS high, smallest
   FROM rates
   UNION ALL
   SELECT
     label, 'mean_recall' AS metric, times AS count, n, mean AS value,
-    greatest(mean - half, 0) AS low, least(mean + half, 1) AS high
+    greatest(mean - half, 0) AS low, least(mean + half, 1) AS high, few AS smallest
   FROM means
 )
 SELECT
@@ -174,6 +197,7 @@ SELECT
   n,
   value,
   low,
-  high
+  high,
+  smallest
 FROM measures
 ORDER BY label, metric

@@ -75,17 +75,18 @@ labelled AS (
     p.place,
     p.image_id,
     max(CASE WHEN g.label = $label THEN 1 ELSE 0 END) AS is_label,
-    max(CASE WHEN g.label NOT IN ('mixed', 'unclear', 'undefined') AND g.label <> $label THEN 1 ELSE 0 END) AS is_other
+    -- whichever label is asked: two answers would tell how many have two
+    count(DISTINCT CASE WHEN g.label NOT IN ('mixed', 'unclear', 'undefined') THEN g.label END) = 1 AS is_clear
   FROM placed AS p
   LEFT JOIN groups AS g ON g.image_id = p.image_id
   GROUP BY p.category, p.place, p.image_id
 ),
 used AS (
-  SELECT category, place, image_id, is_label, is_other
+  SELECT category, place, image_id, is_label, is_clear
   FROM (
     SELECT
       *,
-      CAST(sum(CASE WHEN is_label + is_other = 1 THEN 1 ELSE 0 END) OVER (
+      CAST(sum(CASE WHEN is_clear THEN 1 ELSE 0 END) OVER (
         PARTITION BY category ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
       ) AS BIGINT) AS clear_before
     FROM labelled
@@ -95,9 +96,9 @@ used AS (
 counts AS (
   SELECT
     category,
-    count(CASE WHEN is_label = 1 AND is_other = 0 THEN 1 END) AS count,
-    count(CASE WHEN is_label + is_other = 1 THEN 1 END) AS n,
-    count(CASE WHEN is_label + is_other <> 1 THEN 1 END) AS unclear
+    count(CASE WHEN is_clear AND is_label = 1 THEN 1 END) AS count,
+    count(CASE WHEN is_clear THEN 1 END) AS n,
+    count(CASE WHEN NOT is_clear THEN 1 END) AS unclear
   FROM used
   GROUP BY category
 ),

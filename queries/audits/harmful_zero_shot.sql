@@ -49,6 +49,13 @@ within = ["class"]
 
 [[cells]]
 count = "count"
+of = "n_class"
+by = ["label"]
+within = ["class"]
+below = 10
+
+[[cells]]
+count = "count"
 by = ["class", "label"]
 
 [[cells]]
@@ -56,7 +63,7 @@ count = "rest"
 by = ["class", "label"]
 tests = ["p", "q"]
 ---*/
-SELECT class, label, rate, low, high, count, rest, n, p, q, suppressed
+SELECT class, label, rate, low, high, count, rest, n, n_class, p, q, suppressed
 FROM false_discovery((
   WITH members AS (
     SELECT image_id, label FROM clear_labels(groups)
@@ -93,12 +100,20 @@ FROM false_discovery((
     LEFT JOIN hits AS h ON h.image_id = m.image_id AND h.class = k.class
     GROUP BY m.label, k.class
   ),
+  -- with any label, those that take no part included
+  class_n AS (
+    SELECT h.class, count(*) AS n_class
+    FROM hits AS h
+    JOIN (SELECT DISTINCT image_id FROM groups WHERE label IS NOT NULL) AS g ON g.image_id = h.image_id
+    GROUP BY h.class
+  ),
   judged AS (
     SELECT
       s.class,
       s.label,
       s.count,
       s.n,
+      coalesce(w.n_class, 0) AS n_class,
       z.used,
       CASE
         WHEN z.used
@@ -108,6 +123,7 @@ FROM false_discovery((
       END AS g2
     FROM sums AS s
     JOIN group_sizes(groups, $min_count) AS z ON z.label = s.label AND z.clear
+    LEFT JOIN class_n AS w ON w.class = s.class
   )
   SELECT
     class,
@@ -118,6 +134,7 @@ FROM false_discovery((
     count,
     n - count AS rest,
     n,
+    n_class,
     two_sided_p(g2) AS p,
     NOT used AS suppressed
   FROM judged

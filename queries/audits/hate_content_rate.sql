@@ -2,14 +2,20 @@
 answers = "How many of 100 scored texts or images a classifier finds hateful, at one or several thresholds."
 details = """
 rate = 100 * share of scored labels with P > tau (strictly) with Wilson's 95 % interval, in percent, for every
-annotator (classifier), threshold and label. P is the column score of table labels, for the given attribute; the
-scores of a column of hate_scores() go in as labels, too. It is what a classifier thinks of a text, with its errors.
-Without groups all images count ('all'); with a group relation, images with one clear perceived label.
+annotator (classifier), threshold and label. P is the column score of table labels, for the given attribute. The three
+scores of a column of hate_scores() go in as labels, too, each as an attribute of its own, 'hateful', 'targeted' and
+'aggressive': the step hate of the recipe laion400m makes them. It is what a classifier thinks of a text, with its errors.
+Without groups all images count ('all'); with a group relation, images with one clear perceived label. Scores of one image,
+such as those of its captions, are much alike: intervals are of as many independent scores as would tell as much
+(effective_size). How scores are distributed: score_distribution.
 
-Small counts, of scores over a threshold and of the others, are hidden by the engine (README).
+Small counts, of scores over a threshold and of the others, are hidden by the engine (README), and so are those of few
+images, however many scores each has (smallest).
 """
 subject = "what goes with whom"
-source = "Birhane et al., Into the LAION's Den (2023): hate content rate"
+source = """
+Birhane et al., Into the LAION's Den (2023): hate content rate; Girrbach et al. (2025), G.2, Eq. 6: for hateful, targeted and
+aggressive, at a range of thresholds that is drawn and not printed"""
 
 [params.attribute]
 type = "varchar"
@@ -51,6 +57,17 @@ within = ["annotator", "tau"]
 measures = ["count", "rate", "low", "high"]
 
 [[cells]]
+count = "images"
+by = ["label"]
+within = ["annotator", "tau"]
+measures = ["count", "n", "rate", "low", "high"]
+
+[[cells]]
+count = "smallest"
+within = ["annotator", "tau", "label"]
+measures = ["count", "n", "rate", "low", "high"]
+
+[[cells]]
 count = "count"
 out_of = "n"
 by = ["label"]
@@ -68,18 +85,37 @@ scores AS (
   FROM labels
   WHERE attribute = $attribute AND score IS NOT NULL AND NOT isnan(score)
 ),
-sums AS (
+by_image AS (
   SELECT
     s.annotator,
     c.tau,
     g.label,
+    s.image_id,
     count(*) AS n,
     -- scores are stored as float32, and so is the threshold they are held against
     count(CASE WHEN s.score > CAST(c.tau AS FLOAT) THEN 1 END) AS count
   FROM scores AS s
   JOIN members AS g ON g.image_id = s.image_id
   CROSS JOIN cuts AS c
-  GROUP BY s.annotator, c.tau, g.label
+  GROUP BY s.annotator, c.tau, g.label, s.image_id
+),
+sums AS (
+  SELECT
+    annotator,
+    tau,
+    label,
+    CAST(sum(count) AS BIGINT) AS count,
+    CAST(sum(n) AS BIGINT) AS n,
+    count(*) AS images,
+    least(
+      nullif(count(CASE WHEN count > 0 THEN 1 END), 0), nullif(count(CASE WHEN count < n THEN 1 END), 0)
+    ) AS smallest,
+    effective_size(
+      sum(count), sum(n), CAST(sum(count * count) AS DOUBLE), CAST(sum(count * n) AS DOUBLE),
+      CAST(sum(n * n) AS DOUBLE), count(*)
+    ) AS effective
+  FROM by_image
+  GROUP BY annotator, tau, label
 )
 SELECT
   annotator,
@@ -87,8 +123,10 @@ SELECT
   label,
   count,
   n,
+  images,
   100e0 * count / n AS rate,
-  100 * wilson_low(count, n) AS low,
-  100 * wilson_high(count, n) AS high
+  100 * wilson_low(count * effective / n, effective) AS low,
+  100 * wilson_high(count * effective / n, effective) AS high,
+  smallest
 FROM sums
 ORDER BY annotator, tau, label

@@ -76,6 +76,9 @@ count = "n_a"
 
 [[cells]]
 count = "n_b"
+
+[[cells]]
+count = "smallest"
 ---*/
 WITH unused AS (
   SELECT count(*) > 0 AS suppressed
@@ -85,8 +88,23 @@ WITH unused AS (
     SELECT used FROM group_sizes(attributes, $min_count) WHERE label IN ($a, $b)
   ) AS s
   WHERE NOT used
+),
+-- few images are few, however many vectors each has
+smallest AS (
+  SELECT min(images) AS smallest
+  FROM (
+    SELECT g.label, count(DISTINCT g.image_id) AS images
+    FROM (
+      SELECT image_id, label, 'target' AS side FROM targets WHERE label IN ($x, $y)
+      UNION ALL
+      SELECT image_id, label, 'attribute' AS side FROM attributes WHERE label IN ($a, $b)
+    ) AS g
+    JOIN images AS v ON v.image_id = g.image_id
+    WHERE v.embedding IS NOT NULL
+    GROUP BY g.side, g.label
+  ) AS s
 )
-SELECT t.*, u.suppressed
+SELECT t.*, s.smallest, u.suppressed
 FROM tested_association(
   (
     SELECT m.label, CAST(v.embedding AS DOUBLE[]) AS embedding
@@ -114,4 +132,5 @@ FROM tested_association(
   ),
   $x, $y, $a, $b, $permutations, $seed
 ) AS t
+CROSS JOIN smallest AS s
 CROSS JOIN unused AS u

@@ -58,12 +58,24 @@ out_of = "n"
 by = ["label"]
 below = 10
 measures = ["n", "share", "share_low", "share_high"]
+
+[[cells]]
+count = "images"
+by = ["label"]
+measures = ["count", "n", "share", "share_low", "share_high", "count_images"]
+
+[[cells]]
+count = "count_images"
+out_of = "images"
+by = ["label"]
+below = 10
+measures = ["count", "n", "share", "share_low", "share_high", "images"]
 ---*/
 WITH sizes AS (
   SELECT DISTINCT label FROM groups WHERE label NOT IN ('mixed', 'unclear', 'undefined')
 ),
 taken AS (
-  SELECT label, count, n
+  SELECT label, count, n, images, count_images
   FROM nearest_counts(
     images,
     (SELECT category AS item, CAST(embedding AS FLOAT[]) AS embedding FROM prompts),
@@ -78,7 +90,9 @@ SELECT
   t.n,
   CAST(t.count AS DOUBLE) / nullif(t.n, 0) AS share,
   wilson_low(t.count, t.n) AS share_low,
-  wilson_high(t.count, t.n) AS share_high
+  wilson_high(t.count, t.n) AS share_high,
+  t.images,
+  t.count_images
 FROM sizes AS s
 LEFT JOIN taken AS t ON t.label = s.label
 ORDER BY s.label

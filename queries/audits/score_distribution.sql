@@ -12,7 +12,8 @@ attribute := 'positive', and attribute := 'negative', after the step classified_
 classifier thinks of a text, with its errors. Without groups all images count ('all'); with a group relation, images with one
 clear perceived label. Scores outside of 0 and 1 are left out.
 
-Small counts, and what would give them away, are hidden by the engine (README).
+Small counts, and what would give them away, are hidden by the engine (README); so are ranges that the scores of few images
+lie in, or those of all but few, however many scores each has (smallest).
 """
 subject = "what goes with whom"
 source = "Girrbach et al. (2025), G.2, Fig. 22: its first score is printed, its ranges are not"
@@ -68,6 +69,11 @@ of = "n"
 by = ["score_from"]
 within = ["annotator", "label"]
 measures = ["share", "low", "high"]
+
+[[cells]]
+count = "smallest"
+within = ["annotator", "label", "score_from"]
+measures = ["count", "share", "low", "high"]
 ---*/
 WITH ranges AS (
   SELECT
@@ -109,7 +115,9 @@ counts AS (
     s.score_from,
     CAST(sum(s.count) AS BIGINT) AS count,
     CAST(sum(s.count * s.count) AS DOUBLE) AS squares,
-    CAST(sum(s.count * i.n) AS DOUBLE) AS products
+    CAST(sum(s.count * i.n) AS DOUBLE) AS products,
+    count(*) AS images_in,
+    count(CASE WHEN s.count = i.n THEN 1 END) AS images_all_in
   FROM scores AS s
   JOIN by_image AS i ON i.annotator IS NOT DISTINCT FROM s.annotator AND i.label = s.label AND i.image_id = s.image_id
   GROUP BY s.annotator, s.label, s.score_from
@@ -124,7 +132,8 @@ cells AS (
     s.n,
     s.images,
     effective_size(coalesce(c.count, 0), s.n, coalesce(c.squares, 0), coalesce(c.products, 0), s.sizes, s.images)
-      AS effective
+      AS effective,
+    least(nullif(coalesce(c.images_in, 0), 0), nullif(s.images - coalesce(c.images_all_in, 0), 0)) AS smallest
   FROM sums AS s
   CROSS JOIN ranges AS r
   LEFT JOIN counts AS c
@@ -140,6 +149,7 @@ SELECT
   images,
   CAST(count AS DOUBLE) / n AS share,
   wilson_low(count * effective / n, effective) AS low,
-  wilson_high(count * effective / n, effective) AS high
+  wilson_high(count * effective / n, effective) AS high,
+  smallest
 FROM cells
 ORDER BY annotator, label, score_from

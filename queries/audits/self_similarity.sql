@@ -45,6 +45,11 @@ by = ["label"]
 count = "images"
 of = "n_images"
 by = ["label"]
+
+[[cells]]
+count = "images_label"
+of = "images_all"
+by = ["label"]
 ---*/
 WITH sizes AS (
   SELECT label, used, images, n_images
@@ -53,12 +58,14 @@ WITH sizes AS (
 ),
 -- the cosines with their own mean have the length of the mean as their mean
 lengths AS (
-  SELECT label, n, unnest(projections(mean, products, [mean])) AS own FROM moments(images, groups, column := $column)
+  SELECT label, n, images, unnest(projections(mean, products, [mean])) AS own FROM moments(images, groups, column := $column)
 ),
 pairs AS (
   SELECT
     s.label,
     coalesce(l.n, 0) AS n,
+    coalesce(l.images, 0) AS images_label,
+    CAST((SELECT sum(images) FROM lengths) AS BIGINT) AS images_all,
     (l.n * coalesce(l.own.mean, 0) * coalesce(l.own.mean, 0) - 1) / nullif(l.n - 1, 0) AS value,
     2 * coalesce(l.own.mean, 0) * sqrt(coalesce(l.own.variance, 0) / nullif(l.n - 1, 0)) AS standard_error,
     CAST((SELECT sum(n) FROM lengths) AS BIGINT) AS n_all,
@@ -75,6 +82,8 @@ SELECT
   CASE WHEN value IS NOT NULL THEN least(value + half_interval(standard_error), 1) END AS high,
   n,
   n_all,
+  images_label,
+  images_all,
   images,
   n_images,
   suppressed

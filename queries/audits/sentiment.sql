@@ -7,7 +7,8 @@ Texts of one image are much alike, so intervals go by images: Wilson's around th
 would tell as much (effective_size), and Student's t around the mean. VADER knows English words of social media; it scores texts, not people, and
 labels are perceived, or those of words in captions.
 
-Small counts, and what would give them away, are hidden by the engine; see README. No totals over labels are given, so
+Small counts, and what would give them away, are hidden by the engine; see README. So are rows where few images have
+negative texts, others, or neutral ones (smallest), however many texts each has. No totals over labels are given, so
 that nothing follows by subtraction.
 """
 subject = "what goes with whom"
@@ -51,8 +52,11 @@ count = "texts"
 
 [[cells]]
 count = "images"
+
+[[cells]]
+count = "smallest"
 ---*/
 SELECT
-  label, texts, n, images, negative, negative_ratio, negative_low, negative_high, mean, mean_low, mean_high, suppressed
+  label, texts, n, images, negative, negative_ratio, negative_low, negative_high, mean, mean_low, mean_high, smallest, suppressed
 FROM text_sentiment(groups, texts, $rules, $min_count)
 ORDER BY label

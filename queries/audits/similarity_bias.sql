@@ -49,7 +49,7 @@ about = "vector column of images"
 type = "integer"
 default = 10
 min = 0
-about = "fewer vectors of a label are hidden"
+about = "fewer vectors, or images, of a label are hidden"
 
 [[cells]]
 count = "n_label"
@@ -58,6 +58,14 @@ tests = ["p", "q"]
 
 [[cells]]
 count = "n_against"
+within = ["category"]
+
+[[cells]]
+count = "images_label"
+within = ["category"]
+
+[[cells]]
+count = "images_against"
 within = ["category"]
 ---*/
 SELECT
@@ -70,6 +78,8 @@ SELECT
   n,
   n_label,
   n_against,
+  images_label,
+  images_against,
   p,
   q,
   suppressed

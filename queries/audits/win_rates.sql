@@ -14,7 +14,8 @@ Benjamini and Hochberg over all rows, hidden ones as p = 1. A winner that is nei
 such as NULL where a judge named nobody. What a judge prefers is not what is right: a model may prefer its own kind; and what
 captions say of people is perceived, no fact about them.
 
-Small counts are hidden by the engine (README).
+Small counts are hidden by the engine (README); so are rows where few images have a win, a tie or a loss, however often each
+was judged (smallest).
 """
 subject = "what a model associates"
 source = """
@@ -64,8 +65,13 @@ count = "ties"
 of = "n"
 within = ["model", "other"]
 tests = ["p", "q"]
+
+[[cells]]
+count = "smallest"
+within = ["model", "other"]
+tests = ["p", "q"]
 ---*/
-SELECT model, other, wins, ties, losses, n, images, rate, low, high, first_rate, p, q
+SELECT model, other, wins, ties, losses, n, images, smallest, rate, low, high, first_rate, p, q
 FROM false_discovery((
   WITH given AS (
     SELECT image_id, first, second, winner
@@ -107,6 +113,11 @@ FROM false_discovery((
       CAST(sum(n - wins - ties) AS BIGINT) AS losses,
       CAST(sum(n) AS BIGINT) AS n,
       count(*) AS images,
+      least(
+        nullif(count(CASE WHEN wins > 0 THEN 1 END), 0),
+        nullif(count(CASE WHEN ties > 0 THEN 1 END), 0),
+        nullif(count(CASE WHEN wins + ties < n THEN 1 END), 0)
+      ) AS smallest,
       CAST(sum(first_halves) AS DOUBLE) / sum(2 * n) AS first_rate,
       CAST(sum(halves) AS DOUBLE) / 2 AS won,
       CAST(sum(counted) AS DOUBLE) AS counted,
@@ -133,6 +144,7 @@ FROM false_discovery((
       losses,
       n,
       images,
+      smallest,
       rate,
       wilson_low(rate * effective, effective) AS low,
       wilson_high(rate * effective, effective) AS high,

@@ -4,7 +4,7 @@ details = """
 Computed from the mean and the second moments of each label's image vectors, so that the images are read once however
 many categories there are. Vectors need not be of unit length. place numbers the rows of categories in order of name and
 vector: a category that stands there several times, such as with several prompts, is not averaged. n: vectors of the
-label; variance is of the population (divided by n).
+label, of so many images; variance is of the population (divided by n).
 """
 source = "closed form of Girrbach et al. (2025), Eq. 1"
 local = "calls projections(); moments() is computed outside of SQL"
@@ -39,11 +39,12 @@ found AS (
   SELECT
     m.label,
     m.n,
+    m.images,
     unnest(range(1, len(l.names) + 1)) AS place,
     unnest(l.names) AS category,
     unnest(projections(m.mean, m.products, l.vectors)) AS cosines
   FROM moments(images, groups, column := $column) AS m
   CROSS JOIN lists AS l
 )
-SELECT place, category, label, n, cosines.mean AS mean, cosines.variance AS variance
+SELECT place, category, label, n, images, cosines.mean AS mean, cosines.variance AS variance
 FROM found

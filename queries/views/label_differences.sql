@@ -51,6 +51,8 @@ SELECT
   a.n AS n_label,
   b.n AS n_against,
   a.n + b.n AS n,
+  a.images AS images_label,
+  b.images AS images_against,
   a.mean AS mean_label,
   b.mean AS mean_against,
   a.mean - b.mean AS difference,

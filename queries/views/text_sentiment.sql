@@ -2,7 +2,7 @@
 answers = "How negative the texts of images are, by group (VADER): what the audit sentiment shows."
 details = """
 Columns as in the audit sentiment, which hides small counts; effective is how many independent texts would tell the
-share as well. Labels that group_sizes hides take no part: their rows are suppressed.
+share as well; smallest is the smallest number of images with negative texts, with others, or with neutral ones. Labels that group_sizes hides take no part: their rows are suppressed.
 """
 source = "Girrbach et al. (2025), sentiment of alt-texts, with rules := 'nltk'; Hutto and Gilbert (2014)"
 local = "calls vader()"
@@ -57,6 +57,11 @@ sums AS (
     CAST(sum(n) AS BIGINT) AS n,
     CAST(sum(negative) AS BIGINT) AS negative,
     count(CASE WHEN n > 0 THEN 1 END) AS images,
+    least(
+      nullif(count(CASE WHEN negative > 0 THEN 1 END), 0),
+      nullif(count(CASE WHEN n > negative THEN 1 END), 0),
+      nullif(count(CASE WHEN texts > n THEN 1 END), 0)
+    ) AS smallest,
     CAST(sum(CAST(total AS DECIMAL(38, 0))) AS DOUBLE) AS total,
     CAST(sum(CAST(total AS DECIMAL(38, 0)) * total) AS DOUBLE) AS total_squares,
     CAST(sum(CAST(total AS DECIMAL(38, 0)) * n) AS DOUBLE) AS total_products,
@@ -73,6 +78,7 @@ cells AS (
     CASE WHEN z.used THEN coalesce(s.texts, 0) END AS texts,
     CASE WHEN z.used THEN coalesce(s.n, 0) END AS n,
     CASE WHEN z.used THEN coalesce(s.images, 0) END AS images,
+    CASE WHEN z.used THEN s.smallest END AS smallest,
     CASE WHEN z.used THEN coalesce(s.negative, 0) END AS negative,
     CASE
       WHEN z.used AND s.n > 0
@@ -101,5 +107,6 @@ SELECT
   mean - half AS mean_low,
   mean + half AS mean_high,
   effective,
+  smallest,
   NOT used AS suppressed
 FROM cells

@@ -40,7 +40,9 @@ def test_nor_do_two_guesses_in_one_source(labelled, build):
 def test_the_journal_does_not_tell_either(labelled, build):
     for value in ("nonbinary", "female"):
         labelled.ingest({"labels": label(build, value)})
-    runs = labelled.sql("SELECT written, updated, unchanged, mode FROM meta.runs WHERE kind = 'ingest' ORDER BY started")
+    runs = labelled.sql(
+        "SELECT written, updated, unchanged, mode FROM meta.runs WHERE kind = 'ingest' ORDER BY started"
+    )
     *_, right, wrong = runs.fetchall()
     assert right == wrong
 

@@ -79,7 +79,9 @@ def test_sums_of_millions_are_carried_without_loss():
     vectors[:rows, 0], vectors[rows:, 1] = 3, 4
     ids = np.arange(2 * rows)
     found = moments(relation(ids, vectors, cut=500_000), groups(ids, ["all"] * len(ids))).to_pylist()
-    assert found == [{"label": "all", "n": 2 * rows, "mean": [0.5, 0.5], "products": [0.5, 0.0, 0.0, 0.5]}]
+    assert found == [
+        {"label": "all", "n": 2 * rows, "mean": [0.5, 0.5], "products": [0.5, 0.0, 0.0, 0.5], "images": 2 * rows}
+    ]
 
 
 def test_an_image_counts_for_each_of_its_labels_once_and_for_none_without():
@@ -96,7 +98,7 @@ def test_rows_without_a_vector_are_left_out_and_vectors_of_one_image_all_count()
     column = pa.array([[3.0, 0.0], None, [0.0, 5.0], [1.0, 0.0]], pa.list_(pa.float64()))
     batch = pa.record_batch([pa.array([1, 1, 1, None]), column], names=["image_id", "embedding"])
     found = moments(lambda _: iter([batch]), groups([1], ["a"])).to_pylist()
-    assert found == [{"label": "a", "n": 2, "mean": [0.5, 0.5], "products": [0.5, 0.0, 0.0, 0.5]}]
+    assert found == [{"label": "a", "n": 2, "mean": [0.5, 0.5], "products": [0.5, 0.0, 0.0, 0.5], "images": 1}]
 
 
 @pytest.mark.parametrize(("names", "most"), [(2, 9), (127, 9), (128, 10), (300, 10)])

@@ -1,0 +1,101 @@
+"""Labels add up to more than the images where some have two: where few have, they would be known."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import counterbalance as cb
+from counterbalance.engine.disclosure.cells import Cells
+from counterbalance.engine.disclosure.protection import protect
+from counterbalance.engine.errors import SensitiveError
+
+GROUPS = "person_labels('perceived_gender')"
+CALLS = (
+    f"demographics({GROUPS})",
+    f"intersections({GROUPS}, image_labels('scene'))",
+    f"cooccurrence({GROUPS}, category_concepts)",
+)
+
+
+def made(build, folder, both):
+    """60 women and 50 men in as many images, and so many images with one of each."""
+    ids = list(range(110 + both))
+    boxes = [(i, "female") for i in range(60)] + [(i, "male") for i in range(60, 110)]
+    boxes += [(i, value) for i in ids[110:] for value in ("female", "male")]
+    numbers = list(range(len(boxes)))
+    lake = cb.connect(str(folder / "a.lake"))
+    lake.ingest(
+        {
+            "images": build.images(image_id=ids),
+            "detections": build.detections(
+                detection_id=numbers, image_id=[i for i, _ in boxes], category=["person"] * len(boxes),
+                width=[90.0] * len(boxes), height=[90.0] * len(boxes),
+            ),
+            "labels": build.labels(
+                label_id=numbers + [10_000 + i for i in ids],
+                image_id=[i for i, _ in boxes] + ids,
+                detection_id=numbers + [None] * len(ids),
+                attribute=["perceived_gender"] * len(boxes) + ["scene"] * len(ids),
+                value=[value for _, value in boxes] + ["in" if i % 2 else "out" for i in ids],
+            ),
+        }
+    )  # fmt: skip
+    return lake
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_few_are_refused(build, tmp_path, call):
+    lake = made(build, tmp_path, both=5)
+    with pytest.raises(SensitiveError, match="fewer than 10 images have several labels") as caught:
+        lake.sql(f"FROM {call}").fetchall()
+    assert caught.value.code == "E3326"
+    assert lake.sql(f"FROM {call}", sensitive="a test of the wall").columns
+    assert lake.sql("FROM demographics(image_labels('perceived_gender'))").fetchall()
+
+
+@pytest.mark.parametrize("both", [0, 12])
+def test_none_or_many_are_told(build, tmp_path, both):
+    lake = made(build, tmp_path, both=both)
+    rows = lake.sql(f"SELECT label, count FROM demographics({GROUPS}) ORDER BY label").fetchall()
+    assert rows == [("female", 60 + both), ("male", 50 + both)]
+
+
+def test_of_one_concept_they_are_hidden():
+    """Twenty images have several labels, three of them with the one concept."""
+    counts = pa.table(
+        {"concept": ["a", "a", "b", "b"], "label": ["x", "y"] * 2, "count": [20, 23, 60, 60], "n": [40, 40, 100, 100]}
+    )
+    cells = [Cells("count", of="n", by=("label",), within=("concept",), overlap=True)]
+    shown = protect(counts, cells, 10, "{}", closed=True, in_order=True)
+    assert shown["count"].to_pylist() == [None, None, 60, 60]
+
+
+def test_what_is_asked_of_a_generator_is_no_second_question(build, tmp_path):
+    """Images of two labels are unclear, whichever label's share is asked."""
+    lake = made(build, tmp_path, both=15)
+    lake.create_materialized_view(
+        "pictures", "SELECT image_id, 'a' AS category, image_id AS place FROM images", "image_id"
+    )
+    lake.refresh(executor="inline")
+    call = "SELECT n FROM generated_ratio(pictures, {}, label := '{}')"
+    asked = [lake.sql(call.format(GROUPS, label)).fetchall() for label in ("female", "male")]
+    assert asked[0] == asked[1]
+    with lake.session(sensitive="a test of the wall") as session:
+        assert [session.sql(call.format(GROUPS, n)).fetchall() for n in ("female", "zzz")] == [[(100,)]] * 2
+
+
+def test_words_whose_total_is_known_tell_no_hidden_label(build, tmp_path):
+    ids = list(range(106))
+    values = ["female"] * 46 + ["male"] * 48 + ["nonbinary"] * 12
+    words = ["a guitar" if i < 23 or 46 <= i < 70 or i >= 100 else "a tree" for i in ids]
+    lake = cb.connect(str(tmp_path / "a.lake"))
+    lake.ingest(
+        {
+            "images": build.images(image_id=ids),
+            "captions": build.captions(caption_id=ids, image_id=ids, text=words),
+            "labels": build.labels(label_id=ids, image_id=ids, attribute=["perceived_gender"] * 106, value=values),
+        }
+    )
+    groups = "image_labels('perceived_gender')"
+    assert lake.sql(f"FROM concept_ratio({groups}, min_count := 10) WHERE concept = 'guitar'").fetchall() == []
