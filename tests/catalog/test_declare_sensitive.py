@@ -83,7 +83,10 @@ def test_a_column_of_a_sensitive_one_needs_a_purpose(lake):
     """Which of its rows fail, and whether all do, would answer any question about the labels."""
     run(lake, "ALTER TABLE captions ADD COLUMN gender AS (length(text))")
     with pytest.raises(SensitiveError, match=r"captions\.gender"):
-        run(lake, "ALTER TABLE captions ADD COLUMN leak AS (CAST(CASE WHEN gender = 3 THEN 'x' ELSE '1' END AS INTEGER))")
+        run(
+            lake,
+            "ALTER TABLE captions ADD COLUMN leak AS (CAST(CASE WHEN gender = 3 THEN 'x' ELSE '1' END AS INTEGER))",
+        )
 
 
 def test_perceived_labels_are_rows_for_a_purpose(lake, build):

@@ -93,3 +93,38 @@ def test_files_as_the_released_code_writes_them(tmp_path):
         "perceived_gender",
         "female",
     )
+
+
+def test_race_and_captions_as_the_released_code_writes_them(tmp_path):
+    """Labels of race or ethnicity with nine logits, and captions: labels of the boxes of the detector, by the same corners."""
+    names = (
+        "unclear",
+        "southasian",
+        "disagreement",
+        "southeastasian",
+        "black",
+        "eastasian",
+        "white",
+        "latino",
+        "middleeastern",
+    )
+    where = "00000.tar,000000012.jpg,1.5,2,50,60"
+    boxes, races, captions = (tmp_path / f"{name}.csv" for name in ("boxes", "races", "captions"))
+    boxes.write_text(f"tarball_name,member_name,x1,y1,x2,y2,confidence\n{where},0.81\n")
+    races.write_text(
+        "tarball_name,member_name,x1,y1,x2,y2,predicted_race," + ",".join(f"logit_{n}" for n in names) + "\n"
+        f"{where},southeastasian," + ",".join(["-1.5"] * len(names)) + "\n"
+    )
+    captions.write_text(
+        f'tarball_name,member_name,x1,y1,x2,y2,caption\n{where},"The person wears a coat, and smiles."\n'
+    )
+    (box,) = load(boxes).tables["detections"].to_pylist()
+    for file, attribute, value in (
+        (races, "perceived_race_ethnicity", "southeastasian"),
+        (captions, "caption", "The person wears a coat, and smiles."),
+    ):
+        chunk = load(file)
+        assert not chunk.rejects
+        (label,) = chunk.tables["labels"].to_pylist()
+        assert (label["detection_id"], label["attribute"], label["value"]) == (box["detection_id"], attribute, value)
+        assert label["score"] is None
