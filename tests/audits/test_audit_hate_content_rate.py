@@ -129,3 +129,47 @@ def test_few_of_a_label_do_not_follow(empty_lake, build, few, hidden):
     rows = run(lake, groups=groups)
     assert [rows["model", 0.5, label]["suppressed"] for label in "fm"] == [hidden] * 2
     assert all((r[k] is None) == hidden for r in rows.values() for k in ("count", "n", "rate", "low", "high"))
+
+
+def many(lake, rows, attributes=("hateful",)):
+    """Scores of (image_id, one score an attribute)."""
+    images = sorted({row[0] for row in rows})
+    kind = pa.float32()
+    named = [(row[0], a, score) for row in rows for a, score in zip(attributes, row[1:], strict=True)]
+    lake.ingest({"images": pa.table({"image_id": images, "key": [str(i) for i in images]})})
+    return pa.table(
+        {
+            "image_id": [i for i, _, _ in named],
+            "attribute": [a for _, a, _ in named],
+            "value": [a for _, a, _ in named],
+            "score": pa.array([s for _, _, s in named], kind),
+            "annotator": ["model"] * len(named),
+        }
+    )
+
+
+def test_captions_of_one_image_are_as_good_as_one(empty_lake):
+    labels = many(empty_lake, [(i, 0.9 if i < 30 else 0.1) for i in range(100) for _ in range(4)])
+    row = run(empty_lake, labels=labels)["model", 0.5, "all"]
+    assert (row["count"], row["n"], row["images"], row["rate"]) == (120, 400, 100, 30.0)
+    low, high = proportion_confint(30, 100, method="wilson")
+    assert row["high"] - row["low"] == pytest.approx(100 * (high - low), rel=0.03)
+
+
+def test_few_images_are_few_however_many_captions_each_has(empty_lake):
+    labels = many(empty_lake, [(i, 0.9 if i < 5 else 0.1) for i in range(100) for _ in range(4)])
+    shown, hidden = (run(empty_lake, labels=labels, **more)["model", 0.5, "all"] for more in ({"min_count": 0}, {}))
+    assert (shown["count"], shown["smallest"]) == (20, 5)
+    assert hidden["count"] is hidden["n"] is hidden["rate"] is hidden["smallest"] is None
+
+
+def test_the_three_scores_at_several_thresholds(empty_lake):
+    """As the recipe laion400m makes labels of hate_scores: each score an attribute."""
+    scores = [(i, i / 100, 1 - i / 100, i % 2 * 0.9) for i in range(100)]
+    aspects = ("hateful", "targeted", "aggressive")
+    labels = many(empty_lake, scores, aspects)
+    for place, aspect in enumerate(aspects, start=1):
+        rows = run(empty_lake, attribute=aspect, labels=labels, tau=[0.3, 0.5, 0.7])
+        for tau in (0.3, 0.5, 0.7):
+            over = sum(pa.scalar(s[place], pa.float32()).as_py() > pa.scalar(tau, pa.float32()).as_py() for s in scores)
+            assert (rows["model", tau, "all"]["count"], rows["model", tau, "all"]["n"]) == (over, 100)

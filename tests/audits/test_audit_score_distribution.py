@@ -105,6 +105,16 @@ def test_few_in_a_range_do_not_follow(run, few):
     assert all(r["suppressed"] == (r["count"] is None) for r in rows.values())
 
 
+def test_few_images_with_many_scores_are_few(run):
+    """Six images with five scores in a range, and 60 with all but one of theirs in another."""
+    images = [i for i in range(6) for _ in range(5)] + [i for i in range(10, 70) for _ in range(5)]
+    scores = [0.95] * 30 + [0.1] * 300
+    rows = run(rows_of(scores, images), min_count=0)
+    assert rows["model", "all", 0.9]["smallest"] == rows["model", "all", 0]["smallest"] == 6
+    hidden = run(rows_of(scores, images))
+    assert all(hidden["model", "all", edge][c] is None for edge in (0, 0.9) for c in ("count", "share", "low", "high"))
+
+
 def test_a_small_label_is_hidden(run):
     rows = run(rows_of([0.1] * 60), groups=groups(["f"] * 7 + ["m"] * 28 + ["x"] * 25))
     assert {k[1] for k, r in rows.items() if r["n"] is None} == {"f", "x"}

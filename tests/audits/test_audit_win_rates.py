@@ -111,3 +111,9 @@ def test_few_are_hidden(run, counts):
         for c in ("wins", "ties", "losses", "n", "rate", "low", "high", "p", "q")
     )
     assert run([(i, "a", "b", w) for i, w in enumerate(winners)], min_count=0)["a", "b"]["wins"] == counts[0]
+
+
+def test_few_images_are_few_however_often_they_were_judged(run):
+    rows = [(i, *pair, "a" if i < 6 else "b") for i in range(40) for pair in (("a", "b"), ("b", "a"))]
+    assert (run(rows, min_count=0)["a", "b"]["wins"], run(rows, min_count=0)["a", "b"]["smallest"]) == (12, 6)
+    assert all(row["wins"] is row["n"] is row["rate"] is None for row in run(rows).values())
