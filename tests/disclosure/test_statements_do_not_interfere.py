@@ -225,6 +225,8 @@ class Grammar:
                 f"REFRESH {name}",
                 "ALTER TABLE images ADD COLUMN more AS (upper(key))",
                 "ALTER TABLE images DROP COLUMN more",
+                f"ALTER TABLE {name} ADD COLUMN leak AS (CAST(CASE WHEN label = 'a' THEN 'x' ELSE '1' END AS INTEGER))",
+                f"REFRESH {name}.leak",
             )
         )
 
@@ -282,9 +284,10 @@ def counts_an_audit(text):
 def differs_by_one(one, other):
     """Whether rows of audits differ in shown numbers only, counts of them by one image.
 
-    Or one is refused because two of its calls differ by few images (E3321): this tells, as ``suppressed`` does, that there are few.
+    Or one is refused because two of its calls differ by few images (E3321), or few have two labels (E3326): this tells, as
+    ``suppressed`` does, that there are few.
     """
-    if [o[2] for o in (one, other) if o[0] == "error"].count("E3321") == 1:
+    if len({o[2] for o in (one, other) if o[0] == "error"} & {"E3321", "E3326"}) == 1 and one[:3] != other[:3]:
         return True
     if one[:2] != other[:2] or one[0] != "rows" or one[3] != other[3]:
         return False
