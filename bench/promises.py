@@ -94,7 +94,7 @@ PROMISES: dict[str, tuple[str, str]] = {
             "disclosure/test_lakes_of_earlier_releases_are_enclosed disclosure/test_audits_of_the_past_need_a_purpose "
             "disclosure/test_labels_made_by_models_are_sensitive disclosure/test_lost_definitions_open_nothing "
             "disclosure/test_sensitive_labels_are_kept_apart disclosure/test_sensitive_labels_in_nested_arguments "
-            "disclosure/test_sizes_of_closed_views_are_not_told"
+            "disclosure/test_sizes_of_closed_views_are_not_told disclosure/test_an_ingest_answers_no_guess"
         ),
     ),
     "P17": (
@@ -108,7 +108,9 @@ PROMISES: dict[str, tuple[str, str]] = {
             "disclosure/test_balanced_subsets_tell_no_sizes disclosure/test_calls_that_leave_few_images_out_are_refused "
             "disclosure/test_min_count_changes_nothing_but_what_is_hidden disclosure/test_places_tell_no_hidden_row "
             "disclosure/test_q_values_are_computed_over_what_is_shown disclosure/test_sensitive_labels_are_not_carved "
-            "disclosure/test_sources_tell_no_label"
+            "disclosure/test_sources_tell_no_label disclosure/test_few_images_are_few_however_many_rows_each_has "
+            "disclosure/test_few_images_of_two_labels_are_not_told disclosure/test_how_many_are_left_out_tells_no_label "
+            "disclosure/test_three_annotators_tell_no_few"
         ),
     ),
     "P18": (

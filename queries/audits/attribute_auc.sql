@@ -2,14 +2,14 @@
 answers = "How well scores of attributes tell the images that carry a label from those that do not."
 details = """
 One row for every category and attribute that both sides name: value, the area under the ROC curve (the chance that an
-image with the label has a higher score than one without, half of it for equal scores) with DeLong's 95 % interval, over
+image with the label has a higher score than one without, half of it for equal scores) with its 95 % interval (area_interval), over
 the n images that have a score and any label of the category, of which n_positive carry the label. 0.5 is chance. Labels
 are what annotators or models perceived, and can be wrong themselves.
 
 Attributes that few images carry, or lack, are hidden by the engine (README).
 """
 subject = "what goes with whom"
-source = "Kabra et al., GELDA (2023), annotations held against labels; DeLong, DeLong and Clarke-Pearson (1988)"
+source = "Kabra et al., GELDA (2023), annotations held against labels; Newcombe (2006), method 5"
 meets = { left = "scores.category", right = "labels.category" }
 
 [params.scores]
@@ -76,10 +76,7 @@ placed AS (
     *,
     2 * sum(ties_n) OVER (
       PARTITION BY category, attribute ORDER BY score ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) - ties_n AS below_n,
-    2 * sum(ties_p) OVER (
-      PARTITION BY category, attribute ORDER BY score ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) - ties_p AS below_p
+    ) - ties_n AS below_n
   FROM levels
 ),
 sums AS (
@@ -88,36 +85,23 @@ sums AS (
     attribute,
     CAST(sum(ties_p) AS BIGINT) AS n_positive,
     CAST(sum(ties_n) AS BIGINT) AS n_negative,
-    CAST(sum(CAST(ties_p * below_n AS DECIMAL(38, 0))) AS DOUBLE) AS wins,
-    CAST(sum(CAST(ties_p AS DECIMAL(12, 0)) * CAST(below_n AS DECIMAL(12, 0)) * CAST(below_n AS DECIMAL(12, 0))) AS DOUBLE)
-    AS squares_p,
-    CAST(sum(CAST(ties_n AS DECIMAL(12, 0)) * CAST(below_p AS DECIMAL(12, 0)) * CAST(below_p AS DECIMAL(12, 0))) AS DOUBLE)
-    AS squares_n
+    CAST(sum(CAST(ties_p * below_n AS DECIMAL(38, 0))) AS DOUBLE) AS wins
   FROM placed
   GROUP BY category, attribute
 ),
 measured AS (
-  SELECT
-    *,
-    wins / 2 / nullif(n_positive, 0) / nullif(n_negative, 0) AS auc
-  FROM sums
+  SELECT *, wins / 2 / nullif(n_positive, 0) / nullif(n_negative, 0) AS auc FROM sums
 ),
--- variance of DeLong: of the shares of the other side that lie below each image, over the images of its side
-varied AS (
-  SELECT
-    *,
-    greatest(squares_p / 4 / nullif(n_negative, 0) / nullif(n_negative, 0) - n_positive * auc * auc, 0) / nullif(n_positive - 1, 0) / n_positive
-    + greatest(squares_n / 4 / nullif(n_positive, 0) / nullif(n_positive, 0) - n_negative * (1 - auc) * (1 - auc), 0) / nullif(n_negative - 1, 0) / n_negative
-    AS variance
-  FROM measured
+bounded AS (
+  SELECT *, area_interval(auc, n_positive, n_negative) AS ends FROM measured
 )
 SELECT
   category,
   attribute,
   auc AS value,
-  CASE WHEN variance IS NOT NULL THEN greatest(auc - half_interval(sqrt(variance)), 0) END AS low,
-  CASE WHEN variance IS NOT NULL THEN least(auc + half_interval(sqrt(variance)), 1) END AS high,
+  ends.low AS low,
+  ends.high AS high,
   n_positive + n_negative AS n,
   n_positive
-FROM varied
+FROM bounded
 ORDER BY category, attribute

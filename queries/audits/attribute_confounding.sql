@@ -3,8 +3,8 @@ answers = "Which categories of attributes go together in the same images, and ho
 details = """
 One row for every two categories, the strongest first: G2 of the table of their attributes over the n images that have
 one of each, degrees of freedom df, p (chi-square), q (Benjamini and Hochberg over all pairs), and cramers_v, from
-Pearson's chi-square of the same table, in [0, 1]; low and high: its 95 % interval (noncentral chi-square). Which
-attributes meet is shown by attribute_matrix. Images with several attributes of a category, which would count several
+Pearson's chi-square of the same table, in [0, 1]. V has no interval: it is too large in small samples of large tables, and
+that of the noncentral chi-square held in half of them. Which attributes meet is shown by attribute_matrix. Images with several attributes of a category, which would count several
 times, are left out for its pairs, and so are 'unknown' ones. p is rough where many cells expect fewer than 5 images.
 Association in a dataset, not cause; what models see is perceived.
 
@@ -13,9 +13,8 @@ follow from what is computed of it: smallest is the smallest count of such a tab
 """
 subject = "what goes with whom"
 source = """
-Kabra et al., GELDA (2023), confounding of attributes; Cramer (1946); Dunning (1993); Benjamini and Hochberg (1995);
-Smithson, Confidence Intervals (2003), noncentrality plus df"""
-local = "calls chi_square_p() and chi_square_bounds()"
+Kabra et al., GELDA (2023), confounding of attributes; Cramer (1946); Dunning (1993); Benjamini and Hochberg (1995)"""
+local = "calls chi_square_p()"
 
 [params.attributes]
 relation = ["image_id", "category", "attribute"]
@@ -30,20 +29,18 @@ about = "pairs with fewer images are suppressed"
 [[cells]]
 count = "n"
 within = ["category", "other"]
-measures = ["cramers_v", "low", "high", "g2", "df", "p", "q", "smallest"]
+measures = ["cramers_v", "g2", "df", "p", "q", "smallest"]
 tests = ["p", "q"]
 
 [[cells]]
 count = "smallest"
 within = ["category", "other"]
-measures = ["cramers_v", "low", "high", "g2", "df", "p", "q", "n"]
+measures = ["cramers_v", "g2", "df", "p", "q", "n"]
 ---*/
 SELECT
   category,
   other,
   CASE WHEN df > 0 THEN least(sqrt(greatest(squares - 1, 0) / side), 1) END AS cramers_v,
-  CASE WHEN bounds.low > 0 THEN least(sqrt((bounds.low + df) / n / side), 1) WHEN bounds.low = 0 THEN 0 END AS low,
-  CASE WHEN bounds.high IS NOT NULL THEN least(sqrt((bounds.high + df) / n / side), 1) END AS high,
   greatest(g2, 0) AS g2,
   df,
   p,
@@ -88,8 +85,7 @@ FROM false_discovery((
   )
   SELECT
     *,
-    CASE WHEN df > 0 THEN chi_square_p(greatest(g2, 0), df) END AS p,
-    CASE WHEN df > 0 THEN chi_square_bounds(n * greatest(squares - 1, 0), df) END AS bounds
+    CASE WHEN df > 0 THEN chi_square_p(greatest(g2, 0), df) END AS p
   FROM pairs
 ))
 ORDER BY cramers_v DESC NULLS LAST, category, other

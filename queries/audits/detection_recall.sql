@@ -2,10 +2,10 @@
 answers = "How many of the true boxes a detector finds, at several overlaps, by perceived group."
 details = """
 recall_50, recall_75 and recall_90: count of the n true boxes that a predicted box of the same image and category
-overlaps by at least 0.5, 0.75 or 0.9 (intersection / union), with Wilson's 95 % interval. mean_recall: the average over
-the overlaps 0.5, 0.55 … 0.95, with a normal 95 % interval that takes boxes as independent draws; its count adds up those
-of the ten overlaps. Predicted boxes take
-true ones as COCO's evaluation does: in descending score, each the free one that it overlaps most. Crowds are left out;
+overlaps by at least 0.5, 0.75 or 0.9 (intersection / union). mean_recall: the average over the overlaps 0.5, 0.55 …
+0.95; its count adds up those of the ten overlaps. Intervals are 95 % ones and go by the images that boxes are of: Wilson's, of as
+many independent boxes as would tell as much (effective_size), and Student's t around mean_recall. Predicted boxes take true
+ones as COCO's evaluation does: in descending score, each the free one that it overlaps most. Crowds are left out;
 all predicted boxes count, not the best 100 alone. Rows for every label of a group relation, images with one clear
 perceived label each, and for 'all' images. A detector that finds fewer of one group has less to say of it.
 
@@ -132,72 +132,63 @@ labelled AS (
   UNION
   SELECT image_id, 'all' AS label FROM truths
 ),
-sums AS (
+by_image AS (
   SELECT
     l.label,
+    t.image_id,
     count(*) AS n,
     CAST(sum(coalesce(f.at_50, 0)) AS BIGINT) AS at_50,
     CAST(sum(coalesce(f.at_75, 0)) AS BIGINT) AS at_75,
     CAST(sum(coalesce(f.at_90, 0)) AS BIGINT) AS at_90,
-    CAST(sum(coalesce(f.times, 0)) AS BIGINT) AS times,
-    CAST(sum(coalesce(f.times, 0) * coalesce(f.times, 0)) AS BIGINT) AS squares,
-    -- few images are few, however many boxes each has
-    least(
-      nullif(count(DISTINCT CASE WHEN f.at_50 > 0 THEN t.image_id END), 0),
-      nullif(count(DISTINCT CASE WHEN coalesce(f.at_50, 0) = 0 THEN t.image_id END), 0)
-    ) AS few_50,
-    least(
-      nullif(count(DISTINCT CASE WHEN f.at_75 > 0 THEN t.image_id END), 0),
-      nullif(count(DISTINCT CASE WHEN coalesce(f.at_75, 0) = 0 THEN t.image_id END), 0)
-    ) AS few_75,
-    least(
-      nullif(count(DISTINCT CASE WHEN f.at_90 > 0 THEN t.image_id END), 0),
-      nullif(count(DISTINCT CASE WHEN coalesce(f.at_90, 0) = 0 THEN t.image_id END), 0)
-    ) AS few_90,
-    least(
-      nullif(count(DISTINCT CASE WHEN f.times > 0 THEN t.image_id END), 0),
-      nullif(count(DISTINCT CASE WHEN coalesce(f.times, 0) < 10 THEN t.image_id END), 0)
-    ) AS few
+    CAST(sum(coalesce(f.times, 0)) AS BIGINT) AS times
   FROM truths AS t
   JOIN labelled AS l ON l.image_id = t.image_id
   LEFT JOIN found AS f ON f.truth = t.truth
-  GROUP BY l.label
+  GROUP BY l.label, t.image_id
 ),
-rates AS (
-  SELECT label, 'recall_50' AS metric, at_50 AS count, n, few_50 AS smallest FROM sums
+hits AS (
+  SELECT label, 'recall_50' AS metric, 1 AS cuts, n, at_50 AS count FROM by_image
   UNION ALL
-  SELECT label, 'recall_75' AS metric, at_75 AS count, n, few_75 AS smallest FROM sums
+  SELECT label, 'recall_75' AS metric, 1 AS cuts, n, at_75 AS count FROM by_image
   UNION ALL
-  SELECT label, 'recall_90' AS metric, at_90 AS count, n, few_90 AS smallest FROM sums
+  SELECT label, 'recall_90' AS metric, 1 AS cuts, n, at_90 AS count FROM by_image
+  UNION ALL
+  SELECT label, 'mean_recall' AS metric, 10 AS cuts, n, times AS count FROM by_image
 ),
-means AS (
+-- boxes of one image are not independent, and few images are few, however many boxes each has
+sums AS (
   SELECT
-    *,
-    times / 10e0 / n AS mean,
-    half_interval(
-      sqrt((CAST(squares AS DOUBLE) - CAST(times AS DOUBLE) * times / n) / 100 / nullif(n - 1, 0) / n)
-    ) AS half
-  FROM sums
+    label,
+    metric,
+    cuts,
+    CAST(sum(n) AS BIGINT) AS n,
+    CAST(sum(count) AS BIGINT) AS count,
+    count(*) AS images,
+    least(nullif(count(CASE WHEN count > 0 THEN 1 END), 0), nullif(count(CASE WHEN count < cuts * n THEN 1 END), 0))
+      AS smallest,
+    CAST(sum(CAST(count AS DECIMAL(38, 0)) * count) AS DOUBLE) AS squares,
+    CAST(sum(CAST(count AS DECIMAL(38, 0)) * n) AS DOUBLE) AS products,
+    CAST(sum(CAST(n AS DECIMAL(38, 0)) * n) AS DOUBLE) AS sizes
+  FROM hits
+  GROUP BY label, metric, cuts
 ),
 measures AS (
   SELECT
-    label, metric, count, n, CAST(count AS DOUBLE) / n AS value,
-    wilson_low(count, n) AS low, wilson_high(count, n) AS high, smallest
-  FROM rates
-  UNION ALL
-  SELECT
-    label, 'mean_recall' AS metric, times AS count, n, mean AS value,
-    greatest(mean - half, 0) AS low, least(mean + half, 1) AS high, few AS smallest
-  FROM means
+    *,
+    CAST(count AS DOUBLE) / cuts / n AS value,
+    CASE cuts WHEN 1 THEN effective_size(count, n, squares, products, sizes, images) END AS effective,
+    clustered_point(n, sizes) * sqrt(clustered_variance(count, n, squares, products, sizes, images)) / cuts AS half
+  FROM sums
 )
 SELECT
   label,
   metric,
   count,
   n,
+  images,
   value,
-  low,
-  high,
+  CASE cuts WHEN 1 THEN wilson_low(count * effective / n, effective) ELSE greatest(value - half, 0) END AS low,
+  CASE cuts WHEN 1 THEN wilson_high(count * effective / n, effective) ELSE least(value + half, 1) END AS high,
   smallest
 FROM measures
 ORDER BY label, metric

@@ -59,7 +59,7 @@ bounds AS (
   SELECT
     *,
     total / n AS mean,
-    half_interval(sqrt(greatest(squares - total * total / n, 0) / nullif(n - 1, 0) / n)) AS half
+    student_point(n - 1) * sqrt(greatest(squares - total * total / n, 0) / nullif(n - 1, 0) / n) AS half
   FROM sums
 )
 SELECT

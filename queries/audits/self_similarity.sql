@@ -67,7 +67,9 @@ pairs AS (
     coalesce(l.images, 0) AS images_label,
     CAST((SELECT sum(images) FROM lengths) AS BIGINT) AS images_all,
     (l.n * coalesce(l.own.mean, 0) * coalesce(l.own.mean, 0) - 1) / nullif(l.n - 1, 0) AS value,
-    2 * coalesce(l.own.mean, 0) * sqrt(coalesce(l.own.variance, 0) / nullif(l.n - 1, 0)) AS standard_error,
+    -- of leaving out each vector in turn: the jackknife of a mean over pairs
+    2 * coalesce(l.own.mean, 0) * sqrt(coalesce(l.own.variance, 0) / nullif(l.n - 1, 0)) * l.n / nullif(l.n - 2, 0)
+      AS standard_error,
     CAST((SELECT sum(n) FROM lengths) AS BIGINT) AS n_all,
     s.images,
     s.n_images,
@@ -78,8 +80,8 @@ pairs AS (
 SELECT
   label,
   value,
-  CASE WHEN value IS NOT NULL THEN greatest(value - half_interval(standard_error), -1) END AS low,
-  CASE WHEN value IS NOT NULL THEN least(value + half_interval(standard_error), 1) END AS high,
+  CASE WHEN value IS NOT NULL THEN greatest(value - student_point(n - 1) * standard_error, -1) END AS low,
+  CASE WHEN value IS NOT NULL THEN least(value + student_point(n - 1) * standard_error, 1) END AS high,
   n,
   n_all,
   images_label,

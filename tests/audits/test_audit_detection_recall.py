@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 import counterbalance as cb
@@ -117,21 +118,46 @@ def test_an_overlap_that_is_exactly_the_threshold_counts():
     assert rows["all", "mean_recall"]["value"] == pytest.approx(0.6)
 
 
+def of_mean(values, images):
+    """The standard error of the mean of values of boxes that are alike within images, and the point of Student's t for it."""
+    each, place, sizes = np.unique(images, return_inverse=True, return_counts=True)
+    residuals = np.bincount(place, values - np.mean(values))
+    error = math.sqrt((residuals**2).sum() * len(each) / (len(each) - 1)) / len(images)
+    return error, stats.t.ppf(0.975, max(math.floor(len(images) ** 2 / (sizes**2).sum()) - 1, 1))
+
+
+def of_share(hits, images):
+    """Wilson's interval of as many independent boxes as would tell as much (docs/decisions/029)."""
+    hits, n = np.array(hits, float), len(images)
+    error, point = of_mean(hits, images)
+    _, place, sizes = np.unique(images, return_inverse=True, return_counts=True)
+    own = np.bincount(place, hits)
+    sides = [some.sum() ** 2 / (some**2).sum() if some.any() else 0 for some in (own, sizes - own)]
+    share = hits.mean()
+    alike = share * (1 - share) * (sizes**2).sum() / n**2
+    variance = error**2 + max(alike - error**2, 0) / (1 + min(sides))
+    few = stats.t.ppf(0.975, n - 1) / point
+    is_mixed = 0 < share < 1
+    effective = min(share * (1 - share) / variance * few**2, n) if is_mixed else n**2 / (sizes**2).sum()
+    return proportion_confint(share * effective, effective, method="wilson")
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_against_matching_box_by_box(seed):
     truth, predicted = scene(seed)
     rows = run(table(truth, "is_crowd"), table(predicted, "score"), min_count=1)
     found = [f for f, t in zip(matched(truth, predicted), truth, strict=True) if not t[-1]]
+    images = np.array([t[0] for t in truth if not t[-1]])
     for metric, cut in [("recall_50", 0.5), ("recall_75", 0.75), ("recall_90", 0.9)]:
         row, count = rows["all", metric], sum(cut in f for f in found)
         assert (row["count"], row["n"], row["value"]) == (count, len(found), count / len(found))
-        low, high = proportion_confint(count, len(found), method="wilson")
-        assert (row["low"], row["high"]) == pytest.approx((low, high), rel=1e-12)
+        assert (row["low"], row["high"]) == pytest.approx(of_share([cut in f for f in found], images), rel=1e-4)
     own = np.array([len(f) for f in found]) / 10
     row = rows["all", "mean_recall"]
-    half = 1.959963984540054 * own.std(ddof=1) / math.sqrt(len(own))
-    assert (row["value"], row["n"]) == (pytest.approx(own.mean(), rel=1e-12), len(own))
-    assert (row["low"], row["high"]) == pytest.approx((own.mean() - half, own.mean() + half), rel=1e-9)
+    error, point = of_mean(own, images)
+    assert (row["value"], row["n"], row["images"]) == (pytest.approx(own.mean(), rel=1e-12), len(own), len({*images}))
+    half = point * error
+    assert (row["low"], row["high"]) == pytest.approx((max(own.mean() - half, 0), min(own.mean() + half, 1)), rel=1e-4)
 
 
 @given(data=st.data())

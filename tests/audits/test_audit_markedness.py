@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy import stats
 
 from counterbalance.engine.errors import CounterbalanceError
 
@@ -79,9 +80,11 @@ def test_self_similarity_is_the_mean_over_pairs(audit):
         pairs = (own @ own.T)[~np.eye(len(own), dtype=bool)]
         assert row["value"] == pytest.approx(pairs.mean(), abs=1e-9)
         assert row["n"] == len(own)
-        spread = 2 * np.std(own @ own.mean(axis=0), ddof=1) / np.sqrt(len(own))
+        n = len(own)
+        without = [(own[k] @ own[k].T)[~np.eye(n - 1, dtype=bool)].mean() for k in ~np.eye(n, dtype=bool)]
+        spread = np.sqrt((n - 1) / n * np.sum((np.array(without) - np.mean(without)) ** 2))
         for side in (row["high"] - row["value"], row["value"] - row["low"]):
-            assert side == pytest.approx(1.959964 * spread, abs=1e-6)
+            assert side == pytest.approx(stats.t.ppf(0.975, n - 1) * spread, rel=1e-5)
     assert [r["suppressed"] for r in audit("self_similarity", images=IMAGES, groups=GROUPS, min_count=61)] == [
         True,
         False,

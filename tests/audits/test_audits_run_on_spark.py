@@ -249,7 +249,16 @@ def spark():
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     register(
-        session, ["chi_square_p", "cohen_kappa", "fleiss_kappa", "gender_label", "krippendorff_alpha", "transfer_fit"]
+        session,
+        [
+            "area_interval",
+            "chi_square_p",
+            "cohen_kappa",
+            "fleiss_kappa",
+            "gender_label",
+            "krippendorff_alpha",
+            "transfer_fit",
+        ],
     )
     yield session
     session.stop()
