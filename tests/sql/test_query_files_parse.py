@@ -322,6 +322,7 @@ REQUIRED = {
         f"{part}_groups": "(SELECT caption_id AS item_id, 'male' AS label FROM captions)"
         for part in ("original", "balanced", "contrast")
     },
+    "judgements": "(SELECT image_id, 'a' AS first, 'b' AS second, 'a' AS winner FROM captions)",
     "other_words": "lists.group_words_skin_tone",
     "model": "image_labels('scene', annotator := 'ann')",
     "originals": "(SELECT image_id, [0.0] AS embedding FROM images)",
