@@ -71,6 +71,7 @@ class IngestReport:
         dry_run: Nothing was written.
         notes: What a person should know.
         shows: What an earlier ingest had written before it was interrupted is seen from here on.
+        wrote: Something was written.
     """
 
     source: str
@@ -82,6 +83,7 @@ class IngestReport:
     dry_run: bool = False
     notes: list[str] = field(default_factory=list)
     shows: bool = False
+    wrote: bool = False
 
     @property
     def written(self) -> int:
@@ -106,7 +108,7 @@ class IngestReport:
     @property
     def changed(self) -> bool:
         """Whether any table changed for its readers, or may have."""
-        return self.shows or self.written + self.updated + self.known > 0
+        return self.shows or self.written + self.updated > 0 or (self.known > 0 and (self.dry_run or self.wrote))
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready fields."""
@@ -313,7 +315,7 @@ class _Ingest:
 
     def _finish(self) -> None:
         report, interrupted = self._report, self._visible.unfinished
-        has_written = any(w.has_written for w in self._writers.values())
+        has_written = report.wrote = any(w.has_written for w in self._writers.values())
         if interrupted is not None:
             report.shows = not self._dry_run and (
                 has_written or (interrupted == self._source.uri and not self._limited)

@@ -59,4 +59,4 @@ if __name__ == "__main__":
             time.sleep(pause)
 
     report = ingest(Location(lake), Source(f"many:{first}", chunks()), "test", wait=60.0)
-    sys.stdout.write(f"done {report.written} {report.updated} {report.unchanged} {report.rejected}\n")
+    sys.stdout.write(f"done {report.written} {report.updated} {report.unchanged + report.known} {report.rejected}\n")
