@@ -273,7 +273,9 @@ class StorageError(CounterbalanceError, OSError):
     __str__ = CounterbalanceError.__str__  # not that of LookupError or OSError
 
 
-_UNREADABLE: Final = re.compile(r"LanceError|External error: |Invalid user input: |reading the stream registered")
+_UNREADABLE: Final = re.compile(
+    r"LanceError|Encountered corrupt file|External error: |Invalid user input: |reading the stream registered"
+)
 _UNWRITTEN: Final = re.compile(r"No space left|conflict", re.IGNORECASE)
 
 

@@ -234,7 +234,8 @@ class _Collection:
 
     def _of_table(self, name: str, keep: set[int]) -> Finding | None:
         dataset: Any = tables.open_table(self._location, name)
-        old = cleaning.old_versions(dataset, self._before, keep)
+        with tables.reading(self._location, name):
+            old = cleaning.old_versions(dataset, self._before, keep)
         rows = cleaning.deleted_rows(dataset) if self._compacts(name, dataset) else 0
         said = [f"{len(old):,} old version{'s' * (len(old) != 1)}"] if old else []
         said += [f"{rows:,} deleted row{'s' * (rows != 1)}"] if rows else []
@@ -326,7 +327,8 @@ class _Collection:
         said = {f.name: f.what for f in planned if f.kind == "table"}
         for name in self._tables():
             dataset = self._open(name)
-            old = cleaning.old_versions(dataset, self._before, keep.get(name, set()))
+            with tables.reading(self._location, name):
+                old = cleaning.old_versions(dataset, self._before, keep.get(name, set()))
             freed = cleaning.remove(self._location, name, dataset, old, alone=self._ours(name))
             if name in said:
                 findings.append(Finding("table", name, said[name], max(0, freed - written.get(name, 0))))

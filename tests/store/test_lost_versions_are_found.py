@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import shutil
 
 import pytest
@@ -39,6 +40,21 @@ def test_a_damaged_manifest(table, copied):
         lake.sql("SELECT count(*) FROM captions", sensitive="a test").fetchall()
     assert caught.value.code in {"E6001", "E6018"}
     assert "counterbalance verify" in caught.value.hint
+
+
+def test_an_older_manifest_that_was_cut_hides_no_other_finding(copied):
+    """Lance raises an error of no kind of its own where it lists the versions of a table."""
+    lake = copied()
+    folder = lake.location.path / "captions.lance" / "_versions"
+    older = max(folder.glob("*.manifest"))
+    assert older != newest(lake, "captions")
+    older.write_bytes(older.read_bytes()[:-1])
+    gone = newest(lake, "images")
+    gone.unlink()
+    found = {(f.table, f.file) for f in lake.verify().findings}
+    assert {("captions", f"_versions/{older.name}"), ("images", f"_versions/{gone.name}")} <= found
+    with pytest.raises(StorageError):
+        lake.gc(dt.timedelta(0), apply=True)
 
 
 def test_nothing_is_written_upon_a_table_that_was_reverted(copied, build):
