@@ -1,4 +1,4 @@
-"""How long a first answer takes: a whole command, and the first query of a Python process, beside what they import.
+"""Time a first answer: a whole command, and the first query of a Python process, beside what they import.
 
     python bench/bench_start.py
 

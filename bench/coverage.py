@@ -111,7 +111,7 @@ AUDITS: dict[str, dict[str, str]] = {
 
 
 class Section(NamedTuple):
-    """What a section says, the columns of its table, and what gives its rows."""
+    """Hold what a section says, the columns of its table, and what gives its rows."""
 
     about: str
     columns: str

@@ -32,11 +32,13 @@ class Formula(NamedTuple):
     Args:
         tree: In parentheses: to be copied before it is changed.
         times: How often it names each parameter.
+        calls: Names of functions that it calls and that are none of DuckDB's as the parser knows them, in lower case.
         uses: The function and all that it calls, as they were when this was made.
     """
 
     tree: exp.Expr
     times: Mapping[str, int]
+    calls: frozenset[str]
     uses: tuple[Query, ...]
 
 
@@ -79,7 +81,7 @@ def calls_python(tree: exp.Expr) -> bool:
     """Return whether a tree calls functions in Python, itself or by functions in SQL."""
     names = [str(call.name).lower() for call in tree.find_all(exp.Anonymous) if not isinstance(call.parent, exp.Table)]
     sql, python = queries.sql_functions(), functions()
-    return any(n in python or (n in sql and calls_python(_whole(sql[n], ()).tree)) for n in names)
+    return any(n in python or (n in sql and not _whole(sql[n], ()).calls.isdisjoint(python)) for n in names)
 
 
 def sql_calls(tree: exp.Expr) -> list[exp.Anonymous]:
@@ -120,7 +122,8 @@ def _whole(function: Query, callers: tuple[str, ...]) -> Formula:
         place = call.parent if isinstance(call.parent, exp.Dot) else call
         place.replace(_expression(call, (*callers, function.name)))
     times = Counter(place.name for place in tree.find_all(exp.Placeholder, exp.Parameter))
-    _formulas[function.name] = Formula(tree, times, tuple(uses))
+    calls = frozenset(str(call.name).lower() for call in tree.find_all(exp.Anonymous))
+    _formulas[function.name] = Formula(tree, times, calls, tuple(uses))
     return _formulas[function.name]
 
 

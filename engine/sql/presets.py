@@ -29,7 +29,7 @@ _KEYS: Final = {"value": "value", "source": "line"}
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """What a parameter is in a preset: SQL text, and the page or section that says so."""
+    """Hold the value of a parameter in a preset, as SQL text, and the page or section that says so."""
 
     name: str
     value: str
@@ -41,12 +41,12 @@ class Parameter(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Return its name."""
         ...
 
     @property
     def presets(self) -> tuple[Preset, ...]:
-        """What it is in presets."""
+        """Return its values in presets."""
         ...
 
 

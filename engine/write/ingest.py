@@ -107,7 +107,7 @@ class IngestReport:
 
     @property
     def changed(self) -> bool:
-        """Whether any table changed for its readers, or may have."""
+        """Tell whether any table changed for its readers, or may have."""
         return self.shows or self.written + self.updated > 0 or (self.known > 0 and (self.dry_run or self.wrote))
 
     def to_dict(self) -> dict[str, Any]:

@@ -38,7 +38,7 @@ _PLACE: Final = re.compile(r"[a-z]+(?: \d+|\[\d+\])")
 
 @dataclass(slots=True)
 class Counts:
-    """What became of the rows of one table.
+    """Count what became of the rows of one table.
 
     Args:
         written: New ones.
