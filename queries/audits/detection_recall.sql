@@ -41,20 +41,22 @@ about = "rows that rest on fewer true boxes are suppressed"
 count = "n"
 by = ["label"]
 within = ["metric"]
-measures = ["count", "value", "low", "high"]
 
 [[cells]]
 count = "count"
 out_of = "n"
 by = ["label"]
 within = ["metric"]
-measures = ["n", "value", "low", "high"]
 
 [[cells]]
 count = "smallest"
 by = ["label"]
 within = ["metric"]
-measures = ["count", "n", "value", "low", "high"]
+
+[[cells]]
+count = "images"
+by = ["label"]
+within = ["metric"]
 ---*/
 WITH cuts AS (
   SELECT unnest(range(50, 100, 5)) AS cut

@@ -54,25 +54,21 @@ about = "label rows, in table labels or elsewhere"
 count = "n"
 by = ["label"]
 within = ["annotator", "tau"]
-measures = ["count", "rate", "low", "high"]
 
 [[cells]]
 count = "images"
 by = ["label"]
 within = ["annotator", "tau"]
-measures = ["count", "n", "rate", "low", "high"]
 
 [[cells]]
 count = "smallest"
 within = ["annotator", "tau", "label"]
-measures = ["count", "n", "rate", "low", "high"]
 
 [[cells]]
 count = "count"
 out_of = "n"
 by = ["label"]
 within = ["annotator", "tau"]
-measures = ["n", "rate", "low", "high"]
 ---*/
 WITH cuts AS (
   SELECT DISTINCT unnest($tau) AS tau

@@ -50,26 +50,22 @@ about = "fewer images of a label are suppressed"
 [[cells]]
 count = "n"
 by = ["label"]
-measures = ["count", "share", "share_low", "share_high"]
 
 [[cells]]
 count = "count"
 out_of = "n"
 by = ["label"]
 below = 10
-measures = ["n", "share", "share_low", "share_high"]
 
 [[cells]]
 count = "images"
 by = ["label"]
-measures = ["count", "n", "share", "share_low", "share_high", "count_images"]
 
 [[cells]]
 count = "count_images"
 out_of = "images"
 by = ["label"]
 below = 10
-measures = ["count", "n", "share", "share_low", "share_high", "images"]
 ---*/
 WITH sizes AS (
   SELECT DISTINCT label FROM groups WHERE label NOT IN ('mixed', 'unclear', 'undefined')

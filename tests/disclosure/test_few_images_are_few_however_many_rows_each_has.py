@@ -51,7 +51,7 @@ def lake(build, tmp_path_factory):
         (f"similarity_bias(vectors, prompts, {GROUPS})", ("n_label", "n_against", "value")),
         (f"casc(vectors, prompts, {GROUPS})", ("n_label", "value")),
         (f"self_similarity(vectors, {GROUPS})", ("n", "value")),
-        (f"markedness(vectors, prompts, {GROUPS})", ("n", "count", "share")),
+        (f"markedness(vectors, prompts, {GROUPS})", ("n", "count", "share", "images", "count_images")),
         (f"ieat(vectors, {GROUPS}, {GROUPS}, 'female', 'male', 'female', 'male')", ("n_x", "n_a", "value")),
         (f"sentiment({GROUPS})", ("negative", "negative_ratio")),
     ],
@@ -69,5 +69,7 @@ def test_boxes_of_few_images(lake):
             f"SELECT label, n FROM detection_recall(detections, {truth}, {GROUPS}, min_count := 0)"
         ).fetchall()
     assert ("female", 20) in seen
-    told = lake.sql(f"SELECT label, n FROM detection_recall(detections, detections, {GROUPS})").fetchall()
-    assert {n for label, n in told if label != "all"} == {None}
+    told = lake.sql(
+        f"SELECT label, n, images, smallest FROM detection_recall(detections, detections, {GROUPS})"
+    ).fetchall()
+    assert {n for label, *numbers in told if label != "all" for n in numbers} == {None}
