@@ -93,6 +93,14 @@ LISTS = {
     "spurious_correlations",
 }
 PER_QUERY = {"retrieval_bias_queries"}
+TOLD = {
+    "crime_words": {"level"},  # a name
+    "compare_crime_words": {"item"},  # a name
+    "contrast_balance": {"equal"},  # its details say that this is told
+    "cluster_representation": {"base_n", "base_share"},  # of all clusters together
+    "directional_amplification": {"y", "delta", "pairs"},  # of pairs, which are left out whole
+}
+"""Columns that hidden rows keep, though no cell names them."""
 NO_INTERVAL = {"attribute_confounding"}
 """None holds as often as it says, and their details say so."""
 INTERVALS = {"low": "high", "share_low": "share_high", "mean_low": "mean_high", "negative_low": "negative_high"}
@@ -144,6 +152,17 @@ def test_rows_have_intervals_and_say_what_is_hidden(columns, name):
     assert name not in NO_INTERVAL or "has no interval" in cb.audits()[name].text
     assert ("n_suppressed" if name in LISTS else "suppressed") in found
     assert "min_count" in {p.name for p in cb.audits()[name].parameters}
+
+
+@pytest.mark.parametrize("name", AUDITS)
+def test_cells_that_name_what_they_hide_forget_no_column(columns, name):
+    """A column that no cell names would stay in rows that are hidden, and could tell of how many they are."""
+    cells = cb.audits()[name].cells
+    if not cells or not all(cell.measures for cell in cells):
+        return  # a cell that names none hides all columns
+    named = {column for cell in cells for column in cell.columns}
+    told = {"suppressed", "reason", "n_suppressed", "params", *TOLD.get(name, ())}
+    assert set(columns(name)) - named <= told
 
 
 @pytest.mark.parametrize("name", AUDITS)
