@@ -394,6 +394,7 @@ class Evaluator:
                 "threads": "1",
             }
             self._connection = duckdb.connect(":memory:", config=config)
+            self._connection.execute("SET GLOBAL TimeZone = 'UTC'")  # one answer on every machine
             self._connection.execute("SET enable_external_access = false")
             self._connection.execute("SET lock_configuration = true")
         return self._connection

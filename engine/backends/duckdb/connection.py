@@ -187,6 +187,7 @@ def connect(spill: str, memory: str | None, threads: int | None) -> duckdb.DuckD
     connection.execute(
         f"SET max_temp_directory_size = '{temp_dirs.most_bytes(spill)}'"
     )  # as a config it is not kept to
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")  # one answer on every machine
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
