@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.catalog import meta
 from counterbalance.engine.errors import StorageError
+from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.store import cleaning, digests, history, tables
 from counterbalance.engine.store.lock import writer_lock
 from counterbalance.engine.write.ingest import Progress
@@ -111,6 +113,7 @@ def verify(location: Location, *, progress: Callable[[Progress], None] | None = 
             if progress is not None:
                 progress(Progress("verify", found.bytes, total, "bytes", 0))
     found.findings += [Finding(UNRECORDED, room, "", "", "closed to this user: not looked at") for room in closed]
+    found.findings += _unpublished(location, found)
     gone = [name for name in sorted((listed or set()) - set(names)) if digests.is_lost(location, name)]
     found.findings += [Finding(LOST, name, "", "", "the whole table is gone") for name in gone]
     return found
@@ -131,7 +134,15 @@ def accept(location: Location, found: Verified, *, wait: float = 1.0) -> None:
         there = set(digests.stored(location)[0])
         for finding in (f for f in found.findings if f.kind == UNFINISHED):
             location.table_path(finding.table).joinpath(finding.file).unlink(missing_ok=True)
-        wrong = [f for f in found.findings if f.kind not in {UNFINISHED, UNRECORDED}]
+        system, root = location.files()
+        for finding in (f for f in found.findings if f.file.endswith(spools.SUFFIX)):
+            if system.exists(f"{root}/{finding.file}"):
+                system.rm_file(f"{root}/{finding.file}")
+        wrong = [
+            f
+            for f in found.findings
+            if f.kind not in {UNFINISHED, UNRECORDED} and not f.file.endswith(spools.SUFFIX)
+        ]
         for name in sorted({f.table for f in wrong if not f.file.startswith(_TAGS)}):
             digests.forget(location, name)
             digests.record(location, there & {name})
@@ -150,6 +161,22 @@ def _listed(location: Location, into: Verified) -> set[str] | None:
         into.findings.append(Finding(DAMAGED, digests.LAKE, "", digests.NAME, told))
         return set()
     return None if ledger is None else set(ledger.entries)
+
+
+def _unpublished(location: Location, into: Verified) -> Iterator[Finding]:
+    """Results of refreshes that have not ended: files that are not as they were written."""
+    with contextlib.suppress(StorageError):  # closed to this user, which is told for its tables
+        for target in spools.targets(location):
+            for spool in spools.rounds(location, target):
+                for file in spool.files():
+                    into.files += 1
+                    try:
+                        spool.read(file)
+                    except StorageError as error:
+                        if file in spool.files():  # not published, and let go, meanwhile
+                            problem = error.message.partition(" and is damaged: ")[2] or error.message
+                            told = f"results not yet published: {problem}"
+                            yield Finding(DAMAGED, target, "", f"{spool.folder}/{file}", told)
 
 
 def _tags(location: Location) -> dict[str, dict[str, _Tag]]:

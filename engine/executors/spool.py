@@ -1,4 +1,4 @@
-"""Results that are computed but not yet published: append-only Arrow streams in the lake's own storage.
+"""Results that are computed but not yet published: Arrow messages with checksums, appended to files in the lake's storage.
 
 One folder a column, fingerprint and round of computing. Each task appends to a file of its own, batch by batch, so that a
 killed worker loses the batch it was in and no other; a file that ends in the middle of a batch is read up to its last
@@ -12,9 +12,9 @@ them run-end encoded, ids as differences, so that little but the values is writt
 
 from __future__ import annotations
 
-import io
 import secrets
 import struct
+import zlib
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -51,7 +51,8 @@ def schema(value: pa.DataType) -> pa.Schema:
     return pa.schema([*fields, (KEY, pa.string()), (CODE, pa.string()), (MESSAGE, pa.string())])
 
 
-_MARK: Final = 0xFFFFFFFF
+_FRAME: Final = 16
+"""Bytes before each message of a file."""
 _RUNS: Final = (STAMP, KEY, CODE, MESSAGE)
 
 
@@ -130,15 +131,16 @@ class Spool:
         except Exception as error:  # object stores raise whatever they like
             raise _unreadable(path, error) from error
         try:
-            end = _whole(memoryview(data))
-            batches = [_unpacked(batch) for batch in pa.ipc.open_stream(data.slice(0, end))] if end else []
+            messages, whole = _messages(data)
+            form = pa.ipc.read_schema(messages[0]) if messages else None
+            batches = [_unpacked(pa.ipc.read_record_batch(message, form)) for message in messages[1:]]
         except (pa.ArrowException, OSError, ValueError) as error:
             raise StorageError(
                 f"{path} holds computed rows and is damaged: {_line(error)}",
                 code="E6041",
                 hint="refresh with --full to compute everything again, or remove this file to compute only its rows again",
             ) from error
-        if end < len(data) or not end:
+        if not (whole and messages):
             self.cut.add(file)
         return batches
 
@@ -196,10 +198,7 @@ class Writer:
 
 
 class _File(Writer):
-    """A local file: Arrow's stream format, a batch one write, where a stream writer makes one of every buffer.
-
-    No end mark is written: it would look like data behind a batch that was cut off by a full disk.
-    """
+    """A local file."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -207,11 +206,12 @@ class _File(Writer):
 
     def append(self, batch: pa.RecordBatch) -> None:
         packed = _packed(batch)
-        message = packed.serialize()
-        if self._file is None:
+        first = self._file is None
+        if first:
             self._file = pa.OSFile(self._path, "wb")  # unbuffered; a plain raw file may write a part and not say so
-            self._file.write(packed.schema.serialize())
-        self._file.write(message)
+        for message in (*([packed.schema.serialize()] if first else ()), packed.serialize()):
+            self._file.write(_framed(message))
+            self._file.write(message)
 
     def close(self) -> None:
         if self._file is not None:
@@ -224,10 +224,9 @@ class _Objects(Writer):
         self._count = 0
 
     def append(self, batch: pa.RecordBatch) -> None:
-        packed, sink = _packed(batch), io.BytesIO()
-        with pa.ipc.new_stream(sink, packed.schema) as stream:
-            stream.write_batch(packed)
-        self._system.pipe_file(f"{self._path}-{self._count:06}{SUFFIX}", sink.getvalue())
+        packed = _packed(batch)
+        data = b"".join(_framed(m) + m.to_pybytes() for m in (packed.schema.serialize(), packed.serialize()))
+        self._system.pipe_file(f"{self._path}-{self._count:06}{SUFFIX}", data)
         self._count += 1
 
 
@@ -306,41 +305,28 @@ def _line(error: Exception) -> str:
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
-def _whole(data: memoryview) -> int:
-    """Return how many bytes are whole messages: what follows them is provably the beginning of another one, and no more.
+def _framed(message: pa.Buffer) -> bytes:
+    """Return what stands before a message: its length, and checksums of that and of the message."""
+    length = struct.pack("<Q", len(message))
+    return length + struct.pack("<II", zlib.crc32(length), zlib.crc32(message))
 
-    A message is a mark and the length of its metadata (4 bytes each), the metadata, and a body whose length stands there
-    (Arrow, "Encapsulated message format").
+
+def _messages(data: pa.Buffer) -> tuple[list[pa.Buffer], bool]:
+    """Return the whole messages of a file, and whether it ends with one.
 
     Raises:
-        ValueError: Something else stands where a message should begin.
+        ValueError: A message, or what stands before it, is not as it was written.
     """
-    end = 0
-    while len(data) - end >= 8:
-        mark, length = struct.unpack_from("<Ii", data, end)
-        start = end + 8
-        if mark == _MARK and not length and start == len(data):
-            return start
-        if mark != _MARK or length <= 0:
-            raise ValueError(f"no message begins at byte {end:,}")
-        body = _body_length(data[start : start + length]) if start + length <= len(data) else 0
-        if body < 0:
-            raise ValueError(f"the message at byte {end:,} has no length")
-        if start + length + body > len(data):
-            return end
-        end = start + length + body
-    if not _MARK.to_bytes(4, "little").startswith(bytes(data[end : end + 4])):
-        raise ValueError(f"no message begins at byte {end:,}")
-    return end
-
-
-def _body_length(metadata: memoryview) -> int:
-    """Return the field ``bodyLength`` of a message, the fourth of its flatbuffer; 0 where it is left out, -1 if it is none."""
-    try:
-        (table,) = struct.unpack_from("<I", metadata)
-        (back,) = struct.unpack_from("<i", metadata, table)
-        (size,) = struct.unpack_from("<H", metadata, table - back)
-        (field,) = struct.unpack_from("<H", metadata, table - back + 10) if size > 10 else (0,)
-        return int(struct.unpack_from("<q", metadata, table + field)[0]) if field else 0
-    except struct.error:
-        return -1
+    messages, end = [], 0
+    while len(data) - end >= _FRAME:
+        length, own, checksum = struct.unpack_from("<QII", data, end)
+        if own != zlib.crc32(memoryview(data)[end : end + 8]):
+            raise ValueError(f"no batch begins at byte {end:,}")
+        if end + _FRAME + length > len(data):
+            break
+        message = data.slice(end + _FRAME, length)
+        if checksum != zlib.crc32(message):
+            raise ValueError(f"the batch at byte {end:,} is not as it was written")
+        messages.append(message)
+        end += _FRAME + length
+    return messages, end == len(data)
