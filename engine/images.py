@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +34,8 @@ _ORIENTATION: Final = 0x0112
 _PNG_DEPTH: Final = 24
 """Place of a PNG's bits a channel (its first chunk is IHDR)."""
 _PNG_END: Final = b"IEND\xae\x42\x60\x82"
+_PASSES: Final = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+"""Of an interlaced PNG: first column and row of each pass, and how many columns and rows lie between two."""
 _DEEP: Final = frozenset({"I", "F", "I;16", "I;16B", "I;16L", "I;16N"})
 """Modes whose conversion to eight bits clips: almost white, or black, pictures without a word."""
 
@@ -198,7 +201,7 @@ def decode(data: bytes, *, side: int | None = None) -> Image:
 def check(data: bytes) -> Header:
     """Return the header of an encoded picture once all of its pixels were decoded, as those that are stored must be.
 
-    Of a PNG the checksums are compared too, which decoding does not look at.
+    Of a PNG the checksums are compared, and its rows counted, too, which decoding does not look at.
 
     Raises:
         ImageError: As ``read_header``; the picture is cut off or damaged; or it has more than eight bits a channel.
@@ -208,12 +211,34 @@ def check(data: bytes) -> Header:
         try:
             with _opener("PNG")(io.BytesIO(data)) as picture:
                 picture.verify()
+            whole = _PNG_END in data and not _lacks_rows(data, header)
         except Exception as error:  # hostile bytes raise whatever they like
             raise _undecodable("PNG", error) from error
-        if _PNG_END not in data:
+        if not whole:
             raise ImageError("PNG cannot be decoded: it is cut off")
+    if header.format == "JPEG" and data[-1] == 0 and data.rfind(b"\xff\xd9") < data.rfind(b"\xff\xda"):
+        raise ImageError("JPEG cannot be decoded: it ends in zeros and has no end mark")
     with _loaded(data, header.format):
         return header
+
+
+def _lacks_rows(data: bytes, header: Header) -> bool:
+    """Whether the pixels of a PNG whose chunks are sound end before its last row (PNG, sections 7, 8 and 11.2.1)."""
+    depth, colour, interlaced = data[_PNG_DEPTH], data[_PNG_DEPTH + 1], data[_PNG_DEPTH + 4]
+    bits = depth * {2: 3, 4: 2, 6: 4}.get(colour, 1)
+    wanted = 0
+    for left, top, across, down in _PASSES if interlaced else ((0, 0, 1, 1),):
+        columns, rows = -(-(header.width - left) // across), -(-(header.height - top) // down)
+        wanted += rows * (1 + (columns * bits + 7) // 8) if columns > 0 and rows > 0 else 0
+    stream, found, at = zlib.decompressobj(), 0, 8
+    while at + 8 <= len(data) and found < wanted:
+        end = at + 8 + int.from_bytes(data[at : at + 4], "big")
+        packed = data[at + 8 : end] if data[at + 4 : at + 8] == b"IDAT" else b""
+        while packed and found < wanted:
+            found += len(stream.decompress(packed, 1 << 20))
+            packed = stream.unconsumed_tail
+        at = end + 4
+    return found < wanted
 
 
 def _loaded(data: bytes, kind: str, side: int | None = None) -> ImageFile:

@@ -7,7 +7,7 @@ come from its caption column, boxes from ``objects`` (``bbox`` as x, y, width, h
 plain column is a label of the image, annotator ``metadata``; lists and objects are left out.
 
 Pictures stay where they are unless ``store_images`` is asked for; their headers are checked, and all of those that are
-stored. Files that are not a pictures are not looked at; pictures of other formats are refused, so that nobody misses them. So
+stored. Files that are not called like pictures are not looked at, and counted in a note, but for hidden ones; pictures of other formats are refused, so that nobody misses them. So
 are pipes, sockets, devices and links that lead out of the folder or nowhere, of which no byte is read, and names that are
 not UTF-8.
 """
@@ -60,16 +60,27 @@ def read(uri: str, options: ReadOptions) -> Source:
         SourceError: If a metadata file is not a table.
     """
     root = _root(uri, options).rstrip("/")
-    found = expand(uri, options.storage_options, SUFFIXES, recursive=True)
-    files = [f for f in found if "/." not in f.path.removeprefix(root)]
+    found = expand(uri, options.storage_options, recursive=True)
+    shown = [f for f in found if "/." not in f.path.removeprefix(root)]
+    files = [f for f in shown if not f.is_plain or f.name.lower().endswith(SUFFIXES)]
     pictures = [f for f in files if not f.is_plain or _ending(f) in EXTENSIONS | OTHER_PICTURES]
     if not pictures:
-        raise SourceError(f"{uri} holds no pictures", code="E4010", hint="JPEG, PNG, WebP, GIF and BMP are read")
+        there = f"; it holds {_some(shown)}" if shown else ""
+        hint = "JPEG, PNG, WebP, GIF and BMP are read, by the ending of their names"
+        raise SourceError(f"{uri} holds no pictures{there}", code="E4010", hint=hint)
     texts = [f for f in files if f.is_plain and f.name.lower() in METADATA]
     folder = _Folder(uri, root, pictures, options, classes=not texts)
     metadata = [foldermeta.inspect(f, options) for f in texts if not folder.leaves(f)]
     chunks = _chunks(folder, [f for f in texts if folder.leaves(f)], metadata)
-    return source_of(uri, files, chunks, ignored_options.describe("imagefolder", options, "images"))
+    notes = ignored_options.describe("imagefolder", options, "images")
+    if passed := [f for f in shown if f.is_plain and not f.name.lower().endswith(SUFFIXES)]:
+        told = "file is" if len(passed) == 1 else "files are"
+        notes.append(f"{len(passed):,} {told} not called like a picture and not looked at: {_some(passed)}")
+    return source_of(uri, files, chunks, notes)
+
+
+def _some(files: Sequence[File]) -> str:
+    return ", ".join(f.name for f in files[:3]) + ", …" * (len(files) > 3)
 
 
 def _chunks(folder: _Folder, strange: Sequence[File], metadata: Sequence[foldermeta.Meta]) -> Iterator[Chunk]:

@@ -8,8 +8,8 @@ caption and URL, separated by tabs, is taken as Conceptual Captions; its quotes 
   source (a repeated one is refused as ``duplicate_key``); with URLs as keys it is a hash of URL, origin and text, for
   LAION lists the same URL with several captions.
 * A row needs a caption and a key or URL. Any other value that cannot be (a width of -1 or NaN, a similarity that is no
-  number) is NULL and the row is taken: it still says what it is worth, so that is not a refusal. Where a number is none at
-  all, a note says how often.
+  number) is NULL and the row is taken: it still says what it is worth, so that is not a refusal. A note says how often,
+  but for -1 and 0, which lists write for unknown sizes; another, how often a caption is a list or struct, kept as JSON.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from counterbalance.ingest.name_parts import split_of
 from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, floats, is_null, pixels, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import numpy.typing as npt
 
     from counterbalance.engine.ingest_types import ReadOptions, Source
-    from counterbalance.ingest.rows import Rows
+    from counterbalance.ingest.rows import Mask, Rows
     from counterbalance.ingest.tabular import Layout
 
 FIELDS: Final = {
@@ -47,6 +47,8 @@ FIELDS: Final = {
     "license": ("licence", "image_license"),
     "split": (),
 }
+_UNKNOWN: Final = (-1, 0)
+"""What lists write for sizes that nobody knows."""
 _HEADLESS: Final = ("caption", "url")
 
 
@@ -86,13 +88,13 @@ def _columns(layout: Layout, options: ReadOptions) -> dict[str, int]:
 
 
 def _chunks(uri: str, parts: Iterator[Rows], options: ReadOptions, notes: list[str]) -> Iterator[Chunk]:
-    seen, bad = hashing.Seen(), BadNumbers()
+    seen, bad = hashing.Seen(), BadValues()
     for rows in parts:
         yield _chunk(uri, Sieve(rows), options, seen, bad)
     notes += bad.notes()
 
 
-def _chunk(uri: str, sieve: Sieve, options: ReadOptions, seen: hashing.Seen, bad: BadNumbers) -> Chunk:
+def _chunk(uri: str, sieve: Sieve, options: ReadOptions, seen: hashing.Seen, bad: BadValues) -> Chunk:
     keyed = sieve.has("key")
     cells = _cells(sieve, bad)
     keys = hashing.key_ids(sieve.kept(cells["key"]))
@@ -120,43 +122,54 @@ def _chunk(uri: str, sieve: Sieve, options: ReadOptions, seen: hashing.Seen, bad
     return Chunk(tables, sieve.rejects, sieve.rows.count, sieve.rows.bytes_read, positions, sieve.rows.source)
 
 
-def _cells(sieve: Sieve, bad: BadNumbers) -> dict[str, pa.Array]:
+def _cells(sieve: Sieve, bad: BadValues) -> dict[str, pa.Array]:
     """Return checked columns by their names in the base tables; rows without a key or a caption are refused."""
     url = sieve.text("url", MAX_KEY)
     key = pc.coalesce(sieve.text("key", MAX_KEY), url)
-    cells = {"key": key, "uri": url, "text": sieve.text("caption")}
+    cells = {"key": key, "uri": url, "text": bad.text(sieve, "caption")}
     missing = "key" if sieve.has("key") else "url"
     sieve.refuse(is_null(key), f"missing_{missing}", f"no {missing}")
     sieve.refuse(is_null(cells["text"]), "missing_caption", "no caption")
     cells |= {f: sieve.text(f) for f in ("split", "license", "nsfw") if sieve.has(f)}
-    cells |= {f: pixels(bad.number(sieve, f)) for f in ("width", "height") if sieve.has(f)}
+    cells |= {f: bad.number(sieve, f, pixels) for f in ("width", "height") if sieve.has(f)}
     if sieve.has("similarity"):
-        cells["similarity"] = floats(bad.number(sieve, "similarity"))
+        cells["similarity"] = bad.number(sieve, "similarity", floats)
     return cells
 
 
-class BadNumbers:
-    """Count what is not a number in columns that a row can do without: it is NULL there. Not thread-safe."""
+class BadValues:
+    """Count what columns hold that a row can do without, and that cannot be taken as it is. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
-        self._first: dict[str, str] = {}
+        self._counts: dict[tuple[str, str], int] = {}
+        self._first: dict[tuple[str, str], str] = {}
 
-    def number(self, sieve: Sieve, field: str) -> npt.NDArray[np.float64]:
-        """Return a field as float64: NaN for what is missing or no finite number."""
+    def number(self, sieve: Sieve, field: str, form: Callable[[npt.NDArray[np.float64]], pa.Array]) -> pa.Array:
+        """Return a field of numbers in their form, NULL for what is missing or none."""
         values, bad = sieve.number(field)
-        count = int(np.count_nonzero(bad & sieve.keep))
-        if count:
-            first = int(np.flatnonzero(bad & sieve.keep)[0])
-            written = sieve.rows.table[field][first].as_py()
-            place = f"{sieve.rows.unit} {sieve.rows.numbers[first]} of {sieve.rows.source.rpartition('/')[2]}"
-            self._first.setdefault(field, f"{shorten(written)} ({place})")
-            self._counts[field] = self._counts.get(field, 0) + count
-        return values
+        array = form(values)
+        bad = bad | (is_null(array) & ~np.isnan(values) & ~np.isin(values, _UNKNOWN))
+        self._note(sieve, field, "cannot be taken in {}, and is NULL there", bad)
+        return array
+
+    def text(self, sieve: Sieve, field: str) -> pa.Array:
+        """Return a field of texts; lists and structs are written as JSON."""
+        array = sieve.text(field)
+        if sieve.has(field) and pa.types.is_nested(sieve.rows.table[field].type):
+            self._note(sieve, field, "is a list or struct in {}, and is kept as JSON", ~is_null(array))
+        return array
+
+    def _note(self, sieve: Sieve, field: str, told: str, which: Mask) -> None:
+        found = np.flatnonzero(which & sieve.keep)
+        if len(found):
+            written = sieve.rows.table[field][int(found[0])].as_py()
+            place = f"{sieve.rows.unit} {sieve.rows.numbers[found[0]]} of {sieve.rows.source.rpartition('/')[2]}"
+            self._first.setdefault((field, told), f"{shorten(written)} ({place})")
+            self._counts[field, told] = self._counts.get((field, told), 0) + len(found)
 
     def notes(self) -> list[str]:
         """Return a sentence per field, with the first such value."""
         return [
-            f"{field} is not a number in {count:,} {'row' if count == 1 else 'rows'}, and is NULL there: {self._first[field]}"
-            for field, count in self._counts.items()
+            f"{field} {told.format(f'{count:,} row' + 's' * (count != 1))}: {self._first[field, told]}"
+            for (field, told), count in self._counts.items()
         ]

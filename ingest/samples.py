@@ -50,8 +50,22 @@ class ShardSample:
         Raises:
             ValueError: If it cannot be told which of several is meant.
         """
+        name = self._picture()
+        return None if name is None else self.parts[name]
+
+    def text(self, ending: str) -> Part | None:
+        """Return the member with an ending, or that of the picture's own name: ``.v2.txt`` beside ``.v2.jpg``.
+
+        Raises:
+            ValueError: If it cannot be told which picture is meant.
+        """
+        if ending in self.parts:
+            return self.parts[ending]
+        return self.parts.get(f"{(self._picture() or '').rpartition('.')[0]}.{ending}")
+
+    def _picture(self) -> str | None:
         for wanted in (_only_ending, _last_ending):
-            found = [p for ending, p in self.parts.items() if wanted(ending) in EXTENSIONS]
+            found = [ending for ending in self.parts if wanted(ending) in EXTENSIONS]
             if len(found) == 1:
                 return found[0]
             if found:

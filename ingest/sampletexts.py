@@ -67,16 +67,17 @@ class TextReader:
             NotFoundError: If the user mapped a field to a key that the first sample does not have.
         """
         facts = SampleFacts()
-        said = self._json(sample.parts.get("json"), facts)
+        said = self._json(sample.text("json"), facts)
         self._check(said, row)
         found = {f: self._value(said, f) for f in FIELDS}
         found = {f: row.get(f) if v is None else v for f, v in found.items()}
-        part = next((sample.parts[e] for e in _TEXTS if e in sample.parts), None)
+        part = next((p for p in map(sample.text, _TEXTS) if p), None)
         similarity = _finite(found["similarity"])
         texts = self._plain(part, facts) if part else _captions(found["caption"], sample, facts)
         facts.captions = [Caption(t, similarity) for t in texts]
         facts.nsfw, facts.license = _short(found["nsfw"]), _short(found["license"])
-        facts.label = _decoded(sample.parts["cls"], facts) if "cls" in sample.parts else None
+        label = sample.text("cls")
+        facts.label = _decoded(label, facts) if label else None
         return facts
 
     def _value(self, said: Mapping[str, Any], name: str) -> Any:

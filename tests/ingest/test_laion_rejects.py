@@ -72,9 +72,24 @@ def test_numbers_that_are_none_are_told(tmp_path):
     for _ in source.chunks:
         assert source.notes == []
     assert source.notes == [
-        "width is not a number in 2 rows, and is NULL there: 'wide' (line 2 of 1.csv)",
-        "similarity is not a number in 1 row, and is NULL there: 'high' (line 2 of 2.csv)",
+        "width cannot be taken in 2 rows, and is NULL there: 'wide' (line 2 of 1.csv)",
+        "similarity cannot be taken in 2 rows, and is NULL there: 'high' (line 2 of 2.csv)",
     ]
+
+
+def test_sizes_that_are_none_are_told_but_for_unknown_ones(tmp_path):
+    (tmp_path / "1.csv").write_text("url,caption,width\nu1,a,-1\nu2,b,0\nu3,c,1.5\nu4,d,1e12\nu5,e,-7\n")
+    source = laion.read(str(tmp_path), ReadOptions())
+    assert [c.tables["images"]["width"].to_pylist() for c in source.chunks] == [[None] * 5]
+    assert source.notes == ["width cannot be taken in 3 rows, and is NULL there: '1.5' (line 4 of 1.csv)"]
+
+
+def test_captions_that_are_lists_are_told(tmp_path):
+    rows = pa.table({"url": ["u1", "u2"], "caption": [["a dog", "a cat"], ["a bird"]]})
+    pq.write_table(rows, tmp_path / "1.parquet")
+    source = laion.read(str(tmp_path), ReadOptions())
+    assert [c.tables["captions"]["text"].to_pylist() for c in source.chunks] == [['["a dog","a cat"]', '["a bird"]']]
+    assert [n.partition(":")[0] for n in source.notes] == ["caption is a list or struct in 2 rows, and is kept as JSON"]
 
 
 def test_a_repeated_key_is_refused_also_in_a_later_file(tmp_path):

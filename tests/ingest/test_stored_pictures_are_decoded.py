@@ -53,7 +53,24 @@ DEEP = {
     "grey.png": saved("PNG", np.full((9, 9), 300, np.uint16)),
     "rgb.png": with_sixteen_bits(),
 }
-BAD = {**CUT, **DEEP, "checksum.png": with_bad_checksum()}
+
+
+def with_few_rows():
+    """A PNG whose chunks are sound, and whose pixels end before the last row."""
+    data = saved("PNG")
+    at = data.index(b"IDAT")
+    size = int.from_bytes(data[at - 4 : at])
+    packed = b"IDAT" + zlib.compress(zlib.decompress(data[at + 4 : at + 4 + size])[:-400])
+    chunk = (len(packed) - 4).to_bytes(4) + packed + zlib.crc32(packed).to_bytes(4)
+    return data[: at - 4] + chunk + data[at + 8 + size :]
+
+
+HOLES = {
+    "zeros.jpg": GOOD["a.jpg"][: len(GOOD["a.jpg"]) // 2].ljust(len(GOOD["a.jpg"]), b"\0"),
+    "rows.png": with_few_rows(),
+    "checksum.png": with_bad_checksum(),
+}
+BAD = {**CUT, **DEEP, **HOLES}
 
 
 @pytest.fixture(params=["imagefolder", "webdataset", "coco"])
@@ -86,7 +103,7 @@ def test_what_cannot_be_decoded_is_refused_with_a_reason(source, disk_lake):
     [(count,)] = disk_lake.sql("SELECT count(*) FROM images WHERE sha256 IS NOT NULL").fetchall()
     codes = disk_lake.sql("SELECT code, count(*) FROM meta.errors GROUP BY 1 ORDER BY 1").fetchall()
     assert count == len(GOOD)
-    assert codes == [("bad_image", len(CUT) + 1), ("too_deep", len(DEEP))]
+    assert codes == [("bad_image", len(CUT) + len(HOLES)), ("too_deep", len(DEEP))]
     assert report.rows_read == len(GOOD) + len(BAD)
     messages = [m for (m,) in disk_lake.sql("SELECT message FROM meta.errors").fetchall()]
     assert all("cannot be decoded" in m or "eight bits" in m or "header" in m for m in messages)
@@ -97,3 +114,34 @@ def test_pictures_that_are_not_stored_are_known_by_their_headers(tmp_path, disk_
         (tmp_path / name).write_bytes(data)
     disk_lake.ingest(str(tmp_path), format="imagefolder")
     assert disk_lake.sql("SELECT key, width FROM images ORDER BY 1").fetchall() == [("a.jpg", 120), ("cut.jpg", 120)]
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA"])
+@pytest.mark.parametrize("size", [(1, 1), (3, 2), (5, 9), (121, 90)])
+def test_whole_pngs_of_every_kind_are_taken(mode, size):
+    """Written by Pillow, and interlaced by hand: seven passes, each row behind a filter of 0 (PNG, section 8.2)."""
+    from counterbalance.engine.images import _PASSES, check
+
+    picture = Image.effect_noise(size, 90).convert(mode)
+    out = io.BytesIO()
+    picture.save(out, "PNG")
+    assert check(out.getvalue()).width == size[0]
+    if mode not in {"L", "RGB", "RGBA"}:
+        return
+    pixels = np.asarray(picture)
+    rows = [b"\0" + r.tobytes() for x, y, dx, dy in _PASSES for r in pixels[y::dy, x::dx] if r.size]
+    data, kinds = out.getvalue(), {"L": 0, "RGB": 2, "RGBA": 6}
+
+    def chunk(kind, held):
+        return len(held).to_bytes(4) + kind + held + zlib.crc32(kind + held).to_bytes(4)
+
+    head = size[0].to_bytes(4) + size[1].to_bytes(4) + bytes([8, kinds[mode], 0, 0, 1])
+    for cut in (0, 1):
+        packed = zlib.compress(b"".join(rows)[: -cut or None])
+        made = data[:8] + chunk(b"IHDR", head) + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
+        if cut:
+            with pytest.raises(ValueError, match="cut off"):
+                check(made)
+        else:
+            assert check(made).height == size[1]
+            assert np.array_equal(np.asarray(Image.open(io.BytesIO(made))), pixels)

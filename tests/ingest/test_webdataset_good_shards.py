@@ -213,3 +213,12 @@ def test_real_photographs(tmp_path):
     tables, rejects, _ = load(tmp_path / "0.tar")
     assert not rejects
     assert [i["image"] for i in tables["images"]] == [s["jpg"] for s in package([tmp_path / "0.tar"])]
+
+
+def test_texts_go_with_the_picture_of_their_own_name(tmp_path):
+    shard(tmp_path / "1.tar", [("a.v2.jpg", picture(1)), ("a.v2.txt", b"one"), ("a.v2.cls", b"7"), ("a.v3.txt", b"no"),
+                               ("b.large.jpg", picture(2)), ("b.txt", b"two"), ("b.large.txt", b"no")])  # fmt: skip
+    tables, rejects, _ = load(tmp_path / "1.tar")
+    assert rejects == []
+    assert [c["text"] for c in tables["captions"]] == ["one", "two"]
+    assert [x["value"] for x in tables["labels"]] == ["7"]
