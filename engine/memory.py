@@ -36,9 +36,18 @@ def parse(text: str) -> int:
 
 
 def resident(process: int) -> int:
-    """Return the bytes of memory that a process has to itself; 0 where that is not told, or it is gone."""
+    """Return the bytes of memory that a process and those that it started have to themselves; 0 where that is not told."""
     pages = _pages(process)
-    return pages[1] - pages[2] if pages else 0
+    return (pages[1] - pages[2] if pages else 0) + sum(map(resident, _children(process)))
+
+
+def _children(process: int) -> list[int]:
+    """Return the processes that the threads of a process started; none where that is not told."""
+    try:
+        told = [(thread / "children").read_text() for thread in Path(f"/proc/{process}/task").iterdir()]
+    except OSError:  # it, or a thread of it, has just ended
+        return []
+    return [int(child) for text in told for child in text.split()]
 
 
 def _pages(process: int | str) -> list[int]:

@@ -36,6 +36,14 @@ def t_eat(x):
         held.append(b"x" * 10_000_000)
 
 
+@cb.udf(returns=pa.int64(), parameters={"x": pa.int64()}, version="1", name="t_eat_elsewhere")
+def t_eat_elsewhere(x):
+    """Want all the memory in a process of its own."""
+    import subprocess, sys
+
+    subprocess.run([sys.executable, "-c", "held = []\\nwhile True: held.append(b'x' * 10_000_000)"])
+
+
 @cb.udf(returns=pa.int64(), parameters={"x": pa.int64()}, version="1", name="t_double")
 def t_double(x):
     """Do what it should."""

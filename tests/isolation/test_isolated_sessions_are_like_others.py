@@ -257,11 +257,12 @@ def test_functions_that_are_loaded_later(folder_lake, tmp_path):
         assert session.sql("SELECT max(t_later(image_id)) FROM images").fetchall() == [(63,)]
 
 
-def test_the_surroundings_of_the_caller(folder_lake, monkeypatch):
+@pytest.mark.parametrize("isolated", [True, False])
+def test_moments_are_of_utc_wherever_the_caller_is(folder_lake, monkeypatch, isolated):
     monkeypatch.setenv("TZ", "Asia/Tokyo")
-    with folder_lake.session(isolated=True) as session:
+    with folder_lake.session(isolated=isolated) as session:
         moment = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
-        assert session.sql("SELECT extract('hour' FROM $m::TIMESTAMPTZ)", m=moment).fetchall() == [(9,)]
+        assert session.sql("SELECT extract('hour' FROM $m::TIMESTAMPTZ)", m=moment).fetchall() == [(0,)]
 
 
 def test_a_limit_that_is_reached_leaves_the_session_open(folder_lake, answer):
