@@ -1,8 +1,8 @@
 r"""CSV and TSV, a batch at a time.
 
 NULL is an empty field and an empty text is ``""``. Captions are written by strangers: a text that starts like a formula of
-a spreadsheet, also behind blanks or in full width, gets an apostrophe in front, and control characters are written out
-(``\x1b``) but for tabs and ends of lines. Parquet, arrow and JSON keep every text as it is.
+a spreadsheet, also behind blanks or in full width, gets an apostrophe in front, and characters that control or reorder
+text are written out (``\x1b``) but for tabs and ends of lines. Parquet, arrow and JSON keep every text as it is.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from counterbalance.shell.text import escape, escape_controls
 if TYPE_CHECKING:
     from counterbalance.shell.output import Sink
 
-_FORMULA: Final = r"^(?:[\t\r]|[\pZ\pC]*[=+\-@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}\x{fe66}\x{fe62}\x{fe63}\x{fe6b}])"
-_CONTROLS: Final = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x{9f}]"
+_FORMULA: Final = (
+    r"^(?:[\t\r]|[\pZ\pC]*[=+\-@\x{2212}\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}\x{fe66}\x{fe62}\x{fe63}\x{fe6b}])"
+)
+_CONTROLS: Final = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x{9f}\x{2028}-\x{202e}\x{2066}-\x{2069}]"
 _DELIMITERS: Final = {"csv": ",", "tsv": "\t"}
 
 

@@ -10,7 +10,8 @@ from typing import Final
 _HOSTILE: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
 )
-_CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+# Those that no text of a file needs: joiners of letters stay, as words and emoji are written with them.
+_CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 # What is copied as a whole: something in quotes, a call, a command up to the next comma.
 _WHOLE: Final = re.compile(
     r"(?<!\w)'[^'\n]*'(?!\w)|\"[^\"\n]*\"|\w+\([^()\n]*\)|\b(?:counterbalance|cbal|pip install|python -m) [^;,\n]*"
@@ -34,7 +35,7 @@ def escape(text: str, *, keep: str = "") -> str:
 
 
 def escape_controls(text: str) -> str:
-    r"""Return text of a file with its control characters written out, but for tabs and ends of lines; all else is left alone.
+    r"""Return text of a file with characters that control or reorder written out, but for tabs and ends of lines.
 
     Example:
         >>> print(escape_controls("a\x1b[31mred\u200d"))

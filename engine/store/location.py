@@ -194,9 +194,9 @@ def local_path(uri: str | os.PathLike[str]) -> Path:
     """
     text = os.fspath(uri)
     found = _PROTOCOL.match(text)
-    if found is None:
+    if found is None and not text.lower().startswith("file:"):
         return Path(text)
-    if found[1].lower() in {"file", "local"}:
+    if found is not None and found[1].lower() in {"file", "local"} and text[found.end() :].startswith("/"):
         return Path(text[found.end() :])
     raise RequestError(
         f"{text} is not a path of this machine",

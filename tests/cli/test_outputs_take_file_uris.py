@@ -56,7 +56,8 @@ def test_python_takes_them_as_text_and_as_paths(place):
     for number, form in enumerate((str, Path)):
         lake.export("SELECT caption_id FROM captions", form(f"file://{place}/p{number}"), "parquet")
         assert list((place / f"p{number}").glob("*.parquet"))
-    with pytest.raises(RequestError, match="is not a path of this machine") as caught:
-        lake.export("captions", "gs://bucket/x", "parquet")
-    assert caught.value.code == "E3681"
+    for elsewhere in ("gs://bucket/x", "file://host/x", "file:rel", "FILE:rel"):
+        with pytest.raises(RequestError, match="is not a path of this machine") as caught:
+            lake.export("captions", elsewhere, "parquet")
+        assert caught.value.code == "E3681"
     lake.close()

@@ -127,7 +127,15 @@ def test_no_rows_still_has_a_header():
 def test_text_of_a_terminal_is_escaped():
     assert written(pa.table({"t": ["\x1b[2J"]}), terminal=True) == "t\n\\x1b[2J\n"
     assert written(pa.table({"t": ["a\u202eb"]}), terminal=True) == "t\na\\u202eb\n"
-    assert written(pa.table({"t": ["a\u202eb"]})) == "t\na\u202eb\n"
+
+
+def test_text_of_a_file_keeps_all_but_what_controls_or_reorders():
+    assert written(pa.table({"t": ["a\u202eb", "\u2066c"]})) == "t\na\\u202eb\n\\u2066c\n"
+    assert (
+        written(pa.table({"t": ["\U0001f468\u200d\U0001f469", "\u06a9\u200c\u06af"]}))
+        == "t\n\U0001f468\u200d\U0001f469\n\u06a9\u200c\u06af\n"
+    )
+    assert written(pa.table({"t": ["\u22121+1"]})) == "t\n'\u22121+1\n"
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
