@@ -45,7 +45,7 @@ PROMISES: dict[str, tuple[str, str]] = {
     "P7": (
         "Corruption is found by verify",
         (
-            "store/test_flipped_bits_are_found store/test_lost_versions_are_found store/test_damaged_files_are_our_errors "
+            "store/test_flipped_bits_are_found refresh/test_flipped_bits_of_unpublished_results_are_found store/test_lost_versions_are_found store/test_damaged_files_are_our_errors "
             "store/test_sound_lakes_are_sound cli/test_verify_command"
         ),
     ),

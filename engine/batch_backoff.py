@@ -78,7 +78,7 @@ class Halving(Generic[R]):
         _release()
 
 
-def out_of_memory(error: Exception) -> bool:
+def out_of_memory(error: BaseException) -> bool:
     """Whether memory ran out, of this machine or of its accelerator.
 
     Example:

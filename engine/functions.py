@@ -218,8 +218,10 @@ class OpenFunctions(dict[str, Opened]):
             self.popitem()[1].close()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # the process may be at its end
-            self.close()
+        suppressed = getattr(contextlib, "suppress", None)  # at the end of the process modules are gone
+        if suppressed is not None:
+            with suppressed(Exception):
+                self.close()
 
 
 def _parameters_of(call: Callable[..., Any]) -> set[str]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.catalog import meta
+from counterbalance.engine.catalog import access, meta
 from counterbalance.engine.errors import StorageError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.store import cleaning, digests, history, tables
@@ -113,7 +113,7 @@ def verify(location: Location, *, progress: Callable[[Progress], None] | None = 
             if progress is not None:
                 progress(Progress("verify", found.bytes, total, "bytes", 0))
     found.findings += [Finding(UNRECORDED, room, "", "", "closed to this user: not looked at") for room in closed]
-    found.findings += _unpublished(location, found)
+    found.findings += [*_unpublished(location, found), *_accesses(location)]
     gone = [name for name in sorted((listed or set()) - set(names)) if digests.is_lost(location, name)]
     found.findings += [Finding(LOST, name, "", "", "the whole table is gone") for name in gone]
     return found
@@ -139,9 +139,7 @@ def accept(location: Location, found: Verified, *, wait: float = 1.0) -> None:
             if system.exists(f"{root}/{finding.file}"):
                 system.rm_file(f"{root}/{finding.file}")
         wrong = [
-            f
-            for f in found.findings
-            if f.kind not in {UNFINISHED, UNRECORDED} and not f.file.endswith(spools.SUFFIX)
+            f for f in found.findings if f.kind not in {UNFINISHED, UNRECORDED} and not f.file.endswith(spools.SUFFIX)
         ]
         for name in sorted({f.table for f in wrong if not f.file.startswith(_TAGS)}):
             digests.forget(location, name)
@@ -161,6 +159,14 @@ def _listed(location: Location, into: Verified) -> set[str] | None:
         into.findings.append(Finding(DAMAGED, digests.LAKE, "", digests.NAME, told))
         return set()
     return None if ledger is None else set(ledger.entries)
+
+
+def _accesses(location: Location) -> Iterator[Finding]:
+    """Lines of the access log that are gone or changed: no file tells, where its digests went, too."""
+    with contextlib.suppress(StorageError):  # a finding already, or closed to this user
+        if broken := len(access.verify(location)):
+            lines = f"{broken:,} line{'s' * (broken != 1)} of the access log {'are' if broken != 1 else 'is'}"
+            yield Finding(UNRECORDED, "meta.access", "", "", f"{lines} gone or changed: history --access tells which")
 
 
 def _unpublished(location: Location, into: Verified) -> Iterator[Finding]:

@@ -64,3 +64,14 @@ def test_the_notes_are_no_runs(marked, why):
     before = marked.sql("SELECT count(*) FROM meta.runs").fetchall()
     read(marked, why, 3)
     assert marked.sql("SELECT count(*) FROM meta.runs").fetchall() == before
+
+
+def test_verify_tells_where_the_digests_went_too(marked, why):
+    read(marked, why, 3)
+    remove(marked)
+    for name in verify.digests.stored(marked.location)[0]:
+        verify.digests.forget(marked.location, name)
+    shutil.rmtree(marked.location.path / verify.digests.NAME, ignore_errors=True)
+    told = [f for f in verify.verify(marked.location).findings if f.table == "meta.access"]
+    assert [f.kind for f in told] == ["unrecorded"]
+    assert "of the access log are gone" in told[0].problem

@@ -50,7 +50,6 @@ def test_no_flipped_bit_is_published(unpublished, monkeypatch, record_property):
         [finding] = lake.verify().findings
         assert finding.kind == "damaged"
         assert finding.file.endswith(part.name)
-        print(finding)
         [stage] = lake.refresh("captions.c", executor="inline").stages
         assert (stage.mode, stage.code) == ("failed", "E6041")
         assert lake.sql("SELECT count(c) FROM captions").fetchall() == [(0,)]

@@ -42,6 +42,7 @@ def fails(lake, text="SELECT caption_id,\n  broken(text) FROM captions"):
         (ValueError("two\nlines: 'x' and 'y'"), "broken() failed: ValueError: two lines: 'x' and 'y'"),
         (KeyError("lexicon"), "broken() failed: KeyError: 'lexicon'"),
         (AssertionError(), "broken() failed: AssertionError"),
+        (SystemExit(3), "broken() failed: SystemExit: 3"),
     ],
 )
 def test_its_own_message_and_nothing_of_duckdb(lake, raising, error, message):

@@ -97,7 +97,7 @@ def register_function(
         try:
             parts = halving(0, len(arrays[0]) if arrays else 1, part)
             return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raised.append(of_function(function.name, error))
             raise
 

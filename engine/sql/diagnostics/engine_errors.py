@@ -93,7 +93,7 @@ def translate(
     return CounterbalanceError(f"{type(error).__name__}: {_first(text)}", hint="run with --debug and report it")
 
 
-def of_function(name: str, error: Exception) -> CounterbalanceError:
+def of_function(name: str, error: BaseException) -> CounterbalanceError:
     """What a Python function raised, with the function's name.
 
     Example:
