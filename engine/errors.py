@@ -274,7 +274,7 @@ class StorageError(CounterbalanceError, OSError):
 
 
 _UNREADABLE: Final = re.compile(
-    r"LanceError|Encountered corrupt file|External error: |Invalid user input: |reading the stream registered"
+    r"LanceError|Encountered corrupt file|External error: |Invalid user input: |reading the stream registered|Task was aborted"
 )
 _UNWRITTEN: Final = re.compile(r"No space left|conflict", re.IGNORECASE)
 

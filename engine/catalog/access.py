@@ -146,7 +146,8 @@ def listed(location: Location, purpose: str) -> pa.Table:
 def _end(location: Location) -> tuple[int, str]:
     """How many lines were written, and the digest of the last."""
     dataset = tables.open_table(location, ENDS, checked=False)
-    rows = [] if dataset is None else dataset.to_table().to_pylist()
+    with tables.reading(location, ENDS):
+        rows = [] if dataset is None else dataset.to_table().to_pylist()
     return max(((int(r["lines"]), str(r["digest"])) for r in rows), default=(0, ""))
 
 
