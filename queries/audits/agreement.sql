@@ -6,10 +6,11 @@ both labelled; 'jaccard', how many both gave a label of the n that either did; '
 the other other_label (count of n, value = share); 'annotator', the share of equal labels among all pairs of one
 annotator's label with another's on the same target (n pairs); 'fleiss_kappa', over the n targets with two labels or
 more, chance agreement from the mean share of each label over targets, which is Fleiss' kappa where all have equally
-many labels; 'krippendorff_alpha', over the same targets, for labels without an order. 95 % intervals: kappas by their
-large-sample variance, alpha by leaving out each target in turn, shares by Wilson; for 'annotator', whose pairs on one target are not independent, with as many pairs as they
-are worth at least (their number squared by the sum of squares of those of each target). Agreement is not truth: labels
-are perceived, and annotators can be wrong together.
+many labels; 'krippendorff_alpha', over the same targets, for labels without an order. 95 % intervals are Wilson's, of as
+many independent targets as would tell as much: boxes of one image, and pairs on one target, are much alike
+(effective_size). Kappas and alpha are such an interval of the share of equal labels, of as many pairs as fit their
+variance, less chance agreement (beyond_chance_low). Agreement is not truth: labels are perceived, and annotators can be
+wrong together.
 
 Small counts, and what would give them away, are hidden by the engine, see README: rows with few targets; counts of a
 confusion, and others of equal or of unequal labels (is_same) with them; and what rests on a small one: smallest is the

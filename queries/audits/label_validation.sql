@@ -11,7 +11,7 @@ that the annotator labels the same (count). 'recall' of label: estimated share o
 annotator would label so (n in the sample) which the model labels the same. Between annotators: 'fleiss_kappa', and
 'cohen_kappa' and 'agreement' of two.
 
-95 % intervals: kappas by their large-sample variance, shares by Wilson, weighted values by adding the squared distances
+95 % intervals: kappas and shares as in agreement, weighted values by adding the squared distances
 to Wilson's limits of each label (for recall, of its two parts); no finite-population correction, so they are rather too
 wide. Annotators are not the truth: labels are perceived, never facts about persons, and an answer 'unclear' counts as
 an answer.

@@ -132,8 +132,8 @@ SELECT
   wilson_low(count, n) AS low,
   wilson_high(count, n) AS high,
   cohen.kappa AS kappa,
-  cohen.kappa - half_interval(cohen.error) AS kappa_low,
-  cohen.kappa + half_interval(cohen.error) AS kappa_high,
+  beyond_chance_low(cohen.agreed, cohen.chance, cohen.effective) AS kappa_low,
+  beyond_chance_high(cohen.agreed, cohen.chance, cohen.effective) AS kappa_high,
   smallest
 FROM sums
 ORDER BY resized, side_from

@@ -13,12 +13,49 @@ relation = ["image_id", "detection_id", "annotator", "value"]
 about = "one row per target and annotator"
 ---*/
 WITH
--- two annotators: how often they said what
-said AS (
-  SELECT a.annotator, b.annotator AS other, a.value AS label, b.value AS other_label, count(*) AS count
+-- two annotators: how often they said what of targets of one image, which are much alike
+of_image AS (
+  SELECT a.annotator, b.annotator AS other, a.image_id, a.value AS label, b.value AS other_label, count(*) AS count
   FROM ratings AS a
   JOIN ratings AS b ON b.image_id = a.image_id AND b.detection_id = a.detection_id AND b.annotator > a.annotator
-  GROUP BY a.annotator, b.annotator, a.value, b.value
+  GROUP BY a.annotator, b.annotator, a.image_id, a.value, b.value
+),
+images AS (
+  SELECT
+    annotator,
+    other,
+    image_id,
+    sum(count) AS n,
+    sum(CASE WHEN label = other_label THEN count ELSE 0 END) AS agreed
+  FROM of_image
+  GROUP BY annotator, other, image_id
+),
+said AS (
+  SELECT
+    o.annotator,
+    o.other,
+    o.label,
+    o.other_label,
+    CAST(sum(o.count) AS BIGINT) AS count,
+    CAST(sum(o.count * o.count) AS DOUBLE) AS squares,
+    CAST(sum(o.count * i.n) AS DOUBLE) AS products
+  FROM of_image AS o
+  JOIN images AS i ON i.annotator = o.annotator AND i.other = o.other AND i.image_id = o.image_id
+  GROUP BY o.annotator, o.other, o.label, o.other_label
+),
+-- as many independent targets tell the share of equal labels as well
+worth AS (
+  SELECT
+    annotator,
+    other,
+    CAST(sum(n * n) AS DOUBLE) AS sizes,
+    CAST(count(*) AS DOUBLE) AS images,
+    effective_size(
+      CAST(sum(agreed) AS DOUBLE), CAST(sum(n) AS DOUBLE), CAST(sum(agreed * agreed) AS DOUBLE),
+      CAST(sum(agreed * n) AS DOUBLE), CAST(sum(n * n) AS DOUBLE), CAST(count(*) AS DOUBLE)
+    ) / sum(n) AS worth
+  FROM images
+  GROUP BY annotator, other
 ),
 said_labels AS (
   SELECT annotator, other, label FROM said
@@ -27,7 +64,14 @@ said_labels AS (
 ),
 -- all cells of the confusion, with the sums of rows and columns of both labels
 cells AS (
-  SELECT r.annotator, r.other, r.label, c.label AS other_label, coalesce(s.count, 0) AS count
+  SELECT
+    r.annotator,
+    r.other,
+    r.label,
+    c.label AS other_label,
+    coalesce(s.count, 0) AS count,
+    coalesce(s.squares, 0) AS squares,
+    coalesce(s.products, 0) AS products
   FROM said_labels AS r
   JOIN said_labels AS c ON c.annotator = r.annotator AND c.other = r.other
   LEFT JOIN said AS s
@@ -79,23 +123,39 @@ few AS (
   GROUP BY s.annotator
 ),
 pairs AS (
-  SELECT s.*, least(a.few, b.few) AS few
+  SELECT s.*, w.sizes, w.images, w.worth, least(a.few, b.few) AS few
   FROM sums AS s
+  JOIN worth AS w ON w.annotator = s.annotator AND w.other = s.other
   LEFT JOIN few AS a ON a.annotator = s.annotator
   LEFT JOIN few AS b ON b.annotator = s.other
 ),
 -- of the targets that either of two annotators gave a label, how many both did
-jaccard AS (
+either AS (
   SELECT
     l.annotator,
     l.other,
     l.label,
-    CAST(sum(CASE WHEN s.label = s.other_label THEN s.count ELSE 0 END) AS BIGINT) AS count,
-    CAST(sum(s.count) AS BIGINT) AS n
+    o.image_id,
+    sum(CASE WHEN o.label = o.other_label THEN o.count ELSE 0 END) AS count,
+    sum(o.count) AS n
   FROM said_labels AS l
-  JOIN said AS s
-    ON s.annotator = l.annotator AND s.other = l.other AND (s.label = l.label OR s.other_label = l.label)
-  GROUP BY l.annotator, l.other, l.label
+  JOIN of_image AS o
+    ON o.annotator = l.annotator AND o.other = l.other AND (o.label = l.label OR o.other_label = l.label)
+  GROUP BY l.annotator, l.other, l.label, o.image_id
+),
+jaccard AS (
+  SELECT
+    annotator,
+    other,
+    label,
+    CAST(sum(count) AS BIGINT) AS count,
+    CAST(sum(n) AS BIGINT) AS n,
+    effective_size(
+      CAST(sum(count) AS DOUBLE), CAST(sum(n) AS DOUBLE), CAST(sum(count * count) AS DOUBLE),
+      CAST(sum(count * n) AS DOUBLE), CAST(sum(n * n) AS DOUBLE), CAST(count(*) AS DOUBLE)
+    ) AS effective
+  FROM either
+  GROUP BY annotator, other, label
 ),
 -- pairs of an annotator are those of each two annotators together
 parts AS (
@@ -129,50 +189,84 @@ patterns AS (
   ) AS t
   GROUP BY votes
 ),
+-- pairs of all annotators, by target and by image: how much less they are worth for being of one image
+of_target AS (
+  SELECT image_id, detection_id, sum(votes * (votes - 1)) / 2e0 AS agreed, max(target_votes * (target_votes - 1)) / 2e0 AS n
+  FROM rated
+  GROUP BY image_id, detection_id
+),
+pairs_of_image AS (
+  SELECT image_id, sum(agreed) AS agreed, sum(n) AS n FROM of_target GROUP BY image_id
+),
+all_worth AS (
+  SELECT
+    (
+      SELECT effective_size(sum(agreed), sum(n), sum(agreed * agreed), sum(agreed * n), sum(n * n), CAST(count(*) AS DOUBLE))
+      FROM pairs_of_image
+    ) / (
+      SELECT effective_size(sum(agreed), sum(n), sum(agreed * agreed), sum(agreed * n), sum(n * n), CAST(count(*) AS DOUBLE))
+      FROM of_target
+    ) AS worth
+),
 together AS (
   SELECT
     CAST(sum(targets) AS BIGINT) AS n,
     fleiss_kappa(list(struct_pack(votes := votes, targets := targets))) AS fleiss,
-    krippendorff_alpha(list(struct_pack(votes := votes, targets := targets))) AS krippendorff
+    krippendorff_alpha(list(struct_pack(votes := votes, targets := targets))) AS krippendorff,
+    (SELECT least(worth, 1) FROM all_worth) AS worth
   FROM patterns
   HAVING count(*) > 0
 ),
--- of each annotator: pairs of its label with another's on the same target, and how many independent ones they are worth at
--- least, which is the number of targets where all have equally many labels (Kish)
+-- of each annotator: pairs of its label with another's on the same target, and how many independent ones tell as much
 own_pairs AS (
-  SELECT
-    g.annotator,
-    CAST(sum(r.votes - 1) AS BIGINT) AS agreed,
-    CAST(sum(r.target_votes - 1) AS BIGINT) AS n,
-    CAST(sum((r.target_votes - 1) * (r.target_votes - 1)) AS BIGINT) AS squares
+  SELECT g.annotator, g.image_id, sum(r.votes - 1) AS agreed, sum(r.target_votes - 1) AS n
   FROM ratings AS g
   JOIN rated AS r ON r.image_id = g.image_id AND r.detection_id = g.detection_id AND r.value = g.value
-  GROUP BY g.annotator
+  GROUP BY g.annotator, g.image_id
 ),
 annotators AS (
-  SELECT annotator, agreed, n, CAST(agreed AS DOUBLE) / n AS share, CAST(n AS DOUBLE) * n / squares AS worth FROM own_pairs
+  SELECT
+    annotator,
+    CAST(sum(agreed) AS BIGINT) AS agreed,
+    CAST(sum(n) AS BIGINT) AS n,
+    CAST(sum(agreed) AS DOUBLE) / sum(n) AS share,
+    effective_size(
+      CAST(sum(agreed) AS DOUBLE), CAST(sum(n) AS DOUBLE), CAST(sum(agreed * agreed) AS DOUBLE),
+      CAST(sum(agreed * n) AS DOUBLE), CAST(sum(n * n) AS DOUBLE), CAST(count(*) AS DOUBLE)
+    ) AS effective
+  FROM own_pairs
+  GROUP BY annotator
+),
+confusions AS (
+  SELECT
+    c.annotator, c.other, c.label, c.other_label, c.count, s.n, s.few, CAST(c.count AS DOUBLE) / s.n AS share,
+    effective_size(CAST(c.count AS DOUBLE), CAST(s.n AS DOUBLE), c.squares, c.products, s.sizes, s.images) AS effective
+  FROM cells AS c
+  JOIN pairs AS s ON s.annotator = c.annotator AND s.other = c.other
 )
 SELECT
   'cohen_kappa' AS metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
-  CAST(NULL AS BIGINT) AS count, cohen.kappa AS value, cohen.kappa - half_interval(cohen.error) AS low,
-  cohen.kappa + half_interval(cohen.error) AS high, n, least(smallest, few) AS smallest
+  CAST(NULL AS BIGINT) AS count, cohen.kappa AS value,
+  beyond_chance_low(cohen.agreed, cohen.chance, cohen.effective * worth) AS low,
+  beyond_chance_high(cohen.agreed, cohen.chance, cohen.effective * worth) AS high, n, least(smallest, few) AS smallest
 FROM pairs
 UNION ALL
 SELECT
   'agreement' AS metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
   agreed AS count, CAST(agreed AS DOUBLE) / n AS value,
-  wilson_low(agreed, n) AS low, wilson_high(agreed, n) AS high, n, few AS smallest
+  wilson_low(agreed * worth, n * worth) AS low, wilson_high(agreed * worth, n * worth) AS high, n, few AS smallest
 FROM pairs
 UNION ALL
 SELECT
-  'confusion' AS metric, c.annotator, c.other, c.label, c.other_label, c.count, CAST(c.count AS DOUBLE) / s.n AS value,
-  wilson_low(c.count, s.n) AS low, wilson_high(c.count, s.n) AS high, s.n, s.few AS smallest
-FROM cells AS c
-JOIN pairs AS s ON s.annotator = c.annotator AND s.other = c.other
+  'confusion' AS metric, annotator, other, label, other_label, count, share AS value,
+  wilson_low(share * effective, effective) AS low, wilson_high(share * effective, effective) AS high, n, few AS smallest
+FROM confusions
 UNION ALL
 SELECT
   'jaccard' AS metric, j.annotator, j.other, j.label, CAST(NULL AS VARCHAR) AS other_label, j.count,
-  CAST(j.count AS DOUBLE) / j.n AS value, wilson_low(j.count, j.n) AS low, wilson_high(j.count, j.n) AS high, j.n,
+  CAST(j.count AS DOUBLE) / j.n AS value,
+  wilson_low(CAST(j.count AS DOUBLE) / j.n * j.effective, j.effective) AS low,
+  wilson_high(CAST(j.count AS DOUBLE) / j.n * j.effective, j.effective) AS high, j.n,
   least(s.smallest, s.few) AS smallest
 FROM jaccard AS j
 JOIN pairs AS s ON s.annotator = j.annotator AND s.other = j.other
@@ -180,7 +274,7 @@ UNION ALL
 SELECT
   'annotator' AS metric, annotator, CAST(NULL AS VARCHAR) AS other, CAST(NULL AS VARCHAR) AS label,
   CAST(NULL AS VARCHAR) AS other_label, agreed AS count, share AS value,
-  wilson_low(share * worth, worth) AS low, wilson_high(share * worth, worth) AS high, n,
+  wilson_low(share * effective, effective) AS low, wilson_high(share * effective, effective) AS high, n,
   least(
     (SELECT min(part) FROM parts AS p WHERE p.annotator = a.annotator),
     (SELECT min(few) FROM few AS f WHERE f.annotator = a.annotator)
@@ -190,14 +284,16 @@ UNION ALL
 SELECT
   'fleiss_kappa' AS metric, CAST(NULL AS VARCHAR) AS annotator, CAST(NULL AS VARCHAR) AS other,
   CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count, fleiss.kappa AS value,
-  fleiss.kappa - half_interval(fleiss.error) AS low, fleiss.kappa + half_interval(fleiss.error) AS high, n,
+  beyond_chance_low(fleiss.agreed, fleiss.chance, fleiss.effective * worth) AS low,
+  beyond_chance_high(fleiss.agreed, fleiss.chance, fleiss.effective * worth) AS high, n,
   (SELECT least(min(smallest), min(few)) FROM pairs) AS smallest
 FROM together
 UNION ALL
 SELECT
   'krippendorff_alpha' AS metric, CAST(NULL AS VARCHAR) AS annotator, CAST(NULL AS VARCHAR) AS other,
   CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count,
-  krippendorff.alpha AS value, krippendorff.alpha - half_interval(krippendorff.error) AS low,
-  krippendorff.alpha + half_interval(krippendorff.error) AS high, n,
+  krippendorff.alpha AS value,
+  beyond_chance_low(krippendorff.agreed, krippendorff.chance, krippendorff.effective * worth) AS low,
+  beyond_chance_high(krippendorff.agreed, krippendorff.chance, krippendorff.effective * worth) AS high, n,
   (SELECT least(min(smallest), min(few)) FROM pairs) AS smallest
 FROM together

@@ -6,9 +6,11 @@ import itertools
 import os
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from sklearn.metrics import cohen_kappa_score, confusion_matrix, jaccard_score
 from statsmodels.stats.inter_rater import aggregate_raters, cohens_kappa, fleiss_kappa
 from statsmodels.stats.proportion import proportion_confint
@@ -28,11 +30,11 @@ def annotate(build, ratings, boxes=False):
         {
             "images": build.images(image_id=list(range(targets))),
             "detections": build.detections(
-                detection_id=list(range(targets)), image_id=[0] * targets, category=["person"] * targets
+                detection_id=list(range(targets)), image_id=list(range(targets)), category=["person"] * targets
             ),
             "labels": build.labels(
                 label_id=list(range(len(rows))),
-                image_id=[0 if boxes else t for t, *_ in rows],
+                image_id=[t for t, *_ in rows],
                 detection_id=[t if boxes else None for t, *_ in rows],
                 attribute=["scene"] * len(rows),
                 value=[v for *_, v in rows],
@@ -55,6 +57,27 @@ def simulated(seed, n=400, annotators="ABC"):
     return {a: [str(v) for v in values[np.where(draw.random(n) < 0.75, truth, draw.choice(3, n))]] for a in annotators}
 
 
+def beyond_chance(known, table):
+    """Wilson's interval of as many pairs as tell the agreement as well, put into the definition of kappa."""
+    n = table.sum()
+    chance = (table.sum(axis=0) * table.sum(axis=1)).sum() / n**2
+    agreed = np.trace(table) / n
+    pairs = min(n, agreed * (1 - agreed) / ((1 - chance) * known.std_kappa) ** 2)
+    return tuple((end - chance) / (1 - chance) for end in proportion_confint(agreed * pairs, pairs, method="wilson"))
+
+
+def independent(hits, sizes):
+    """As many independent ones as tell the share of hits as well, of clusters of such sizes (decision 029)."""
+    hits, sizes, n = np.array(hits, float), np.array(sizes, float), sum(sizes)
+    share, worth = hits.sum() / n, n**2 / (sizes**2).sum()
+    residuals = hits - share * sizes
+    variance = (residuals**2).sum() * len(sizes) / (len(sizes) - 1) / n**2
+    sides = [some.sum() ** 2 / (some**2).sum() for some in (hits, sizes - hits)]
+    variance += max(share * (1 - share) / worth - variance, 0) / (1 + min(sides))
+    few = stats.t.ppf(0.975, n - 1) / stats.t.ppf(0.975, max(np.floor(worth) - 1, 1))
+    return min(share * (1 - share) / variance * few**2, n)
+
+
 @pytest.mark.parametrize("boxes", [False, True])
 def test_cohens_kappa(build, boxes):
     ratings = simulated(1)
@@ -62,8 +85,11 @@ def test_cohens_kappa(build, boxes):
     for a, b in itertools.combinations("ABC", 2):
         row = rows["cohen_kappa", a, b, None, None]
         assert row["value"] == pytest.approx(cohen_kappa_score(ratings[a], ratings[b]), rel=1e-12)
-        spread = Z * cohens_kappa(confusion_matrix(ratings[a], ratings[b])).std_kappa
-        assert (row["low"], row["high"]) == pytest.approx((row["value"] - spread, row["value"] + spread), rel=1e-9)
+        table = confusion_matrix(ratings[a], ratings[b])
+        known = cohens_kappa(table)
+        assert (row["low"], row["high"]) == pytest.approx(beyond_chance(known, table), rel=1e-9)
+        spread = Z * known.std_kappa  # of large samples, which 400 nearly is
+        assert (row["low"], row["high"]) == pytest.approx((row["value"] - spread, row["value"] + spread), abs=0.01)
         assert row["n"] == 400
 
 
@@ -87,19 +113,26 @@ def test_annotators(build):
         equal = [ratings[a][t] == ratings[b][t] for b in "ABC" if b != a for t in range(400)]
         row = rows["annotator", a, None, None, None]
         assert (row["count"], row["n"], row["value"]) == (sum(equal), 800, sum(equal) / 800)
-        wilson = proportion_confint(400 * row["value"], 400, method="wilson")  # as of the targets, not of the pairs
+        of_target = np.array(equal).reshape(2, 400).sum(axis=0)
+        worth = independent(of_target, [2] * 400)
+        assert 400 <= worth < 800
+        wilson = proportion_confint(worth * row["value"], worth, method="wilson")
         assert (row["low"], row["high"]) == pytest.approx(wilson, rel=1e-12)
 
 
 def test_pairs_of_an_annotator_are_worth_less_than_their_number(build):
-    """With one other annotator on a target a pair is one; with two on some, (10 + 2 * 20)^2 / (10 + 4 * 20) pairs."""
+    """With one other annotator on a target a pair is one; of two on some, both pairs are of one target."""
     ratings = {"A": ["f"] * 15 + ["m"] * 15, "B": ["f"] * 10 + ["m"] * 20, "C": [None] * 10 + ["f", "m"] * 10}
     rows = run(annotate(build, ratings), min_count=0)
     row = rows["annotator", "A", None, None, None]
     equal = sum(a == b for other in "BC" for a, b in zip(ratings["A"], ratings[other], strict=True))
     assert (row["count"], row["n"]) == (equal, 50)
-    wilson = proportion_confint(equal / 50 * 2500 / 90, 2500 / 90, method="wilson")
-    assert (row["low"], row["high"]) == pytest.approx(wilson, rel=1e-12)
+    sizes = [1] * 10 + [2] * 20
+    hits = [sum(ratings[o][t] == ratings["A"][t] for o in "BC" if ratings[o][t]) for t in range(30)]
+    worth = independent(hits, sizes)
+    assert worth < 50
+    wilson = proportion_confint(equal / 50 * worth, worth, method="wilson")
+    assert (row["low"], row["high"]) == pytest.approx(wilson, rel=1e-7)  # the point of Student's t is good to that
     two = run(annotate(build, {a: ratings[a] for a in "AB"}), min_count=0)
     bounds = [[r["low"], r["high"]] for k, r in two.items() if k[0] in {"agreement", "annotator"}]
     assert bounds[0] == pytest.approx(bounds[1], rel=1e-12)
@@ -259,3 +292,32 @@ def test_a_kappa_tells_no_small_count(build):
     assert rows["cohen_kappa", "A", "B", None, None]["reason"] == "small"
     assert {r["value"] for k, r in rows.items() if k[0] in {"jaccard", "krippendorff_alpha"}} == {None}
     assert rows["fleiss_kappa", None, None, None, None]["value"] is None
+
+
+def test_boxes_of_one_image_are_taken_together(build):
+    """Twenty images of five boxes on which two annotators agree, or do not, as one: a fifth of them tell as much."""
+    draw = np.random.default_rng(5)
+    same = np.repeat(draw.random(60) < 0.7, 5)
+    first = draw.choice(["f", "m"], 300)
+    other = np.where(same, first, np.where(first == "f", "m", "f"))
+    labels = {
+        "image_id": np.tile(np.repeat(np.arange(60), 5), 2),
+        "detection_id": np.tile(np.arange(300), 2),
+        "attribute": ["scene"] * 600,
+        "value": [*first, *other],
+        "annotator": ["A"] * 300 + ["B"] * 300,
+    }
+    lake = annotate(build, {"A": ["x"]})
+    rows = run(lake, labels=lake.session().sql("SELECT * FROM given", given=pa.table(labels)), min_count=0)
+    worth = independent(same.reshape(60, 5).sum(axis=1), [5] * 60)
+    assert 50 < worth < 62
+    row = rows["agreement", "A", "B", None, None]
+    wilson = proportion_confint(same.mean() * worth, worth, method="wilson")
+    assert (row["low"], row["high"]) == pytest.approx(wilson, rel=1e-9)
+    table = confusion_matrix(first, other)
+    known = cohens_kappa(table)
+    row, single = rows["cohen_kappa", "A", "B", None, None], beyond_chance(known, table)
+    assert row["value"] == pytest.approx(known.kappa)
+    assert (row["high"] - row["low"]) / (single[1] - single[0]) == pytest.approx(np.sqrt(5), rel=0.1)
+    every = rows["fleiss_kappa", None, None, None, None]
+    assert every["high"] - every["low"] > 2 * (single[1] - single[0])

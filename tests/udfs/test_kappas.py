@@ -83,9 +83,10 @@ def test_alpha_is_one_less_observed_over_expected_disagreement(seed):
 
 
 def test_nothing_to_say():
-    nothing = {"kappa": None, "error": None}
+    rest = dict.fromkeys(("error", "agreed", "chance", "effective"))
+    nothing = {"kappa": None, **rest}
     same = [{"label": "a", "other_label": "a", "count": 9}]
     assert cohen_kappa(pa.array([None, [], same], CELLS)).to_pylist() == [nothing] * 3
     whole = [{"votes": [{"value": "a", "votes": 3}], "targets": 9}]
     assert fleiss_kappa(pa.array([None, [], whole], PATTERNS)).to_pylist() == [nothing] * 3
-    assert krippendorff_alpha(pa.array([None, [], whole], PATTERNS)).to_pylist() == [{"alpha": None, "error": None}] * 3
+    assert krippendorff_alpha(pa.array([None, [], whole], PATTERNS)).to_pylist() == [{"alpha": None, **rest}] * 3
