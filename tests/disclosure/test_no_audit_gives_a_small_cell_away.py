@@ -720,7 +720,11 @@ def test_no_small_cell(lakes, seen, audit, seed, record_property):
         ways = {way: ways[way] for way in ["as it is", *random.Random(audit).sample(list(ways)[1:], len(ways) > 1)]}
     calls = all_calls(lakes(seed), seen, audit, ways, thorough=LAKES > 1)
     record_property("calls", len(calls))
-    assert "as it is" in calls
+    if "as it is" not in calls:  # in some lakes few images have two labels, which no call goes around
+        with lakes(seed).session() as session, pytest.raises(SensitiveError) as caught:
+            session.sql(statement(audit, CALLS[audit])).to_arrow()
+        assert caught.value.code == "E3326"
+        assert LAKES > 1
     assert not list(found_by(cb.audits()[audit], calls))
 
 
