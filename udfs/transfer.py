@@ -36,6 +36,8 @@ FIT: Final = pa.list_(
 _Z: Final = 1.959963984540054
 _NOTHING: Final = 1e-12
 """Mean squares below this, of values on [-1, 1], are what rounding left."""
+_FEWEST: Final = 30
+"""Categories below which percentiles of resamples hold too rarely (docs/coverage.md)."""
 _CHUNK: Final = 1 << 20
 """Weights of resamples that are fitted at once."""
 
@@ -60,8 +62,8 @@ def transfer_fit(
         points: Each category once, with the explaining value ``x`` and the explained ``y``, in any order.
         degree: Of the polynomial, by least squares.
         interval: ``'fisher'``: Fisher's z of the correlation, and of the multiple correlation for r2, with n - 3 and n -
-            degree - 2; the normal interval of slope and intercept. ``'bootstrap'``: percentiles of fits to resampled
-            categories.
+            degree - 2; Student's t for slope and intercept. ``'bootstrap'``: percentiles of fits to resampled categories,
+            none of fewer than 30. Either way an r2 of a higher degree that the F test does not tell from 0 begins at 0.
         resamples: How many of these.
         seed: Of the draws: categories in the order of their names, by digits of MD5 of seed, draw and place.
 
@@ -104,7 +106,16 @@ def _rows(
     drawn = _resampled(x, y, degree, resamples, seed) if bootstrap else None
     for metric in ("rho", "r2", "slope", "intercept")[: 4 if degree == 1 else 2]:
         value = float(getattr(fits, metric)[0])
-        low, high = _percentiles(drawn[metric]) if drawn is not None else _ends(metric, value, fits, n, degree)
+        if drawn is None:
+            low, high = _ends(metric, value, fits, n, degree)
+        elif n < _FEWEST:
+            low = high = math.nan
+        else:
+            low, high = _percentiles(drawn[metric])
+        if metric == "r2" and degree > 1 and _is_none(value, n, degree):
+            low = min(low, 0.0)
+        elif metric == "r2" and degree == 1 and drawn is not None and n >= _FEWEST:
+            low, high = _squared(*_percentiles(drawn["rho"]))
         yield {"metric": metric} | {k: _known(v) for k, v in (("value", value), ("low", low), ("high", high))}
     for point, fitted in zip(points, fits.fitted[0].tolist(), strict=True):
         yield {
@@ -179,7 +190,9 @@ def _scaled(values: Doubles) -> tuple[Doubles, float, float]:
 def _ends(metric: str, value: float, fits: _Fits, n: int, degree: int) -> tuple[float, float]:
     """Return the ends of the 95 % interval of a metric by its formula."""
     if metric in {"slope", "intercept"}:
-        half = _Z * float(getattr(fits, f"{metric}_error")[0])
+        from scipy.special import stdtrit
+
+        half = float(stdtrit(n - 2, 0.975)) * float(getattr(fits, f"{metric}_error")[0]) if n > 2 else math.nan
         return value - half, value + half
     lost = degree if metric == "r2" else 1
     multiple = metric == "r2" and degree > 1
@@ -191,7 +204,20 @@ def _ends(metric: str, value: float, fits: _Fits, n: int, degree: int) -> tuple[
         low, high = math.tanh(z - half), math.tanh(z + half)
     if metric == "rho" or math.isnan(low):
         return low, high
+    return _squared(low, high)
+
+
+def _squared(low: float, high: float) -> tuple[float, float]:
+    """Return the ends of the square of what lies between two ends."""
     return max(low, -high, 0) ** 2, max(high, -low) ** 2
+
+
+def _is_none(r2: float, n: int, degree: int) -> bool:
+    """Whether so large an r2 comes by chance alone in more than 2.5 % of samples, by the F test."""
+    from scipy.special import fdtrc
+
+    left = n - degree - 1
+    return left > 0 and r2 < 1 and float(fdtrc(degree, left, r2 / degree * left / (1 - r2))) > 0.025
 
 
 def _resampled(x: Doubles, y: Doubles, degree: int, resamples: int, seed: int) -> dict[str, Doubles]:

@@ -52,7 +52,7 @@ def read(location: Location) -> pa.Table:
     """The whole log, oldest first."""
     dataset = tables.open_table(location, STORED, checked=False)  # what is lost is told by ``check``
     with tables.reading(location, STORED):
-        return SCHEMA.empty_table() if dataset is None else dataset.to_table()
+        return SCHEMA.empty_table() if dataset is None else dataset.to_table(columns=SCHEMA.names)
 
 
 def record(
@@ -147,7 +147,7 @@ def _end(location: Location) -> tuple[int, str]:
     """How many lines were written, and the digest of the last."""
     dataset = tables.open_table(location, ENDS, checked=False)
     with tables.reading(location, ENDS):
-        rows = [] if dataset is None else dataset.to_table().to_pylist()
+        rows = [] if dataset is None else dataset.to_table(columns=_END.names).to_pylist()
     return max(((int(r["lines"]), str(r["digest"])) for r in rows), default=(0, ""))
 
 

@@ -3,9 +3,9 @@ answers = "Which clusters of images, or of their captions, show more of a percei
 details = """
 For every cluster and clear label: count of the n labelled images with something in the cluster, share = count / n with
 Wilson's 95 % interval (share_low, share_high), base_share = base_count / base_n among all labelled images, and difference = share -
-base_share (0.1 is ten percentage points). Its interval (low, high) is Newcombe's for the cluster against the images
-outside, times the part of the images that are outside: that is the same difference, and a cluster is not compared with
-itself. 'mixed', 'unclear' and 'undefined' images are left out. An image whose captions are in several clusters counts
+base_share (0.1 is ten percentage points), which is that of the cluster and the images outside, times the part of the
+images that are outside. Its interval (low, high) adds the squared distances to Wilson's ends of the three, as Newcombe
+does of two shares. 'mixed', 'unclear' and 'undefined' images are left out. An image whose captions are in several clusters counts
 in each. Labels are perceived, or those of words in captions. For q-values over all clusters see cooccurrence.
 
 Small counts in and outside of a cluster are hidden by the engine (README). Labels that group_sizes hides take no part.
@@ -90,7 +90,9 @@ measured AS (
     wilson_low(rest, rest_n) AS rest_low,
     wilson_high(rest, rest_n) AS rest_high,
     share - CAST(base_count AS DOUBLE) / base_n AS difference,
-    CAST(rest_n AS DOUBLE) / base_n AS part
+    CAST(rest_n AS DOUBLE) / base_n AS part,
+    wilson_low(rest_n, base_n) AS part_low,
+    wilson_high(rest_n, base_n) AS part_high
   FROM outside
 )
 SELECT
@@ -107,13 +109,17 @@ SELECT
   difference,
   CASE
     WHEN rest_n > 0
-      THEN difference - part * sqrt((share - share_low) * (share - share_low)
-        + (rest_high - rest_share) * (rest_high - rest_share))
+      THEN difference - sqrt(
+        pow(part * (share - share_low), 2) + pow(part * (rest_high - rest_share), 2)
+        + pow((share - rest_share) * (part - CASE WHEN share > rest_share THEN part_low ELSE part_high END), 2)
+      )
   END AS low,
   CASE
     WHEN rest_n > 0
-      THEN difference + part * sqrt((share_high - share) * (share_high - share)
-        + (rest_share - rest_low) * (rest_share - rest_low))
+      THEN difference + sqrt(
+        pow(part * (share_high - share), 2) + pow(part * (rest_share - rest_low), 2)
+        + pow((share - rest_share) * (part - CASE WHEN share > rest_share THEN part_high ELSE part_low END), 2)
+      )
   END AS high
 FROM measured
 ORDER BY label, difference DESC NULLS LAST, cluster

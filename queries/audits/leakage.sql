@@ -175,7 +175,12 @@ means AS (
   SELECT
     side,
     definition,
-    split_interval(list(value ORDER BY seed), min(CAST(n_test AS DOUBLE) / n_train)) AS found,
+    split_interval(
+      list(value ORDER BY seed),
+      greatest(
+        min(CAST(n_test AS DOUBLE) / n_train), CASE WHEN definition = 'accuracy' AND side <> 'difference' THEN 0.5e0 ELSE 1 END
+      )
+    ) AS found,
     count(value) AS seeds,
     min(n_train + n_test) AS n,
     min(n_test) AS n_test,

@@ -210,7 +210,7 @@ paired AS (
 means AS (
   SELECT
     metric,
-    split_interval(list(100 * score ORDER BY seed), min(CAST(n_test AS DOUBLE) / n_train)) AS found,
+    split_interval(list(100 * score ORDER BY seed), greatest(min(CAST(n_test AS DOUBLE) / n_train), 1)) AS found,
     count(*) AS seeds,
     min(n_train + n_test) AS n,
     min(n_test) AS n_test

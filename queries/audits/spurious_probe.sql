@@ -175,7 +175,7 @@ means AS (
   SELECT
     features,
     metric,
-    split_interval(list(value ORDER BY seed), min(CAST(n_test AS DOUBLE) / n_train)) AS found,
+    split_interval(list(value ORDER BY seed), greatest(min(CAST(n_test AS DOUBLE) / n_train), 0.5e0)) AS found,
     min(n_train + n_test) AS n,
     min(n_test) AS n_test,
     min(note) AS note

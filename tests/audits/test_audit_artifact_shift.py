@@ -118,6 +118,6 @@ def test_edits_without_a_label_or_a_vector_do_not_count(session):
         row, first = two[key], one[key]["value"]
         assert (row["n"], row["n_test"]) == (2 * SOURCES, 120)
         variance = np.var([first, 2 * row["value"] - first], ddof=1)
-        half = 12.706204736174698 * np.sqrt(variance * (1 / 2 + 120 / 480))
+        half = 12.706204736174698 * np.sqrt(variance * (1 / 2 + 0.5))
         wanted = (max(row["value"] - half, 0), min(row["value"] + half, 1))
         assert (row["low"], row["high"]) == pytest.approx(wanted, rel=1e-9)

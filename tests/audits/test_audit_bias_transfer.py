@@ -108,7 +108,9 @@ def test_the_line_is_scipys(session, scale):
         ("intercept", line.intercept, line.intercept_stderr),
     ):
         assert rows[name]["value"] == pytest.approx(value, rel=1e-7)
-        assert rows[name]["high"] - rows[name]["low"] == pytest.approx(2 * Z * error, rel=1e-7)
+        assert rows[name]["high"] - rows[name]["low"] == pytest.approx(
+            2 * stats.t.ppf(0.975, len(x) - 2) * error, rel=1e-7
+        )
     fitted = sm.OLS(y, sm.add_constant(x)).fit()
     for i, residual in enumerate(fitted.resid):
         row = rows[f"c{i}"]
@@ -214,3 +216,25 @@ def test_audits_fit_into_it(lake, build):
     assert rho == pytest.approx(stats.pearsonr([np.mean(topics[t]) for t in kept], kept).statistic)
     own = "(SELECT category, value FROM scores)"  # what an audit shows holds nothing closed, and may meet any rows
     assert lake.sql(call.format(data, own)).fetchall() == [(rho, n)]
+
+
+def test_few_categories_have_no_bootstrap(session):
+    x, y = bent(n=29)
+    rows = run(session, x, y, interval="bootstrap")
+    assert {rows[m][end] for m in ("rho", "r2", "slope", "intercept") for end in ("low", "high")} == {None}
+    assert all(rows[m]["value"] is not None for m in ("rho", "r2", "slope", "intercept"))
+
+
+def test_an_r2_that_comes_by_chance_begins_at_0(session):
+    """By the F test of statsmodels, at 2.5 %."""
+    draw = np.random.default_rng(2)
+    begins = set()
+    for _ in range(12):
+        x, y = draw.normal(size=(2, 25))
+        row = run(session, x, y, degree=3)["r2"]
+        fitted = sm.OLS(y, np.vander(x, 4)).fit()
+        assert row["low"] == 0 or fitted.f_pvalue <= 0.025
+        begins.add(fitted.f_pvalue > 0.025)
+    strong = run(session, x, x + 0.1 * y, degree=3)["r2"]
+    assert strong["low"] > 0.5
+    assert True in begins

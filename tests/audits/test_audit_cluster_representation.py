@@ -51,13 +51,19 @@ def test_difference_and_interval(ask):
         assert row["base_share"] == pytest.approx(base)
         assert row["difference"] == pytest.approx(count / n - base, rel=1e-12)
         assert (row["share_low"], row["share_high"]) == pytest.approx(wilson(count, n), rel=1e-9)
-        # Newcombe's interval against the images outside, times the part that they are
+        # the squared distances to Wilson's ends, of both shares and of the part of the images outside
         p, q = count / n, (95 - count) / (170 - n)
         (low, high), (outer_low, outer_high) = wilson(count, n), wilson(95 - count, 170 - n)
         part = (170 - n) / 170
+        part_ends = wilson(170 - n, 170)
+        down, up = part_ends if p > q else part_ends[::-1]
         assert row["difference"] == pytest.approx(part * (p - q), rel=1e-9)
-        assert row["low"] == pytest.approx(part * (p - q - math.hypot(p - low, outer_high - q)), rel=1e-9)
-        assert row["high"] == pytest.approx(part * (p - q + math.hypot(high - p, q - outer_low)), rel=1e-9)
+        assert row["low"] == pytest.approx(
+            part * (p - q) - math.hypot(part * (p - low), part * (outer_high - q), (p - q) * (part - down)), rel=1e-9
+        )
+        assert row["high"] == pytest.approx(
+            part * (p - q) + math.hypot(part * (high - p), part * (q - outer_low), (p - q) * (part - up)), rel=1e-9
+        )
         assert [other[k] for k in ("difference", "low", "high")] == pytest.approx([-row[k] for k in ("difference", "high", "low")])  # fmt: skip
 
 

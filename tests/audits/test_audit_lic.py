@@ -65,7 +65,7 @@ def test_one_classifier_for_each_caption_number(session):
         scores.append([100 * r["confidence"] for r in runs])
     per_seed = np.mean(scores, axis=0)
     assert rows["lic_d"]["value"] == pytest.approx(per_seed.mean(), rel=1e-9)
-    error = np.sqrt(per_seed.var(ddof=1) * (1 / 3 + 80 / 320))
+    error = np.sqrt(per_seed.var(ddof=1) * (1 / 3 + 1))
     assert rows["lic_d"]["high"] - rows["lic_d"]["value"] == pytest.approx(4.302652729749464 * error, rel=1e-6)
 
 

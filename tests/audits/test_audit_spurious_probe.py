@@ -117,6 +117,6 @@ def test_rows_are_those_of_their_features_and_their_metric(session):
     for key, row in two.items():
         first = one[key]["value"]
         variance = np.var([first, 2 * row["value"] - first], ddof=1)
-        half = 12.706204736174698 * np.sqrt(variance * (1 / 2 + 80 / 318))
+        half = 12.706204736174698 * np.sqrt(variance * (1 / 2 + 0.5))
         wanted = (max(row["value"] - half, 0), min(row["value"] + half, 1))
         assert (row["low"], row["high"]) == pytest.approx(wanted, rel=1e-9)
