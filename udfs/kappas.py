@@ -99,7 +99,7 @@ def fleiss_kappa(patterns: pa.Array) -> pa.Array:
         >>> split = [{"value": "a", "votes": 1}, {"value": "b", "votes": 1}]
         >>> rows = [{"votes": [a], "targets": 4}, {"votes": [b], "targets": 4}, {"votes": split, "targets": 2}]
         >>> {name: round(value, 4) for name, value in fleiss_kappa(pa.array([rows], PATTERNS)).to_pylist()[0].items()}
-        {'kappa': 0.6, 'error': 0.2667, 'agreed': 0.8, 'chance': 0.5, 'effective': 9.0}
+        {'kappa': 0.6, 'error': 0.2667, 'agreed': 0.8, 'chance': 0.5, 'effective': 6.7561}
     """
     return pa.array([_fleiss(row or []) for row in patterns.to_pylist()], KAPPA)
 
@@ -143,7 +143,7 @@ def krippendorff_alpha(patterns: pa.Array) -> pa.Array:
         >>> split = [{"value": "a", "votes": 1}, {"value": "b", "votes": 1}]
         >>> rows = [{"votes": [a], "targets": 4}, {"votes": [b], "targets": 4}, {"votes": split, "targets": 2}]
         >>> {name: round(value, 4) for name, value in krippendorff_alpha(pa.array([rows], PATTERNS)).to_pylist()[0].items()}
-        {'alpha': 0.62, 'error': 0.2581, 'agreed': 0.8, 'chance': 0.4737, 'effective': 8.6723}
+        {'alpha': 0.62, 'error': 0.2581, 'agreed': 0.8, 'chance': 0.4737, 'effective': 6.5064}
     """
     return pa.array([_krippendorff(row or []) for row in patterns.to_pylist()], ALPHA)
 
