@@ -147,7 +147,7 @@ def test_not_in_another_time_zone(filled, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setenv("TZ", "Asia/Tokyo")
         time.tzset()
-        assert filled.sql(query).fetchall() == [("2020-01-02",)]
+        assert filled.sql(query).fetchall() == [("2020-01-01",)]
     time.tzset()
     assert filled.sql(query).fetchall() == [("2020-01-01",)]
 
