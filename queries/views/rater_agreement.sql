@@ -25,8 +25,8 @@ images AS (
     annotator,
     other,
     image_id,
-    sum(count) AS n,
-    sum(CASE WHEN label = other_label THEN count ELSE 0 END) AS agreed
+    CAST(sum(count) AS DOUBLE) AS n,
+    CAST(sum(CASE WHEN label = other_label THEN count ELSE 0 END) AS DOUBLE) AS agreed
   FROM of_image
   GROUP BY annotator, other, image_id
 ),
@@ -38,24 +38,10 @@ said AS (
     o.other_label,
     CAST(sum(o.count) AS BIGINT) AS count,
     CAST(sum(o.count * o.count) AS DOUBLE) AS squares,
-    CAST(sum(o.count * i.n) AS DOUBLE) AS products
+    sum(o.count * i.n) AS products
   FROM of_image AS o
   JOIN images AS i ON i.annotator = o.annotator AND i.other = o.other AND i.image_id = o.image_id
   GROUP BY o.annotator, o.other, o.label, o.other_label
-),
--- as many independent targets tell the share of equal labels as well
-worth AS (
-  SELECT
-    annotator,
-    other,
-    CAST(sum(n * n) AS DOUBLE) AS sizes,
-    CAST(count(*) AS DOUBLE) AS images,
-    effective_size(
-      CAST(sum(agreed) AS DOUBLE), CAST(sum(n) AS DOUBLE), CAST(sum(agreed * agreed) AS DOUBLE),
-      CAST(sum(agreed * n) AS DOUBLE), CAST(sum(n * n) AS DOUBLE), CAST(count(*) AS DOUBLE)
-    ) / sum(n) AS worth
-  FROM images
-  GROUP BY annotator, other
 ),
 said_labels AS (
   SELECT annotator, other, label FROM said
@@ -77,17 +63,28 @@ cells AS (
   LEFT JOIN said AS s
     ON s.annotator = r.annotator AND s.other = r.other AND s.label = r.label AND s.other_label = c.label
 ),
--- a kappa and its interval, or a share of a label's targets, are equations over all counts of a confusion, and the smallest one would follow from them
-sums AS (
+by_image AS (
   SELECT
     annotator,
     other,
-    CAST(sum(count) AS BIGINT) AS n,
-    CAST(sum(CASE WHEN label = other_label THEN count ELSE 0 END) AS BIGINT) AS agreed,
-    min(CASE WHEN count > 0 THEN count END) AS smallest,
-    cohen_kappa(list(struct_pack(label := label, other_label := other_label, count := count))) AS cohen
-  FROM cells
+    CAST(sum(agreed) AS BIGINT) AS agreed,
+    sum(agreed * agreed) AS squares,
+    sum(agreed * n) AS products,
+    sum(n * n) AS sizes,
+    count(*) AS images
+  FROM images
   GROUP BY annotator, other
+),
+-- a kappa and its interval, or a share of a label's targets, are equations over all counts of a confusion, and the smallest one would follow from them
+sums AS (
+  SELECT
+    c.annotator,
+    c.other,
+    CAST(sum(c.count) AS BIGINT) AS n,
+    min(CASE WHEN c.count > 0 THEN c.count END) AS smallest,
+    cohen_kappa(list(struct_pack(label := c.label, other_label := c.other_label, count := c.count))) AS cohen
+  FROM cells AS c
+  GROUP BY c.annotator, c.other
 ),
 -- three annotators: how many targets have the same of them, and how many of these are alike, follows from pairs
 same AS (
@@ -123,11 +120,17 @@ few AS (
   GROUP BY s.annotator
 ),
 pairs AS (
-  SELECT s.*, w.sizes, w.images, w.worth, least(a.few, b.few) AS few
+  SELECT s.*, i.agreed, i.squares, i.products, i.sizes, i.images, least(a.few, b.few) AS few
   FROM sums AS s
-  JOIN worth AS w ON w.annotator = s.annotator AND w.other = s.other
+  JOIN by_image AS i ON i.annotator = s.annotator AND i.other = s.other
   LEFT JOIN few AS a ON a.annotator = s.annotator
   LEFT JOIN few AS b ON b.annotator = s.other
+),
+-- pairs of an annotator are those of each two annotators together
+parts AS (
+  SELECT annotator, least(coalesce(nullif(agreed, 0), n), coalesce(nullif(n - agreed, 0), n)) AS part FROM pairs
+  UNION ALL
+  SELECT other AS annotator, least(coalesce(nullif(agreed, 0), n), coalesce(nullif(n - agreed, 0), n)) AS part FROM pairs
 ),
 -- of the targets that either of two annotators gave a label, how many both did
 either AS (
@@ -136,32 +139,12 @@ either AS (
     l.other,
     l.label,
     o.image_id,
-    sum(CASE WHEN o.label = o.other_label THEN o.count ELSE 0 END) AS count,
-    sum(o.count) AS n
+    CAST(sum(CASE WHEN o.label = o.other_label THEN o.count ELSE 0 END) AS DOUBLE) AS count,
+    CAST(sum(o.count) AS DOUBLE) AS n
   FROM said_labels AS l
   JOIN of_image AS o
     ON o.annotator = l.annotator AND o.other = l.other AND (o.label = l.label OR o.other_label = l.label)
   GROUP BY l.annotator, l.other, l.label, o.image_id
-),
-jaccard AS (
-  SELECT
-    annotator,
-    other,
-    label,
-    CAST(sum(count) AS BIGINT) AS count,
-    CAST(sum(n) AS BIGINT) AS n,
-    effective_size(
-      CAST(sum(count) AS DOUBLE), CAST(sum(n) AS DOUBLE), CAST(sum(count * count) AS DOUBLE),
-      CAST(sum(count * n) AS DOUBLE), CAST(sum(n * n) AS DOUBLE), CAST(count(*) AS DOUBLE)
-    ) AS effective
-  FROM either
-  GROUP BY annotator, other, label
-),
--- pairs of an annotator are those of each two annotators together
-parts AS (
-  SELECT annotator, least(coalesce(nullif(agreed, 0), n), coalesce(nullif(n - agreed, 0), n)) AS part FROM sums
-  UNION ALL
-  SELECT other AS annotator, least(coalesce(nullif(agreed, 0), n), coalesce(nullif(n - agreed, 0), n)) AS part FROM sums
 ),
 -- all annotators at once
 votes AS (
@@ -189,111 +172,107 @@ patterns AS (
   ) AS t
   GROUP BY votes
 ),
--- pairs of all annotators, by target and by image: how much less they are worth for being of one image
+together AS (
+  SELECT
+    CAST(sum(targets) AS BIGINT) AS n,
+    fleiss_kappa(list(struct_pack(votes := votes, targets := targets))) AS fleiss,
+    krippendorff_alpha(list(struct_pack(votes := votes, targets := targets))) AS krippendorff
+  FROM patterns
+  HAVING count(*) > 0
+),
 of_target AS (
   SELECT image_id, detection_id, sum(votes * (votes - 1)) / 2e0 AS agreed, max(target_votes * (target_votes - 1)) / 2e0 AS n
   FROM rated
   GROUP BY image_id, detection_id
 ),
-pairs_of_image AS (
-  SELECT image_id, sum(agreed) AS agreed, sum(n) AS n FROM of_target GROUP BY image_id
-),
-all_worth AS (
-  SELECT
-    (
-      SELECT effective_size(sum(agreed), sum(n), sum(agreed * agreed), sum(agreed * n), sum(n * n), CAST(count(*) AS DOUBLE))
-      FROM pairs_of_image
-    ) / (
-      SELECT effective_size(sum(agreed), sum(n), sum(agreed * agreed), sum(agreed * n), sum(n * n), CAST(count(*) AS DOUBLE))
-      FROM of_target
-    ) AS worth
-),
-together AS (
-  SELECT
-    CAST(sum(targets) AS BIGINT) AS n,
-    fleiss_kappa(list(struct_pack(votes := votes, targets := targets))) AS fleiss,
-    krippendorff_alpha(list(struct_pack(votes := votes, targets := targets))) AS krippendorff,
-    (SELECT least(worth, 1) FROM all_worth) AS worth
-  FROM patterns
-  HAVING count(*) > 0
-),
--- of each annotator: pairs of its label with another's on the same target, and how many independent ones tell as much
+-- of each annotator: pairs of its label with another's on the same target
 own_pairs AS (
-  SELECT g.annotator, g.image_id, sum(r.votes - 1) AS agreed, sum(r.target_votes - 1) AS n
+  SELECT g.annotator, g.image_id, CAST(sum(r.votes - 1) AS DOUBLE) AS count, CAST(sum(r.target_votes - 1) AS DOUBLE) AS n
   FROM ratings AS g
   JOIN rated AS r ON r.image_id = g.image_id AND r.detection_id = g.detection_id AND r.value = g.value
   GROUP BY g.annotator, g.image_id
 ),
-annotators AS (
-  SELECT
-    annotator,
-    CAST(sum(agreed) AS BIGINT) AS agreed,
-    CAST(sum(n) AS BIGINT) AS n,
-    CAST(sum(agreed) AS DOUBLE) / sum(n) AS share,
-    effective_size(
-      CAST(sum(agreed) AS DOUBLE), CAST(sum(n) AS DOUBLE), CAST(sum(agreed * agreed) AS DOUBLE),
-      CAST(sum(agreed * n) AS DOUBLE), CAST(sum(n * n) AS DOUBLE), CAST(count(*) AS DOUBLE)
-    ) AS effective
+-- what is counted in clusters whose rows are alike: targets of one image, pairs on one target
+clusters AS (
+  SELECT 'jaccard' AS metric, annotator, other, label, count, n FROM either
+  UNION ALL
+  SELECT 'annotator' AS metric, annotator, CAST(NULL AS VARCHAR) AS other, CAST(NULL AS VARCHAR) AS label, count, n
   FROM own_pairs
-  GROUP BY annotator
-),
-confusions AS (
+  UNION ALL
   SELECT
-    c.annotator, c.other, c.label, c.other_label, c.count, s.n, s.few, CAST(c.count AS DOUBLE) / s.n AS share,
-    effective_size(CAST(c.count AS DOUBLE), CAST(s.n AS DOUBLE), c.squares, c.products, s.sizes, s.images) AS effective
+    'targets' AS metric, CAST(NULL AS VARCHAR) AS annotator, CAST(NULL AS VARCHAR) AS other, CAST(NULL AS VARCHAR) AS label,
+    agreed AS count, n
+  FROM of_target
+  UNION ALL
+  SELECT
+    'images' AS metric, CAST(NULL AS VARCHAR) AS annotator, CAST(NULL AS VARCHAR) AS other, CAST(NULL AS VARCHAR) AS label,
+    sum(agreed) AS count, sum(n) AS n
+  FROM of_target
+  GROUP BY image_id
+),
+shares AS (
+  SELECT
+    metric, annotator, other, label, CAST(NULL AS VARCHAR) AS other_label, sum(count) AS count, sum(n) AS n,
+    sum(count * count) AS squares, sum(count * n) AS products, sum(n * n) AS sizes, count(*) AS images
+  FROM clusters
+  GROUP BY metric, annotator, other, label
+  UNION ALL
+  SELECT
+    'agreement' AS metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
+    CAST(agreed AS DOUBLE) AS count, CAST(n AS DOUBLE) AS n, squares, products, sizes, images
+  FROM pairs
+  UNION ALL
+  SELECT
+    'confusion' AS metric, c.annotator, c.other, c.label, c.other_label,
+    CAST(c.count AS DOUBLE) AS count, CAST(s.n AS DOUBLE) AS n, c.squares, c.products, s.sizes, s.images
   FROM cells AS c
   JOIN pairs AS s ON s.annotator = c.annotator AND s.other = c.other
+),
+-- as many independent ones tell the share as well
+measured AS (
+  SELECT *, count / n AS share, effective_size(count, n, squares, products, sizes, CAST(images AS DOUBLE)) AS effective
+  FROM shares
+),
+kappas AS (
+  SELECT
+    'cohen_kappa' AS metric, p.annotator, p.other, p.cohen.kappa AS value, p.cohen.agreed, p.cohen.chance,
+    p.cohen.effective * (m.effective / m.n) AS effective, p.n, least(p.smallest, p.few) AS smallest
+  FROM pairs AS p
+  JOIN measured AS m ON m.metric = 'agreement' AND m.annotator = p.annotator AND m.other = p.other
+  UNION ALL
+  SELECT
+    k.metric, CAST(NULL AS VARCHAR) AS annotator, CAST(NULL AS VARCHAR) AS other, k.value, k.agreed, k.chance,
+    k.effective * least(i.effective / t.effective, 1) AS effective, k.n,
+    (SELECT least(min(smallest), min(few)) FROM pairs) AS smallest
+  FROM (
+    SELECT 'fleiss_kappa' AS metric, fleiss.kappa AS value, fleiss.agreed, fleiss.chance, fleiss.effective, n FROM together
+    UNION ALL
+    SELECT
+      'krippendorff_alpha' AS metric, krippendorff.alpha AS value, krippendorff.agreed, krippendorff.chance,
+      krippendorff.effective, n
+    FROM together
+  ) AS k
+  JOIN measured AS i ON i.metric = 'images'
+  JOIN measured AS t ON t.metric = 'targets'
 )
 SELECT
-  'cohen_kappa' AS metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
-  CAST(NULL AS BIGINT) AS count, cohen.kappa AS value,
-  beyond_chance_low(cohen.agreed, cohen.chance, cohen.effective * worth) AS low,
-  beyond_chance_high(cohen.agreed, cohen.chance, cohen.effective * worth) AS high, n, least(smallest, few) AS smallest
-FROM pairs
+  metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
+  CAST(NULL AS BIGINT) AS count, value, beyond_chance_low(agreed, chance, effective) AS low,
+  beyond_chance_high(agreed, chance, effective) AS high, n, smallest
+FROM kappas
 UNION ALL
 SELECT
-  'agreement' AS metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
-  agreed AS count, CAST(agreed AS DOUBLE) / n AS value,
-  wilson_low(agreed * worth, n * worth) AS low, wilson_high(agreed * worth, n * worth) AS high, n, few AS smallest
-FROM pairs
-UNION ALL
-SELECT
-  'confusion' AS metric, annotator, other, label, other_label, count, share AS value,
-  wilson_low(share * effective, effective) AS low, wilson_high(share * effective, effective) AS high, n, few AS smallest
-FROM confusions
-UNION ALL
-SELECT
-  'jaccard' AS metric, j.annotator, j.other, j.label, CAST(NULL AS VARCHAR) AS other_label, j.count,
-  CAST(j.count AS DOUBLE) / j.n AS value,
-  wilson_low(CAST(j.count AS DOUBLE) / j.n * j.effective, j.effective) AS low,
-  wilson_high(CAST(j.count AS DOUBLE) / j.n * j.effective, j.effective) AS high, j.n,
-  least(s.smallest, s.few) AS smallest
-FROM jaccard AS j
-JOIN pairs AS s ON s.annotator = j.annotator AND s.other = j.other
-UNION ALL
-SELECT
-  'annotator' AS metric, annotator, CAST(NULL AS VARCHAR) AS other, CAST(NULL AS VARCHAR) AS label,
-  CAST(NULL AS VARCHAR) AS other_label, agreed AS count, share AS value,
-  wilson_low(share * effective, effective) AS low, wilson_high(share * effective, effective) AS high, n,
-  least(
-    (SELECT min(part) FROM parts AS p WHERE p.annotator = a.annotator),
-    (SELECT min(few) FROM few AS f WHERE f.annotator = a.annotator)
-  ) AS smallest
-FROM annotators AS a
-UNION ALL
-SELECT
-  'fleiss_kappa' AS metric, CAST(NULL AS VARCHAR) AS annotator, CAST(NULL AS VARCHAR) AS other,
-  CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count, fleiss.kappa AS value,
-  beyond_chance_low(fleiss.agreed, fleiss.chance, fleiss.effective * worth) AS low,
-  beyond_chance_high(fleiss.agreed, fleiss.chance, fleiss.effective * worth) AS high, n,
-  (SELECT least(min(smallest), min(few)) FROM pairs) AS smallest
-FROM together
-UNION ALL
-SELECT
-  'krippendorff_alpha' AS metric, CAST(NULL AS VARCHAR) AS annotator, CAST(NULL AS VARCHAR) AS other,
-  CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count,
-  krippendorff.alpha AS value,
-  beyond_chance_low(krippendorff.agreed, krippendorff.chance, krippendorff.effective * worth) AS low,
-  beyond_chance_high(krippendorff.agreed, krippendorff.chance, krippendorff.effective * worth) AS high, n,
-  (SELECT least(min(smallest), min(few)) FROM pairs) AS smallest
-FROM together
+  m.metric, m.annotator, m.other, m.label, m.other_label, CAST(m.count AS BIGINT) AS count, m.share AS value,
+  wilson_low(m.share * m.effective, m.effective) AS low, wilson_high(m.share * m.effective, m.effective) AS high,
+  CAST(m.n AS BIGINT) AS n,
+  CASE m.metric
+    WHEN 'annotator' THEN least(
+      (SELECT min(part) FROM parts AS p WHERE p.annotator = m.annotator),
+      (SELECT min(few) FROM few AS f WHERE f.annotator = m.annotator)
+    )
+    WHEN 'jaccard' THEN least(p.smallest, p.few)
+    ELSE p.few
+  END AS smallest
+FROM measured AS m
+LEFT JOIN pairs AS p ON p.annotator = m.annotator AND p.other = m.other
+WHERE m.metric NOT IN ('targets', 'images')
