@@ -223,7 +223,7 @@ def check(data: bytes) -> Header:
 
 
 def _lacks_rows(data: bytes, header: Header) -> bool:
-    """Whether the pixels of a PNG whose chunks are sound end before its last row (PNG, sections 7, 8 and 11.2.1)."""
+    """Tell whether the pixels of a PNG whose chunks are sound end before its last row (PNG, sections 7, 8 and 11.2.1)."""
     depth, colour, interlaced = data[_PNG_DEPTH], data[_PNG_DEPTH + 1], data[_PNG_DEPTH + 4]
     bits = depth * {2: 3, 4: 2, 6: 4}.get(colour, 1)
     wanted = 0

@@ -43,11 +43,12 @@ def resident(process: int) -> int:
 
 def _children(process: int) -> list[int]:
     """Return the processes that the threads of a process started; none where that is not told."""
-    try:
-        told = [(thread / "children").read_text() for thread in Path(f"/proc/{process}/task").iterdir()]
-    except OSError:  # it, or a thread of it, has just ended
-        return []
-    return [int(child) for text in told for child in text.split()]
+    children: list[int] = []
+    with contextlib.suppress(OSError):  # it has just ended
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            with contextlib.suppress(OSError):  # so has a thread of it
+                children += map(int, (thread / "children").read_text(encoding="ascii").split())
+    return children
 
 
 def _pages(process: int | str) -> list[int]:

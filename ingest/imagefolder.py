@@ -7,9 +7,9 @@ come from its caption column, boxes from ``objects`` (``bbox`` as x, y, width, h
 plain column is a label of the image, annotator ``metadata``; lists and objects are left out.
 
 Pictures stay where they are unless ``store_images`` is asked for; their headers are checked, and all of those that are
-stored. Files that are not called like pictures are not looked at, and counted in a note, but for hidden ones; pictures of other formats are refused, so that nobody misses them. So
-are pipes, sockets, devices and links that lead out of the folder or nowhere, of which no byte is read, and names that are
-not UTF-8.
+stored. Files that are not called like pictures are not looked at, and counted in a note, but for hidden ones; pictures of
+other formats are refused, so that nobody misses them. So are pipes, sockets, devices and links that lead out of the folder
+or nowhere, of which no byte is read, and names that are not UTF-8.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ FIELDS: Final = {
     "split": (),
 }
 _UNKNOWN: Final = (-1, 0)
-"""What lists write for sizes that nobody knows."""
+"""Sizes that lists write where nobody knows them."""
 _HEADLESS: Final = ("caption", "url")
 
 

@@ -213,7 +213,7 @@ def _squared(low: float, high: float) -> tuple[float, float]:
 
 
 def _is_none(r2: float, n: int, degree: int) -> bool:
-    """Whether so large an r2 comes by chance alone in more than 2.5 % of samples, by the F test."""
+    """Tell whether so large an r2 comes by chance alone in more than 2.5 % of samples, by the F test."""
     from scipy.special import fdtrc
 
     left = n - degree - 1

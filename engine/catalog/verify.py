@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -12,13 +11,14 @@ from counterbalance.engine.catalog import access, meta
 from counterbalance.engine.errors import StorageError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.store import cleaning, digests, history, tables
+from counterbalance.engine.store.location import CLOSED
 from counterbalance.engine.store.lock import writer_lock
 from counterbalance.engine.write.ingest import Progress
 from counterbalance.engine.write.journal import require_lake
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from counterbalance.engine.store.digests import Entry, Ledger
@@ -32,6 +32,7 @@ REVERTED: Final = "reverted"
 UNFINISHED: Final = "unfinished"
 UNRECORDED: Final = "unrecorded"
 _TAGS: Final = "_refs/tags/"
+_LOG: Final = "meta.access"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +87,15 @@ def verify(location: Location, *, progress: Callable[[Progress], None] | None = 
 
     Nothing is written, and nobody is kept from writing: files never change, and what is cleaned up meanwhile is not damage.
 
+    Results that a refresh has not published yet hold checksums of their own.
+
     Args:
         location: The lake.
         progress: Called after every file.
 
     Raises:
         NotFoundError: No lake is there.
-        StorageError: It lies in this process's memory, where nothing is recorded.
+        StorageError: It lies in this process's memory, where nothing is recorded, or a folder cannot be listed.
     """
     if location.is_memory:
         raise StorageError(
@@ -113,14 +116,16 @@ def verify(location: Location, *, progress: Callable[[Progress], None] | None = 
             if progress is not None:
                 progress(Progress("verify", found.bytes, total, "bytes", 0))
     found.findings += [Finding(UNRECORDED, room, "", "", "closed to this user: not looked at") for room in closed]
-    found.findings += [*_unpublished(location, found), *_accesses(location)]
+    found.findings += _unpublished(location, found, closed)
     gone = [name for name in sorted((listed or set()) - set(names)) if digests.is_lost(location, name)]
     found.findings += [Finding(LOST, name, "", "", "the whole table is gone") for name in gone]
+    if CLOSED not in closed:
+        found.findings += _accesses(location, found)
     return found
 
 
 def accept(location: Location, found: Verified, *, wait: float = 1.0) -> None:
-    """Go on with what is there: versions that nobody completed go, damaged tables are recorded as they are.
+    """Go on with what is there: versions that nobody completed and damaged results go, damaged tables are recorded as they are.
 
     Args:
         location: The lake.
@@ -135,12 +140,11 @@ def accept(location: Location, found: Verified, *, wait: float = 1.0) -> None:
         for finding in (f for f in found.findings if f.kind == UNFINISHED):
             location.table_path(finding.table).joinpath(finding.file).unlink(missing_ok=True)
         system, root = location.files()
-        for finding in (f for f in found.findings if f.file.endswith(spools.SUFFIX)):
+        results = [f for f in found.findings if f.file.endswith(spools.SUFFIX)]
+        for finding in results:
             if system.exists(f"{root}/{finding.file}"):
                 system.rm_file(f"{root}/{finding.file}")
-        wrong = [
-            f for f in found.findings if f.kind not in {UNFINISHED, UNRECORDED} and not f.file.endswith(spools.SUFFIX)
-        ]
+        wrong = [f for f in found.findings if f.kind not in {UNFINISHED, UNRECORDED} and f not in results]
         for name in sorted({f.table for f in wrong if not f.file.startswith(_TAGS)}):
             digests.forget(location, name)
             digests.record(location, there & {name})
@@ -161,28 +165,38 @@ def _listed(location: Location, into: Verified) -> set[str] | None:
     return None if ledger is None else set(ledger.entries)
 
 
-def _accesses(location: Location) -> Iterator[Finding]:
+def _accesses(location: Location, into: Verified) -> Iterator[Finding]:
     """Lines of the access log that are gone or changed: no file tells, where its digests went, too."""
-    with contextlib.suppress(StorageError):  # a finding already, or closed to this user
-        if broken := len(access.verify(location)):
-            lines = f"{broken:,} line{'s' * (broken != 1)} of the access log {'are' if broken != 1 else 'is'}"
-            yield Finding(UNRECORDED, "meta.access", "", "", f"{lines} gone or changed: history --access tells which")
+    try:
+        broken = len(access.verify(location))
+    except StorageError as error:
+        if into.sound:  # else a table that it is told by is damaged, which is a finding already
+            yield Finding(UNRECORDED, _LOG, "", "", f"the access log cannot be followed: {error.message}")
+        return
+    if broken:
+        lines = f"{broken:,} line{'s' * (broken != 1)} of the access log {'are' if broken != 1 else 'is'}"
+        yield Finding(UNRECORDED, _LOG, "", "", f"{lines} gone or changed: history --access tells which")
 
 
-def _unpublished(location: Location, into: Verified) -> Iterator[Finding]:
+def _unpublished(location: Location, into: Verified, closed: Sequence[str]) -> Iterator[Finding]:
     """Results of refreshes that have not ended: files that are not as they were written."""
-    with contextlib.suppress(StorageError):  # closed to this user, which is told for its tables
-        for target in spools.targets(location):
-            for spool in spools.rounds(location, target):
-                for file in spool.files():
-                    into.files += 1
-                    try:
-                        spool.read(file)
-                    except StorageError as error:
-                        if file in spool.files():  # not published, and let go, meanwhile
-                            problem = error.message.partition(" and is damaged: ")[2] or error.message
-                            told = f"results not yet published: {problem}"
-                            yield Finding(DAMAGED, target, "", f"{spool.folder}/{file}", told)
+    for root in spools.ROOTS:
+        if not any(root.startswith(room) for room in closed):
+            for target in spools.targets(location, (root,)):
+                for spool in spools.rounds(location, target, (root,)):
+                    for file in spool.files():
+                        into.files += 1
+                        if problem := _damage(spool, file):
+                            yield Finding(DAMAGED, target, "", f"{spool.folder}/{file}", problem)
+
+
+def _damage(spool: spools.Spool, file: str) -> str:
+    """What is wrong with a file of results; empty where it is whole, or was published and let go meanwhile."""
+    try:
+        spool.read(file)
+    except StorageError as error:
+        return error.message if file in spool.files() else ""
+    return ""
 
 
 def _tags(location: Location) -> dict[str, dict[str, _Tag]]:

@@ -210,7 +210,7 @@ class _File(Writer):
         if first:
             self._file = pa.OSFile(self._path, "wb")  # unbuffered; a plain raw file may write a part and not say so
         for message in (*([packed.schema.serialize()] if first else ()), packed.serialize()):
-            self._file.write(_framed(message))
+            self._file.write(_head(message))
             self._file.write(message)
 
     def close(self) -> None:
@@ -225,7 +225,7 @@ class _Objects(Writer):
 
     def append(self, batch: pa.RecordBatch) -> None:
         packed = _packed(batch)
-        data = b"".join(_framed(m) + m.to_pybytes() for m in (packed.schema.serialize(), packed.serialize()))
+        data = b"".join(_head(m) + m.to_pybytes() for m in (packed.schema.serialize(), packed.serialize()))
         self._system.pipe_file(f"{self._path}-{self._count:06}{SUFFIX}", data)
         self._count += 1
 
@@ -254,26 +254,26 @@ class Done:
         return found
 
 
-def rounds(location: Location, target: str) -> Iterator[Spool]:
+def rounds(location: Location, target: str, roots: Sequence[str] = ROOTS) -> Iterator[Spool]:
     """Yield the spools of a target that lie in the lake, whatever their fingerprint.
 
     Raises:
         StorageError: Their folder cannot be listed (``E6040``).
     """
     system, root = location.files()
-    for place in ROOTS:
+    for place in roots:
         for name in _listed(system, f"{root}/{place}/{target}"):
             yield Spool(location, f"{place}/{target}/{name}")
 
 
-def targets(location: Location) -> list[str]:
+def targets(location: Location, roots: Sequence[str] = ROOTS) -> list[str]:
     """Return everything that has spools in the lake.
 
     Raises:
         StorageError: Their folders cannot be listed (``E6040``).
     """
     system, root = location.files()
-    return sorted({name for place in ROOTS for name in _listed(system, f"{root}/{place}")})
+    return sorted({name for place in roots for name in _listed(system, f"{root}/{place}")})
 
 
 def fresh(location: Location, target: str, fingerprint: str, *, closed: bool = False) -> Spool:
@@ -305,8 +305,8 @@ def _line(error: Exception) -> str:
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
-def _framed(message: pa.Buffer) -> bytes:
-    """Return what stands before a message: its length, and checksums of that and of the message."""
+def _head(message: pa.Buffer) -> bytes:
+    """Return the bytes before a message: its length, and checksums of that and of the message."""
     length = struct.pack("<Q", len(message))
     return length + struct.pack("<II", zlib.crc32(length), zlib.crc32(message))
 

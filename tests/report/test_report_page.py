@@ -89,7 +89,7 @@ def test_nothing_is_fetched(page: Page, text: str) -> None:
 
 
 def test_it_is_small(text: str) -> None:
-    assert len(text.encode()) < 1_050_000
+    assert len(text.encode()) < 1_000_000
 
 
 def test_every_figure_has_its_numbers_and_its_sql_or_a_reason(text: str) -> None:

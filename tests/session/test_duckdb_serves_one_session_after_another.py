@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 import duckdb
@@ -139,17 +138,6 @@ def test_nothing_of_a_session_stays(filled):
         assert cursor.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall() == []
         with pytest.raises(NotFoundError):
             session.sql(f'SELECT * FROM "{name}"')
-
-
-def test_not_in_another_time_zone(filled, monkeypatch):
-    query = "SELECT '2020-01-01 23:00:00+00'::TIMESTAMPTZ::DATE::VARCHAR"
-    assert filled.sql(query).fetchall() == [("2020-01-01",)]
-    with monkeypatch.context() as patched:
-        patched.setenv("TZ", "Asia/Tokyo")
-        time.tzset()
-        assert filled.sql(query).fetchall() == [("2020-01-01",)]
-    time.tzset()
-    assert filled.sql(query).fetchall() == [("2020-01-01",)]
 
 
 def test_what_was_half_read_says_that_the_session_is_closed(filled):

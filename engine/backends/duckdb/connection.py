@@ -41,9 +41,9 @@ _ended: Final[set[int]] = set()
 
 
 def _around() -> tuple[object, ...]:
-    """What a DuckDB takes from its process when it is opened: the time zone, the cores, the folder for temporary files."""
+    """What a DuckDB takes from its process when it is opened: the cores, the folder for temporary files."""
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
-    return os.environ.get("TZ"), time.tzname, cores, tempfile.gettempdir(), os.environ.get("TMPDIR")
+    return cores, tempfile.gettempdir(), os.environ.get("TMPDIR")
 
 
 @dataclass(slots=True, eq=False)
