@@ -590,14 +590,33 @@ class Attacker:
         return sum(f * v for f, v in zip(factors.values(), row, strict=True)) == 0
 
     def _quotient(self, call, share, count, whole, at):
-        rows = [
-            (row[share], at(count, key), at(whole, key), key) for key, row in call.raw.items() if row[share] is not None
-        ]
-        rows = [row for row in rows if row[1] in self.value and self.value.get(row[2])]
-        if len(rows) > 2 and all(math.isclose(r[0], self.value[r[1]] / self.value[r[2]], rel_tol=1e-12) for r in rows):
+        rows = [(value, *cells, key) for value, cells, key in self._quotients(call, share, count, whole, at)]
+        held = all(self._is_quotient(*row[:3]) for row in rows)
+        if held and len(rows) > 2 and (len(rows) > 5 or self._divides_always(share, count, whole)):
             for value, one, other, key in rows:
                 if key in call.shown and call.shown[key][share] is not None:
                     self._add(self.equal, [(one, 1), (other, -value)])
+
+    def _quotients(self, call, share, count, whole, at):
+        """Yield a share, the two cells that it may be a quotient of, and the key, for each row that has all of them."""
+        for key, row in call.raw.items():
+            cells = at(count, key), at(whole, key)
+            if row[share] is not None and cells[0] in self.value and self.value.get(cells[1]):
+                yield row[share], cells, key
+
+    def _is_quotient(self, value, count, whole):
+        return math.isclose(value, self.value[count] / self.value[whole], rel_tol=1e-12)
+
+    def _divides_always(self, share, count, whole):
+        """Tell whether a share is the quotient of two columns in every row of every call."""
+        name = share, count, whole
+        if name not in self.always:
+            self.always[name] = all(
+                self._is_quotient(value, *cells)
+                for way, call in self.calls.items()
+                for value, cells, _ in self._quotients(call, *name, lambda column, key, way=way: (way, column, key))
+            )
+        return self.always[name]
 
     def _add(self, facts, terms, right=0):
         fact = {}
