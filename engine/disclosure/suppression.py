@@ -28,6 +28,8 @@ SHOWN: Final = 0
 SMALL: Final = 1
 COMPLEMENTARY: Final = 2
 _ROUNDS: Final = 16
+_NOTHING: Final = 1e-6
+"""What linear programming may be off by."""
 UNCLEAR: Final = frozenset({"mixed", "unclear", "undefined"})
 """Labels that say the least: they are hidden before others."""
 
@@ -171,6 +173,8 @@ class _Linked:
     """Cells that stand in several sums: two-way tables, and the levels of a hierarchy."""
 
     values: NDArray[np.float64]
+    most: NDArray[np.float64]
+    """How many there are of each cell's label, where that is known; a count is no larger."""
     small: NDArray[np.bool_]
     closed: NDArray[np.bool_]
     """Cells that are hidden for another reason."""
@@ -230,7 +234,7 @@ class _Linked:
         return min(shown, key=self.preferred.__getitem__, default=None)
 
     def _narrow(self, hidden: NDArray[np.bool_], k: int) -> list[int]:
-        """Return the small cells that linear programming narrows down to fewer than ``k`` values."""
+        """Return the small cells that linear programming narrows down to fewer than ``k`` values, or than their label has."""
         low, high = self.values.copy(), self.values.copy()
         cells = np.flatnonzero(self.small)
         found: list[int] = []
@@ -242,9 +246,9 @@ class _Linked:
             _widen(problem, cells, sign, low, high)
         for cell in cells.tolist():
             for sign in (1, -1):
-                if high[cell] - low[cell] < k:
+                if high[cell] - low[cell] < min(k, self.most[cell]) - _NOTHING:
                     _widen(problem, np.array([cell]), np.array([sign]), low, high)
-            if high[cell] - low[cell] < k:
+            if high[cell] - low[cell] < min(k, self.most[cell]) - _NOTHING:
                 found.append(cell)
         return found
 
@@ -277,7 +281,9 @@ class _Linked:
                 if own or above:
                     bound = whole - (0.0 if hidden[part] else float(self.values[part]))
                     most.append(({**own, **{c: -v for c, v in above.items()}}, bound))
-        return place, size, _matrix(equal, size), _matrix([m for m in most if m[0]], size)
+        largest = np.full(size, np.inf)
+        largest[: len(cells)] = self.most[cells]
+        return place, largest, _matrix(equal, size), _matrix([m for m in most if m[0]], size)
 
 
 def _matrix(rows: Sequence[tuple[dict[int, float], float]], size: int) -> tuple[Any, Any]:
@@ -301,11 +307,12 @@ def _widen(
     """Take one more solution of what is known into the bounds of all cells: one in which these are small (1) or large (-1)."""
     from scipy.optimize import linprog
 
-    place, size, (equal, equals), (most, bounds) = problem
-    aim = np.zeros(size)
+    place, largest, (equal, equals), (most, bounds) = problem
+    aim = np.zeros(len(largest))
     aim[[place[int(c)] for c in cells]] = signs
     top = float(high.sum()) * 2 + 1  # nothing is larger than all there is
-    solved = linprog(aim, A_ub=most, b_ub=bounds, A_eq=equal, b_eq=equals, bounds=(0, top), method="highs")
+    ends = np.column_stack([np.zeros(len(largest)), np.minimum(largest, top)])
+    solved = linprog(aim, A_ub=most, b_ub=bounds, A_eq=equal, b_eq=equals, bounds=ends, method="highs")
     if solved.status == 0:
         for one, at in place.items():
             low[one], high[one] = min(low[one], solved.x[at]), max(high[one], solved.x[at])
@@ -336,7 +343,8 @@ def _of_linked(
         )
         for i in range(len(first))
     ]
-    linked = _Linked(known, _is_small(counts, k) | _is_small(missing, k), closed, preferred)
+    most = np.where(np.isnan(missing), np.inf, known + missing)
+    linked = _Linked(known, most, _is_small(counts, k) | _is_small(missing, k), closed, preferred)
     lines: dict[tuple[Any, ...], list[int]] = {}
     for i, row in enumerate(first.tolist()):
         for axis in range(0 if np.isnan(counts[i]) else len(cells.by)):
