@@ -41,7 +41,7 @@ def part_of(lake, monkeypatch):
 def test_no_flipped_bit_is_published(unpublished, monkeypatch, record_property):
     lake, chance = unpublished, random.Random(5)
     part = part_of(lake, monkeypatch)
-    whole = part.read_bytes()
+    whole, found = part.read_bytes(), 0
     assert lake.verify().sound
     for _ in range(FLIPS):
         data = bytearray(whole)
@@ -50,10 +50,12 @@ def test_no_flipped_bit_is_published(unpublished, monkeypatch, record_property):
         [finding] = lake.verify().findings
         assert finding.kind == "damaged"
         assert finding.file.endswith(part.name)
+        found += 1
         [stage] = lake.refresh("captions.c", executor="inline").stages
         assert (stage.mode, stage.code) == ("failed", "E6041")
         assert lake.sql("SELECT count(c) FROM captions").fetchall() == [(0,)]
     record_property("flips", FLIPS)
+    record_property("flips found", found)
     part.write_bytes(whole)
     lake.refresh("captions.c", executor="inline")
     assert lake.sql("SELECT bool_and(c = length(text)), count(c) FROM captions").fetchall() == [(True, 40)]
