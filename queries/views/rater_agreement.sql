@@ -37,6 +37,7 @@ said AS (
     o.label,
     o.other_label,
     CAST(sum(o.count) AS BIGINT) AS count,
+    count(*) AS images,
     CAST(sum(o.count * o.count) AS DOUBLE) AS squares,
     sum(o.count * i.n) AS products
   FROM of_image AS o
@@ -56,6 +57,7 @@ cells AS (
     r.label,
     c.label AS other_label,
     coalesce(s.count, 0) AS count,
+    s.images,
     coalesce(s.squares, 0) AS squares,
     coalesce(s.products, 0) AS products
   FROM said_labels AS r
@@ -71,7 +73,8 @@ by_image AS (
     sum(agreed * agreed) AS squares,
     sum(agreed * n) AS products,
     sum(n * n) AS sizes,
-    count(*) AS images
+    count(*) AS images,
+    least(nullif(count_if(agreed > 0), 0), nullif(count_if(agreed < n), 0)) AS part
   FROM images
   GROUP BY annotator, other
 ),
@@ -81,7 +84,7 @@ sums AS (
     c.annotator,
     c.other,
     CAST(sum(c.count) AS BIGINT) AS n,
-    min(CASE WHEN c.count > 0 THEN c.count END) AS smallest,
+    min(c.images) AS smallest,
     cohen_kappa(list(struct_pack(label := c.label, other_label := c.other_label, count := c.count))) AS cohen
   FROM cells AS c
   GROUP BY c.annotator, c.other
@@ -107,20 +110,20 @@ alike AS (
   SELECT
     image_id,
     detection_id,
-    count(*) OVER (PARTITION BY members) AS targets,
-    CASE WHEN annotators > 2 THEN count(*) OVER (PARTITION BY pattern) END AS equal_targets
+    count(DISTINCT image_id) OVER (PARTITION BY members) AS images,
+    CASE WHEN annotators > 2 THEN count(DISTINCT image_id) OVER (PARTITION BY pattern) END AS equal_images
   FROM answered
   WHERE annotators > 1
 ),
 few AS (
-  SELECT s.annotator, least(min(a.targets), min(a.equal_targets)) AS few
+  SELECT s.annotator, least(min(a.images), min(a.equal_images)) AS few
   FROM same AS s
   JOIN alike AS a ON a.image_id = s.image_id AND a.detection_id = s.detection_id
   WHERE (SELECT max(annotators) FROM answered) > 2
   GROUP BY s.annotator
 ),
 pairs AS (
-  SELECT s.*, i.agreed, i.squares, i.products, i.sizes, i.images, least(a.few, b.few) AS few
+  SELECT s.*, i.agreed, i.squares, i.products, i.sizes, i.images, i.part, least(a.few, b.few) AS few
   FROM sums AS s
   JOIN by_image AS i ON i.annotator = s.annotator AND i.other = s.other
   LEFT JOIN few AS a ON a.annotator = s.annotator
@@ -128,9 +131,9 @@ pairs AS (
 ),
 -- pairs of an annotator are those of each two annotators together
 parts AS (
-  SELECT annotator, least(coalesce(nullif(agreed, 0), n), coalesce(nullif(n - agreed, 0), n)) AS part FROM pairs
+  SELECT annotator, part FROM pairs
   UNION ALL
-  SELECT other AS annotator, least(coalesce(nullif(agreed, 0), n), coalesce(nullif(n - agreed, 0), n)) AS part FROM pairs
+  SELECT other AS annotator, part FROM pairs
 ),
 -- of the targets that either of two annotators gave a label, how many both did
 either AS (
@@ -213,18 +216,19 @@ clusters AS (
 shares AS (
   SELECT
     metric, annotator, other, label, CAST(NULL AS VARCHAR) AS other_label, sum(count) AS count, sum(n) AS n,
-    sum(count * count) AS squares, sum(count * n) AS products, sum(n * n) AS sizes, count(*) AS images
+    sum(count * count) AS squares, sum(count * n) AS products, sum(n * n) AS sizes, count(*) AS images,
+    least(nullif(count_if(count > 0), 0), nullif(count_if(count < n), 0)) AS part
   FROM clusters
   GROUP BY metric, annotator, other, label
   UNION ALL
   SELECT
     'agreement' AS metric, annotator, other, CAST(NULL AS VARCHAR) AS label, CAST(NULL AS VARCHAR) AS other_label,
-    CAST(agreed AS DOUBLE) AS count, CAST(n AS DOUBLE) AS n, squares, products, sizes, images
+    CAST(agreed AS DOUBLE) AS count, CAST(n AS DOUBLE) AS n, squares, products, sizes, images, part
   FROM pairs
   UNION ALL
   SELECT
     'confusion' AS metric, c.annotator, c.other, c.label, c.other_label,
-    CAST(c.count AS DOUBLE) AS count, CAST(s.n AS DOUBLE) AS n, c.squares, c.products, s.sizes, s.images
+    CAST(c.count AS DOUBLE) AS count, CAST(s.n AS DOUBLE) AS n, c.squares, c.products, s.sizes, s.images, least(c.images, s.images) AS part
   FROM cells AS c
   JOIN pairs AS s ON s.annotator = c.annotator AND s.other = c.other
 ),
@@ -267,11 +271,12 @@ SELECT
   CAST(m.n AS BIGINT) AS n,
   CASE m.metric
     WHEN 'annotator' THEN least(
+      m.part,
       (SELECT min(part) FROM parts AS p WHERE p.annotator = m.annotator),
       (SELECT min(few) FROM few AS f WHERE f.annotator = m.annotator)
     )
-    WHEN 'jaccard' THEN least(p.smallest, p.few)
-    ELSE p.few
+    WHEN 'jaccard' THEN least(m.part, p.smallest, p.few)
+    ELSE least(m.part, p.few)
   END AS smallest
 FROM measured AS m
 LEFT JOIN pairs AS p ON p.annotator = m.annotator AND p.other = m.other

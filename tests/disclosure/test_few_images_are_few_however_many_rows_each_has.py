@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -73,3 +75,29 @@ def test_boxes_of_few_images(lake):
         f"SELECT label, n, images, smallest FROM detection_recall(detections, detections, {GROUPS})"
     ).fetchall()
     assert {n for label, *numbers in told if label != "all" for n in numbers} == {None}
+
+
+@pytest.mark.parametrize(("images", "told"), [(4, False), (12, True)])
+def test_labels_of_boxes(build, images, told):
+    """Two annotators say something else of 10 boxes in each of so many images, and the same of 60 boxes in as many images."""
+    boxes = [i for i in range(images) for _ in range(10)] + list(range(images, images + 60))
+    first = ["female", "male"] * (len(boxes) // 2)
+    second = ["male" if i < images else value for i, value in zip(boxes, first, strict=True)]
+    lake = cb.connect(f"memory://boxes-{os.getpid()}-{images}")
+    lake.ingest(
+        {
+            "images": build.images(image_id=list(range(images + 60))),
+            "detections": build.detections(detection_id=list(range(len(boxes))), image_id=boxes, category=["person"] * len(boxes)),
+            "labels": build.labels(
+                label_id=list(range(2 * len(boxes))), image_id=boxes * 2, detection_id=[*range(len(boxes))] * 2,
+                attribute=["perceived_gender"] * (2 * len(boxes)), value=first + second,
+                annotator=["x"] * len(boxes) + ["y"] * len(boxes),
+            ),
+        }
+    )  # fmt: skip
+    rows = lake.sql("SELECT metric, value, count FROM agreement('perceived_gender')").fetchall()
+    assert {m for m, *shown in rows if any(v is not None for v in shown)} == (
+        {"agreement", "annotator", "cohen_kappa", "confusion", "fleiss_kappa", "jaccard", "krippendorff_alpha"}
+        if told
+        else set()
+    )
