@@ -119,6 +119,20 @@ def _keys(cells: Sequence[Cells]) -> set[str]:
     return {c for cell in cells for c in (*cell.by, *cell.within, *cell.totals)} | _OF_ROWS
 
 
+def _tell(cell: Cells, rows: pa.Table, cells: Sequence[Cells]) -> list[str]:
+    """Return the columns that are hidden where a cell is, with numbers that no cell names, which could tell of it."""
+    keys = _keys(cells)
+    if not cell.measures:
+        return [c for c in rows.column_names if c not in keys]
+    named = keys.union(*(c.columns for c in cells))
+    forgotten = [f.name for f in rows.schema if f.name not in named and _is_number(f.type)]
+    return [c for c in (cell.count, *cell.measures, *forgotten) if c not in keys]
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
 @dataclass
 class _Hidden:
     """Parts of rows that are hidden: by column in which rows, why each row is, and which rows are left out."""
@@ -130,27 +144,20 @@ class _Hidden:
     @classmethod
     def of(cls, rows: pa.Table, cells: Sequence[Cells], told: NDArray[np.bool_]) -> _Hidden:
         """Return what the SQL itself hides."""
-        keys = _keys(cells)
-        columns = {
-            c
-            for cell in cells
-            for c in ((cell.count, *cell.measures) if cell.measures else rows.column_names)
-            if c not in keys
-        }
+        columns = {c for cell in cells for c in _tell(cell, rows, cells)}
         return cls(dict.fromkeys(columns, told), np.zeros(len(rows), np.int8), np.zeros(len(rows), bool))
 
     def add(self, rows: pa.Table, cells: Sequence[Cells], min_count: int) -> None:
         """Hide what counts under ``min_count`` need, beside what is hidden already."""
-        keys = _keys(cells)
+        columns = {cell: _tell(cell, rows, cells) for cell in cells}
         before = -1
         while before < (
             before := sum(int(w.sum()) for w in self.blank.values())
         ):  # what one hides, another may give away
             for cell in cells:
                 found = hidden_rows(rows, cell, min_count, self.blank[cell.count])
-                for column in (cell.count, *cell.measures) if cell.measures else rows.column_names:
-                    if column not in keys:
-                        self.blank[column] = self.blank[column] | (found != SHOWN)
+                for column in columns[cell]:
+                    self.blank[column] = self.blank[column] | (found != SHOWN)
                 self.why = np.where((self.why == SMALL) | (found == SHOWN), self.why, found)
                 self.omitted |= (found != SHOWN) if cell.omit else False
 

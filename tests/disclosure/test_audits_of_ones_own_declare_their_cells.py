@@ -65,6 +65,12 @@ def test_its_cells_are_hidden_by_the_engine(lake, own):
     ]
 
 
+def test_numbers_that_no_cell_names_are_hidden_too(lake, own):
+    own(COUNTS.format(", count(*) / 40 AS share, count(*) * 2 AS twice"), CELLS + 'measures = ["share"]\n')
+    rows = lake.sql("SELECT value, count, share, twice FROM mine() ORDER BY value").fetchall()
+    assert rows == [("a", 19, 19 / 40, 38), ("b", None, None, None), ("rare-secret", None, None, None)]
+
+
 def test_cells_of_a_column_that_is_not_there_are_an_error(lake, own):
     own("SELECT count(*) AS count FROM images", '[[cells]]\ncount = "count"\nwithin = ["label"]\n')
     with pytest.raises(RequestError, match=r"mine\(\) gives no column 'label'") as caught:
