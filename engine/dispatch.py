@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from counterbalance.engine.catalog.definitions import Definition
+    from counterbalance.engine.progress import Progress
     from counterbalance.engine.recipes.actions import Call
     from counterbalance.engine.refresh.model import Options, RefreshReport, Stage
     from counterbalance.engine.sql.statements import Declaration, Refresh, Statement
     from counterbalance.engine.store.location import Location
-    from counterbalance.engine.write.ingest import Progress
 
 _DONE = pa.schema([("statement", pa.string()), ("target", pa.string()), ("changed", pa.bool_())])
 _OPTIONS = ("full", "retry_errors", "due", "executor", "workers", "device", "batch_size", "udfs", "wait")

@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from counterbalance.engine.catalog.verify import Verified
     from counterbalance.engine.exporting import Exported
     from counterbalance.engine.functions import OpenFunctions
+    from counterbalance.engine.progress import Progress
     from counterbalance.engine.recipes.model import RecipeReport, StepReport
     from counterbalance.engine.refresh.deleting import DeleteReport
     from counterbalance.engine.refresh.gc import GcReport
     from counterbalance.engine.refresh.model import RefreshReport
     from counterbalance.engine.result import Result
     from counterbalance.engine.session import Session
-    from counterbalance.engine.write.ingest import IngestReport, Progress
+    from counterbalance.engine.write.ingest import IngestReport
 
 F = TypeVar("F", bound="Callable[..., Any]")
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from counterbalance.engine.functions import OpenFunctions
     from counterbalance.engine.information_schema import Relation
     from counterbalance.engine.isolation.remote import Remote
+    from counterbalance.engine.progress import Progress
     from counterbalance.engine.store.location import Location
-    from counterbalance.engine.write.ingest import Progress
 
 
 class Session:

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.functions import Parameter, udf
+from counterbalance.engine.progress import Progress, tell
 from counterbalance.udfs.attack_splits import BERT, MASKED, UNKNOWN, Settings, split
 from counterbalance.udfs.models import weights
 
@@ -304,7 +305,12 @@ def _runs(
         return [{"note": note}]
     images, positive = np.asarray(ids, np.int64), np.asarray(own_labels) == max(own_labels)
     ready = attack()
-    return [_run(split(images, positive, s, settings.test_share), positive, s, ready) for s in range(settings.seeds)]
+    found = []
+    for seed in range(settings.seeds):
+        if settings.attacker == "logistic":  # the others tell of their epochs
+            tell(Progress(function, seed, settings.seeds, "cuts", seed))
+        found.append(_run(split(images, positive, seed, settings.test_share), positive, seed, ready))
+    return found
 
 
 def _note(function: str, ids: list[int], own_labels: list[str]) -> str | None:

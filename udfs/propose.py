@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from counterbalance.engine import atomic_write
 from counterbalance.engine.errors import RequestError, StorageError
 from counterbalance.engine.executors.devices import available
-from counterbalance.engine.write.ingest import Progress
+from counterbalance.engine.progress import Progress
 from counterbalance.udfs import proposals
 from counterbalance.udfs.endpoint import Endpoint, plain
 from counterbalance.udfs.proposing import Interview

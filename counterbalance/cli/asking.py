@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,14 +31,18 @@ def ask(
     Raises:
         CounterbalanceError: Whatever the engine says.
     """
+    from counterbalance.engine.progress import heard_by
     from counterbalance.shell import present
+    from counterbalance.shell.progress import reporter
     from counterbalance.shell.stopwatch import Stopwatch
     from counterbalance.shell.supervise import supervise
 
-    with limits.open(lake) as session:
-        watch = Stopwatch()
+    with ExitStack() as until_read, limits.open(lake) as session:
+        watch, report = Stopwatch(), until_read.enter_context(reporter("auto"))
+        until_read.enter_context(heard_by(report))
+        session.on_progress = report
         return supervise(
-            lambda: present.result(question(session), output, watch),
+            lambda: present.result(question(session), output, watch, before=until_read.close),
             interrupt=session.interrupt,
             limit=limits.timeout,
             watch=watch,

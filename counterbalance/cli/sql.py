@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from counterbalance.cli.options import SessionOptions
-    from counterbalance.engine.result import Result
-    from counterbalance.engine.session import Session
     from counterbalance.shell.interpreter import Interpreter
     from counterbalance.shell.output import OutputOptions
 
@@ -100,18 +98,12 @@ def _text(query: str | None, file: str | None) -> str:
 def _one(lake: str, text: str, bound: dict[str, Any], limits: SessionOptions, output: OutputOptions) -> int:
     from counterbalance.cli.asking import ask
     from counterbalance.shell import errors
-    from counterbalance.shell.progress import reporter
     from counterbalance.shell.scripts import changes
 
     if changes(text):
         limits = replace(limits, timeout=None)
-    with errors.asking(text), reporter("auto") as report:
-
-        def question(session: Session) -> Result:
-            session.on_progress = report
-            return session.sql(text, max_rows=limits.max_rows, **bound)
-
-        ask(lake, question, limits, output)
+    with errors.asking(text):
+        ask(lake, lambda session: session.sql(text, max_rows=limits.max_rows, **bound), limits, output)
     return 0
 
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.exporting import Exported
+from counterbalance.engine.progress import Progress
 from counterbalance.engine.sql import statements
 from counterbalance.engine.store.location import local_path
-from counterbalance.engine.write.ingest import Progress
 from counterbalance.engine.write.journal import require_lake
 from counterbalance.export import datasheet, origins, rows
 from counterbalance.export.folder import Folder

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from counterbalance.engine.errors import RequestError
+from counterbalance.engine.progress import heard_by
 from counterbalance.engine.sql import parse
 from counterbalance.shell import dots, errors, present
 from counterbalance.shell.progress import reporter
@@ -82,12 +83,12 @@ class Interpreter:
         limit = None if changes(text) else self.limit
         with ExitStack() as until_done:
             self.session.on_progress = until_done.enter_context(reporter(self.progress))
+            until_done.enter_context(heard_by(self.session.on_progress))
 
             def work() -> Written:
                 with errors.asking(text):
                     found = self.session.sql(text, max_rows=self.max_rows, **params)
-                    until_done.close()  # a bar that still stands there would be written over
-                    return present.result(found, options, watch)
+                    return present.result(found, options, watch, before=until_done.close)
 
             written = supervise(work, interrupt=self.session.interrupt, limit=limit, watch=watch, patient=self.patient)
         rows = f"{written.rows:,}{'+' if written.more else ''} row{'s' if written.rows != 1 else ''}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from counterbalance.shell import errors, output
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -16,19 +16,40 @@ if TYPE_CHECKING:
     from counterbalance.shell.stopwatch import Stopwatch
 
 
-def result(found: Result, options: OutputOptions, watch: Stopwatch | None = None) -> Written:
+def result(
+    found: Result,
+    options: OutputOptions,
+    watch: Stopwatch | None = None,
+    *,
+    before: Callable[[], object] = lambda: None,
+) -> Written:
     """Write a result's rows and, on stderr, its notes.
 
     Args:
         found: What the engine returned; its notes are known once it is read.
         options: Where and how.
         watch: See ``output.write``.
+        before: Called when the first rows are there: a bar that still stood would be written over.
     """
-    written = output.write(found.to_batches(), options, watch=watch)
+    written = output.write(_when_there(found.to_batches(), before), options, watch=watch)
     written.said = list(found.notes)
     for text in dict.fromkeys([*written.notes, *found.notes]):
         errors.note(text)
     return written
+
+
+def _when_there(rows: pa.RecordBatchReader, before: Callable[[], object]) -> pa.RecordBatchReader:
+    """Call a function between the first batch's being computed and its being written."""
+    import pyarrow as pa
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        first = next(rows, None)
+        before()
+        if first is not None:
+            yield first
+            yield from rows
+
+    return pa.RecordBatchReader.from_batches(rows.schema, batches())
 
 
 def facts(found: Sequence[Mapping[str, str | int | None]]) -> None:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from counterbalance.engine.catalog import access, meta
 from counterbalance.engine.errors import StorageError
 from counterbalance.engine.executors import spool as spools
+from counterbalance.engine.progress import Progress
 from counterbalance.engine.store import cleaning, digests, history, tables
 from counterbalance.engine.store.location import CLOSED
 from counterbalance.engine.store.lock import writer_lock
-from counterbalance.engine.write.ingest import Progress
 from counterbalance.engine.write.journal import require_lake
 
 if TYPE_CHECKING:

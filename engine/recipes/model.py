@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from counterbalance.engine.progress import Progress
     from counterbalance.engine.sql.query_files import QueryParameter
     from counterbalance.engine.store.location import Location
-    from counterbalance.engine.write.ingest import Progress
 
 State = Literal["done", "unchanged", "stopped", "planned"]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from counterbalance.engine.catalog import definitions, runs
 from counterbalance.engine.catalog.closed import Closed
 from counterbalance.engine.errors import RequestError
+from counterbalance.engine.progress import Progress
 from counterbalance.engine.store import tables
-from counterbalance.engine.write.ingest import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable

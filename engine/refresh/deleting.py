@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from counterbalance.engine.progress import Progress
     from counterbalance.engine.refresh.model import Stage
     from counterbalance.engine.store.location import Location
-    from counterbalance.engine.write.ingest import Progress
 
 KINDS: Final = ("image_id", "key", "uri", "sha256")
 """What names an image, in the order in which a name is looked up."""

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from counterbalance.engine.catalog.definitions import Definition
+    from counterbalance.engine.progress import Progress
     from counterbalance.engine.query_engine import QueryEngine
     from counterbalance.engine.store.location import Location
-    from counterbalance.engine.write.ingest import Progress
 
 _SAFE: Final = frozenset({"E1001", "E1003", "E1035", "E1042", "E1046", "E3308", "E3421", "E3422", "E3424", "E3425"})
 """Codes of errors that name relations, functions and keys, and no values."""

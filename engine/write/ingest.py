@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from counterbalance.engine.catalog import closed, file_statistics, meta, runs, snapshot
 from counterbalance.engine.errors import RequestError, SourceError
+from counterbalance.engine.progress import Progress
 from counterbalance.engine.schema import BASE_TABLES, SENSITIVE_ATTRIBUTES
 from counterbalance.engine.store import digests, enclosing, tables
 from counterbalance.engine.store.lock import writer_lock
@@ -35,26 +36,6 @@ if TYPE_CHECKING:
 
 IN_MEMORY: Final = "arrow"
 """Format, and name, of a source that is not a file: what had it before may be other rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is.
-
-    Args:
-        stage: What is being done.
-        done: Units done.
-        total: Units in all, when known.
-        unit: ``"bytes"`` or ``"rows"``.
-        rows: Items of the source read so far.
-    """
-
-    stage: str
-    done: int
-    total: int | None
-    unit: str
-    rows: int
-    errors: int = 0
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from counterbalance.engine.lake import Lake
-    from counterbalance.engine.write.ingest import Progress
+    from counterbalance.engine.progress import Progress
 
 
 @cb.udf(returns=pa.int64(), parameters={"text": pa.string()}, version="1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
 
 from counterbalance.engine.errors import NotFoundError, RequestError
@@ -250,15 +251,16 @@ def test_a_bar_is_gone_when_the_result_comes(lake, capsys):
         shell = Interpreter(session, OutputOptions("csv"), progress="always")
         seen = []
 
-        def say(rows, *rest, **more):
+        def write(rows, *rest, **more):
+            first = rows.read_next_batch()
             seen.append(capsys.readouterr().err)
-            return present(rows, *rest, **more)
+            return written(pa.Table.from_batches([first]).to_reader(), *rest, **more)
 
-        from counterbalance.shell import interpreter
+        from counterbalance.shell import output
 
-        present = interpreter.present.result
+        written = output.write
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(interpreter.present, "result", say)
+            patched.setattr(output, "write", write)
             shell.step("REFRESH captions.long")
     (before,) = seen
     assert before.count("\x1b[?25l") == before.count("\x1b[?25h") == 1, "the cursor is shown again"

@@ -16,6 +16,7 @@ import numpy as np
 
 from counterbalance.engine.errors import CounterbalanceError, RequestError
 from counterbalance.engine.executors.devices import available
+from counterbalance.engine.progress import Progress, tell
 from counterbalance.udfs.attack_splits import MASKED, UNKNOWN
 from counterbalance.udfs.models import weights
 from counterbalance.udfs.models.learning import descend
@@ -271,7 +272,9 @@ def _learned(
     is_checked = len(cut.check) >= _LEAST_CHECK
     learned = np.setdiff1d(cut.train, cut.check) if is_checked else cut.train
     best, worse, kept = np.inf, 0, None
-    for _ in range(settings.epochs or recipe.epochs):
+    epochs = settings.epochs or recipe.epochs
+    for done in range(seed * epochs, (seed + 1) * epochs):  # of all cuts: one that is learned early jumps
+        tell(Progress(settings.attacker, done, settings.seeds * epochs, "epochs", done))
         model.train()
         batches = _batches(order.permutation(learned), recipe.batch, lengths, order)
         for _ in descend(batches, loss, optimizer):

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.executors.devices import available
+from counterbalance.engine.progress import Progress
 from counterbalance.engine.store.location import local_path
-from counterbalance.engine.write.ingest import Progress
 from counterbalance.udfs.models import learning, sae_fitting, sae_vectors
 from counterbalance.udfs.models.sae_model import CONFIG, FORMAT, KINDS, STRIDE, Checkpoint, Member, checkpoint
 from counterbalance.udfs.models.weights import digest, need

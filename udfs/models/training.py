@@ -21,8 +21,8 @@ import numpy as np
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.executors.devices import available
+from counterbalance.engine.progress import Progress
 from counterbalance.engine.store.location import local_path
-from counterbalance.engine.write.ingest import Progress
 from counterbalance.udfs.models import card, classifier, fitting, labelled, learning, scores
 from counterbalance.udfs.models.ahead import in_order
 from counterbalance.udfs.models.settings import MODEL, PAPER, Settings
