@@ -89,7 +89,7 @@ sums AS (
   FROM cells AS c
   GROUP BY c.annotator, c.other
 ),
--- three annotators: how many targets have the same of them, and how many of these are alike, follows from pairs
+-- three annotators: how many targets have the same of them, and how many of these are alike, follows from pairs; in images
 same AS (
   SELECT g.image_id, g.detection_id, g.annotator, min(o.annotator) AS first
   FROM ratings AS g
@@ -107,20 +107,15 @@ answered AS (
   GROUP BY image_id, detection_id
 ),
 alike AS (
-  SELECT
-    image_id,
-    detection_id,
-    count(DISTINCT image_id) OVER (PARTITION BY members) AS images,
-    CASE WHEN annotators > 2 THEN count(DISTINCT image_id) OVER (PARTITION BY pattern) END AS equal_images
-  FROM answered
-  WHERE annotators > 1
+  SELECT members, count(DISTINCT image_id) AS images FROM answered WHERE annotators > 1 GROUP BY members
+  UNION ALL
+  SELECT members, count(DISTINCT image_id) AS images FROM answered WHERE annotators > 2 GROUP BY members, pattern
 ),
 few AS (
-  SELECT s.annotator, least(min(a.images), min(a.equal_images)) AS few
-  FROM same AS s
-  JOIN alike AS a ON a.image_id = s.image_id AND a.detection_id = s.detection_id
+  SELECT a.annotator, min(a.images) AS few
+  FROM (SELECT unnest(members) AS annotator, images FROM alike) AS a
   WHERE (SELECT max(annotators) FROM answered) > 2
-  GROUP BY s.annotator
+  GROUP BY a.annotator
 ),
 pairs AS (
   SELECT s.*, i.agreed, i.squares, i.products, i.sizes, i.images, i.part, least(a.few, b.few) AS few
