@@ -16,7 +16,20 @@ if TYPE_CHECKING:
 EXAMPLES = (
     'counterbalance train classifier laion.lake --labels consensus --attribute gender --output gender/ --sensitive "an audit"',
     "counterbalance train classifier coco.lake --labels labels --attribute posture --output posture/ --epochs 20 --json",
+    "counterbalance train classifier coco.lake --labels labels --attribute posture --output posture/ --epochs 2,5,10 --batch-size 16,32",
 )
+
+
+class _Several(click.ParamType[list[Any]]):
+    """One value, or several between commas."""
+
+    def __init__(self, each: click.ParamType[Any]) -> None:
+        self._each, self.name = each, each.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
+        if isinstance(value, list):
+            return value
+        return [self._each.convert(part, param, ctx) for part in value.split(",")]
 
 
 class TrainGroup(click.Group):
@@ -53,10 +66,10 @@ def command() -> None:
 )
 @click.option(
     "--epochs",
-    type=click.IntRange(min=1),
-    default=PAPER.epochs,
+    type=_Several(click.IntRange(min=1)),
+    default=str(PAPER.epochs),
     show_default=True,
-    metavar="N",
+    metavar="N[,N]...",
     help="In all; the first trains the head alone.",
 )
 @click.option(
@@ -69,10 +82,10 @@ def command() -> None:
 )
 @click.option(
     "--batch-size",
-    type=click.IntRange(min=1),
-    default=PAPER.batch_size,
+    type=_Several(click.IntRange(min=1)),
+    default=str(PAPER.batch_size),
     show_default=True,
-    metavar="N",
+    metavar="N[,N]...",
     help="Pictures a step.",
 )
 @click.option(
@@ -80,10 +93,10 @@ def command() -> None:
 )
 @click.option(
     "--tower-lr",
-    type=float,
-    default=PAPER.tower_lr,
+    type=_Several(click.FLOAT),
+    default=str(PAPER.tower_lr),
     show_default=True,
-    metavar="R",
+    metavar="R[,R]...",
     help="Highest rate of all weights after it.",
 )
 @click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:0 …")
@@ -94,7 +107,8 @@ def command() -> None:
 def classifier(lake: str, *, as_json: bool, progress: str, **options: Any) -> int:
     """Fine-tune the vision tower of an open_clip model with a linear head on labels of LAKE, and write it to FOLDER.
 
-    The first epoch trains the head alone, the others everything; the best epoch on the validation split is kept. Labels are
+    The first epoch trains the head alone, the others everything; the best epoch on the validation split is kept. Of several
+    epochs, batch sizes or rates every combination is trained, and the best one on the validation split taken. Labels are
     split 80/10/10 by image. FOLDER gets model.safetensors, config.json and a model card; label_person('NAME', 'FOLDER')
     asks it. A FOLDER that holds this very classifier is left as it is. Perceived labels tell how groups are depicted,
     never who a person is.

@@ -237,7 +237,9 @@ def test_rates_rise_and_fall_as_one_cycle_does(monkeypatch):
     examples = fitting.Examples(pixels, np.arange(40), np.arange(40) % 2, Preparation(2, 2))
     settings = Settings(epochs=3, batch_size=4, lr=0.5, tower_lr=1e-3)
     kept = []
-    fitting.fit(model, examples, np.arange(20), np.arange(20, 40), settings, "cpu", keep=kept.append)
+    fitting.fit(
+        model, examples, np.arange(20), np.arange(20, 40), settings, "cpu", keep=lambda model, _: kept.append(model)
+    )
     assert rates[:5] == [(0.5, 2)] * 5
     assert [count for _, count in rates[5:]] == [4] * 10
     rest = [rate for rate, _ in rates[5:]]
@@ -246,6 +248,21 @@ def test_rates_rise_and_fall_as_one_cycle_does(monkeypatch):
     assert max(rest) == pytest.approx(1e-3)
     assert rest[2:] == sorted(rest[2:], reverse=True)
     assert kept
+
+
+def test_of_several_settings_the_best_on_the_validation_split_is_kept(train, tmp_path):
+    many = train("many", epochs=[1, 3], tower_lr=[1e-9, 2e-3])
+    training = config_of(tmp_path / "many")["training"]
+    tried = training["tried"]
+    assert [(t["epochs"], t["tower_lr"]) for t in tried] == [(1, 1e-9), (1, 2e-3), (3, 1e-9), (3, 2e-3)]
+    best = max(tried, key=lambda t: (t["validation_accuracy"], -t["validation_loss"]))
+    assert training["settings"] == {k: best[k] for k in ("epochs", "seed", "batch_size", "lr", "tower_lr")}
+    alone = train("alone", epochs=best["epochs"], tower_lr=best["tower_lr"])
+    assert config_of(tmp_path / "alone")["weights"] == config_of(tmp_path / "many")["weights"]
+    assert alone.test == many.test
+    assert "These settings were tried" in (tmp_path / "many" / "README.md").read_text()
+    assert "were tried" not in (tmp_path / "alone" / "README.md").read_text()
+    assert not train("many", epochs=[1, 3], tower_lr=[1e-9, 2e-3]).trained
 
 
 def test_pictures_of_a_relation(train):

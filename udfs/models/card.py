@@ -80,7 +80,21 @@ def _training(training: Mapping[str, Any]) -> str:
         (str(e["number"]), *(_rate(e[n], 4) for n in ("train_loss", "validation_loss", "validation_accuracy")))
         for e in training["epochs"]
     ]
-    return f"{text}\n\n{_table(heads, rows)}"
+    if not training.get("tried"):
+        return f"{text}\n\n{_table(heads, rows)}"
+    tried = [
+        (
+            str(t["epochs"]),
+            str(t["batch_size"]),
+            f"{t['tower_lr']:g}",
+            str(t["best_epoch"]),
+            _rate(t["validation_accuracy"], 4),
+        )
+        for t in training["tried"]
+    ]
+    settings_of = ("epochs", "pictures a step", "highest rate", "best epoch", "validation accuracy")
+    chosen = "These settings were tried, and those with the highest accuracy on the validation split taken:"
+    return f"{chosen}\n\n{_table(settings_of, tried)}\n\n{text}\n\n{_table(heads, rows)}"
 
 
 def _results(classes: Sequence[str], test: Mapping[str, Any]) -> str:

@@ -94,9 +94,9 @@ def fit(
     settings: Settings,
     device: str,
     *,
-    keep: Callable[[Any], None],
+    keep: Callable[[Any, Epoch], None],
     seen: Callable[[int, int, int], None] = lambda *_: None,
-) -> tuple[list[Epoch], int]:
+) -> list[Epoch]:
     """Train a model with the parts ``tower`` and ``head``.
 
     Args:
@@ -106,12 +106,11 @@ def fit(
         validation: Rows that choose the epoch.
         settings: How.
         device: Where.
-        keep: Called with the model after every epoch that is the best so far: higher validation accuracy, or the same at
-            a lower loss.
+        keep: Called with the model and the epoch after every one that is the best so far, by ``rank``.
         seen: Called with the epoch, its pictures, and how many are done.
 
     Returns:
-        All epochs, and the number of the best one.
+        All epochs.
 
     Raises:
         FunctionError: The loss is not a number any more, or the device's memory is too small.
@@ -135,19 +134,20 @@ def fit(
                     hint="use lower learning rates: --lr, --tower-lr",
                 )
             done.append(epoch)
-            if best is None or _rank(epoch) > _rank(best):
+            if best is None or rank(epoch) > rank(best):
                 best = epoch
-                keep(model)
+                keep(model, epoch)
     except torch.cuda.OutOfMemoryError as error:
         raise FunctionError(
             f"{settings.batch_size} pictures at once are too many for the memory of {device}",
             code="E8150",
             hint="use a smaller --batch-size",
         ) from error
-    return done, best.number if best is not None else 0
+    return done
 
 
-def _rank(epoch: Epoch) -> tuple[float, float]:
+def rank(epoch: Epoch) -> tuple[float, float]:
+    """Return what epochs are compared by: higher validation accuracy, and then a lower loss."""
     return epoch.validation_accuracy, -epoch.validation_loss
 
 

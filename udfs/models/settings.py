@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -38,3 +40,29 @@ class Settings:
 
 PAPER: Final = Settings()
 """The defaults."""
+
+
+def grid(
+    epochs: int | Sequence[int],
+    seed: int,
+    batch_size: int | Sequence[int],
+    lr: float,
+    tower_lr: float | Sequence[float],
+) -> tuple[Settings, ...]:
+    """Return every combination of what is given as several values, in the order given.
+
+    Raises:
+        RequestError: One makes no sense, or there is none (E3051).
+
+    Example:
+        >>> [(s.epochs, s.batch_size) for s in grid([2, 5], 0, [16, 32], 1e-3, 1e-5)]
+        [(2, 16), (2, 32), (5, 16), (5, 32)]
+    """
+    epochs = epochs if isinstance(epochs, Sequence) else (epochs,)
+    batch_size = batch_size if isinstance(batch_size, Sequence) else (batch_size,)
+    tower_lr = tower_lr if isinstance(tower_lr, Sequence) else (tower_lr,)
+    several = dict.fromkeys(itertools.product(epochs, batch_size, tower_lr))
+    made = tuple(Settings(e, seed, b, lr, t) for e, b, t in several)
+    if not made:
+        raise RequestError("epochs, batch_size and tower_lr need a value each", code="E3051")
+    return made

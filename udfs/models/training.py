@@ -25,7 +25,7 @@ from counterbalance.engine.progress import Progress
 from counterbalance.engine.store.location import local_path
 from counterbalance.udfs.models import card, classifier, fitting, labelled, learning, scores
 from counterbalance.udfs.models.ahead import in_order
-from counterbalance.udfs.models.settings import MODEL, PAPER, Settings
+from counterbalance.udfs.models.settings import MODEL, PAPER, Settings, grid
 from counterbalance.udfs.models.shared import loading
 from counterbalance.udfs.models.weights import digest, need
 
@@ -132,16 +132,19 @@ def train(
     output: str | Path,
     images: str | None = None,
     model: str = MODEL,
-    epochs: int = PAPER.epochs,
+    epochs: int | Sequence[int] = PAPER.epochs,
     seed: int = PAPER.seed,
-    batch_size: int = PAPER.batch_size,
+    batch_size: int | Sequence[int] = PAPER.batch_size,
     lr: float = PAPER.lr,
-    tower_lr: float = PAPER.tower_lr,
+    tower_lr: float | Sequence[float] = PAPER.tower_lr,
     device: str = "auto",
     sensitive: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Trained:
     """Fine-tune a vision tower with a linear head on labels of persons (Girrbach et al. 2025, section 3).
+
+    Of several epochs, batch sizes or rates every combination is trained, as in the paper's study of them, and the one with
+    the highest accuracy on the validation split is kept; only that one is asked about the test split.
 
     The same labels, pictures, model and settings give the same classifier; on a CPU, the same bits. The labels are
     perceived ones: what a classifier learns from them tells how groups are depicted, never who a person is.
@@ -154,11 +157,11 @@ def train(
         output: A new folder.
         images: Relation of (``detection_id``, ``image`` as bytes); crops of ``images.image`` to the boxes of persons without.
         model: open_clip's ``name/pretrained``, ``hf-hub:…`` or a folder.
-        epochs: In all; the first trains the head alone.
+        epochs: In all; the first trains the head alone. One number, or several.
         seed: Of split, head and order.
-        batch_size: Pictures a step.
+        batch_size: Pictures a step; one number, or several.
         lr: Learning rate of the head in the first epoch.
-        tower_lr: Highest learning rate of all weights after it.
+        tower_lr: Highest learning rate of all weights after it; one, or several.
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` …
         sensitive: The purpose for which perceived labels are read; it goes into the access log.
         progress: Called as pictures are read and learned from.
@@ -174,7 +177,7 @@ def train(
     Example:
         >>> train(lake, labels="labels", attribute="posture", output="posture/")  # doctest: +SKIP
     """
-    settings = Settings(epochs, seed, batch_size, lr, tower_lr)
+    settings = grid(epochs, seed, batch_size, lr, tower_lr)
     began = time.monotonic()
     target = local_path(output).expanduser().absolute()
     with lake.session(sensitive=sensitive) as session:
@@ -188,7 +191,7 @@ def train(
             "labels_digest": rows.digest(),
             "images": images,
             "began_with": start.digest,
-            "settings": asdict(settings),
+            "settings": [asdict(s) for s in settings] if len(settings) > 1 else asdict(settings[0]),
         }
         key = _fingerprint(attribute, start, pictures, facts)
         if (found := _finished(target, key)) is not None:
@@ -261,6 +264,27 @@ def _as_trained(target: Path, config: Mapping[str, Any], *, trained: bool, secon
 
 
 @dataclass(frozen=True, slots=True)
+class _Tried:
+    """Settings, and the epochs of a training with them."""
+
+    settings: Settings
+    epochs: list[fitting.Epoch]
+
+    @property
+    def best(self) -> fitting.Epoch:
+        return max(self.epochs, key=fitting.rank)
+
+    def told(self) -> dict[str, Any]:
+        best = self.best
+        return {
+            **asdict(self.settings),
+            "best_epoch": best.number,
+            "validation_accuracy": best.validation_accuracy,
+            "validation_loss": best.validation_loss,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class _Run:
     """One training, step by step."""
 
@@ -268,7 +292,7 @@ class _Run:
     place: Path
     attribute: str
     start: Beginning
-    settings: Settings
+    settings: tuple[Settings, ...]
     device: str
     progress: Callable[[Progress], None] | None
 
@@ -282,23 +306,31 @@ class _Run:
         rows = rows.only(there)
         labelled.require_enough(rows)
         examples = fitting.Examples(pixels, np.flatnonzero(there), rows.labels, self.start.preparation)
-        side = split(rows.labels.tolist(), rows.images.tolist(), self.settings.seed)
+        side = split(rows.labels.tolist(), rows.images.tolist(), self.settings[0].seed)
         parts = {name: np.flatnonzero(side == i) for i, name in enumerate(SPLITS)}
         self._require_all(rows, parts)
         cuda = [self.device] if self.device.startswith("cuda") else []
-        with torch.random.fork_rng(devices=cuda):
-            torch.manual_seed(self.settings.seed)
-            tower = self._tower()
-            model = classifier.assembled(tower, self.start.architecture.embed_dim, len(rows.classes)).to(self.device)
-            epochs, best = self._fit(model, examples, parts)
+        best: _Tried | None = None
+        tried = []
+        for settings in self.settings:
+            with torch.random.fork_rng(devices=cuda):
+                torch.manual_seed(settings.seed)
+                tower = self._tower()
+                model = classifier.assembled(tower, self.start.architecture.embed_dim, len(rows.classes))
+                found = self._fit(model.to(self.device), examples, parts, settings, best)
+            tried.append(found.told())
+            best = found if best is None or fitting.rank(found.best) > fitting.rank(best.best) else best
+        assert best is not None  # noqa: S101 - there is one at least
         self._load(model)
-        logits = fitting.ask(model, examples, parts["test"], self.settings.batch_size, self.device)
+        logits = fitting.ask(model, examples, parts["test"], best.settings.batch_size, self.device)
         judged = scores.score(rows.classes, rows.labels[parts["test"]], logits)
         config["training"] |= {
             "without_picture": scores.count(without) if without else 0,
             "splits": _sizes(parts, judged.published()["n"]),
-            "epochs": [asdict(e) for e in epochs],
-            "best_epoch": best,
+            "settings": asdict(best.settings),
+            "tried": tried if len(tried) > 1 else [],
+            "epochs": [asdict(e) for e in best.epochs],
+            "best_epoch": best.best.number,
             "test": judged.published(),
             "device": self.device,
             "libraries": {n: version(n) for n in ("counterbalance", "open_clip_torch", "torch", "timm")},
@@ -334,19 +366,31 @@ class _Run:
         with loading():
             return self.start.tower()
 
-    def _fit(self, model: Any, examples: fitting.Examples, parts: Mapping[str, NDArray[np.int64]]) -> Any:
+    def _fit(
+        self,
+        model: Any,
+        examples: fitting.Examples,
+        parts: Mapping[str, NDArray[np.int64]],
+        settings: Settings,
+        best: _Tried | None,
+    ) -> _Tried:
+        """Train with one combination of settings; the weights are kept where they are better than those of all before."""
         files: Any = need("safetensors.torch", "models")
 
-        def keep(best: Any) -> None:
-            state = {k: v.detach().cpu().contiguous() for k, v in best.state_dict().items()}
-            files.save_file(state, self.place / classifier.MODEL, metadata={"format": "pt"})
+        def keep(model: Any, epoch: fitting.Epoch) -> None:
+            if best is None or fitting.rank(epoch) > fitting.rank(best.best):
+                state = {k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}
+                files.save_file(state, self.place / classifier.MODEL, metadata={"format": "pt"})
+
+        number, of = self.settings.index(settings) + 1, len(self.settings)
+        which = f" with settings {number} of {of}" if of > 1 else ""
 
         def seen(epoch: int, total: int, done: int) -> None:
-            self._tell(f"epoch {epoch} of {self.settings.epochs}", done, total)
+            self._tell(f"epoch {epoch} of {settings.epochs}{which}", done, total)
 
-        return fitting.fit(
-            model, examples, parts["train"], parts["validation"], self.settings, self.device, keep=keep, seen=seen
-        )
+        validation = parts["validation"]
+        epochs = fitting.fit(model, examples, parts["train"], validation, settings, self.device, keep=keep, seen=seen)
+        return _Tried(settings, epochs)
 
     def _load(self, model: Any) -> None:
         files: Any = need("safetensors.torch", "models")
