@@ -217,6 +217,8 @@ class QueryEngine:
         return call.rows
 
     def _protected(self, call: AuditCall, facts: Facts) -> pa.Table:
+        vectors = {name: self._unprotected(plan, facts).to_pylist()[0] for name, plan in call.vectors.items()}
+        protection.refuse_odd_vectors(call.query.name, {name: tuple(row.values()) for name, row in vectors.items()})
         found = pa.Table.from_batches(self._run(_final(call), facts))
         protection.require_columns(call.query.name, found.schema, call.query.cells)
         if call.closed:
@@ -224,7 +226,7 @@ class QueryEngine:
         doubles = {name: self._unprotected(plan, facts) for name, plan in call.doubles.items()}
         protection.refuse_few_doubles(call.query.name, {n: rows.column(0)[0].as_py() for n, rows in doubles.items()})
         others = {what: self._unprotected(plan, facts) for what, plan in call.alternatives.items()}
-        protection.refuse_narrow(call.query.name, found, others, call.query.cells)
+        protection.refuse_narrow(call.query.name, found, others, call.query.cells, call.wider)
         return protection.protect(
             found, call.query.cells, call.min_count, call.params, closed=call.closed, in_order=call.in_order
         )

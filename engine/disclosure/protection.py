@@ -17,6 +17,7 @@ from counterbalance.engine.disclosure.suppression import (
     hidden_rows,
     tables_of,
     tables_with,
+    thin_rows,
 )
 from counterbalance.engine.errors import RequestError, SensitiveError
 
@@ -64,7 +65,8 @@ def protect(
         cells: Its columns that count people or images.
         min_count: The smallest count that is shown.
         params: The parameters that every row carries, as JSON.
-        closed: Perceived labels were counted without a purpose.
+        closed: Perceived labels were counted without a purpose. Tables of which all labels together have few are left out then,
+            for their rows would tell whose labels there are.
         in_order: The audit's order tells nothing of counts, so that hidden rows stay where they are.
 
     Returns:
@@ -81,15 +83,19 @@ def protect(
     """
     told = _told(rows) if cells else np.zeros(len(rows), bool)
     found = _Hidden.of(rows, cells, told)
+    thin = found.add_thin(rows, cells) if closed else np.zeros(len(rows), bool)
     if closed and min_count != MIN_COUNT:
         found.add(rows, cells, MIN_COUNT)  # what it hides is hidden by every call, so that two never tell more
     found.add(rows, cells, min_count)
-    blank, hidden, omitted = found.blank, found.why, found.omitted
+    blank, hidden = found.blank, found.why
     hidden = np.where((hidden == SHOWN) & told, np.int8(COMPLEMENTARY), hidden)
-    told = hidden != SHOWN
     for cell in cells:
-        blank |= dict.fromkeys(cell.whole, tables_with(rows, cell.within, told))
+        blank |= dict.fromkeys(cell.whole, tables_with(rows, cell.within, hidden != SHOWN))
     made = _without(rows, blank)
+    left = ~(thin & _is_bare(made, _keys(cells)))
+    made, rows = made.filter(pa.array(left)), rows.filter(pa.array(left))
+    hidden, omitted = hidden[left], found.omitted[left]
+    told = hidden != SHOWN
     if cells:
         made = _set(made, SUPPRESSED, pa.array(told))
         reasons = dict.fromkeys(_REASONS, CONFIDENTIAL) if closed else _REASONS
@@ -161,6 +167,24 @@ class _Hidden:
                 self.why = np.where((self.why == SMALL) | (found == SHOWN), self.why, found)
                 self.omitted |= (found != SHOWN) if cell.omit else False
 
+    def add_thin(self, rows: pa.Table, cells: Sequence[Cells]) -> NDArray[np.bool_]:
+        """Hide tables, and lines of them, in which all siblings together are few, with what is 0 there.
+
+        Which of the siblings have rows, or none, would tell whose they are.
+
+        Returns:
+            The rows of them.
+        """
+        found = np.zeros(len(rows), bool)
+        for cell in cells:
+            if cell.by:
+                thin = thin_rows(rows, cell, MIN_COUNT)
+                found |= thin
+                for column in _tell(cell, rows, cells):
+                    self.blank[column] = self.blank[column] | thin
+        self.why = np.where(found & (self.why == SHOWN), np.int8(SMALL), self.why)
+        return found
+
 
 def _without(rows: pa.Table, blank: Mapping[str, NDArray[np.bool_]]) -> pa.Table:
     """Set columns to NULL in some rows."""
@@ -169,6 +193,15 @@ def _without(rows: pa.Table, blank: Mapping[str, NDArray[np.bool_]]) -> pa.Table
             none = pa.scalar(None, rows.schema.field(column).type)
             rows = _set(rows, column, pc.if_else(pa.array(where), none, rows[column]))
     return rows
+
+
+def _is_bare(rows: pa.Table, keys: set[str]) -> NDArray[np.bool_]:
+    """Return which rows hold no number but what names them."""
+    bare = np.ones(len(rows), bool)
+    for field in rows.schema:
+        if field.name not in keys and _is_number(field.type):
+            bare &= rows[field.name].is_null().to_numpy(zero_copy_only=False)
+    return bare
 
 
 def _told(rows: pa.Table) -> NDArray[np.bool_]:
@@ -250,6 +283,31 @@ def refuse_row_level(name: str, schema: pa.Schema) -> None:
             )
 
 
+def refuse_odd_vectors(name: str, vectors: Mapping[str, tuple[int, int]]) -> None:
+    """Refuse a call on perceived labels with vectors that cannot be compared, whether their images have labels or not.
+
+    An audit that failed only where one with a label is among them would tell that.
+
+    Args:
+        name: The audit.
+        vectors: By relation, how many vectors have no direction, and how many lengths there are.
+
+    Raises:
+        SensitiveError: There are such vectors.
+
+    Example:
+        >>> refuse_odd_vectors("ieat", {"images": (0, 1)})
+    """
+    for parameter, (odd, lengths) in vectors.items():
+        if odd or lengths > 1:
+            what = "of several lengths" if lengths > 1 else "with NaN, infinity or nothing but zeros"
+            raise SensitiveError(
+                f"{name}() cannot be computed over perceived labels: {parameter!r} has vectors {what}",
+                code="E3324",
+                hint="leave such rows out of the relation",
+            )
+
+
 def refuse_few_doubles(name: str, images: Mapping[str, int]) -> None:
     """Refuse a call on perceived labels in which few images have several: labels add up to that many more than images.
 
@@ -273,7 +331,9 @@ def refuse_few_doubles(name: str, images: Mapping[str, int]) -> None:
             )
 
 
-def refuse_narrow(name: str, rows: pa.Table, others: Mapping[str, pa.Table], cells: Sequence[Cells]) -> None:
+def refuse_narrow(
+    name: str, rows: pa.Table, others: Mapping[str, pa.Table], cells: Sequence[Cells], wider: str | None = None
+) -> None:
     """Refuse a call on perceived labels that differs in few people from another that may be asked for.
 
     Args:
@@ -281,6 +341,7 @@ def refuse_narrow(name: str, rows: pa.Table, others: Mapping[str, pa.Table], cel
         rows: What it gives, before small cells are hidden.
         others: What it gives with other values of a parameter, by that parameter and value.
         cells: Its columns that count people or images.
+        wider: Which of ``others`` is of all rows that a view leaves some of out: what it lacks took no part there.
 
     Raises:
         SensitiveError: The difference of two cells is a count under ``MIN_COUNT``; or one call shows a cell that is hidden in
@@ -304,7 +365,10 @@ def refuse_narrow(name: str, rows: pa.Table, others: Mapping[str, pa.Table], cel
                     )
             one, two = (_by_key(table, keys, table[cell.count]) for table in (rows, other))
             here, there = (_by_key(t, keys, b[cell.count]) for t, b in ((rows, own), (other, blank)))
-            if any(one[k] == two[k] and here[k] != there[k] for k in one.keys() & two.keys()):
+            unused = one.keys() - two.keys() if what == wider else ()
+            if any(not here[k] for k in unused) or any(
+                one[k] == two[k] and here[k] != there[k] for k in one.keys() & two.keys()
+            ):
                 raise SensitiveError(
                     f"{name}() and the same call with {what} hide different cells, and together would tell of fewer than {MIN_COUNT}",
                     code="E3321",

@@ -390,6 +390,30 @@ def _innermost(rows: pa.Table, levels: Sequence[str]) -> NDArray[np.int64]:
     return found
 
 
+def thin_rows(rows: pa.Table, cells: Cells, k: int) -> NDArray[np.bool_]:
+    """Return which rows are of a table, or of a line of one, whose siblings together count fewer than ``k``.
+
+    Lines without any count are not.
+
+    Example:
+        >>> from counterbalance.engine.disclosure.cells import Cells
+        >>> rows = pa.table({"term": ["x", "x", "y", "y"], "label": ["a", "b"] * 2, "count": [1, 0, 40, 3]})
+        >>> thin_rows(rows, Cells("count", by=("label",), within=("term",)), 10).tolist()
+        [True, True, False, False]
+    """
+    counted = rows[cells.count].is_valid().to_numpy(zero_copy_only=False)
+    counts = np.nan_to_num(_numbers(rows[cells.count]))
+    around = _codes(rows, (*cells.within, *cells.totals))
+    _, first = np.unique(_joined(around, _codes(rows, cells.by)), return_index=True)
+    thin = np.zeros(len(rows), bool)
+    axes = range(1 if cells.joint else len(cells.by))
+    for axis in axes:
+        line = around if len(axes) == 1 else _joined(around, _codes(rows, (*cells.by[:axis], *cells.by[axis + 1 :])))
+        sums = np.bincount(line[first], counts[first], minlength=int(line.max(initial=0)) + 1)
+        thin |= np.isin(line, line[counted]) & (sums[line] < k)
+    return thin
+
+
 def tables_of(rows: pa.Table, within: Sequence[str]) -> NDArray[np.int64]:
     """Return a number for every row, equal for those of one table.
 

@@ -54,7 +54,7 @@ class DeleteReport:
         asked: How many names were given; of a condition, the images that it found.
         unknown: Names that no image has.
         found_by: Names by what they are: ``image_id``, ``key``, ``uri``, ``sha256``.
-        rows: Rows by table; closed labels count as labels, closed views are left out.
+        rows: Rows by table; closed labels and closed views are left out.
         views: Materialized views that a refresh must compute again; of a purge, that it could not.
         applied: Whether it was done.
         purged: Whether old versions were looked at.

@@ -95,20 +95,15 @@ class Part(NamedTuple):
     pairs: NDArray[np.intp]
 
     def labelled(self) -> Part:
-        """Only vectors of labelled images.
-
-        Raises:
-            SqlError: One of them has no direction.
-        """
+        """Only vectors of labelled images."""
         chosen, places = np.unique(self.places, return_inverse=True)
-        vectors = self.vectors[chosen]
-        squares: Any = np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)
-        check_lengths(squares)
-        return Part(self.ids[chosen], vectors, places, self.codes, self.pairs)
+        return Part(self.ids[chosen], self.vectors[chosen], places, self.codes, self.pairs)
 
 
 def parts(vectors: Rows, labels: Labels, column: str) -> Iterator[Part]:
     """Vectors beside the labels of their images, batch after batch; those without labelled images are left out.
+
+    All are checked, also those that are left out: which images have labels must not follow from an error.
 
     Args:
         vectors: A relation with ``image_id`` and the column; rows with NULL in either are left out.
@@ -116,7 +111,7 @@ def parts(vectors: Rows, labels: Labels, column: str) -> Iterator[Part]:
         column: Its vector column.
 
     Raises:
-        SqlError: The column holds no vectors, or vectors of several lengths.
+        SqlError: The column holds no vectors, vectors of several lengths, or one without a direction.
     """
     width: int | None = None
     for batch in vectors([KEY, column]):
@@ -130,6 +125,8 @@ def parts(vectors: Rows, labels: Labels, column: str) -> Iterator[Part]:
         if width not in {None, found.shape[1]}:
             raise SqlError("vectors have different lengths", code="E3126")
         width = found.shape[1]
+        squares: Any = np.einsum("nd,nd->n", found, found, dtype=np.float64)
+        check_lengths(squares)
         places, pairs = labels.at(ids)
         if len(places):
             yield Part(ids, found, places, labels.codes[pairs], pairs)

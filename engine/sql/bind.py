@@ -404,10 +404,11 @@ class Binder:
                 if closed:
                     body, given = self._at_min_count(query, given, bound, env) or (body, given)
                 floor = int(arguments.constant(bound.scalars.get("min_count", exp.null()), "min_count") or 0)
-                others = self._alternatives(query, given, env) if closed else {}
+                others, wider = self._alternatives(query, given, env) if closed else ({}, None)
                 doubles = self._doubles(query, bound) if closed else {}
+                vectors = self._vectors(query, bound) if closed else {}
                 plan, in_order = self._alone(query, body, env), _is_in_order(query)
-                call = AuditCall(query, plan, floor, params, closed, in_order, others, doubles)
+                call = AuditCall(query, plan, floor, params, closed, in_order, others, wider, doubles, vectors)
                 self._memo[key] = self._statement.audit(query.name, call)
         self._read_sensitive, self._cuts = outer
         self.facts.changed = True
@@ -453,20 +454,26 @@ class Binder:
     def _note_relations(
         self, query: query_files.Query, given: Mapping[str, exp.Expr], bound: Env, *, closed: bool
     ) -> None:
-        """Remember what notes have to look at: relations that should meet, labels that should be there."""
+        """Remember what notes have to look at: relations that should meet, labels that should be there.
+
+        Which closed labels are there is not told: whether few images have one, or none, would be.
+        """
         floor = MIN_COUNT if closed else 1
         if query.meets is not None and query.meets.left[0] in given:
             self.facts.held.append(self._meeting(query.name, query.meets, bound, floor))
-        if query.among is not None:
+        if query.among is not None and not closed:
             own = [n for n in (*query.among.labels, *query.among.relations) if _is_own(query, n, given)]
-            self.facts.asked += [self._asked(query.name, query.among, own, bound, floor)] if own else []
+            self.facts.asked += [self._asked(query.name, query.among, own, bound)] if own else []
 
-    def _alternatives(self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env) -> Mapping[str, Plan]:
-        """Return calls that a caller might subtract from this one, by what is different in them.
+    def _alternatives(
+        self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env
+    ) -> tuple[Mapping[str, Plan], str | None]:
+        """Return calls that a caller might subtract from this one, by what is different in them, and which is of more rows.
 
         They have another value of the grid, where a parameter was given one beside its default; or rows that a view leaves out.
         """
         found: dict[str, Plan] = {}
+        shown = None
         calls = {p.name: _as_call(given[p.name]) for p in query.parameters if p.is_relation and p.name in given}
         wider = {name: node.copy().transform(_widened) for name, node in calls.items()}
         if wider != calls:
@@ -481,7 +488,7 @@ class Binder:
                     query, self._expanded(query, bound), env
                 )
                 self._instead = {}
-        return found
+        return found, shown
 
     def _doubles(self, query: query_files.Query, bound: Env) -> Mapping[str, Plan]:
         """Return for each group relation what counts its images with several labels."""
@@ -491,6 +498,18 @@ class Binder:
                 one = exp.select("image_id").from_(bound.relations[parameter.name].copy()).group_by("image_id")
                 several = one.having("min(label) < max(label)").subquery("d")
                 found[parameter.name] = self._statement.plan(exp.select("count(*)").from_(several))
+        return found
+
+    def _vectors(self, query: query_files.Query, bound: Env) -> Mapping[str, Plan]:
+        """Return for each relation of vectors what counts those that cannot be compared, and the lengths that there are."""
+        found: dict[str, Plan] = {}
+        for parameter in query.parameters:
+            if "embedding" in parameter.columns:
+                numbers = exp.select("CAST(embedding AS DOUBLE[]) AS v").from_(bound.relations[parameter.name].copy())
+                rows = numbers.where("embedding IS NOT NULL").subquery("r")
+                length = "list_inner_product(v, v)"
+                bad = f"count_if(NOT coalesce(isfinite({length}) AND {length} > 0, false))"
+                found[parameter.name] = self._statement.plan(exp.select(bad, "count(DISTINCT len(v))").from_(rows))
         return found
 
     def _alone(self, query: query_files.Query, body: exp.Query, env: Env) -> Plan:
@@ -505,12 +524,11 @@ class Binder:
         )
         return Held(audit, meeting, (left, right), closed=floor > 1)
 
-    def _asked(self, audit: str, among: Among, given: Collection[str], bound: Env, floor: int) -> Asked:
+    def _asked(self, audit: str, among: Among, given: Collection[str], bound: Env) -> Asked:
         """What tells whether labels that an audit counts are there."""
         relation = next((r for r in among.relations if r in given), among.relations[-1])
         labels = tuple((n, v.name) for n in among.labels if not isinstance(v := bound.scalars[n], exp.Null))
-        there = self._distinct(bound.relations[relation], "label", floor=floor)
-        return Asked(audit, labels, there, closed=floor > 1)
+        return Asked(audit, labels, self._distinct(bound.relations[relation], "label"))
 
     def _pooled(self, bound: Env) -> Pooled:
         attribute = bound.scalars["attribute"]

@@ -187,7 +187,9 @@ class AuditCall:
         closed: It reads perceived labels in a session without a purpose.
         in_order: The order of its rows tells nothing of what they count.
         alternatives: The same call with other values of a parameter that cuts the population, by what was changed.
+        wider: That one of them which is of all rows that a view leaves some of out.
         doubles: By group relation, how many images have several labels there.
+        vectors: By relation of vectors, how many cannot be compared, and how many lengths there are.
         schema: Its columns before small cells are hidden, once they were looked up.
         rows: Its rows with small cells hidden, once they were computed.
     """
@@ -199,7 +201,9 @@ class AuditCall:
     closed: bool
     in_order: bool
     alternatives: Mapping[str, Plan]
+    wider: str | None
     doubles: Mapping[str, Plan]
+    vectors: Mapping[str, Plan]
     schema: pa.Schema | None = None
     rows: pa.Table | None = None
 
@@ -233,12 +237,11 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Labels that a call was given, and a query of those that there are; ``closed`` ones must not be shown."""
+    """Open labels that a call was given, and a query of those that there are."""
 
     audit: str
     labels: tuple[tuple[str, str], ...]
     there: Plan
-    closed: bool
 
 
 @dataclass(frozen=True, slots=True)

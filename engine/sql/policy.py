@@ -169,15 +169,15 @@ def refuse_own_rows(query: query_files.Query, given: Mapping[str, exp.Expr], is_
 def _is_own(node: exp.Expr, is_own: Callable[[str], bool], *, of_any_lake: bool = False) -> bool:
     """Whether a relation argument, or one inside of it, is of the caller's own making.
 
-    So is every table of another lake, whatever its name, unless no images are matched (``of_any_lake``), and what a table
-    function returns.
+    So is every table of another lake, whatever its name, unless no images are matched (``of_any_lake``), what a table
+    function returns, and a view whose rows are about single images (``level``): its arguments pick them.
     """
     target = arguments.as_relation(node, "the argument")
     if not isinstance(target, exp.Table):
         return True
     if isinstance(target.this, exp.Func):
         known = queries.queries().get(call_name(target.this))
-        if target.db.lower() not in {"", "main"} or known is None or known.is_own:
+        if target.db.lower() not in {"", "main"} or known is None or known.is_own or known.level is not None:
             return True
         bound = arguments.bind(known.name, [p.name for p in known.parameters], arguments_of(target.this))
         return any(_is_own(bound[p.name], is_own) for p in known.parameters if p.is_relation and p.name in bound)

@@ -183,16 +183,10 @@ def finish(location: Location, run_id: str) -> dict[str, int]:
 
 
 def count(location: Location, ids: NDArray[np.int64]) -> dict[str, int]:
-    """Return how many rows hang on some images, by base table; closed labels count as labels."""
-    found: dict[str, int] = {}
-    for name in reversed(_LAST_FIRST):
-        rows = len(_rows(location, name, {"image_id": ids}))
-        found[_base(name)] = found.get(_base(name), 0) + rows
-    return found
-
-
-def _base(name: str) -> str:
-    return name.rpartition("/")[2]
+    """Return how many rows hang on some images, by base table; closed labels are not told: whose there are would be."""
+    return {
+        name: len(_rows(location, name, {"image_id": ids})) for name in reversed(_LAST_FIRST) if name in BASE_TABLES
+    }
 
 
 def take_out(location: Location, ids: NDArray[np.int64], committed: Callable[[str, int], None]) -> dict[str, int]:
@@ -204,7 +198,7 @@ def take_out(location: Location, ids: NDArray[np.int64], committed: Callable[[st
         committed: Called with a table and how many commits were made on it.
 
     Returns:
-        Rows deleted, by table; closed labels count as labels, and closed views are left out.
+        Rows deleted, by table; closed labels and closed views are left out.
     """
     _forget_texts(location, _named(location, ids))
     keys = {"image_id": ids}
@@ -220,9 +214,10 @@ def take_out(location: Location, ids: NDArray[np.int64], committed: Callable[[st
     gone = {view: rows for view, rows in gone.items() if rows and view not in untold}
     for name in _LAST_FIRST:
         rows = _delete(location, name, _rows(location, name, {"image_id": ids}), committed)
-        gone[_base(name)] = gone.get(_base(name), 0) + rows
-        if rows and name in BASE_TABLES:
-            file_statistics.keep(location, name)
+        if name in BASE_TABLES:
+            gone[name] = rows
+            if rows:
+                file_statistics.keep(location, name)
     return gone
 
 

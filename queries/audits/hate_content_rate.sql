@@ -13,6 +13,7 @@ Small counts, of scores over a threshold and of the others, are hidden by the en
 images, however many scores each has (smallest).
 """
 subject = "what goes with whom"
+open_labels = true
 source = """
 Birhane et al., Into the LAION's Den (2023): hate content rate; Girrbach et al. (2025), G.2, Eq. 6: for hateful, targeted and
 aggressive, at a range of thresholds that is drawn and not printed"""

@@ -16,6 +16,7 @@ Small counts, and what would give them away, are hidden by the engine (README); 
 lie in, or those of all but few, however many scores each has (smallest).
 """
 subject = "what goes with whom"
+open_labels = true
 source = "Girrbach et al. (2025), G.2, Fig. 22: its first score is printed, its ranges are not"
 
 [params.attribute]

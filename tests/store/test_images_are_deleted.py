@@ -42,7 +42,8 @@ def test_closed_labels_go_too(lake, build):
     lake.ingest(
         {"labels": build.labels(label_id=[91, 92], image_id=[1, 2], attribute=["gender"] * 2, value=["a", "b"])}
     )
-    assert lake.delete(ids=[1], apply=True).rows["labels"] == 2
+    told = lake.delete(ids=[1]).rows["labels"], lake.delete(ids=[1], apply=True).rows["labels"]
+    assert told == (1, 1)  # of the open ones: how many closed ones an image has is not told
     closed = lake.sql("SELECT label_id FROM labels WHERE attribute = 'gender'", sensitive="a test of deletion")
     assert closed.fetchall() == [(92,)]
 

@@ -71,11 +71,10 @@ def missing(asked: Asked, evaluate: Evaluate) -> Iterator[str]:
     """Return notes on labels that an audit was given, and that nothing has."""
     with contextlib.suppress(CounterbalanceError):  # what was asked was answered
         there = [str(name) for name in evaluate(asked.there).column(0).to_pylist()]
-        shown = "" if asked.closed else f"; labels are {_few(there)}"
-        near = () if asked.closed else there
         for name, value in asked.labels:
             if there and value not in there:
-                yield f"{asked.audit}() counts nothing as {name!r}: no label is {value!r}{did_you_mean(value, near)}{shown}"
+                near = did_you_mean(value, there)
+                yield f"{asked.audit}() counts nothing as {name!r}: no label is {value!r}{near}; labels are {_few(there)}"
 
 
 def note(held: Held, left: Collection[Any], right: Collection[Any]) -> str | None:
