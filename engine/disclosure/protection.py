@@ -303,7 +303,7 @@ def refuse_odd_vectors(name: str, vectors: Mapping[str, tuple[int, int]]) -> Non
             what = "of several lengths" if lengths > 1 else "with NaN, infinity or nothing but zeros"
             raise SensitiveError(
                 f"{name}() cannot be computed over perceived labels: {parameter!r} has vectors {what}",
-                code="E3324",
+                code="E3327",
                 hint="leave such rows out of the relation",
             )
 

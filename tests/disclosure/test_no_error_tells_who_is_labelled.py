@@ -55,3 +55,4 @@ def test_it_is_the_same_error_whoever_has_it(build, tmp_path, what):
         first = said(female, call)
         assert first is not None, audit
         assert said(unclear, call) == said(none, call) == first, audit
+    assert said(female, CALLS["ieat"])[0] == "E3327"
