@@ -36,7 +36,13 @@ CLOSED = (
     *GROUPS, "labels", "again.labels", "meta.access", "person_labels('perceived_gender')", "label_concepts('perceived_gender')",
     "group_sizes(pg, min_count := 1)",
 )  # fmt: skip
-OPEN_GROUPS = ("caption_gender", "image_labels('scene')")
+OPEN_GROUPS = (
+    "caption_gender",
+    "image_labels('scene')",
+    "image_labels('scene', annotator := 'z')",
+    "images_behind('word', 'zebra')",
+)
+"""The last two are about the one image alone, whose caption has words of its own, too."""
 OPEN = (
     *OPEN_GROUPS, "images", "captions", "detections", "label_concepts('scene')", "open_view", "meta.tables", "meta.columns",
     "meta.errors", "meta.runs", "meta.views", "lists.gender_words",
@@ -63,7 +69,8 @@ SUMS = ("count(*)", "min({0})", "max({0})", "string_agg({0} ORDER BY {0})", "bit
 CONDITIONS = ("", "", "", "", "WHERE {0} = {1}", "WHERE {0} IS NOT NULL", "LIMIT 3", "ORDER BY {0}",
               "WHERE {0} IN (SELECT value FROM labels)", "WHERE image_id IN (SELECT image_id FROM labels WHERE value = 'a')")  # fmt: skip
 AUDITS = ("demographics", "intersections", "cooccurrence", "sentiment", "concept_ratio", "crime_words", "balance", "agreement",
-          "hate_content_rate", "compare_demographics", "cluster_representation", "directional_amplification")  # fmt: skip
+          "hate_content_rate", "compare_demographics", "cluster_representation", "directional_amplification", "geography",
+          "keyword_profile", "score_distribution", "spurious_correlations")  # fmt: skip
 OWN_CELLS = (
     "", '[[cells]]\ncount = "n"\nwithin = ["label"]\n', '[[cells]]\ncount = "n"\nof = "image_id"\nby = ["label"]\n',
     '[[cells]]\ncount = "n"\nmeasures = ["n"]\nomit = true\n',
@@ -91,15 +98,20 @@ def build_lake(folder, build, label):
         {
             "images": build.images(image_id=ids, key=[f"k{i}" for i in ids]),
             "captions": build.captions(
-                caption_id=ids, image_id=ids, text=[f"a {'man' if i % 3 else 'woman'} with a {'dog' if i % 4 else 'cat'}" for i in ids]
+                caption_id=ids, image_id=ids, text=[
+                    f"a {'man' if i % 3 else 'woman'} with a {'dog' if i % 4 else 'cat'}{' and a zebra, murderer in France' * (i == WHO)}"
+                    for i in ids
+                ],
             ),
             "detections": build.detections(
                 detection_id=ids, image_id=ids, category=["person"] * IMAGES, width=[30.0 + i for i in ids], height=[300.0] * IMAGES
             ),
             "labels": build.labels(
-                label_id=[*ids, *(1000 + i for i in ids)], image_id=[*ids, *ids], detection_id=[*ids, *([None] * IMAGES)],
-                attribute=["perceived_gender"] * IMAGES + ["scene"] * IMAGES,
-                value=[*gender.values(), *("indoor" if i % 2 else "outdoor" for i in ids)], annotator=["ann"] * (2 * IMAGES),
+                label_id=[*ids, *(1000 + i for i in ids), 2001, 2002], image_id=[*ids, *ids, WHO, WHO],
+                detection_id=[*ids, *([None] * IMAGES), None, None],
+                attribute=["perceived_gender"] * IMAGES + ["scene"] * IMAGES + ["scene", "hateful"],
+                value=[*gender.values(), *("indoor" if i % 2 else "outdoor" for i in ids), "sea", "yes"],
+                score=[None] * (2 * IMAGES) + [0.4] * 2, annotator=["ann"] * (2 * IMAGES) + ["z"] * 2,
             ),
         }
     )  # fmt: skip
@@ -295,7 +307,21 @@ def differs_by_one(one, other):
     texts = [
         i
         for i, n in enumerate(names)
-        if n in {"label", "other", "concept", "metric", "class", "term", "level", "params", "item"}
+        if n
+        in {
+            "label",
+            "other",
+            "concept",
+            "metric",
+            "class",
+            "term",
+            "level",
+            "params",
+            "item",
+            "country",
+            "keyword",
+            "annotator",
+        }
     ]
     keys = [sorted(repr([row[i] for i in texts]) for row in rows) for rows in (one[2], other[2])]
     if keys[0] != keys[1]:
