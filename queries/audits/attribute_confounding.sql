@@ -8,8 +8,9 @@ that of the noncentral chi-square held in half of them. Which attributes meet is
 times, are left out for its pairs, and so are 'unknown' ones. p is rough where many cells expect fewer than 5 images.
 Association in a dataset, not cause; what models see is perceived.
 
-Pairs of few images are hidden by the engine (README), and those with a small count in a table of two by two, which would
-follow from what is computed of it: smallest is the smallest count of such a table.
+Pairs of few images are hidden by the engine (README), and those with a small count in their table, which would follow from
+what is computed of it and how often each attribute is there: smallest is the smallest count but 0. What a count lacks of
+all n, of a row or of a column is a sum of other counts, and no smaller.
 """
 subject = "what goes with whom"
 source = """
@@ -46,7 +47,7 @@ SELECT
   p,
   q,
   n,
-  CASE WHEN df = 1 THEN smallest END AS smallest
+  smallest
 FROM false_discovery((
   WITH known AS (
     SELECT image_id, category, min(attribute) AS attribute

@@ -4,19 +4,19 @@ details = """
 It is by construction where every source has an edit for each label; this audit shows it, exactly, from counts. measure
 'group': count of the n edits have the label. 'source': sources with equally many edits of every label. 'attributes',
 'objects': count of the n attributes (concepts of the sources) or objects (concepts found in the edits, which an edit
-can change) go equally often with every label; equal says that all do.
+can change) go equally often with every label; equal says that all do. Those of which counts are hidden take no part.
 
-'attribute', 'object': one that does not (with show := 'all' every one), label by label: count of the n edits that have
-it, value = count / n, base = the label's share of all edits, delta = value / base - 1 with its interval (see
-over_representation), difference = the largest count of the labels less the smallest. 'color': mean red, green and blue
-of the label's edits, and 'distance', see contrast_colors.
+'attribute', 'object': one that does not, or of which that is hidden (with show := 'all' every one), label by label:
+count of the n edits that have it, value = count / n, base = the label's share of all edits, delta = value / base - 1
+with its interval (see over_representation), difference = the largest count of the labels less the smallest. 'color':
+mean red, green and blue of the label's edits, and 'distance', see contrast_colors.
 
 Shares of edits have Wilson's 95 % interval; those of sources and attributes count all there are and have none. Labels
 are those asked of an edit, or perceived; never facts about persons.
 
 edits is the number of edits, or sources, that a row tells of. Small ones, and what would give them away, are hidden by
-the engine, see README; that an item is not equal is told. equal is NULL where there is nothing to compare: fewer than two
-labels, or nothing counted.
+the engine, see README: whether an item is equal, too, which of two images would tell their labels. equal is NULL there,
+and where there is nothing to compare: fewer than two labels, or nothing counted.
 """
 subject = "contrast sets"
 source = """
@@ -46,7 +46,7 @@ about = "what color_grid(image) gives of the edits"
 type = "varchar"
 default = "unequal"
 choices = ["unequal", "all"]
-about = "which attributes and objects have rows"
+about = "which attributes and objects have rows; hidden ones always have"
 
 [params.min_count]
 type = "integer"
@@ -60,7 +60,7 @@ out_of = "base_count"
 by = ["label"]
 within = ["measure", "item"]
 measures = ["count", "n", "value", "low", "high", "base", "base_count", "delta", "delta_low", "delta_high"]
-whole = ["difference"]
+whole = ["difference", "equal"]
 ---*/
 WITH counts AS (
   SELECT measure, item, label, count, difference
@@ -83,6 +83,23 @@ shares AS (
     'image',
     $min_count
   ) AS o
+),
+-- an item is judged where no count of it, nor what one lacks of all edits of its label, is small: others are hidden
+items AS (
+  SELECT
+    c.measure, c.item, c.label, c.difference, s.count, s.n, s.share, s.share_low, s.share_high, s.base_share, s.base_count,
+    s.delta, s.delta_low, s.delta_high, coalesce(s.suppressed, true) AS suppressed,
+    max(
+      CASE
+        WHEN coalesce(s.suppressed, true)
+        OR (c.count > 0 AND c.count < $min_count)
+        OR (s.count > 0 AND s.count < $min_count)
+        OR (s.base_count > s.count AND s.base_count - s.count < $min_count) THEN 1
+        ELSE 0
+      END
+    ) OVER (PARTITION BY c.measure, c.item) = 0 AS judged
+  FROM counts AS c
+  LEFT JOIN shares AS s ON s.measure = c.measure AND s.concept = c.item AND s.label = c.label
 ),
 labels AS (
   SELECT label, count, n, share, low, high
@@ -110,9 +127,9 @@ wholes AS (
   SELECT
     concat(measure, 's') AS measure,
     'equal' AS item,
-    count(DISTINCT CASE WHEN difference = 0 THEN item END) AS count,
-    count(DISTINCT item) AS n
-  FROM counts
+    count(DISTINCT CASE WHEN judged AND difference = 0 THEN item END) AS count,
+    count(DISTINCT CASE WHEN judged THEN item END) AS n
+  FROM items
   GROUP BY measure
 ),
 measures AS (
@@ -134,13 +151,13 @@ measures AS (
   CROSS JOIN sizes AS z
   UNION ALL
   SELECT
-    c.measure, c.item, c.label, s.count AS edits, s.count, s.n, s.share AS value, s.share_low AS low, s.share_high AS high,
-    s.base_share AS base, s.base_count, s.delta, s.delta_low, s.delta_high, c.difference,
-    CASE WHEN z.labels > 1 THEN c.difference = 0 END AS equal, coalesce(s.suppressed, true) AS suppressed
-  FROM counts AS c
+    i.measure, i.item, i.label, i.count AS edits, i.count, i.n, i.share AS value, i.share_low AS low, i.share_high AS high,
+    i.base_share AS base, i.base_count, i.delta, i.delta_low, i.delta_high,
+    CASE WHEN i.judged THEN i.difference END AS difference,
+    CASE WHEN z.labels > 1 AND i.judged THEN i.difference = 0 END AS equal, i.suppressed
+  FROM items AS i
   CROSS JOIN sizes AS z
-  LEFT JOIN shares AS s ON s.measure = c.measure AND s.concept = c.item AND s.label = c.label
-  WHERE $show = 'all' OR c.difference <> 0
+  WHERE $show = 'all' OR NOT i.judged OR i.difference <> 0
   UNION ALL
   SELECT
     'color' AS measure, item, label, n AS edits, CAST(NULL AS BIGINT) AS count, n, value, low, high, base,

@@ -21,7 +21,9 @@ A direction has rows when its predictions have. Only images of labels that group
 Shares of few images do not measure a model: a concept counts where each of its counts (training, actual, predicted),
 and what it lacks of the images that it is a share of, is 0 or at least min_count. Small counts that follow from others
 are hidden by the engine (README): pairs are left out, the mean where few images of a label (smallest) have none of its
-concepts, the interval of a pair where the model is right, or wrong, about few (right_n). n_suppressed counts pairs of all directions.
+concepts, the interval of a pair where the model is right, or wrong, about few (right_n and neither_n: it says what is
+there; neither it says it nor is it there), and with it that of the mean, whose right_n is the smallest of these counts
+over its pairs, and of those that it says or that are there alone. n_suppressed counts pairs of all directions.
 actual_of and predicted_of are the images of the label. Labels are perceived, or those of words in captions.
 """
 subject = "from data to models"
@@ -129,11 +131,15 @@ measures = ["predicted"]
 count = "right_n"
 of = "predicted_n"
 out_of = "actual_n"
-measures = ["low", "high"]
+measures = ["low", "high", "neither_n"]
+
+[[cells]]
+count = "neither_n"
+measures = ["low", "high", "right_n"]
 
 [[cells]]
 count = "smallest"
-measures = ["value", "low", "high", "absolute", "variance"]
+measures = ["value", "low", "high", "absolute", "variance", "pairs", "y", "delta"]
 ---*/
 WITH shown AS (
   SELECT a.label
@@ -342,6 +348,20 @@ rests AS (
   ) AS r
   GROUP BY direction
 ),
+-- the variance of the mean is that of its pairs, which tells what is hidden of one of them
+agreed AS (
+  SELECT
+    direction,
+    min(least(
+      nullif(right_n, 0),
+      nullif(predicted_n - right_n, 0),
+      nullif(actual_n - right_n, 0),
+      nullif(n - predicted_n - actual_n + right_n, 0)
+    )) AS smallest
+  FROM checked
+  WHERE kept AND $base = 'test'
+  GROUP BY direction
+),
 -- sums over images of + 1 where the model says it, - 1 where it is so
 summed AS (
   SELECT
@@ -466,7 +486,8 @@ rows_of AS (
     i.n,
     CAST(NULL AS BIGINT) AS actual_of,
     CAST(NULL AS BIGINT) AS predicted_of,
-    CAST(NULL AS BIGINT) AS right_n,
+    CAST(b.smallest AS BIGINT) AS right_n,
+    CAST(NULL AS BIGINT) AS neither_n,
     CAST(r.smallest AS BIGINT) AS smallest,
     coalesce(m.pairs, 0) AS pairs,
     CAST(coalesce(sum(m.cells - m.pairs) OVER (), 0) AS BIGINT) AS n_suppressed
@@ -475,6 +496,7 @@ rows_of AS (
   LEFT JOIN means AS m ON m.direction = d.direction
   LEFT JOIN spread AS s ON s.direction = d.direction
   LEFT JOIN rests AS r ON r.direction = d.direction
+  LEFT JOIN agreed AS b ON b.direction = d.direction
   WHERE $show IN ('mean', 'all')
   UNION ALL
   SELECT
@@ -497,6 +519,7 @@ rows_of AS (
     CASE $base WHEN 'test' THEN test_label_n ELSE train_label_n END AS actual_of,
     CASE direction WHEN 'group_to_concept' THEN test_label_n END AS predicted_of,
     CASE $base WHEN 'test' THEN right_n END AS right_n,
+    CASE $base WHEN 'test' THEN n - predicted_n - actual_n + right_n END AS neither_n,
     CAST(NULL AS BIGINT) AS smallest,
     CAST(1 AS BIGINT) AS pairs,
     all_cells - all_pairs AS n_suppressed

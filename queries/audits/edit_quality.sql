@@ -2,13 +2,15 @@
 answers = "Do edits show the group asked for, fit their texts, pass the filter and leave the background alone?"
 details = """
 accuracy: a classifier sees the label asked for (predicted = label). accepted: the filter took the edit. background:
-nothing outside the box changed (background = 0); background_largest is the largest difference there is. recall: the
-edit's own image is among the first k that its text finds in a pool. count of n edits, value = count / n and Wilson's 95
-% interval, for every label, every template, both, and 'all'. Edits of one image (there are images of them) are alike: the
-interval is of as many independent edits as would tell as much. Edits without a value (NULL) do not count for its metric.
-Labels are those asked of a model, and predicted ones perceived by another: never facts about persons. Of the n edits of
-accuracy n_right were predicted as asked, n_wrong otherwise. The engine hides small counts of edits, and of these two
-(README).
+nothing outside the box changed (background = 0); how large a change is stays untold, the largest being one image's.
+recall: the edit's own image is among the first k that its text finds in a pool. count of n edits, value = count / n and
+Wilson's 95 % interval, for every label, every template, both, and 'all'. Edits of one image (there are images of them)
+are alike: the interval is of as many independent edits as would tell as much. Edits without a value (NULL) do not count
+for its metric. Labels are those asked of a model, and predicted ones perceived by another: never facts about persons.
+
+n_right of the images have an edit that counts, n_wrong one that does not; NULL where none has, of any label. n_more, of
+recall: images with an edit that is found by one k and not by the k before, the smallest such count but 0 of all k. The
+engine hides small counts of edits, and of images of these three (README).
 
 For recall give hits, such as top_k(asked, pool, ranker := 'vector', exclude_own := false): query_id and the item that
 counts as found are the edit's id.
@@ -60,13 +62,19 @@ within = ["metric", "k"]
 count = "n_right"
 by = ["label", "template"]
 within = ["metric", "k"]
-measures = ["count", "value", "low", "high", "n_right", "n_wrong"]
+measures = ["count", "value", "low", "high", "n_right", "n_wrong", "n_more"]
 
 [[cells]]
 count = "n_wrong"
 by = ["label", "template"]
 within = ["metric", "k"]
-measures = ["count", "value", "low", "high", "n_right", "n_wrong"]
+measures = ["count", "value", "low", "high", "n_right", "n_wrong", "n_more"]
+
+[[cells]]
+count = "n_more"
+by = ["label", "template"]
+within = ["metric", "k"]
+measures = ["count", "value", "low", "high", "n_right", "n_wrong", "n_more"]
 ---*/
 WITH own AS (
   SELECT DISTINCT
@@ -75,25 +83,42 @@ WITH own AS (
   FROM edits
   WHERE edit_id IS NOT NULL
 ),
+found AS (
+  SELECT
+    query_id,
+    k,
+    value = 1 AS good,
+    row_number() OVER (PARTITION BY query_id ORDER BY k) AS place,
+    row_number() OVER (PARTITION BY query_id, value = 1 ORDER BY k) AS place_of_good
+  FROM ranking_metrics(
+    hits, (SELECT * FROM hits WHERE 1 = 0), (SELECT edit_id AS item_id, label FROM edits WHERE 1 = 0), relevant, $k
+  )
+  WHERE metric = 'recall'
+),
+-- place: of a cut-off of recall; is_new: an edit that is found by it, and not by the one before
 outcomes AS (
-  SELECT 'accuracy' AS metric, CAST(NULL AS INTEGER) AS k, label, template, source, predicted = label AS good
+  SELECT
+    'accuracy' AS metric, CAST(NULL AS INTEGER) AS k, label, template, source, predicted = label AS good, 1 AS place,
+    false AS is_new
   FROM own
   WHERE predicted IS NOT NULL AND label IS NOT NULL
   UNION ALL
-  SELECT 'accepted' AS metric, CAST(NULL AS INTEGER) AS k, label, template, source, accepted AS good
+  SELECT
+    'accepted' AS metric, CAST(NULL AS INTEGER) AS k, label, template, source, accepted AS good, 1 AS place, false AS is_new
   FROM own
   WHERE accepted IS NOT NULL
   UNION ALL
-  SELECT 'background' AS metric, CAST(NULL AS INTEGER) AS k, label, template, source, background = 0 AS good
+  SELECT
+    'background' AS metric, CAST(NULL AS INTEGER) AS k, label, template, source, background = 0 AS good, 1 AS place,
+    false AS is_new
   FROM own
   WHERE background IS NOT NULL
   UNION ALL
-  SELECT 'recall' AS metric, m.k, e.label, e.template, e.source, m.value = 1 AS good
-  FROM ranking_metrics(
-    hits, (SELECT * FROM hits WHERE 1 = 0), (SELECT edit_id AS item_id, label FROM edits WHERE 1 = 0), relevant, $k
-  ) AS m
-  JOIN own AS e ON e.edit_id = m.query_id
-  WHERE m.metric = 'recall'
+  SELECT
+    'recall' AS metric, f.k, e.label, e.template, e.source, f.good, f.place,
+    f.good AND f.place > 1 AND f.place_of_good = 1 AS is_new
+  FROM found AS f
+  JOIN own AS e ON e.edit_id = f.query_id
 ),
 -- edits of one image are alike
 by_source AS (
@@ -105,7 +130,9 @@ by_source AS (
     grouping(label) AS all_labels,
     grouping(template) AS all_templates,
     count(*) AS n,
-    count(CASE WHEN good THEN 1 END) AS count
+    count(CASE WHEN good THEN 1 END) AS count,
+    count(CASE WHEN is_new THEN 1 END) AS more,
+    max(place) AS place
   FROM outcomes
   GROUP BY GROUPING SETS (
     (metric, k, source), (metric, k, label, source), (metric, k, template, source), (metric, k, label, template, source)
@@ -122,6 +149,10 @@ counts AS (
     CAST(sum(n) AS BIGINT) AS n,
     CAST(sum(count) AS BIGINT) AS count,
     count(*) AS images,
+    count(CASE WHEN count > 0 THEN 1 END) AS n_right,
+    count(CASE WHEN count < n THEN 1 END) AS n_wrong,
+    count(CASE WHEN more > 0 THEN 1 END) AS more,
+    max(place) AS place,
     CAST(sum(count * count) AS DOUBLE) AS squares,
     CAST(sum(count * n) AS DOUBLE) AS products,
     CAST(sum(n * n) AS DOUBLE) AS sizes
@@ -129,32 +160,14 @@ counts AS (
   GROUP BY metric, k, label, template, all_labels, all_templates
 ),
 shares AS (
-  SELECT *, CAST(count AS DOUBLE) / n AS value, effective_size(count, n, squares, products, sizes, images) AS effective
+  SELECT
+    *,
+    CAST(count AS DOUBLE) / n AS value,
+    effective_size(count, n, squares, products, sizes, images) AS effective,
+    max(n_right) OVER (PARTITION BY metric, k) AS most_right,
+    max(n_wrong) OVER (PARTITION BY metric, k) AS most_wrong,
+    min(nullif(more, 0)) OVER (PARTITION BY metric, label, template, all_labels, all_templates) AS least_more
   FROM counts
-),
-differences AS (
-  SELECT
-    label,
-    template,
-    grouping(label) AS all_labels,
-    grouping(template) AS all_templates,
-    count(background) AS n,
-    count(DISTINCT source) AS images,
-    max(CAST(background AS DOUBLE)) AS largest
-  FROM own
-  WHERE background IS NOT NULL
-  GROUP BY GROUPING SETS ((), (label), (template), (label, template))
-),
-bounds AS (
-  SELECT
-    metric, k, label, template, all_labels, all_templates, count, n, images, value,
-    wilson_low(value * effective, effective) AS low, wilson_high(value * effective, effective) AS high
-  FROM shares
-  UNION ALL
-  SELECT
-    'background_largest' AS metric, CAST(NULL AS INTEGER) AS k, label, template, all_labels, all_templates,
-    CAST(NULL AS BIGINT) AS count, n, images, largest AS value, CAST(NULL AS DOUBLE) AS low, CAST(NULL AS DOUBLE) AS high
-  FROM differences
 )
 SELECT
   metric,
@@ -165,10 +178,11 @@ SELECT
   n,
   images,
   value,
-  low,
-  high,
-  CASE WHEN metric = 'accuracy' THEN count END AS n_right,
-  CASE WHEN metric = 'accuracy' THEN n - count END AS n_wrong
-FROM bounds
-WHERE n > 0 AND (all_labels = 1 OR label IS NOT NULL) AND (all_templates = 1 OR template IS NOT NULL)
+  wilson_low(value * effective, effective) AS low,
+  wilson_high(value * effective, effective) AS high,
+  CASE WHEN most_right > 0 THEN n_right END AS n_right,
+  CASE WHEN most_wrong > 0 THEN n_wrong END AS n_wrong,
+  CASE WHEN place > 1 THEN least_more END AS n_more
+FROM shares
+WHERE (all_labels = 1 OR label IS NOT NULL) AND (all_templates = 1 OR template IS NOT NULL)
 ORDER BY metric, k, all_labels DESC, label, all_templates DESC, template

@@ -15,7 +15,7 @@ such as NULL where a judge named nobody. What a judge prefers is not what is rig
 captions say of people is perceived, no fact about them.
 
 Small counts are hidden by the engine (README); so are rows where few images have a win, a tie or a loss, however often each
-was judged (smallest).
+was judged (smallest), and first_rate where few have one of what was shown first, or of what was shown second (by_order).
 """
 subject = "what a model associates"
 source = """
@@ -69,9 +69,15 @@ tests = ["p", "q"]
 [[cells]]
 count = "smallest"
 within = ["model", "other"]
+measures = ["wins", "ties", "losses", "n", "images", "rate", "low", "high", "first_rate", "by_order", "p", "q"]
 tests = ["p", "q"]
+
+[[cells]]
+count = "by_order"
+within = ["model", "other"]
+measures = ["first_rate"]
 ---*/
-SELECT model, other, wins, ties, losses, n, images, smallest, rate, low, high, first_rate, p, q
+SELECT model, other, wins, ties, losses, n, images, smallest, rate, low, high, first_rate, by_order, p, q
 FROM false_discovery((
   WITH given AS (
     SELECT image_id, first, second, winner
@@ -99,6 +105,7 @@ FROM false_discovery((
       count(CASE WHEN halves = 2 THEN 1 END) AS wins,
       count(CASE WHEN halves = 1 THEN 1 END) AS ties,
       sum(CASE WHEN is_first THEN halves ELSE 2 - halves END) AS first_halves,
+      count(CASE WHEN halves = CASE WHEN is_first THEN 2 ELSE 0 END THEN 1 END) AS first_wins,
       sum(CASE WHEN $ties = 'excluded' AND halves = 1 THEN 0 ELSE halves END) AS halves,
       count(CASE WHEN $ties = 'half' OR halves <> 1 THEN 1 END) AS counted
     FROM sides
@@ -118,6 +125,10 @@ FROM false_discovery((
         nullif(count(CASE WHEN ties > 0 THEN 1 END), 0),
         nullif(count(CASE WHEN wins + ties < n THEN 1 END), 0)
       ) AS smallest,
+      least(
+        nullif(count(CASE WHEN first_wins > 0 THEN 1 END), 0),
+        nullif(count(CASE WHEN first_wins + ties < n THEN 1 END), 0)
+      ) AS by_order,
       CAST(sum(first_halves) AS DOUBLE) / sum(2 * n) AS first_rate,
       CAST(sum(halves) AS DOUBLE) / 2 AS won,
       CAST(sum(counted) AS DOUBLE) AS counted,
@@ -149,6 +160,7 @@ FROM false_discovery((
       wilson_low(rate * effective, effective) AS low,
       wilson_high(rate * effective, effective) AS high,
       first_rate,
+      by_order,
       two_sided_p(4 * effective * (rate - 0.5e0) * (rate - 0.5e0)) AS p
     FROM rates
   )

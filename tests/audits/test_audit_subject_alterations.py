@@ -77,8 +77,8 @@ def test_rare_alterations_are_counted_only(session):
 
 
 def test_a_rare_alteration_does_not_follow_from_the_others(session):
-    rows = run(session, PAIRS, min_count=2)
-    assert [(r["n"], r["n_suppressed"], r["count"]) for r in rows] == [(5, 2, 2)]
+    rows = run(session, [*PAIRS, ("A dog walks", "A cat walks")], min_count=2)
+    assert [(r["n"], r["n_suppressed"], r["count"]) for r in rows] == [(6, 2, 3)]
 
 
 @pytest.fixture(scope="module")

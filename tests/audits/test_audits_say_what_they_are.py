@@ -97,7 +97,6 @@ PER_QUERY = {"retrieval_bias_queries"}
 TOLD = {
     "crime_words": {"level"},  # a name
     "compare_crime_words": {"item"},  # a name
-    "contrast_balance": {"equal"},  # its details say that this is told
 }
 """Texts and truth values that hidden rows keep, though no cell names them; the engine hides numbers."""
 NO_INTERVAL = {"attribute_confounding"}
