@@ -224,7 +224,7 @@ WILSON = {
     ),
     "min_size_study": (
         ("min_size_study((SELECT image_id AS detection_id, CASE WHEN hit THEN 'x' ELSE 'y' END AS label FROM units), (SELECT "
-        "image_id AS detection_id, 'x' AS label FROM units), (SELECT image_id AS detection_id, 'x' AS category, k AS width, 99 AS height FROM "
+        "image_id AS detection_id, 'x' AS label FROM units), (SELECT image_id AS detection_id, image_id, 'x' AS category, k AS width, 99 AS height FROM "
         "units), bins := [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], min_count := 0)"),
     ),
     "proposal_recall": (

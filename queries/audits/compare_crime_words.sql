@@ -4,7 +4,7 @@ details = """
 value is delta of the audit crime_words: share among the images whose text matches / share in the baseline - 1; item is
 'any' or a class of words. difference (first minus second) with a 95 % interval made of those of both deltas, z test of
 the logarithms of the two ratios with p and q (Benjamini and Hochberg). base_count_a and base_count_b
-are all images of the label. Small counts of either dataset, and what would give them away, are hidden by the engine; see
+are all images of the label, images_a of base_images_a those of images where persons are counted. Small counts of either dataset, and what would give them away, are hidden by the engine; see
 README. A delta says what texts of a dataset say, nothing about people: labels are perceived, or those of words in captions.
 """
 subject = "two datasets"
@@ -51,7 +51,7 @@ of = "n_a"
 out_of = "base_count_a"
 by = ["label"]
 totals = ["class"]
-measures = ["value_a", "value_b", "difference", "low", "high", "n_a", "n_b", "count_a", "count_b", "base_count_a", "base_count_b", "statistic", "df", "p", "q"]
+measures = ["value_a", "value_b", "difference", "low", "high", "n_a", "n_b", "count_a", "count_b", "base_count_a", "base_count_b", "statistic", "df", "p", "q", "images_a", "base_images_a", "images_b", "base_images_b"]
 tests = ["p", "q"]
 
 [[cells]]
@@ -60,14 +60,32 @@ of = "n_b"
 out_of = "base_count_b"
 by = ["label"]
 totals = ["class"]
-measures = ["value_a", "value_b", "difference", "low", "high", "n_a", "n_b", "count_a", "count_b", "base_count_a", "base_count_b", "statistic", "df", "p", "q"]
+measures = ["value_a", "value_b", "difference", "low", "high", "n_a", "n_b", "count_a", "count_b", "base_count_a", "base_count_b", "statistic", "df", "p", "q", "images_a", "base_images_a", "images_b", "base_images_b"]
+
+[[cells]]
+count = "images_a"
+out_of = "base_images_a"
+by = ["label"]
+totals = ["class"]
+measures = ["value_a", "value_b", "difference", "low", "high", "n_a", "n_b", "count_a", "count_b", "base_count_a", "base_count_b", "statistic", "df", "p", "q", "images_a", "base_images_a", "images_b", "base_images_b"]
+
+[[cells]]
+count = "images_b"
+out_of = "base_images_b"
+by = ["label"]
+totals = ["class"]
+measures = ["value_a", "value_b", "difference", "low", "high", "n_a", "n_b", "count_a", "count_b", "base_count_a", "base_count_b", "statistic", "df", "p", "q", "images_a", "base_images_a", "images_b", "base_images_b"]
 ---*/
 SELECT
   c.item,
   CASE WHEN c.item <> 'any' THEN c.item END AS class,
   c.* EXCLUDE (item),
   a.base_count AS base_count_a,
-  b.base_count AS base_count_b
+  b.base_count AS base_count_b,
+  a.images AS images_a,
+  a.base_images AS base_images_a,
+  b.images AS images_b,
+  b.base_images AS base_images_b
 FROM compared(
   (
     SELECT

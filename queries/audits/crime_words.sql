@@ -46,8 +46,15 @@ of = "n"
 out_of = "base_count"
 by = ["label"]
 totals = ["class", "term"]
-measures = ["n", "share", "share_low", "share_high", "base_share", "base_count", "base_n", "delta", "delta_low", "delta_high", "p", "q"]
+measures = ["n", "share", "share_low", "share_high", "base_share", "base_count", "base_n", "delta", "delta_low", "delta_high", "p", "q", "images", "base_images"]
 tests = ["p", "q"]
+
+[[cells]]
+count = "images"
+out_of = "base_images"
+by = ["label"]
+totals = ["class", "term"]
+measures = ["count", "n", "share", "share_low", "share_high", "base_share", "base_count", "base_n", "delta", "delta_low", "delta_high", "p", "q", "base_images"]
 ---*/
 SELECT
   level,
@@ -67,6 +74,8 @@ SELECT
   delta_high,
   p,
   q,
+  images,
+  base_images,
   suppressed
 FROM false_discovery((
   SELECT

@@ -42,6 +42,12 @@ out_of = "base_count"
 by = ["label"]
 within = ["level", "country"]
 tests = ["p", "q"]
+
+[[cells]]
+count = "images"
+out_of = "base_images"
+by = ["label"]
+within = ["level", "country"]
 ---*/
 WITH mentions AS (
   SELECT image_id, concept AS country FROM country_concepts(texts)
@@ -75,11 +81,13 @@ SELECT
   CAST(NULL AS DOUBLE) AS delta_high,
   CAST(NULL AS DOUBLE) AS p,
   CAST(NULL AS DOUBLE) AS q,
+  CAST(NULL AS BIGINT) AS images,
+  CAST(NULL AS BIGINT) AS base_images,
   false AS suppressed
 FROM images
 UNION ALL
 SELECT
   'label' AS level, concept AS country, label, count, n, share, share_low, share_high, base_share, base_count, base_n, delta,
-  delta_low, delta_high, p, q, suppressed
+  delta_low, delta_high, p, q, images, base_images, suppressed
 FROM false_discovery((SELECT * FROM over_representation(groups, country_concepts(texts), $unit, $min_count)))
 ORDER BY country, label

@@ -18,7 +18,7 @@ an answer.
 
 Small counts, and what would give them away, are hidden by the engine, see README: counts of a confusion as in agreement;
 precision and recall where a count of their row or column is; kappas and weighted_agreement where one that they rest on is
-small (smallest). With a purpose min_count := 1 shows all. The model's labels must not hold the answers themselves: name their annotator, as in person_units('perceived_gender', annotator := 'siglip').
+small (smallest). What few images hold is small, however many persons each has. With a purpose min_count := 1 shows all. The model's labels must not hold the answers themselves: name their annotator, as in person_units('perceived_gender', annotator := 'siglip').
 """
 subject = "who is in the pictures"
 source = """
@@ -50,7 +50,7 @@ about = "id of the sheet whose answers count; NULL counts those of all sheets"
 type = "integer"
 default = 10
 min = 0
-about = "rows that rest on fewer units, and smaller counts, are suppressed"
+about = "rows that rest on fewer images, and smaller counts, are suppressed"
 
 [[cells]]
 count = "n"
@@ -84,10 +84,10 @@ within = ["metric", "annotator", "other", "label", "other_label"]
 measures = ["value", "low", "high", "count", "n"]
 ---*/
 WITH ratings AS (
-  SELECT image_id, annotator, value FROM sheet_ratings(model, $attribute, $unit, $sheet)
+  SELECT image_id, detection_id, annotator, value FROM sheet_ratings(model, $attribute, $unit, $sheet)
 ),
-sizes AS (
-  SELECT label, count(*) AS units
+units AS (
+  SELECT m.label, coalesce(d.image_id, m.image_id) AS image_id
   FROM (
     SELECT image_id, min(label) AS label
     FROM model
@@ -95,15 +95,30 @@ sizes AS (
     GROUP BY image_id
     HAVING min(label) = max(label)
   ) AS m
-  GROUP BY label
+  LEFT JOIN detections AS d ON $unit = 'person' AND d.detection_id = m.image_id
+),
+sizes AS (
+  SELECT label, count(*) AS units FROM units GROUP BY label
 ),
 -- how often an annotator said label about units that the model labels other_label
 said AS (
   SELECT a.annotator, a.value AS label, m.value AS other_label, count(*) AS count
   FROM ratings AS a
-  JOIN ratings AS m ON m.image_id = a.image_id AND m.annotator = 'model'
+  JOIN ratings AS m ON m.image_id = a.image_id AND m.detection_id = a.detection_id AND m.annotator = 'model'
   WHERE a.annotator <> 'model'
   GROUP BY a.annotator, a.value, m.value
+),
+-- in how many images they said the same about such units, and in how many something else
+said_images AS (
+  SELECT
+    a.annotator,
+    m.value AS other_label,
+    count(DISTINCT CASE WHEN a.value = m.value THEN a.image_id END) AS same,
+    count(DISTINCT CASE WHEN a.value <> m.value THEN a.image_id END) AS different
+  FROM ratings AS a
+  JOIN ratings AS m ON m.image_id = a.image_id AND m.detection_id = a.detection_id AND m.annotator = 'model'
+  WHERE a.annotator <> 'model'
+  GROUP BY a.annotator, m.value
 ),
 strata AS (
   SELECT s.annotator, s.other_label, z.units, CAST(sum(s.count) AS BIGINT) AS n
@@ -113,6 +128,17 @@ strata AS (
 ),
 populations AS (
   SELECT annotator, CAST(sum(units) AS BIGINT) AS units, CAST(sum(n) AS BIGINT) AS n FROM strata GROUP BY annotator
+),
+-- images with units of labels that have answers, and with others
+covered_images AS (
+  SELECT
+    a.annotator,
+    count(DISTINCT CASE WHEN t.n IS NOT NULL THEN u.image_id END) AS covered,
+    count(DISTINCT CASE WHEN t.n IS NULL THEN u.image_id END) AS others
+  FROM populations AS a
+  CROSS JOIN units AS u
+  LEFT JOIN strata AS t ON t.annotator = a.annotator AND t.other_label = u.label
+  GROUP BY a.annotator
 ),
 answered AS (
   SELECT annotator, label, CAST(sum(count) AS BIGINT) AS n FROM said GROUP BY annotator, label
@@ -149,8 +175,7 @@ weighted AS (
     annotator,
     CAST(sum(CAST(weight * share AS DECIMAL(38, 18))) AS DOUBLE) AS value,
     CAST(sum(CAST(power(weight * (share - low), 2) AS DECIMAL(38, 18))) AS DOUBLE) AS below,
-    CAST(sum(CAST(power(weight * (high - share), 2) AS DECIMAL(38, 18))) AS DOUBLE) AS above,
-    CAST(min(least(coalesce(nullif(count, 0), n), coalesce(nullif(n - count, 0), n))) AS BIGINT) AS smallest
+    CAST(sum(CAST(power(weight * (high - share), 2) AS DECIMAL(38, 18))) AS DOUBLE) AS above
   FROM limits
   WHERE label = other_label
   GROUP BY annotator
@@ -214,15 +239,19 @@ FROM (
   SELECT
     'weighted_agreement' AS metric, w.annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label,
     CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count, w.value,
-    greatest(w.value - sqrt(w.below), 0) AS low, least(w.value + sqrt(w.above), 1) AS high, p.n, w.smallest
+    greatest(w.value - sqrt(w.below), 0) AS low, least(w.value + sqrt(w.above), 1) AS high, p.n, s.smallest
   FROM weighted AS w
   JOIN populations AS p ON p.annotator = w.annotator
+  JOIN (
+    SELECT annotator, min(least(nullif(same, 0), nullif(different, 0))) AS smallest FROM said_images GROUP BY annotator
+  ) AS s ON s.annotator = w.annotator
   UNION ALL
   SELECT
     'covered' AS metric, p.annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label,
     CAST(NULL AS VARCHAR) AS other_label, p.units AS count, CAST(p.units AS DOUBLE) / t.units AS value,
-    CAST(NULL AS DOUBLE) AS low, CAST(NULL AS DOUBLE) AS high, t.units AS n, CAST(NULL AS BIGINT) AS smallest
+    CAST(NULL AS DOUBLE) AS low, CAST(NULL AS DOUBLE) AS high, t.units AS n, least(nullif(i.covered, 0), nullif(i.others, 0)) AS smallest
   FROM populations AS p
+  JOIN covered_images AS i ON i.annotator = p.annotator
   CROSS JOIN (SELECT CAST(sum(units) AS BIGINT) AS units FROM sizes) AS t
   UNION ALL
   SELECT

@@ -14,7 +14,8 @@ detection_id, 30 AS side, label_30 AS label FROM people UNION ALL SELECT detecti
 
 Boxes to which one side gives several labels are left out. Agreement is not truth: labels are perceived, and both sides
 can be wrong together. Small counts, also of boxes on which the two differ, are hidden by the engine (README), and so is a
-kappa where one count of its confusion is small: smallest is the smallest one that is not 0.
+kappa where one count of its confusion is small: smallest is the smallest one that is not 0, in images. A range is hidden where
+the boxes that agree, or those that differ, are in few images: images is the smaller number of these that is not 0.
 """
 subject = "who is in the pictures"
 source = """
@@ -31,7 +32,7 @@ relation = ["detection_id", "label"]
 about = "labels that they are held against"
 
 [params.detections]
-relation = ["detection_id", "width", "height"]
+relation = ["detection_id", "image_id", "width", "height"]
 default = "detections"
 about = "in pixels"
 
@@ -50,18 +51,23 @@ about = "where ranges begin, beside 0, in pixels"
 type = "integer"
 default = 10
 min = 0
-about = "ranges with fewer boxes are suppressed"
+about = "ranges with boxes of fewer images are suppressed"
 
 [[cells]]
 count = "n"
 within = ["resized", "side_from", "side_to"]
-measures = ["count", "value", "low", "high", "kappa", "kappa_low", "kappa_high", "smallest"]
+measures = ["count", "value", "low", "high", "kappa", "kappa_low", "kappa_high", "smallest", "images"]
 
 [[cells]]
 count = "count"
 of = "n"
 within = ["resized", "side_from", "side_to"]
-measures = ["n", "value", "low", "high", "kappa", "kappa_low", "kappa_high", "smallest"]
+measures = ["n", "value", "low", "high", "kappa", "kappa_low", "kappa_high", "smallest", "images"]
+
+[[cells]]
+count = "images"
+within = ["resized", "side_from", "side_to"]
+measures = ["count", "n", "value", "low", "high", "kappa", "kappa_low", "kappa_high", "smallest"]
 
 [[cells]]
 count = "smallest"
@@ -102,13 +108,31 @@ other AS (
   GROUP BY detection_id
   HAVING min(label) = max(label)
 ),
-confusion AS (
-  SELECT own.resized, r.side_from, r.side_to, own.label, other.label AS other_label, count(*) AS count
+-- boxes whose image nobody knows may be of one
+pairs AS (
+  SELECT
+    own.resized, r.side_from, r.side_to, own.label, other.label AS other_label, coalesce(i.image_id, -1) AS image_id
   FROM own
   JOIN other ON other.detection_id = own.detection_id
+  LEFT JOIN (SELECT detection_id, min(image_id) AS image_id FROM detections GROUP BY detection_id) AS i
+    ON i.detection_id = own.detection_id
   JOIN ranges AS r
     ON own.side >= r.side_from AND (r.side_to IS NULL OR own.side < r.side_to)
-  GROUP BY own.resized, r.side_from, r.side_to, own.label, other.label
+),
+confusion AS (
+  SELECT
+    resized, side_from, side_to, label, other_label, count(*) AS count, count(DISTINCT image_id) AS images
+  FROM pairs
+  GROUP BY resized, side_from, side_to, label, other_label
+),
+parts AS (
+  SELECT
+    resized,
+    side_from,
+    count(DISTINCT CASE WHEN label = other_label THEN image_id END) AS same,
+    count(DISTINCT CASE WHEN label <> other_label THEN image_id END) AS different
+  FROM pairs
+  GROUP BY resized, side_from
 ),
 sums AS (
   SELECT
@@ -117,15 +141,15 @@ sums AS (
     side_to,
     CAST(sum(CASE WHEN label = other_label THEN count ELSE 0 END) AS BIGINT) AS count,
     CAST(sum(count) AS BIGINT) AS n,
-    min(count) AS smallest,
+    min(images) AS smallest,
     cohen_kappa(list(struct_pack(label := label, other_label := other_label, count := count))) AS cohen
   FROM confusion
   GROUP BY resized, side_from, side_to
 )
 SELECT
-  resized,
-  side_from,
-  side_to,
+  s.resized,
+  s.side_from,
+  s.side_to,
   count,
   n,
   CAST(count AS DOUBLE) / n AS value,
@@ -134,6 +158,8 @@ SELECT
   cohen.kappa AS kappa,
   beyond_chance_low(cohen.agreed, cohen.chance, cohen.effective) AS kappa_low,
   beyond_chance_high(cohen.agreed, cohen.chance, cohen.effective) AS kappa_high,
-  smallest
-FROM sums
-ORDER BY resized, side_from
+  smallest,
+  least(nullif(p.same, 0), nullif(p.different, 0)) AS images
+FROM sums AS s
+JOIN parts AS p ON p.resized = s.resized AND p.side_from = s.side_from
+ORDER BY s.resized, s.side_from

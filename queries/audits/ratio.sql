@@ -7,7 +7,8 @@ a model without bias would name both equally often. r = male / female, counts of
 note, where one class is never named. 95 % interval from Wilson's of male / n, captions taken as independent draws; it
 begins at 1 where that of r holds 1.
 
-The engine hides a row where either class has few captions, but not none (README).
+The engine hides a row where either class has few captions, but not none (README), and where captions of either, or those
+that are left out, are of few images: smallest is the smallest number of these images that is not 0.
 """
 subject = "who is in the pictures"
 source = "Hirota et al., Resampled datasets are not enough (2024): Ratio"
@@ -26,7 +27,7 @@ about = "classes 'male' and 'female', terms of one word, in lower case"
 type = "integer"
 default = 10
 min = 0
-about = "fewer captions are hidden"
+about = "fewer captions, or captions of fewer images, are hidden"
 
 [[cells]]
 count = "male"
@@ -34,9 +35,12 @@ of = "n"
 
 [[cells]]
 count = "n"
+
+[[cells]]
+count = "smallest"
 ---*/
 WITH numbered AS (
-  SELECT text, row_number() OVER (ORDER BY image_id, text) AS number FROM texts WHERE text IS NOT NULL
+  SELECT image_id, text, row_number() OVER (ORDER BY image_id, text) AS number FROM texts WHERE text IS NOT NULL
 ),
 tokens AS (
   SELECT number, unnest(regexp_extract_all(lower(text), '[\p{L}\p{N}_]+')) AS token FROM numbered
@@ -51,10 +55,16 @@ named AS (
 ),
 counts AS (
   SELECT
-    count(CASE WHEN class = 'male' THEN 1 END) AS male,
-    count(CASE WHEN class = 'female' THEN 1 END) AS female,
-    count(*) AS n
-  FROM named
+    count(CASE WHEN n.class = 'male' THEN 1 END) AS male,
+    count(CASE WHEN n.class = 'female' THEN 1 END) AS female,
+    count(n.class) AS n,
+    least(
+      nullif(count(DISTINCT CASE WHEN n.class = 'male' THEN t.image_id END), 0),
+      nullif(count(DISTINCT CASE WHEN n.class = 'female' THEN t.image_id END), 0),
+      nullif(count(DISTINCT CASE WHEN n.class IS NULL THEN t.image_id END), 0)
+    ) AS smallest
+  FROM numbered AS t
+  LEFT JOIN named AS n ON n.number = t.number
 ),
 shares AS (
   SELECT
@@ -96,5 +106,6 @@ SELECT
     WHEN n = 0 THEN 'no caption names one gender only'
     WHEN female = 0 THEN 'no caption names women only'
     WHEN male = 0 THEN 'no caption names men only'
-  END AS note
+  END AS note,
+  smallest
 FROM turned

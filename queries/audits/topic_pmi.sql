@@ -11,7 +11,7 @@ threshold, divided by the number of thresholds, so that topics come in the order
 notebook, whose numbers the paper's Tables 3 and 4 print). low and high are a 95 % interval
 over autoencoders (Student's t), which says how much the score depends on their training; none with a single one. count:
 activations of the label in features that stand for the topic, each counted by p(t|F); mean over autoencoders and
-thresholds.
+thresholds. images: how many of the n_label images have such an activation.
 
 Pairs of small counts are left out by the engine, and with them what would tell their counts: the pmi of a topic's other
 labels (README); n_suppressed says how many. So are pairs without an activation, and labels that group_sizes hides.
@@ -74,10 +74,17 @@ about = "topics of a label that are shown"
 type = "integer"
 default = 10
 min = 0
-about = "pairs with fewer activations are left out"
+about = "pairs with fewer activations, or images, are left out"
 
 [[cells]]
 count = "count"
+by = ["label"]
+within = ["topic"]
+omit = true
+
+[[cells]]
+count = "images"
+out_of = "n_label"
 by = ["label"]
 within = ["topic"]
 omit = true
@@ -179,6 +186,14 @@ means AS (
   FROM cells
   GROUP BY step, label, cluster
 ),
+active_images AS (
+  SELECT m.label, k.topic, count(DISTINCT m.image_id) AS images
+  FROM members AS m
+  JOIN features AS f ON f.image_id = m.image_id
+  JOIN shares AS s ON s.sae = f.sae AND s.feature = f.feature AND s.share > 0 AND NOT isnan(CAST(s.share AS DOUBLE))
+  JOIN named AS k ON k.step = s.step AND k.cluster = s.cluster
+  GROUP BY m.label, k.topic
+),
 -- every autoencoder's own score
 own AS (
   SELECT
@@ -245,10 +260,12 @@ SELECT
   r.count,
   CAST(r.thresholds AS INTEGER) AS thresholds,
   CAST(r.saes AS INTEGER) AS saes,
+  coalesce(i.images, 0) AS images,
   l.n_label,
   t.n
 FROM ranked AS r
 JOIN spreads AS p ON p.label = r.label AND p.topic = r.topic
 JOIN labels_n AS l ON l.label = r.label
+LEFT JOIN active_images AS i ON i.label = r.label AND i.topic = r.topic
 CROSS JOIN totals AS t
 ORDER BY r.label, r.rank, r.topic

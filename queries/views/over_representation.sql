@@ -9,7 +9,8 @@ two-by-two table (chi-square, one degree of freedom): has the concept to do with
 crime_words and geography are made of this. Persons of one image are alike: intervals are of as many independent persons
 as would tell as much (effective_size; for delta as in design_effects).
 
-base_count is how many of the base_n have the label. Labels that group_sizes hides take no part: their rows are suppressed.
+base_count is how many of the base_n have the label. images of the base_images with the label have the concept: as many as are
+counted, or fewer where persons are. Labels that group_sizes hides take no part: their rows are suppressed.
 Small counts are hidden by the audits that show them.
 """
 source = "Girrbach et al. (2025), crime words: share among matching images / share in the baseline - 1"
@@ -63,6 +64,7 @@ baseline AS (
     s.used,
     CAST(sum(u.units) AS BIGINT) AS base_count,
     CAST(sum(sum(u.units)) OVER () AS BIGINT) AS base_n,
+    count(u.image_id) AS base_images,
     CAST(sum(u.units * u.units) AS DOUBLE) AS base_squares,
     CAST(sum(u.units * u.image_units) AS DOUBLE) AS base_products,
     CAST(sum(sum(u.units * u.image_units)) OVER () AS DOUBLE) AS base_sizes
@@ -98,6 +100,8 @@ cells AS (
     CASE WHEN b.used THEN CAST(sum(coalesce(n.count, 0)) OVER (PARTITION BY c.concept) AS BIGINT) END AS n,
     b.base_count,
     CASE WHEN b.used THEN b.base_n END AS base_n,
+    CASE WHEN b.used THEN coalesce(n.seen, 0) END AS label_images,
+    CASE WHEN b.used THEN b.base_images END AS base_images,
     c.images,
     coalesce(n.seen, 0) AS seen,
     coalesce(n.squares, 0) AS squares,
@@ -168,5 +172,7 @@ SELECT
   ratio_low - 1 AS delta_low,
   ratio_high - 1 AS delta_high,
   two_sided_p(g2) AS p,
+  label_images AS images,
+  base_images,
   NOT used AS suppressed
 FROM measures

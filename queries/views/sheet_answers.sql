@@ -2,8 +2,8 @@
 answers = "What annotators said on annotation sheets about images or persons, one answer per unit and annotator."
 details = """
 Sheets are made by `counterbalance validate`; their answers are labels whose annotator is called 'a1@SHEET'. image_id
-holds the id of the unit: of the image or, for unit 'person', of the box. Answers are perceived labels, no facts about
-persons.
+is that of the image; detection_id that of the box for unit 'person', else -1. Answers are perceived labels, no facts
+about persons.
 """
 source = "Girrbach et al., person annotations of LAION-400M (2025), human validation of labels"
 
@@ -24,8 +24,8 @@ optional = true
 about = "id of the sheet whose answers count; NULL counts those of all sheets"
 ---*/
 SELECT
-  CASE WHEN $unit = 'person' THEN detection_id ELSE image_id END AS image_id,
-  CAST(-1 AS BIGINT) AS detection_id,
+  image_id,
+  coalesce(detection_id, -1) AS detection_id,
   annotator,
   min(value) AS value
 FROM labels
@@ -34,4 +34,4 @@ WHERE attribute = $attribute
   AND regexp_extract(annotator, '^a[0-9]+@(.+)$', 1) <> ''
   AND ($sheet IS NULL OR regexp_extract(annotator, '^a[0-9]+@(.+)$', 1) = $sheet)
   AND ($unit = 'person') = (detection_id IS NOT NULL)
-GROUP BY CASE WHEN $unit = 'person' THEN detection_id ELSE image_id END, annotator
+GROUP BY image_id, coalesce(detection_id, -1), annotator

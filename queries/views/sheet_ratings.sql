@@ -3,7 +3,7 @@ answers = "Answers of annotation sheets beside the model's label and the annotat
 details = """
 One row a unit and rater, for units that the model labelled: annotators by their name, 'majority' (the answer with more
 votes than any other; a unit without one has no such row) and 'model'. A unit that the model gives several labels is
-left out. All of them are perceived labels.
+left out. A unit is an image and, for unit 'person', a box of it; else detection_id is -1. All of them are perceived labels.
 """
 source = "Girrbach et al., person annotations of LAION-400M (2025), human validation of labels"
 
@@ -31,23 +31,30 @@ WITH modelled AS (
   SELECT image_id, min(label) AS label FROM model WHERE label IS NOT NULL GROUP BY image_id HAVING min(label) = max(label)
 ),
 answers AS (
-  SELECT a.image_id, a.annotator, a.value
+  SELECT a.image_id, a.detection_id, a.annotator, a.value, m.label
   FROM sheet_answers($attribute, $unit, $sheet) AS a
-  JOIN modelled AS m ON m.image_id = a.image_id
+  JOIN modelled AS m ON m.image_id = CASE WHEN $unit = 'person' THEN a.detection_id ELSE a.image_id END
 ),
 votes AS (
-  SELECT image_id, value, count(*) AS votes FROM answers GROUP BY image_id, value
+  SELECT image_id, detection_id, value, count(*) AS votes FROM answers GROUP BY image_id, detection_id, value
 ),
 best AS (
-  SELECT image_id, value, CASE WHEN votes = max(votes) OVER (PARTITION BY image_id) THEN 1 ELSE 0 END AS is_best FROM votes
+  SELECT
+    image_id,
+    detection_id,
+    value,
+    CASE WHEN votes = max(votes) OVER (PARTITION BY image_id, detection_id) THEN 1 ELSE 0 END AS is_best
+  FROM votes
 ),
 majority AS (
-  SELECT image_id, min(value) AS value FROM best WHERE is_best = 1 GROUP BY image_id HAVING count(*) = 1
+  SELECT image_id, detection_id, min(value) AS value
+  FROM best
+  WHERE is_best = 1
+  GROUP BY image_id, detection_id
+  HAVING count(*) = 1
 )
-SELECT image_id, CAST(-1 AS BIGINT) AS detection_id, annotator, value FROM answers
+SELECT image_id, detection_id, annotator, value FROM answers
 UNION ALL
-SELECT image_id, CAST(-1 AS BIGINT) AS detection_id, 'majority' AS annotator, value FROM majority
+SELECT image_id, detection_id, 'majority' AS annotator, value FROM majority
 UNION ALL
-SELECT m.image_id, CAST(-1 AS BIGINT) AS detection_id, 'model' AS annotator, m.label AS value
-FROM modelled AS m
-JOIN (SELECT DISTINCT image_id FROM answers) AS a ON a.image_id = m.image_id
+SELECT DISTINCT image_id, detection_id, 'model' AS annotator, label AS value FROM answers

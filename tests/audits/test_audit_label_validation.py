@@ -200,13 +200,17 @@ def test_units_may_be_persons(build):
     boxes = list(range(100, 130))
     lake.ingest(
         {
-            "images": build.images(image_id=[1]),
+            "images": build.images(image_id=list(range(30))),
             "detections": build.detections(
-                detection_id=boxes, image_id=[1] * 30, category=["person"] * 30, width=[50.0] * 30, height=[50.0] * 30
+                detection_id=boxes,
+                image_id=list(range(30)),
+                category=["person"] * 30,
+                width=[50.0] * 30,
+                height=[50.0] * 30,
             ),
             "labels": build.labels(
                 label_id=list(range(60)),
-                image_id=[1] * 60,
+                image_id=list(range(30)) * 2,
                 detection_id=boxes * 2,
                 attribute=["scene"] * 60,
                 value=["in"] * 15 + ["out"] * 15 + ["in"] * 27 + ["out"] * 3,

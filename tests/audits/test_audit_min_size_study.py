@@ -21,10 +21,11 @@ def run(sizes, labels, reference, *, resized=False, **options):
     """``sizes``: (width, height) of each box; labels: (detection_id, label); rows of shrunk crops where ``resized``."""
     lake = cb.connect(f"memory://sizes-{os.getpid()}-{next(_names)}")
     widths, heights = (pa.array(v, pa.float32()) for v in zip(*sizes, strict=True))
-    boxes = {"detection_id": list(range(len(sizes))), "image_id": [1] * len(sizes), "category": ["person"] * len(sizes)}
+    ids = list(range(len(sizes)))
+    boxes = {"detection_id": ids, "image_id": ids, "category": ["person"] * len(sizes)}
     lake.ingest(
         {
-            "images": pa.table({"image_id": [1]}),
+            "images": pa.table({"image_id": ids}),
             "detections": pa.table({**boxes, "width": widths, "height": heights}),
         }
     )

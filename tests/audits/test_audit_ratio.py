@@ -75,7 +75,7 @@ def test_nobody_is_named(session):
 def test_by_default_generated_captions(empty_lake, build):
     texts = ["a man"] * 20 + ["a woman"] * 10 + ["a woman"] * 30
     captions = build.captions(
-        caption_id=list(range(60)), image_id=[1] * 60, text=texts, origin=["generated"] * 30 + ["human"] * 30
+        caption_id=list(range(60)), image_id=list(range(60)), text=texts, origin=["generated"] * 30 + ["human"] * 30
     )
-    empty_lake.ingest({"images": build.images(image_id=[1]), "captions": captions})
+    empty_lake.ingest({"images": build.images(image_id=list(range(60))), "captions": captions})
     assert empty_lake.audit("ratio").to_arrow()["value"].to_pylist() == [2.0]

@@ -129,7 +129,7 @@ CALLS = {
     "min_size_study": {
         "labels": "(SELECT image_id AS detection_id, value AS label FROM labels WHERE annotator = 'A')",
         "reference": "(SELECT image_id AS detection_id, value AS label FROM labels WHERE annotator = 'a1@s')",
-        "detections": "(SELECT image_id AS detection_id, image_id % 400 AS width, 350 AS height FROM images)",
+        "detections": "(SELECT image_id AS detection_id, image_id, image_id % 400 AS width, 350 AS height FROM images)",
     },
     "ratio": {"texts": "captions"},
     "retrieval_bias": {

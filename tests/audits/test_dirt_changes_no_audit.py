@@ -90,7 +90,7 @@ TRUTH = table(
     "image_id category x y width height is_crowd",
     [(i, "dog", 10.0 * k, 5.0, 8.0, 9.0, False) for i in IMAGES for k in (0, 1)],
 )
-SIZES = table("detection_id width height", [(i, 20.0 + 3 * i, 25.0 + 2 * i) for i in IMAGES])
+SIZES = table("detection_id image_id width height", [(i, i, 20.0 + 3 * i, 25.0 + 2 * i) for i in IMAGES])
 CONTRAST = table("edit_id image_id label", [(100 * i + k, i, ("female", "male")[k]) for i in LABELLED for k in (0, 1)])
 OBJECTS = table("edit_id concept", [(100 * i + k, "cup") for i in LABELLED for k in (0, 1) if (i + k) % 3])
 COLORS = table(
