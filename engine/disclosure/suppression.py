@@ -32,6 +32,8 @@ _NOTHING: Final = 1e-6
 """What linear programming may be off by."""
 UNCLEAR: Final = frozenset({"mixed", "unclear", "undefined"})
 """Labels that say the least: they are hidden before others."""
+LABEL: Final = "label"
+"""What audits call the column of labels."""
 
 
 def hidden_rows(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_] | None = None) -> NDArray[np.int8]:
@@ -393,7 +395,7 @@ def _innermost(rows: pa.Table, levels: Sequence[str]) -> NDArray[np.int64]:
 def thin_rows(rows: pa.Table, cells: Cells, k: int) -> NDArray[np.bool_]:
     """Return which rows are of a table, or of a line of one, whose siblings together count fewer than ``k``.
 
-    Lines without any count are not.
+    Lines without any count are not, nor are those of one label that has none.
 
     Example:
         >>> from counterbalance.engine.disclosure.cells import Cells
@@ -408,9 +410,10 @@ def thin_rows(rows: pa.Table, cells: Cells, k: int) -> NDArray[np.bool_]:
     thin = np.zeros(len(rows), bool)
     axes = range(1 if cells.joint else len(cells.by))
     for axis in axes:
-        line = around if len(axes) == 1 else _joined(around, _codes(rows, (*cells.by[:axis], *cells.by[axis + 1 :])))
-        sums = np.bincount(line[first], counts[first], minlength=int(line.max(initial=0)) + 1)
-        thin |= np.isin(line, line[counted]) & (sums[line] < k)
+        others = (*cells.by[:axis], *cells.by[axis + 1 :]) if len(axes) > 1 else ()
+        line = _joined(around, _codes(rows, others))
+        sums = np.bincount(line[first], counts[first], minlength=int(line.max(initial=0)) + 1)[line]
+        thin |= np.isin(line, line[counted]) & (sums < k) & ((sums > 0) | (LABEL not in {*cells.within, *others}))
     return thin
 
 

@@ -395,6 +395,7 @@ class Binder:
             closed = self._is_closed()
             if closed:
                 self._protect(query, given, bound, env)
+                self.facts.counts_closed = True
             if self._bind:
                 self._note_relations(query, given, bound, closed=closed)
             params = arguments.as_json(self._shown(query, given, bound))
@@ -581,7 +582,7 @@ class Binder:
             if is_told:
                 node = self._instead.get(parameter.name, node)
             value = scalars[parameter.name] = arguments.scalar(parameter, node, f"{parameter.name!r} of {query.name}()")
-            if not trusted:
+            if not trusted or (query.open_labels and not self._sensitive):
                 refuse_rows(query, value, self._attributes())
             if env.is_user:
                 self._cuts.append(Cut(query.name, parameter, value))

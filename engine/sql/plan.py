@@ -261,6 +261,7 @@ class Facts:
         changed: The plan's text is another one than what was written.
         reads_sensitive: Audits in it read perceived labels.
         hides_labels: It names ``labels``, and gets the open ones only.
+        counts_closed: An audit in it counts perceived labels, without a purpose.
         reads_labels: It may read the perceived ones.
         answered: By stored column the call that is answered from it.
         given: Relation arguments of the caller, each with a query of its rows that stands alone.
@@ -276,6 +277,7 @@ class Facts:
     changed: bool = False
     reads_sensitive: bool = False
     hides_labels: bool = False
+    counts_closed: bool = False
     reads_labels: bool = False
     answered: dict[str, str] = field(default_factory=dict)
     given: Callable[[], Iterator[tuple[Given, Plan]]] = field(default=lambda: iter(()))

@@ -63,7 +63,7 @@ def refuse_labelling(call: exp.Anonymous, constants: Mapping[str, Any]) -> None:
 
 def refuse_rows(query: query_files.Query, value: exp.Expr, attributes: Collection[str]) -> None:
     """Refuse a view that would show the labels of such an attribute row by row."""
-    if isinstance(value, exp.Literal) and value.is_string and value.this.lower() in attributes:
+    if isinstance(value, exp.Literal) and value.is_string and not is_open(value, attributes):
         raise SensitiveError(
             f"{query.name}({value.this!r}) shows perceived-demographic labels row by row",
             code="E3301",

@@ -37,7 +37,10 @@ def test_told_once(labelled, query, attribute):
     found = labelled.sql(query)
     found.fetchall()
     found.fetchall()
-    assert found.notes == [
+    told = [
+        note for note in found.notes if not note.startswith(("of perceived labels", "detections has"))
+    ]  # there are few
+    assert told == [
         f"labels of {attribute} by 2 annotators are taken together: where they disagree it is 'mixed'; "
         "annotator := '…' takes those of one"
     ]

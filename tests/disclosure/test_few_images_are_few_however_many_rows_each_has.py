@@ -59,9 +59,11 @@ def lake(build, tmp_path_factory):
     ],
 )
 def test_rows_of_few_images_are_hidden(lake, call, counts):
-    rows = lake.sql(f"SELECT {', '.join(counts)} FROM {call}").fetchall()
-    assert rows
-    assert {value for row in rows for value in row} == {None}
+    query = f"SELECT {', '.join(counts)} FROM {call}"
+    assert {value for row in lake.sql(query).fetchall() for value in row} <= {None}
+    assert any(
+        lake.sql(query.replace(call, f"{call[:-1]}, min_count := 0)"), sensitive="a test of the wall").fetchall()
+    )
 
 
 def test_boxes_of_few_images(lake):

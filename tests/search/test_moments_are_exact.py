@@ -121,7 +121,9 @@ def test_what_has_no_direction_is_refused(bad):
     with pytest.raises(SqlError, match="no direction") as error:
         moments(relation(np.array([1, 2]), vectors), groups([1, 2], ["a", "a"]))
     assert error.value.code == "E3180"
-    with pytest.raises(SqlError, match="no direction"):  # nobody asks for it: who has a label must not follow from an error
+    with pytest.raises(
+        SqlError, match="no direction"
+    ):  # nobody asks for it: who has a label must not follow from an error
         moments(relation(np.array([1, 2]), vectors), groups([1], ["a"]))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
@@ -44,6 +44,9 @@ def notes_before(resolver: Resolver, facts: Facts, plans: Iterable[Plan], at: st
     return notes + [f"{c} is NULL until it is computed: REFRESH {c}" for c in empty if c.partition(".")[2] in named]
 
 
+_FEW: Final = "of perceived labels there are no rows where fewer than 10 images have any"
+
+
 def diagnosed(
     batches: Iterable[pa.RecordBatch],
     resolver: Resolver,
@@ -66,7 +69,8 @@ def diagnosed(
         if watch is not None:
             watch.see(batch)
         yield batch
-    told = [f"{table} has no rows" for table in resolver.without_rows(facts.used.values())] if rows == 0 else []
+    told = [_FEW] if rows == 0 and facts.counts_closed else []
+    told += [f"{table} has no rows" for table in resolver.without_rows(facts.used.values())] if rows == 0 else []
     told += [text for one in facts.asked for text in join_overlap.missing(one, evaluate)]
     if facts.pooled and len(_known(resolver, "annotator") or ()) > 1:
         told += [text for one in facts.pooled for text in join_overlap.together(one, evaluate)]
