@@ -11,7 +11,7 @@ threshold, divided by the number of thresholds, so that topics come in the order
 notebook, whose numbers the paper's Tables 3 and 4 print). low and high are a 95 % interval
 over autoencoders (Student's t), which says how much the score depends on their training; none with a single one. count:
 activations of the label in features that stand for the topic, each counted by p(t|F); mean over autoencoders and
-thresholds. images: how many of the n_label images have such an activation.
+thresholds. Pairs whose activations are in fewer than 10 images are left out, too: few says of how many.
 
 Pairs of small counts are left out by the engine, and with them what would tell their counts: the pmi of a topic's other
 labels (README); n_suppressed says how many. So are pairs without an activation, and labels that group_sizes hides.
@@ -83,10 +83,7 @@ within = ["topic"]
 omit = true
 
 [[cells]]
-count = "images"
-out_of = "n_label"
-by = ["label"]
-within = ["topic"]
+count = "few"
 omit = true
 
 [[cells]]
@@ -260,7 +257,7 @@ SELECT
   r.count,
   CAST(r.thresholds AS INTEGER) AS thresholds,
   CAST(r.saes AS INTEGER) AS saes,
-  coalesce(i.images, 0) AS images,
+  CASE WHEN i.images < least($min_count, 10) THEN i.images END AS few,
   l.n_label,
   t.n
 FROM ranked AS r

@@ -74,7 +74,7 @@ by_image AS (
     sum(agreed * n) AS products,
     sum(n * n) AS sizes,
     count(*) AS images,
-    least(nullif(count_if(agreed > 0), 0), nullif(count_if(agreed < n), 0)) AS part
+    least(nullif(count(CASE WHEN agreed > 0 THEN 1 END), 0), nullif(count(CASE WHEN agreed < n THEN 1 END), 0)) AS part
   FROM images
   GROUP BY annotator, other
 ),
@@ -212,7 +212,7 @@ shares AS (
   SELECT
     metric, annotator, other, label, CAST(NULL AS VARCHAR) AS other_label, sum(count) AS count, sum(n) AS n,
     sum(count * count) AS squares, sum(count * n) AS products, sum(n * n) AS sizes, count(*) AS images,
-    least(nullif(count_if(count > 0), 0), nullif(count_if(count < n), 0)) AS part
+    least(nullif(count(CASE WHEN count > 0 THEN 1 END), 0), nullif(count(CASE WHEN count < n THEN 1 END), 0)) AS part
   FROM clusters
   GROUP BY metric, annotator, other, label
   UNION ALL

@@ -69,12 +69,12 @@ def diagnosed(
         if watch is not None:
             watch.see(batch)
         yield batch
-    told = [_FEW] if rows == 0 and facts.counts_closed else []
-    told += [f"{table} has no rows" for table in resolver.without_rows(facts.used.values())] if rows == 0 else []
+    told = [f"{table} has no rows" for table in resolver.without_rows(facts.used.values())] if rows == 0 else []
     told += [text for one in facts.asked for text in join_overlap.missing(one, evaluate)]
     if facts.pooled and len(_known(resolver, "annotator") or ()) > 1:
         told += [text for one in facts.pooled for text in join_overlap.together(one, evaluate)]
-    told += watch.notes(rows, evaluate) if watch is not None else []
+    apart = list(watch.notes(rows, evaluate)) if watch is not None else []
+    told += apart or ([_FEW] if rows == 0 and facts.counts_closed else [])
     notes += [text for text in dict.fromkeys(told) if text not in notes]
 
 
