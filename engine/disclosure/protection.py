@@ -12,11 +12,13 @@ import pyarrow.compute as pc
 
 from counterbalance.engine.disclosure.suppression import (
     COMPLEMENTARY,
+    LABEL,
     SHOWN,
     SMALL,
     hidden_rows,
     tables_of,
     tables_with,
+    thin_alone,
     thin_rows,
 )
 from counterbalance.engine.errors import RequestError, SensitiveError
@@ -92,6 +94,7 @@ def protect(
     for cell in cells:
         blank |= dict.fromkeys(cell.whole, tables_with(rows, cell.within, hidden != SHOWN))
     made = _without(rows, blank)
+    hides = bool((hidden != SHOWN).any())
     left = ~(thin & _is_bare(made, _keys(cells)))
     made, rows = made.filter(pa.array(left)), rows.filter(pa.array(left))
     hidden, omitted = hidden[left], found.omitted[left]
@@ -101,9 +104,9 @@ def protect(
         reasons = dict.fromkeys(_REASONS, CONFIDENTIAL) if closed else _REASONS
         made = _set(made, REASON, pa.array([reasons.get(int(h)) for h in hidden], pa.string()))
     for cell in cells:
-        if cell.tests and told.any():
+        if cell.tests and hides:
             p, q = cell.tests
-            made = _controlled(made, p, q, len(rows) - rows[p].null_count)
+            made = _controlled(made, p, q, _places(rows, cells, p) if closed else len(rows) - rows[p].null_count)
     listed = np.ones(len(rows), bool)
     for cell in cells:
         listed &= rows[cell.places[0]].is_valid().to_numpy(zero_copy_only=False) if cell.places else True
@@ -176,6 +179,9 @@ class _Hidden:
             The rows of them.
         """
         found = np.zeros(len(rows), bool)
+        if not any(cell.by for cell in cells):
+            found = thin_alone(rows, cells, MIN_COUNT)
+            self.blank |= {column: where | found for column, where in self.blank.items()}
         for cell in cells:
             if cell.by:
                 thin = thin_rows(rows, cell, MIN_COUNT)
@@ -213,7 +219,7 @@ def _told(rows: pa.Table) -> NDArray[np.bool_]:
 
 
 def _controlled(rows: pa.Table, p: str, q: str, family: int) -> pa.Table:
-    """Set q by Benjamini and Hochberg as if every hidden p of the family were 1, so that it tells none of them."""
+    """Set q by Benjamini and Hochberg as if every p of the family that is not shown were 1, so that it tells none of them."""
     there = pc.and_(rows[p].is_valid(), rows[q].is_valid()).to_numpy(zero_copy_only=False)
     values = rows[p].to_numpy(zero_copy_only=False)[there]
     order = np.argsort(values, kind="stable")[::-1]
@@ -221,6 +227,13 @@ def _controlled(rows: pa.Table, p: str, q: str, family: int) -> pa.Table:
     found = np.full(len(rows), np.nan)
     found[np.flatnonzero(there)[order]] = np.maximum(values[order], np.minimum(np.minimum.accumulate(bounds), 1))
     return _set(rows, q, pa.array(found, rows.schema.field(q).type, mask=~there))
+
+
+def _places(rows: pa.Table, cells: Sequence[Cells], p: str) -> int:
+    """Return how many places a table of all labels by all else that has a p has: which of them do would tell of a 0."""
+    keys = [c for c in rows.column_names if c in _keys(cells) - _OF_ROWS - {LABEL}]
+    labels = {*rows[LABEL].to_pylist()} - {None, "all"} if LABEL in rows.column_names else {""}
+    return len(labels) * len(np.unique(tables_of(rows.filter(rows[p].is_valid()), keys)))
 
 
 def _numbered(rows: pa.Table, cell: Cells, params: Mapping[str, Any]) -> pa.Table:

@@ -417,6 +417,21 @@ def thin_rows(rows: pa.Table, cells: Cells, k: int) -> NDArray[np.bool_]:
     return thin
 
 
+def thin_alone(rows: pa.Table, cells: Sequence[Cells], k: int) -> NDArray[np.bool_]:
+    """Return which rows count nothing that is ``k`` or more, where no cells are siblings: 0 is as little as 1, and as nothing.
+
+    Example:
+        >>> from counterbalance.engine.disclosure.cells import Cells
+        >>> rows = pa.table({"n_label": [0, 1, 12], "n_against": [0, 0, 0]})
+        >>> thin_alone(rows, [Cells("n_label"), Cells("n_against")], 10).tolist()
+        [True, True, False]
+    """
+    whole = [rows[cell.count] for cell in cells if cell.of is None and cell.out_of is None]
+    counts = np.array([_numbers(column) for column in whole]).reshape(len(whole), len(rows))
+    found: NDArray[np.bool_] = (np.nan_to_num(counts) < k).all(axis=0)
+    return found
+
+
 def tables_of(rows: pa.Table, within: Sequence[str]) -> NDArray[np.int64]:
     """Return a number for every row, equal for those of one table.
 

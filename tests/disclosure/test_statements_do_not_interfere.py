@@ -70,7 +70,7 @@ CONDITIONS = ("", "", "", "", "WHERE {0} = {1}", "WHERE {0} IS NOT NULL", "LIMIT
               "WHERE {0} IN (SELECT value FROM labels)", "WHERE image_id IN (SELECT image_id FROM labels WHERE value = 'a')")  # fmt: skip
 AUDITS = ("demographics", "intersections", "cooccurrence", "sentiment", "concept_ratio", "crime_words", "balance", "agreement",
           "hate_content_rate", "compare_demographics", "cluster_representation", "directional_amplification", "geography",
-          "keyword_profile", "score_distribution", "spurious_correlations")  # fmt: skip
+          "keyword_profile", "score_distribution")  # fmt: skip
 OWN_CELLS = (
     "", '[[cells]]\ncount = "n"\nwithin = ["label"]\n', '[[cells]]\ncount = "n"\nof = "image_id"\nby = ["label"]\n',
     '[[cells]]\ncount = "n"\nmeasures = ["n"]\nomit = true\n',
