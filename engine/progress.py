@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is.
+    """Hold how far a run is.
 
     Args:
         stage: What is being done.

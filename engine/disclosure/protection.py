@@ -104,7 +104,7 @@ def protect(
         reasons = dict.fromkeys(_REASONS, CONFIDENTIAL) if closed else _REASONS
         made = _set(made, REASON, pa.array([reasons.get(int(h)) for h in hidden], pa.string()))
     for cell in cells:
-        if cell.tests and hides:
+        if cell.tests and (hides or closed):  # where something closed is hidden must not show in q
             p, q = cell.tests
             made = _controlled(made, p, q, _places(rows, cells, p) if closed else len(rows) - rows[p].null_count)
     listed = np.ones(len(rows), bool)

@@ -426,7 +426,7 @@ def thin_alone(rows: pa.Table, cells: Sequence[Cells], k: int) -> NDArray[np.boo
         >>> thin_alone(rows, [Cells("n_label"), Cells("n_against")], 10).tolist()
         [True, True, False]
     """
-    whole = [rows[cell.count] for cell in cells if cell.of is None and cell.out_of is None]
+    whole = [rows[name] for name in dict.fromkeys(cell.of or cell.out_of or cell.count for cell in cells)]
     counts = np.array([_numbers(column) for column in whole]).reshape(len(whole), len(rows))
     found: NDArray[np.bool_] = (np.nan_to_num(counts) < k).all(axis=0)
     return found

@@ -71,6 +71,12 @@ def test_numbers_that_no_cell_names_are_hidden_too(lake, own):
     assert rows == [("a", 19, 19 / 40, 38), ("b", None, None, None), ("rare-secret", None, None, None)]
 
 
+def test_parts_of_a_whole_alone_keep_their_rows(lake, own):
+    own(COUNTS.format(""), '[[cells]]\ncount = "count"\nof = "n"\nwithin = ["value"]\n')
+    rows = lake.sql("SELECT value, count FROM mine() ORDER BY value").fetchall()
+    assert rows == [("a", 19), ("b", 18), ("rare-secret", None)]
+
+
 def test_cells_of_a_column_that_is_not_there_are_an_error(lake, own):
     own("SELECT count(*) AS count FROM images", '[[cells]]\ncount = "count"\nwithin = ["label"]\n')
     with pytest.raises(RequestError, match=r"mine\(\) gives no column 'label'") as caught:
