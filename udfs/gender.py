@@ -11,7 +11,7 @@ import pyarrow as pa
 from counterbalance.engine.errors import RequestError, did_you_mean
 from counterbalance.engine.functions import Parameter, udf
 from counterbalance.udfs import persons, published, rewriting, wordlists
-from counterbalance.udfs.rows import Rows, apply
+from counterbalance.udfs.rows import BATCH_ROWS, Rows, apply
 from counterbalance.udfs.tokens import SPACES, WORDS, Cutter, cut
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _COUNTS: Final = pa.struct([pa.field("male", pa.int32()), pa.field("female", pa.
 _TEXT: Final = Parameter("text", pa.string())
 _RULE: Final = Parameter("rule", pa.string(), "words", constant=True)
 
+_GENDERS: Final[dict[str | None, int]] = {"male": 1, "female": 2}
 RULES: Final[dict[str, tuple[str, Cutter]]] = {
     "words": ("gender_words", WORDS),
     "gensynth": ("gender_gensynth", SPACES),
@@ -29,7 +30,7 @@ RULES: Final[dict[str, tuple[str, Cutter]]] = {
 """For each rule its word list and how it cuts texts."""
 
 
-@udf(returns=_COUNTS, parameters=[_TEXT, _RULE], version="2")
+@udf(returns=_COUNTS, parameters=[_TEXT, _RULE], version="3", batch_size=BATCH_ROWS)
 def gender_words(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Array:
     r"""Return the numbers of masculine and of feminine words in a text.
 
@@ -65,7 +66,7 @@ def gender_words(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Ar
     return apply(text, call, _COUNTS)
 
 
-@udf(returns=pa.string(), parameters=[_TEXT, _RULE], version="2")
+@udf(returns=pa.string(), parameters=[_TEXT, _RULE], version="3", batch_size=BATCH_ROWS)
 def gender_label(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Array:
     """Return ``'male'``, ``'female'`` or ``'both'`` by the gendered words of a text; NULL where it has none.
 
@@ -90,7 +91,12 @@ def gender_label(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Ar
     return apply(text, call, pa.string())
 
 
-@udf(returns=pa.string(), parameters=[_TEXT, Parameter("mode", pa.string(), "replace", constant=True)], version="3")
+@udf(
+    returns=pa.string(),
+    parameters=[_TEXT, Parameter("mode", pa.string(), "replace", constant=True)],
+    version="4",
+    batch_size=BATCH_ROWS,
+)
 def neutralize(text: pa.Array | pa.ChunkedArray, mode: str = "replace") -> pa.Array:
     """Return the text without its gendered words.
 
@@ -123,7 +129,12 @@ def neutralize(text: pa.Array | pa.ChunkedArray, mode: str = "replace") -> pa.Ar
     return rewriting.rewrite(text, rewriting.table("neutral"), _MODES[mode]())
 
 
-@udf(returns=pa.string(), parameters=[_TEXT, Parameter("to", pa.string(), constant=True)], version="3")
+@udf(
+    returns=pa.string(),
+    parameters=[_TEXT, Parameter("to", pa.string(), constant=True)],
+    version="4",
+    batch_size=BATCH_ROWS,
+)
 def swap_gender(text: pa.Array | pa.ChunkedArray, to: str) -> pa.Array:
     """Return the text with the gendered words of the other gender replaced by their counterparts, in their case.
 
@@ -161,20 +172,11 @@ def _classes(name: str) -> Mapping[str, str]:
 def _counts(rows: Rows, rule: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Return masculine and feminine words of each row."""
     classes, cutter = _rule(rule)
-    tokens = cut(rows, cutter)
-    weights = np.zeros((2, len(tokens.chunks)), np.int64)
-    for place, chunk in enumerate(tokens.chunks):
-        if chunk in classes:
-            weights[int(classes[chunk] == "female"), place] = 1
-        elif not chunk.isascii():
-            for token in cutter.tokens(chunk):
-                if token in classes:
-                    weights[int(classes[token] == "female"), place] += 1
-    male, female = tokens.row_sums(weights[0]), tokens.row_sums(weights[1])
+    tokens = cut(rows, cutter).exact(cutter)
+    genders = np.array([_GENDERS.get(classes.get(word), 0) for word in tokens.chunks], np.int64)
+    male, female = tokens.row_sums(genders == 1), tokens.row_sums(genders == 2)
     if rule == "words":
-        signs = persons.signs()
-        odd = np.array([not signs.isdisjoint(cutter.tokens(chunk)) for chunk in tokens.chunks], np.int64)
-        for row in np.flatnonzero((male + female > 0) & (tokens.row_sums(odd) > 0)).tolist():
+        for row in np.flatnonzero((male + female > 0) & persons.doubt().of(tokens)).tolist():
             found = [classes[m[0].lower()] for m in persons.named(rows.text[row].as_py())]
             male[row], female[row] = found.count("male"), found.count("female")
     return male, female

@@ -13,13 +13,20 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from counterbalance.udfs import wordlists
-from counterbalance.udfs.word_pattern import pattern
+from counterbalance.udfs.word_pattern import pattern, tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from counterbalance.udfs.tokens import Tokens
+
+    Booleans = np.ndarray[Any, np.dtype[np.bool_]]
 
 PRONOUNS: Final = frozenset({"he", "she", "him", "her", "his", "hers", "himself", "herself"})
 _OF_ANIMALS: Final = (
@@ -34,6 +41,7 @@ _ALONE: Final = re.compile(
     r"\s*(?:$|[^\w\s]|(?:and|or|in|on|at|with|of|to|by|for|from|near|is|are|who|that)\b)", re.IGNORECASE
 )
 _APART: Final = "[\\s'\u2019-]+"
+_PLURALS: Final = ("men", "women", "boys", "girls", "ladies", "gentlemen", "gents")
 
 
 @cache
@@ -50,35 +58,30 @@ def context(name: str) -> frozenset[str]:
 
 
 @cache
-def signs() -> frozenset[str]:
-    """Return the words without which all gendered words of a text name people."""
-    common = {*wordlists.terms("stop_words"), *classes(), "s", "o"}
-    rare = ({*phrase.split()} - common or {phrase.split()[0]} for phrase in context("phrase"))
-    return frozenset(context("animal") | context("product")).union(*rare)
-
-
-@cache
 def _words() -> re.Pattern[str]:
     return pattern(classes())
 
 
 @cache
 def _phrases() -> re.Pattern[str]:
-    listed = sorted(context("phrase"), key=len, reverse=True)
-    return re.compile(rf"\b(?:{'|'.join(p.replace(' ', _APART) for p in listed)})\b", re.IGNORECASE)
+    return re.compile(rf"\b(?:{tree(context('phrase'), space=_APART)})\b")
+
+
+def _between() -> frozenset[str]:
+    return context("modifier") | {"male", "female", "mother", "father"}
 
 
 @cache
 def _animal_after() -> re.Pattern[str]:
     """Return a pattern for words such as mother with an animal behind."""
-    between = _either([*context("modifier"), "male", "female", "mother", "father"])
+    between = _either(_between())
     listed = _either(_OF_ANIMALS)
     return re.compile(rf"\b{listed}(?:[\s,/&-]+{between})*[\s-]+{_either(context('animal'))}\b", re.IGNORECASE)
 
 
 @cache
 def _products() -> re.Pattern[str]:
-    plural = "(?:men|women|boys|girls|ladies|gentlemen|gents)"
+    plural = _either(_PLURALS)
     between = rf"(?:\s+{_either(context('modifier'))})?"
     return re.compile(
         rf"\b{plural}(?:\s?[\u2019']s?|s)?{between}\s+{_either(context('product'))}\b"
@@ -87,7 +90,7 @@ def _products() -> re.Pattern[str]:
 
 
 def _either(words: Iterable[str]) -> str:
-    return f"(?:{'|'.join(sorted(words, key=len, reverse=True))})"
+    return f"(?:{tree(words)})"
 
 
 @cache
@@ -135,3 +138,97 @@ def _may_be_an_animals(text: str, found: re.Match[str]) -> bool:
 
 def _gendered_starts(found: re.Match[str]) -> Iterable[int]:
     return (m.start() + found.start() for m in _words().finditer(found[0]))
+
+
+class Doubt:
+    """Tells by words alone in which texts ``named`` could leave a gendered word out; in all others each one names somebody.
+
+    That takes two words in a row that a phrase has, or that stand before an animal or a product (beside a word that may be an
+    animal's, or a plural that shoes can be for); or an animal before all people, the first of whom may be its own.
+    """
+
+    def __init__(self) -> None:
+        animals, products, modifiers = context("animal"), context("product"), context("modifier")
+        plurals = {*_PLURALS, *(f"{word}s" for word in _PLURALS)}
+        before_products = {*plurals, *modifiers, "s"}
+        in_phrases = {_rarest_pair(phrase.split()) for phrase in context("phrase")}
+        of_animals = {(word, animal) for word in _between().union(_OF_ANIMALS) for animal in animals}
+        of_products = {(word, product) for word in before_products for product in products}
+        pairs = in_phrases | of_animals | of_products
+        words = sorted({*classes(), *context("person"), *plurals, *(word for pair in pairs for word in pair)})
+        self._numbers = {word: number for number, word in enumerate(words, 1)}
+        self._phrase, self._animals_after, self._product_after = map(self._table, (in_phrases, of_animals, of_products))
+        self._animal, self._may_have_one, self._plural = map(self._flags, (animals, _OF_ANIMALS, plurals))
+        self._somebody = self._flags({*classes(), *context("person")})
+        self._of_shops = self._flags(("mens", "womens"))
+        self._open = self._flags({*PRONOUNS, *_KIN, "male", "males", "female", "females"})
+
+    def _flags(self, words: Iterable[str]) -> Booleans:
+        flags = np.zeros(len(self._numbers) + 1, np.bool_)
+        flags[[self._numbers[word] for word in words if word in self._numbers]] = True
+        return flags
+
+    def _table(self, pairs: Iterable[tuple[str, str]]) -> Booleans:
+        table = np.zeros((len(self._numbers) + 1,) * 2, np.bool_)
+        for first, second in pairs:
+            table[self._numbers[first], self._numbers[second]] = True
+        return table
+
+    def of(self, tokens: Tokens) -> Booleans:
+        """Return for each row whether ``named`` has to look.
+
+        Args:
+            tokens: Words, all of which are tokens (see ``Tokens.exact``).
+
+        Example:
+            >>> from counterbalance.udfs.rows import slices
+            >>> from counterbalance.udfs.tokens import WORDS, cut
+            >>> import pyarrow as pa
+            >>> rows = next(slices(pa.array(["a man and his dog", "a dog and his ball", "king crab", "a king"])))
+            >>> doubt().of(cut(rows, WORDS)).tolist()
+            [False, True, True, False]
+        """
+        count = len(tokens.rows) - 1
+        numbers = np.array([self._numbers.get(word, 0) for word in tokens.chunks], np.int64)[tokens.codes]
+        places = np.flatnonzero(numbers)
+        numbers, rows = numbers[places], tokens.rows_of(places)
+        next_to = np.flatnonzero((places[1:] == places[:-1] + 1) & (rows[1:] == rows[:-1]))
+        pair = (numbers[next_to], numbers[next_to + 1])
+
+        def holds(flags: Booleans) -> Booleans:
+            held = np.zeros(count, np.bool_)
+            held[rows[flags[numbers]]] = True
+            return held
+
+        def has(table: Booleans) -> Booleans:
+            held = np.zeros(count, np.bool_)
+            held[rows[next_to[table[pair]]]] = True
+            return held
+
+        def first(flags: Booleans) -> np.ndarray[Any, np.dtype[np.int64]]:
+            found = np.flatnonzero(flags[numbers])
+            firsts = np.full(count, len(numbers), np.int64)
+            firsts[rows[found][::-1]] = found[::-1]
+            return firsts
+
+        animal, somebody = first(self._animal), first(self._somebody)
+        is_open = np.append(self._open[numbers], np.bool_(False))[somebody]
+        return (
+            has(self._phrase)
+            | (has(self._animals_after) & holds(self._may_have_one))
+            | (has(self._product_after) & holds(self._plural))
+            | holds(self._of_shops)
+            | ((animal < somebody) & is_open)
+        )
+
+
+def _rarest_pair(words: list[str]) -> tuple[str, str]:
+    """Return the two words in a row of a phrase that are least often next to each other elsewhere."""
+    common = {*wordlists.terms("stop_words"), *classes(), "s", "o"}
+    return min(pairwise(words), key=lambda pair: len(common.intersection(pair)))
+
+
+@cache
+def doubt() -> Doubt:
+    """Return the one there is."""
+    return Doubt()

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from counterbalance.udfs import rewriting, wordlists
 from counterbalance.udfs.rows import Rows, apply
+from counterbalance.udfs.tokens import WORDS, cut
 from counterbalance.udfs.word_pattern import pattern
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def neutralized(text: pa.Array | pa.ChunkedArray, one: Callable[[str], str], wor
     """
 
     def call(rows: Rows) -> pa.Array:
-        (chosen,) = rewriting.holding(rows, words)
+        chosen = rewriting.holding(cut(rows, WORDS).exact(WORDS), words)
         chosen |= pc.match_substring_regex(rows.text, _UNCLEAN).to_numpy(zero_copy_only=False)
         chosen[rows.non_ascii()] = True
         return rewriting.replaced(rows, pc.ascii_lower(rows.text), chosen, one)

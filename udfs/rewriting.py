@@ -30,6 +30,8 @@ from counterbalance.udfs.word_pattern import pattern
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from counterbalance.udfs.tokens import Tokens
+
 Gender = Literal["male", "female"]
 
 _OR_OTHER: Final = re.compile(r"(?:\s+(?:and|or)\s+|\s*/\s*)(?:his|her)\b", re.IGNORECASE)
@@ -193,7 +195,9 @@ def rewrite(text: pa.Array | pa.ChunkedArray, words: Iterable[str], one: Callabl
     plain: Finder = lambda row: [*_gendered().finditer(row)]  # noqa: E731
 
     def call(rows: Rows) -> pa.Array:
-        held, odd = holding(rows, known, persons.signs())
+        tokens = cut(rows, WORDS).exact(WORDS)
+        held = holding(tokens, known)
+        odd = persons.doubt().of(tokens)
         made = replaced(rows, rows.text, held & ~odd, lambda row: one(row, plain))
         return replaced(rows, made, held & odd, lambda row: one(row, persons.named))
 
@@ -205,12 +209,9 @@ def _gendered() -> re.Pattern[str]:
     return pattern(persons.classes())
 
 
-def holding(rows: Rows, *words: frozenset[str]) -> list[np.ndarray[Any, np.dtype[np.bool_]]]:
-    """Return for each set of words which rows hold any of them."""
-    tokens = cut(rows, WORDS)
-    cuts = [WORDS.tokens(chunk) for chunk in tokens.chunks]
-    held = (np.array([not known.isdisjoint(own) for own in cuts], np.int64) for known in words)
-    return [np.asarray(tokens.row_sums(weights) > 0) for weights in held]
+def holding(tokens: Tokens, words: frozenset[str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return which rows hold any of the words."""
+    return np.asarray(tokens.row_sums(np.array([word in words for word in tokens.chunks], np.int64)) > 0)
 
 
 def replaced(

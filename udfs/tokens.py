@@ -89,6 +89,26 @@ class Tokens:
         np.cumsum(weights[self.codes], out=sums[1:])
         return np.asarray(np.diff(sums[self.rows]), np.int64)
 
+    def exact(self, cutter: Cutter) -> Tokens:
+        """Return the same with every chunk that is not ASCII in its tokens.
+
+        Example:
+            >>> from counterbalance.udfs.rows import slices
+            >>> cut(next(slices(pa.array(["the man\u2019s hat"]))), WORDS).exact(WORDS).chunks
+            ['the', 'man', 's', 'hat']
+        """
+        if all(map(str.isascii, self.chunks)):
+            return self
+        own = [cutter.tokens(chunk) for chunk in self.chunks]
+        places: dict[str, int] = {}
+        flat = np.array([places.setdefault(token, len(places)) for tokens in own for token in tokens], np.int32)
+        counts = np.fromiter(map(len, own), np.int64, len(own))
+        repeats = counts[self.codes]
+        ends = np.concatenate([[0], np.cumsum(repeats)])
+        starts = np.cumsum(counts) - counts
+        at = np.repeat(starts[self.codes] - ends[:-1], repeats) + np.arange(ends[-1])
+        return Tokens(list(places), flat[at], ends[self.rows])
+
     def rows_of(self, places: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return row numbers of places in ``codes``."""
         return np.asarray(np.searchsorted(self.rows, places, side="right") - 1, np.int64)

@@ -21,16 +21,30 @@ def pattern(words: Iterable[str], around: str = "{}", *, fold: bool = True) -> r
         >>> pattern(["man", "men", "mans"], fold=False).pattern
         '\\b(?:m(?:an(?:s)?|en))\\b'
     """
-    return re.compile(around.format(rf"\b(?:{_tree(frozenset(words), fold=fold)})\b"))
+    return re.compile(around.format(rf"\b(?:{tree(words, fold=fold)})\b"))
+
+
+def tree(words: Iterable[str], *, fold: bool = True, space: str = " ") -> str:
+    """Return the text of a pattern for exactly these words, longer ones first.
+
+    Args:
+        words: As for ``pattern``.
+        fold: As for ``pattern``.
+        space: The pattern for what stands between the words of a phrase.
+
+    Example:
+        >>> tree(["king bed", "king"], fold=False, space="[ -]+")
+        'king(?:[ -]+bed)?'
+    """
+    return _tree(frozenset(words), fold=fold).replace(" ", space)
 
 
 def _tree(words: frozenset[str], *, fold: bool) -> str:
-    """Return a pattern for exactly these words, longer ones first."""
     tails: dict[str, set[str]] = {}
     for word in words - {""}:
         tails.setdefault(word[0], set()).add(word[1:])
     branches = [
-        (f"[{c}{c.upper()}]" if fold else c) + (_tree(frozenset(t), fold=fold) if t != {""} else "")
+        (f"[{c}{c.upper()}]" if fold and c.isalpha() else c) + (_tree(frozenset(t), fold=fold) if t != {""} else "")
         for c, t in sorted(tails.items())
     ]
     either = branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
