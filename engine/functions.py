@@ -122,6 +122,7 @@ class Function:
         memory: What it needs beside its batch, such as ``"4GB"``; told by ``meta.functions``.
         on_error: ``"record"`` keeps a failed row as NULL with its reason; ``"raise"`` stops the refresh.
         weights: Digest of what it loads, or a function of the constants that tells it; part of the fingerprint.
+        in_sql: From the constants, SQL that gives the same and calls the function only for rows that it cannot decide.
         source: The file a user named, if it came from one.
     """
 
@@ -136,6 +137,7 @@ class Function:
     memory: str | None = field(default=None, compare=False)
     on_error: Literal["record", "raise"] = field(default="record", compare=False)
     weights: str | Callable[..., str] | None = field(default=None, compare=False)
+    in_sql: Callable[..., str | None] | None = field(default=None, compare=False)
     source: str | None = field(default=None, compare=False)
 
     def type(self, constants: Mapping[str, Any]) -> pa.DataType:
@@ -246,6 +248,7 @@ def udf(
     memory: str | None = None,
     on_error: Literal["record", "raise"] = "record",
     weights: str | Callable[..., str] | None = None,
+    in_sql: Callable[..., str | None] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a function for SQL; the Python function or class itself is returned unchanged.
 
@@ -265,6 +268,9 @@ def udf(
         memory: What it needs beside its batch, such as ``"4GB"``.
         on_error: ``"record"`` keeps a failed row as NULL and its reason in ``meta.errors``; ``"raise"`` stops.
         weights: Digest of the weights, or a function of the constants that returns it.
+        in_sql: A function of the constants that returns SQL over the other parameters. It gives the same, on every core; in it
+            the function's name with these parameters stands for a call, for rows that SQL cannot decide:
+            ``CASE WHEN NOT regexp_matches(text, '…', 'i') THEN false ELSE shouting(text) END``.
 
     Raises:
         RequestError: The name is taken by another function.
@@ -296,6 +302,7 @@ def udf(
             memory=memory,
             on_error=on_error,
             weights=weights,
+            in_sql=in_sql,
             source=None if any(e.value == call.__module__ for e in _installed().values()) else _loading,
         )
         known, installed = _registry.get(function.name), _installed().get(function.name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from counterbalance.udfs import wordlists
+from counterbalance.udfs import word_pattern, wordlists
 from counterbalance.udfs.matching import Matcher
 from counterbalance.udfs.tokens import WORDS, cut
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 OUTPUTS: Final = ("country", "iso2", "iso3")
+MATCHING: Final = ("lemmas", "cased")
 _WORD: Final = re.compile(r"\w+")
 _NO_PLURAL: Final = ("s", "sh", "ch", "ese", "men")
 
@@ -44,6 +45,13 @@ def by_lemmas() -> Matcher:
             plural = row["class"] != "name" and not row["term"].endswith(_NO_PLURAL)
             terms[row["country"]] += [row["term"], row["term"] + "s"] if plural else [row["term"]]
     return Matcher(list(terms.values()))
+
+
+def pattern(matching: str) -> str:
+    """Return an RE2 pattern that every text matches that names a country."""
+    if matching == "lemmas":
+        return by_lemmas().pattern()
+    return rf"{word_pattern.pattern(filter(str.isascii, _written()), fold=False).pattern}|[^\x00-\x7F]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from counterbalance.engine.functions import Parameter, udf
 from counterbalance.udfs import persons, published, rewriting, wordlists
 from counterbalance.udfs.rows import BATCH_ROWS, Rows, apply
 from counterbalance.udfs.tokens import SPACES, WORDS, Cutter, cut
+from counterbalance.udfs.word_pattern import matching, pattern, where_matching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -22,6 +23,8 @@ _TEXT: Final = Parameter("text", pa.string())
 _RULE: Final = Parameter("rule", pa.string(), "words", constant=True)
 
 _GENDERS: Final[dict[str | None, int]] = {"male": 1, "female": 2}
+_SHORT: Final = 2048
+"""Texts of so many bytes together are read one by one: cutting a batch into words takes as long as reading some twenty."""
 RULES: Final[dict[str, tuple[str, Cutter]]] = {
     "words": ("gender_words", WORDS),
     "gensynth": ("gender_gensynth", SPACES),
@@ -30,7 +33,13 @@ RULES: Final[dict[str, tuple[str, Cutter]]] = {
 """For each rule its word list and how it cuts texts."""
 
 
-@udf(returns=_COUNTS, parameters=[_TEXT, _RULE], version="3", batch_size=BATCH_ROWS)
+@udf(
+    returns=_COUNTS,
+    parameters=[_TEXT, _RULE],
+    version="3",
+    batch_size=BATCH_ROWS,
+    in_sql=lambda rule: _in_sql(rule, "gender_words(text)", "{'male': 0, 'female': 0}"),
+)
 def gender_words(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Array:
     r"""Return the numbers of masculine and of feminine words in a text.
 
@@ -66,7 +75,27 @@ def gender_words(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Ar
     return apply(text, call, _COUNTS)
 
 
-@udf(returns=pa.string(), parameters=[_TEXT, _RULE], version="3", batch_size=BATCH_ROWS)
+def _label_in_sql(rule: str) -> str | None:
+    """Return ``gender_label`` in SQL, but for texts that need a closer look."""
+    call = "gender_label(text)"
+    if rule == "words":
+        of = {
+            gender: _any_of(w for w, own in persons.classes().items() if own == gender) for gender in ("male", "female")
+        }
+        call = (
+            f"CASE WHEN {matching(persons.doubtful())} THEN {call} WHEN NOT {matching(of['female'])} THEN 'male' "
+            f"WHEN NOT {matching(of['male'])} THEN 'female' ELSE 'both' END"
+        )
+    return _in_sql(rule, call, "NULL")
+
+
+@udf(
+    returns=pa.string(),
+    parameters=[_TEXT, _RULE],
+    version="3",
+    batch_size=BATCH_ROWS,
+    in_sql=_label_in_sql,
+)
 def gender_label(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Array:
     """Return ``'male'``, ``'female'`` or ``'both'`` by the gendered words of a text; NULL where it has none.
 
@@ -157,6 +186,15 @@ def swap_gender(text: pa.Array | pa.ChunkedArray, to: str) -> pa.Array:
     return rewriting.rewrite(text, words, _swapper(to))
 
 
+def _in_sql(rule: str, call: str, otherwise: str) -> str | None:
+    """Return a function of gendered words in SQL, for texts without any."""
+    return where_matching(_any_of(_classes(RULES[rule][0])), call, otherwise) if rule in RULES else None
+
+
+def _any_of(words: Iterable[str]) -> str:
+    return rf"{pattern(words, fold=False).pattern}|[^\x00-\x7F]"
+
+
 def _rule(rule: str) -> tuple[Mapping[str, str], Cutter]:
     """Return the class of each word of a rule, and how it cuts."""
     if rule not in RULES:
@@ -172,13 +210,17 @@ def _classes(name: str) -> Mapping[str, str]:
 def _counts(rows: Rows, rule: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Return masculine and feminine words of each row."""
     classes, cutter = _rule(rule)
-    tokens = cut(rows, cutter).exact(cutter)
-    genders = np.array([_GENDERS.get(classes.get(word), 0) for word in tokens.chunks], np.int64)
-    male, female = tokens.row_sums(genders == 1), tokens.row_sums(genders == 2)
-    if rule == "words":
-        for row in np.flatnonzero((male + female > 0) & persons.doubt().of(tokens)).tolist():
-            found = [classes[m[0].lower()] for m in persons.named(rows.text[row].as_py())]
-            male[row], female[row] = found.count("male"), found.count("female")
+    count, closely = len(rows), np.arange(len(rows) if rule == "words" and len(rows.data) <= _SHORT else 0)
+    male, female = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    if not len(closely):
+        tokens = cut(rows, cutter).exact(cutter)
+        genders = np.array([_GENDERS.get(classes.get(word), 0) for word in tokens.chunks], np.int64)
+        male, female = tokens.row_sums(genders == 1), tokens.row_sums(genders == 2)
+        if rule == "words":
+            closely = np.flatnonzero((male + female > 0) & persons.doubt().of(tokens))
+    for row in closely.tolist():
+        found = [classes[m[0].lower()] for m in persons.named(rows.text[row].as_py())]
+        male[row], female[row] = found.count("male"), found.count("female")
     return male, female
 
 

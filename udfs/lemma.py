@@ -15,7 +15,7 @@ from counterbalance.udfs import wordlists
 from counterbalance.udfs.tokens import WORDS, Tokens, cut
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
     from counterbalance.udfs.rows import Rows
 
@@ -44,6 +44,28 @@ def _of_chunk(chunk: str) -> tuple[str, ...]:
     tokens = (chunk,) if chunk.isascii() else WORDS.tokens(unicodedata.normalize("NFC", chunk))
     lemmas = (lemmatize(token, "en").lower() for token in tokens if token not in stop)
     return tuple(lemma for lemma in lemmas if lemma not in stop)
+
+
+def inflected(lemmas: Iterable[str]) -> frozenset[str]:
+    """Return all ASCII words that the lemmatiser can make to these lemmas, and perhaps some more.
+
+    Those of its dictionary, the lemma itself, and what its rules for other words cut off. A word with ``_`` is not among them.
+
+    Example:
+        >>> sorted(inflected(["steal"]))
+        ['steal', 'steald', 'stealing', 'stealings', 'steals', 'stole', 'stolen']
+    """
+    known = frozenset(lemmas)
+    _lemmatize()
+    found = {word.lower() for word, lemma in _dictionary().items() if lemma.lower() in known}
+    by_rule = {word for lemma in known for word in (lemma, lemma + "s", lemma + "d", lemma[:-1] + "ies")}
+    return frozenset(word for word in found | by_rule if word.isascii() and word.isalnum())
+
+
+def _dictionary() -> Mapping[str, str]:
+    from simplemma.strategies.dictionaries.dictionary_factory import DEFAULT_DICTIONARY_FACTORY
+
+    return DEFAULT_DICTIONARY_FACTORY.get_dictionary("en")
 
 
 def lemmatized(rows: Rows) -> tuple[Tokens, list[tuple[str, ...]]]:

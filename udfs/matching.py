@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.errors import RequestError
-from counterbalance.udfs.lemma import lemmas_of, lemmatized
+from counterbalance.udfs import word_pattern
+from counterbalance.udfs.lemma import inflected, lemmas_of, lemmatized
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +56,7 @@ class Matcher:
         for label, own in enumerate(terms):
             known = {self._form(form) for term in own for form in _forms(term)}
             forms += [(label, form) for form in sorted(known, key=sorted)]
+        self._lemmas, self._forms = list(self._ids), {form for _, form in forms}
         self._labels = np.array([label for label, _ in forms], np.int64)
         self._sizes = np.array([len(form) for _, form in forms], np.int64)
         pairs = sorted((lemma, place) for place, (_, form) in enumerate(forms) for lemma in form)
@@ -75,7 +77,7 @@ class Matcher:
         """Return row numbers and labels of all finds, by row, then label; each pair once."""
         if not len(self._labels):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        return self._whole(*self._lemmas(rows))
+        return self._whole(*self._found(rows))
 
     def find_in(self, lists: pa.Array) -> tuple[Integers, Integers]:
         """Return the same for texts of which the lemmas are given, as lists of strings."""
@@ -88,6 +90,11 @@ class Matcher:
         at, lemmas, _ = _pairs(at, lemmas)
         return self._whole(at, lemmas)
 
+    def pattern(self) -> str:
+        """Return an RE2 pattern that every text with a find matches: a form of a lemma, or what is not cut at ASCII letters."""
+        longest = {max((self._lemmas[number] for number in form), key=len) for form in self._forms}
+        return rf"{word_pattern.pattern(inflected(longest), fold=False).pattern}|_|[^\x00-\x7F]"
+
     def _whole(self, at: Integers, lemmas: Integers) -> tuple[Integers, Integers]:
         """Return rows and labels from distinct pairs of a row and a lemma."""
         repeats = self._starts[lemmas + 1] - self._starts[lemmas]
@@ -97,7 +104,7 @@ class Matcher:
         at, labels, _ = _pairs(at[whole], self._labels[places[whole]])
         return at, labels
 
-    def _lemmas(self, rows: Rows) -> tuple[Integers, Integers]:
+    def _found(self, rows: Rows) -> tuple[Integers, Integers]:
         """Return row numbers and lemma ids of the lemmas that any term has; each pair once."""
         tokens, lemmas = lemmatized(rows)
         ids = self._ids

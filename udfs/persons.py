@@ -12,8 +12,9 @@ and in "a dog with his ball" the word is the dog's. ``lists.gender_context`` say
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -36,6 +37,8 @@ _OF_ANIMALS: Final = (
 _KIN: Final = frozenset(
     {"mother", "father", "mom", "moms", "mum", "mums", "momma", "mama", "papa", "dad", "dads", "mommy", "daddy"}
 )
+_SPACE: Final = "\\t-\\r\\x1c- "
+"""In a set of characters: white space of ASCII, as Python's ``\\s`` has it and RE2's has not."""
 _OWNER: Final = re.compile(r"\b(?:his|her|its|their)\s+$", re.IGNORECASE)
 _ALONE: Final = re.compile(
     r"\s*(?:$|[^\w\s]|(?:and|or|in|on|at|with|of|to|by|for|from|near|is|are|who|that)\b)", re.IGNORECASE
@@ -64,7 +67,7 @@ def _words() -> re.Pattern[str]:
 
 @cache
 def _phrases() -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{tree(context('phrase'), space=_APART)})\b")
+    return re.compile(rf"\b(?:{tree(context('phrase'), fold=False, space=_APART)})\b", re.IGNORECASE)
 
 
 def _between() -> frozenset[str]:
@@ -82,15 +85,15 @@ def _animal_after() -> re.Pattern[str]:
 @cache
 def _products() -> re.Pattern[str]:
     plural = _either(_PLURALS)
-    between = rf"(?:\s+{_either(context('modifier'))})?"
+    between = rf"(?:[\s]+{_either(context('modifier'))})?"
     return re.compile(
-        rf"\b{plural}(?:\s?[\u2019']s?|s)?{between}\s+{_either(context('product'))}\b"
-        rf"|\b(?:mens|womens){between}\s+\w+", re.IGNORECASE
+        rf"\b{plural}(?:[\s]?[\u2019']s?|s)?{between}[\s]+{_either(context('product'))}\b"
+        rf"|\b(?:mens|womens){between}[\s]+\w+", re.IGNORECASE
     )  # fmt: skip
 
 
 def _either(words: Iterable[str]) -> str:
-    return f"(?:{tree(words)})"
+    return f"(?:{tree(words, fold=False)})"
 
 
 @cache
@@ -111,8 +114,9 @@ def named(text: str) -> list[re.Match[str]]:
     places = [*_words().finditer(text)]
     if not places:
         return places
-    nobody = [m.span() for found in (_phrases(), _products()) for m in found.finditer(text)]
-    kept = [m for m in places if not any(start <= m.start() < end for start, end in nobody)]
+    nobody = sorted(m.span() for found in (_phrases(), _products()) for m in found.finditer(text))
+    ends = [0, *accumulate((end for _, end in nobody), max)]
+    kept = [m for m in places if ends[bisect_right(nobody, (m.start(), len(text)))] <= m.start()]
     animals = {at for m in _animal_after().finditer(text) for at in _gendered_starts(m)}
     kept = [m for m in kept if m.start() not in animals]
     open_ = {m.start() for m in kept if _may_be_an_animals(text, m)}
@@ -138,6 +142,17 @@ def _may_be_an_animals(text: str, found: re.Match[str]) -> bool:
 
 def _gendered_starts(found: re.Match[str]) -> Iterable[int]:
     return (m.start() + found.start() for m in _words().finditer(found[0]))
+
+
+@cache
+def doubtful() -> str:
+    """Return an RE2 pattern, for any case, that every text matches that is not ASCII or where ``named`` could leave a word out."""
+    plain = [
+        found().pattern.replace(r"\s", _SPACE).replace(r"\u2019", "") for found in (_phrases, _animal_after, _products)
+    ]
+    animal = _either(context("animal"))
+    may_be_its = _either({*PRONOUNS, *_KIN, "male", "males", "female", "females"})
+    return "|".join([*plain, rf"\b{animal}\b(?s:.*)\b{may_be_its}\b", r"[^\x00-\x7F]"])
 
 
 class Doubt:

@@ -39,6 +39,21 @@ def tree(words: Iterable[str], *, fold: bool = True, space: str = " ") -> str:
     return _tree(frozenset(words), fold=fold).replace(" ", space)
 
 
+def where_matching(pattern: str, then: str, otherwise: str) -> str:
+    """Return SQL for ``text``: one value where it matches a pattern of RE2, in any case, or is NULL, and another elsewhere.
+
+    Example:
+        >>> where_matching("man|men", "f(text)", "false")
+        "CASE WHEN NOT regexp_matches(text, 'man|men', 'i') THEN false ELSE f(text) END"
+    """
+    return f"CASE WHEN NOT {matching(pattern)} THEN {otherwise} ELSE {then} END"
+
+
+def matching(pattern: str) -> str:
+    """Return SQL for whether ``text`` matches a pattern of RE2, in any case."""
+    return f"regexp_matches(text, '{pattern.replace(chr(39), chr(39) * 2)}', 'i')"
+
+
 def _tree(words: frozenset[str], *, fold: bool) -> str:
     tails: dict[str, set[str]] = {}
     for word in words - {""}:

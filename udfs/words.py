@@ -15,6 +15,7 @@ from counterbalance.udfs import countries, wordlists
 from counterbalance.udfs.lemma import lemmatized
 from counterbalance.udfs.matching import forms_of, matcher
 from counterbalance.udfs.rows import BATCH_ROWS, Rows, apply
+from counterbalance.udfs.word_pattern import where_matching
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +60,13 @@ def _lemmas(rows: Rows) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, distinct.take(pa.array(places)), type=_STRINGS, mask=rows.mask())
 
 
-@udf(returns=pa.bool_(), parameters=[_TEXT, _TERMS], version="1", batch_size=BATCH_ROWS)
+@udf(
+    returns=pa.bool_(),
+    parameters=[_TEXT, _TERMS],
+    version="1",
+    batch_size=BATCH_ROWS,
+    in_sql=lambda terms: _in_sql(terms, "false", "matches(text)"),
+)
 def matches(text: pa.Array | pa.ChunkedArray, terms: Sequence[str | None] | str | None) -> pa.Array:
     """Return whether any of the terms occurs in a text.
 
@@ -95,7 +102,13 @@ def matches(text: pa.Array | pa.ChunkedArray, terms: Sequence[str | None] | str 
     return apply(text, call, pa.bool_())
 
 
-@udf(returns=_STRINGS, parameters=[_TEXT, _TERMS], version="1", batch_size=BATCH_ROWS)
+@udf(
+    returns=_STRINGS,
+    parameters=[_TEXT, _TERMS],
+    version="1",
+    batch_size=BATCH_ROWS,
+    in_sql=lambda terms: _in_sql(terms, "[]::VARCHAR[]", "match_terms(text)"),
+)
 def match_terms(text: pa.Array | pa.ChunkedArray, terms: Sequence[str | None] | str | None) -> pa.Array:
     """Return the terms that occur in a text, each once, in the order of the terms.
 
@@ -118,6 +131,13 @@ def match_terms(text: pa.Array | pa.ChunkedArray, terms: Sequence[str | None] | 
     return apply(text, lambda rows: _named(rows, *find(rows), names), _STRINGS)
 
 
+def _country_in_sql(matching: str, output: str) -> str | None:
+    """Return ``country_mentions`` in SQL, for texts without any country."""
+    if matching not in countries.MATCHING or output not in countries.OUTPUTS:
+        return None
+    return where_matching(countries.pattern(matching), "country_mentions(text)", "[]::VARCHAR[]")
+
+
 @udf(
     returns=_STRINGS,
     parameters=[
@@ -127,6 +147,7 @@ def match_terms(text: pa.Array | pa.ChunkedArray, terms: Sequence[str | None] | 
     ],
     version="1",
     batch_size=BATCH_ROWS,
+    in_sql=_country_in_sql,
 )
 def country_mentions(text: pa.Array | pa.ChunkedArray, matching: str = "lemmas", output: str = "country") -> pa.Array:
     """Return countries that a text names, by their names, adjectives and demonyms, each once, in order of their names.
@@ -154,11 +175,17 @@ def country_mentions(text: pa.Array | pa.ChunkedArray, matching: str = "lemmas",
     """
     if output not in countries.OUTPUTS:
         raise RequestError(f"output of country_mentions() is one of {', '.join(countries.OUTPUTS)}", code="E3051")
-    if matching not in ("lemmas", "cased"):
+    if matching not in countries.MATCHING:
         raise RequestError("matching of country_mentions() is 'lemmas' or 'cased'", code="E3051")
     find = countries.by_lemmas().find if matching == "lemmas" else countries.as_written
     names = pa.array(countries.labels(output), pa.string())
     return apply(text, lambda rows: _named(rows, *find(rows), names), _STRINGS)
+
+
+def _in_sql(terms: Sequence[str | None] | str | None, otherwise: str, call: str) -> str | None:
+    """Return a search for terms in SQL, for texts without any of them."""
+    known = _terms(terms)
+    return where_matching(matcher(known).pattern(), call, otherwise) if known else None
 
 
 def _matches_in(words: pa.Array, terms: Sequence[str | None] | str | None) -> pa.Array:

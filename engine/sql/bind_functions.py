@@ -64,6 +64,10 @@ class FunctionCalls:
         self._facts.changed |= bool(constants) or len(rest) != len(call.expressions)
         call.set("expressions", rest)
         call.set("this", name)
+        text = function.in_sql(**constants) if function.in_sql is not None else None
+        if text is not None and all(isinstance(argument, exp.Column) for argument in rest):
+            call.replace(_in_sql(call, function, text))
+            self._facts.changed = True
 
     def _arguments(self, call: exp.Anonymous, function: Function, env: Env) -> tuple[dict[str, Any], list[exp.Expr]]:
         """Values of its constants, and what it is given a row."""
@@ -78,3 +82,17 @@ class FunctionCalls:
                 where = f"{parameter.name!r} of {function.name}()"
                 constants[parameter.name] = self._statement.constant(substituted(node, env), where)
         return constants, rest
+
+
+def _in_sql(call: exp.Anonymous, function: Function, text: str) -> exp.Expr:
+    """Return what SQL says of a function, with the arguments of a call in it, which stands where the function is named."""
+    names = [p.name for p in function.parameters if not p.constant]
+    given = dict(zip(names, call.expressions, strict=True))
+    tree = exp.maybe_parse(text, dialect="duckdb")
+
+    def put(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Anonymous) and node.name.lower() == function.name:
+            return call.copy()
+        return given[node.name].copy() if isinstance(node, exp.Column) and node.name in given else node
+
+    return tree.transform(put)
