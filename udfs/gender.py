@@ -13,7 +13,7 @@ from counterbalance.engine.functions import Parameter, udf
 from counterbalance.udfs import persons, published, rewriting, wordlists
 from counterbalance.udfs.rows import BATCH_ROWS, Rows, apply
 from counterbalance.udfs.tokens import SPACES, WORDS, Cutter, cut
-from counterbalance.udfs.word_pattern import matching, pattern, where_matching
+from counterbalance.udfs.word_pattern import literal, matching, pattern, where_matching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -23,6 +23,7 @@ _TEXT: Final = Parameter("text", pa.string())
 _RULE: Final = Parameter("rule", pa.string(), "words", constant=True)
 
 _GENDERS: Final[dict[str | None, int]] = {"male": 1, "female": 2}
+_NOT_ASCII: Final = r"[^\x00-\x7F]"
 _SHORT: Final = 2048
 """Texts of so many bytes together are read one by one: cutting a batch into words takes as long as reading some twenty."""
 RULES: Final[dict[str, tuple[str, Cutter]]] = {
@@ -76,15 +77,21 @@ def gender_words(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Ar
 
 
 def _label_in_sql(rule: str) -> str | None:
-    """Return ``gender_label`` in SQL, but for texts that need a closer look."""
+    """Return ``gender_label`` in SQL: a call where phrases, or people and animals with pronouns behind, need a closer look."""
     call = "gender_label(text)"
     if rule == "words":
-        of = {
-            gender: _any_of(w for w, own in persons.classes().items() if own == gender) for gender in ("male", "female")
-        }
+        says, by_class = persons.patterns(), persons.classes().items()
+        male, female = (
+            matching(pattern((word for word, own in by_class if own == gender), fold=False).pattern)
+            for gender in ("male", "female")
+        )
+        label = f"WHEN NOT {female} THEN 'male' WHEN NOT {male} THEN 'female' ELSE 'both' END"
+        first = f"regexp_extract(text, {literal(says['first'])}, 0, 'i')"
+        doubtful, odd = "|".join([says["phrase"], says["perhaps"], _NOT_ASCII]), "|".join([says["phrase"], _NOT_ASCII])
+        its_own = matching(says["animal"], first)
         call = (
-            f"CASE WHEN {matching(persons.doubtful())} THEN {call} WHEN NOT {matching(of['female'])} THEN 'male' "
-            f"WHEN NOT {matching(of['male'])} THEN 'female' ELSE 'both' END"
+            f"CASE WHEN {matching(doubtful)} THEN CASE WHEN {matching(odd)} OR ({its_own} AND {matching(says['company'])}) "
+            f"THEN {call} WHEN {its_own} THEN NULL {label} {label}"
         )
     return _in_sql(rule, call, "NULL")
 
@@ -192,7 +199,7 @@ def _in_sql(rule: str, call: str, otherwise: str) -> str | None:
 
 
 def _any_of(words: Iterable[str]) -> str:
-    return rf"{pattern(words, fold=False).pattern}|[^\x00-\x7F]"
+    return f"{pattern(words, fold=False).pattern}|{_NOT_ASCII}"
 
 
 def _rule(rule: str) -> tuple[Mapping[str, str], Cutter]:

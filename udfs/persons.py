@@ -145,14 +145,25 @@ def _gendered_starts(found: re.Match[str]) -> Iterable[int]:
 
 
 @cache
-def doubtful() -> str:
-    """Return an RE2 pattern, for any case, that every text matches that is not ASCII or where ``named`` could leave a word out."""
+def patterns() -> dict[str, str]:
+    """Return patterns of RE2, for texts of ASCII and any case.
+
+    ``phrase``: a word that names nobody, wherever people are. ``perhaps``: an animal, and behind it a word that may be its own.
+    ``first``: an animal, a person or a gendered word; ``animal``: nothing but an animal. ``company``: a person, or a gendered
+    word that is no pronoun.
+    """
     plain = [
         found().pattern.replace(r"\s", _SPACE).replace(r"\u2019", "") for found in (_phrases, _animal_after, _products)
     ]
-    animal = _either(context("animal"))
-    may_be_its = _either({*PRONOUNS, *_KIN, "male", "males", "female", "females"})
-    return "|".join([*plain, rf"\b{animal}\b(?s:.*)\b{may_be_its}\b", r"[^\x00-\x7F]"])
+    animals, somebody = context("animal"), context("person").union(classes())
+    its_own = _either({*PRONOUNS, *_KIN, "male", "males", "female", "females"})
+    return {
+        "phrase": "|".join(plain),
+        "perhaps": rf"\b{_either(animals)}\b(?s:.*)\b{its_own}\b",
+        "first": rf"\b{_either(animals | somebody)}\b",
+        "animal": f"^{_either(animals)}$",
+        "company": rf"\b{_either(somebody - PRONOUNS)}\b",
+    }
 
 
 class Doubt:

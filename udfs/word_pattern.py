@@ -49,9 +49,14 @@ def where_matching(pattern: str, then: str, otherwise: str) -> str:
     return f"CASE WHEN NOT {matching(pattern)} THEN {otherwise} ELSE {then} END"
 
 
-def matching(pattern: str) -> str:
-    """Return SQL for whether ``text`` matches a pattern of RE2, in any case."""
-    return f"regexp_matches(text, '{pattern.replace(chr(39), chr(39) * 2)}', 'i')"
+def matching(pattern: str, text: str = "text") -> str:
+    """Return SQL for whether a text matches a pattern of RE2, in any case."""
+    return f"regexp_matches({text}, {literal(pattern)}, 'i')"
+
+
+def literal(text: str) -> str:
+    """Return a text as SQL writes it."""
+    return f"'{text.replace(chr(39), chr(39) * 2)}'"
 
 
 def _tree(words: frozenset[str], *, fold: bool) -> str:
