@@ -56,7 +56,7 @@ class FunctionCalls:
             return
         if not self._sensitive:
             refuse_labelling(call, constants)
-        if answer(call, function, constants, self._statement):
+        if self._statement.shortcuts and answer(call, function, constants, self._statement):
             self._facts.answered |= {column.name: written for column in call.find_all(exp.Column)}
             self._facts.changed = True
             return
@@ -64,7 +64,8 @@ class FunctionCalls:
         self._facts.changed |= bool(constants) or len(rest) != len(call.expressions)
         call.set("expressions", rest)
         call.set("this", name)
-        text = function.in_sql(**constants) if function.in_sql is not None else None
+        in_sql = function.in_sql if self._statement.shortcuts else None
+        text = None if in_sql is None else in_sql(**constants)
         if text is not None and all(isinstance(argument, exp.Column) for argument in rest):
             call.replace(_in_sql(call, function, text))
             self._facts.changed = True
@@ -88,11 +89,12 @@ def _in_sql(call: exp.Anonymous, function: Function, text: str) -> exp.Expr:
     """Return what SQL says of a function, with the arguments of a call in it, which stands where the function is named."""
     names = [p.name for p in function.parameters if not p.constant]
     given = dict(zip(names, call.expressions, strict=True))
-    tree = exp.maybe_parse(text, dialect="duckdb")
+    tree: exp.Expr = exp.maybe_parse(text, dialect="duckdb")
 
     def put(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Anonymous) and node.name.lower() == function.name:
             return call.copy()
         return given[node.name].copy() if isinstance(node, exp.Column) and node.name in given else node
 
-    return tree.transform(put)
+    made: exp.Expr = tree.transform(put)
+    return made
