@@ -35,6 +35,7 @@ from counterbalance.engine.sql.plan import Asked, AuditCall, Facts, Given, Held,
 from counterbalance.engine.sql.policy import (
     Cut,
     is_open,
+    is_own,
     refuse_cuts,
     refuse_own_rows,
     refuse_past,
@@ -56,7 +57,7 @@ from counterbalance.engine.sql.scope import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from counterbalance.engine.sql.query_files import Among, Meeting
     from counterbalance.engine.sql.resolver import Resolver
@@ -80,7 +81,7 @@ def _widened(node: exp.Expr) -> exp.Expr:
     return node if found is None else _widened(_as_call(found))
 
 
-def _is_own(query: query_files.Query, name: str, given: Mapping[str, exp.Expr]) -> bool:
+def _is_moved(query: query_files.Query, name: str, given: Mapping[str, exp.Expr]) -> bool:
     """Whether a call gives a parameter something else than its default."""
     default = next((p.default for p in query.parameters if p.name == name), None)
     return name in given and to_sql(given[name]).strip("'") != str(default).strip("'")
@@ -155,7 +156,10 @@ class Binder:
         self._root = tree
         self.facts.changed |= apart(tree, 0, lambda: self._known() | own.keys())
         with self._statement:
-            self._body(tree, Env(relations=own, is_user=True, placeholders=placeholders or {}))
+            self._body(
+                tree,
+                Env(own, {}, placeholders=placeholders or {}, is_user=True, is_callers=True, own_rows=frozenset(own)),
+            )
         plan = self._statement.plan(tree, placeholders)
         if not self._bind:
             with_schemas(plan.tree, self._qualified)
@@ -358,7 +362,7 @@ class Binder:
         """Return the body of an audit or a view with everything in it bound."""
         body = parsed(query).copy()
         self._body(body, bound)
-        if query.kernel is not None and self._bind:
+        if query.kernel is not None and self._bind and self._statement.shortcuts:
             body = self._by_kernel(query.kernel, body, bound)
         return body
 
@@ -463,7 +467,7 @@ class Binder:
         if query.meets is not None and query.meets.left[0] in given:
             self.facts.held.append(self._meeting(query.name, query.meets, bound, floor))
         if query.among is not None and not closed:
-            own = [n for n in (*query.among.labels, *query.among.relations) if _is_own(query, n, given)]
+            own = [n for n in (*query.among.labels, *query.among.relations) if _is_moved(query, n, given)]
             self.facts.asked += [self._asked(query.name, query.among, own, bound)] if own else []
 
     def _alternatives(
@@ -575,7 +579,7 @@ class Binder:
                 raise SqlError(f"{query.name}() needs {parameter.name!r}", code="E3116", hint=query.signature)
             if parameter.is_relation:
                 continue
-            is_told = env.is_user and node is not None
+            is_told = env.is_callers and node is not None
             if node is None:
                 node = exp.maybe_parse(parameter.default or "NULL", dialect=DIALECT)
             node = substituted(node, env)
@@ -584,7 +588,7 @@ class Binder:
             value = scalars[parameter.name] = arguments.scalar(parameter, node, f"{parameter.name!r} of {query.name}()")
             if not trusted or (query.open_labels and not self._sensitive):
                 refuse_rows(query, value, self._attributes())
-            if env.is_user:
+            if env.is_callers:
                 self._cuts.append(Cut(query.name, parameter, value))
             if parameter.label_column is not None and "labels" not in given and isinstance(value, exp.Literal):
                 self.facts.named.append((parameter.label_column, value.this))
@@ -603,6 +607,8 @@ class Binder:
             placeholders=env.placeholders,
             lake=lake,
             open_labels=open_labels,
+            is_callers=query.is_own,
+            own_rows=frozenset(self._own_rows(query, given, env)),
         )
         for parameter in query.parameters:
             if parameter.is_relation:
@@ -644,11 +650,23 @@ class Binder:
         if self._resolver.is_past:
             refuse_past(query)
         refuse_small_cells(bound.scalars.get("min_count"))
-        own = {*self._statement.user, *env.relations} if env.is_user else set()
-        own |= {name for name, relation in self._statement.relations.items() if relation.is_bound}
-        refuse_own_rows(query, given, own.__contains__)
+        refuse_own_rows(query, given, self._is_own(env))
         refuse_cuts(query, self._cuts)
         refuse_undeclared(query)
+
+    def _own_rows(self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env) -> Iterator[str]:
+        """Yield the relation parameters of a call that are given rows of the caller's own making."""
+        is_named = self._is_own(env)
+        for parameter in query.parameters:
+            node, name = given.get(parameter.name), parameter.name
+            if node is not None and parameter.is_relation and is_own(node, is_named, of_any_lake=name in query.apart):
+                yield name
+
+    def _is_own(self, env: Env) -> Callable[[str], bool]:
+        """Return what tells whether a name in a text is an expression or rows of the caller."""
+        own = {*env.own_rows, *(self._statement.user if env.is_user else ())}
+        own |= {name for name, relation in self._statement.relations.items() if relation.is_bound}
+        return own.__contains__
 
     def _shown(self, query: query_files.Query, given: Mapping[str, exp.Expr], bound: Env) -> dict[str, Any]:
         shown: dict[str, Any] = {}

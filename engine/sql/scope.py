@@ -28,6 +28,8 @@ class Env:
         scalars: Scalar parameters by name, as literals.
         trusted: The body is a shipped template that may read sensitive labels.
         is_user: The text is the user's own, so that the user's common table expressions are in reach.
+        is_callers: The caller wrote the text: the query itself, or the body of an audit or view in a file of their own.
+        own_rows: Relation parameters whose rows are of the caller's own making.
         placeholders: Values of the user's ``$name``.
         lake: The attached lake whose tables the body reads; ``None`` for the session's own.
         open_labels: The body wants no labels that need a purpose: that they are missing is nothing to tell.
@@ -40,6 +42,8 @@ class Env:
     scalars: Mapping[str, exp.Expr] = field(default_factory=dict)
     trusted: bool = False
     is_user: bool = False
+    is_callers: bool = False
+    own_rows: frozenset[str] = frozenset()
     placeholders: Mapping[str, Any] = field(default_factory=dict)
     lake: str | None = None
     open_labels: bool = False

@@ -72,3 +72,56 @@ def test_a_view_that_shows_what_it_is_given(lake, tmp_path):
     )
     queries.load("q")
     assert "planted" not in told(lambda: lake.audit("demographics", groups="mine"))
+
+
+ROWS_GIVEN = "(SELECT image_id, CASE WHEN image_id = 7 THEN 'me' ELSE 'rest' END AS label FROM images)"
+CROSSED = "SELECT label, count FROM intersections(groups := image_labels('perceived_gender'), others := {})"
+
+
+@pytest.fixture
+def views(tmp_path):
+    """Load views of one's own, by name: what they take, and their SQL."""
+
+    def load(**own):
+        folder = tmp_path / "q" / "views"
+        folder.mkdir(parents=True)
+        for name, (takes, sql) in own.items():
+            (folder / f"{name}.sql").write_text(HEADER.format(takes) + sql)
+        assert sorted(queries.load("q")) == sorted(own)
+
+    return load
+
+
+def test_a_view_that_hands_on_rows_it_is_given(lake, views, tmp_path):
+    taking = GIVEN.replace("groups", "r")
+    outer = "SELECT * FROM inner_view(r := {})"
+    (tmp_path / "sly.sql").write_text(HEADER.format(taking + '[[cells]]\ncount = "count"\n') + CROSSED.format("r"))
+    views(inner_view=(taking, CROSSED.format("r")), outer_view=(taking, outer.format("r")))
+    for call in ("inner_view", "outer_view"):
+        with pytest.raises(SensitiveError) as caught:
+            lake.sql(f"FROM {call}(r := {ROWS_GIVEN})").fetchall()
+        assert caught.value.code == "E3306"
+        assert lake.sql(f"FROM {call}(r := caption_gender)").fetchall() == []  # there are no captions
+    with pytest.raises(SensitiveError) as caught:
+        lake.audit("./sly.sql", r=ROWS_GIVEN).fetchall()
+    assert caught.value.code == "E3306"
+    with pytest.raises(SensitiveError):
+        lake.sql(f"WITH mine AS {ROWS_GIVEN} FROM inner_view(r := mine)").fetchall()
+
+
+def test_a_view_with_rows_in_its_own_text(lake, views):
+    views(cutting=("", f"WITH mine AS {ROWS_GIVEN} {CROSSED.format('mine')}"), plain=("", CROSSED.format(ROWS_GIVEN)))
+    for call in ("cutting", "plain"):
+        with pytest.raises(CounterbalanceError) as caught:
+            lake.sql(f"FROM {call}").fetchall()
+        assert caught.value.code in {"E3306", "E1001"}  # a body's own expression is no table to a call in it
+
+
+@pytest.mark.parametrize("number", ["$side", "31.5"])
+def test_a_view_that_moves_a_number(lake, views, number):
+    takes = '[params.side]\ntype = "double"\n' if number == "$side" else ""
+    sql = f"SELECT label, count FROM demographics(groups := image_labels('perceived_gender', min_side := {number}))"
+    views(sided=(takes, sql))
+    with pytest.raises(SensitiveError) as caught:
+        lake.sql("FROM sided(41.5)" if takes else "FROM sided").fetchall()
+    assert caught.value.code == "E3320"
