@@ -53,7 +53,7 @@ def inflected(lemmas: Iterable[str]) -> frozenset[str]:
 
     Example:
         >>> sorted(inflected(["steal"]))
-        ['steal', 'steald', 'stealing', 'stealings', 'steals', 'stole', 'stolen']
+        ['steaies', 'steal', 'steald', 'stealing', 'steals', 'stole', 'stolen']
     """
     known = frozenset(lemmas)
     _lemmatize()

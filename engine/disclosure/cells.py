@@ -26,6 +26,7 @@ _KEYS: Final = {
     "joint": "flag",
     "lines": "flag",
     "overlap": "flag",
+    "side": "line",
 }
 
 
@@ -52,6 +53,9 @@ class Cells:
         omit: Rows of small cells are left out rather than shown without their count; ``n_suppressed`` says how many of open labels.
         places: A column of places, and the parameter that says how many are shown: rows that are left are numbered anew in every
             table, so that no place tells of a hidden row. Rows without a place are there for the sums of others, and never shown.
+        side: Which of two datasets is counted, where rows put them side by side. What closed labels need of one is found without
+            the cells and labels of the other, which the caller may have chosen; a row is hidden where either needs it. The count
+            is also given in rows that the SQL suppresses because the other side lacks their label.
     """
 
     count: str
@@ -69,6 +73,7 @@ class Cells:
     tests: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
     lines: bool = False
+    side: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -94,6 +99,6 @@ class Cells:
 
         Example:
             >>> Cells.read({"count": "negative", "of": "n", "by": ["label"]}, "a.sql:9")  # doctest: +ELLIPSIS
-            Cells(count='negative', of='n', by=('label',), ..., whole=(), tests=(), places=(), lines=False)
+            Cells(count='negative', of='n', by=('label',), ..., whole=(), tests=(), places=(), lines=False, side=None)
         """
         return cls(**frontmatter.take(table, _KEYS, lambda _: where, required=("count",)))

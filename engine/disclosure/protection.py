@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -13,9 +14,13 @@ import pyarrow.compute as pc
 from counterbalance.engine.disclosure.suppression import (
     COMPLEMENTARY,
     LABEL,
+    LABELS,
+    OTHERS,
     SHOWN,
     SMALL,
     hidden_rows,
+    others_beside,
+    rows_of_side,
     tables_of,
     tables_with,
     thin_alone,
@@ -24,7 +29,7 @@ from counterbalance.engine.disclosure.suppression import (
 from counterbalance.engine.errors import RequestError, SensitiveError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -84,18 +89,16 @@ def protect(
         ([None, None, 40], ['small', 'complementary', None])
     """
     told = _told(rows) if cells else np.zeros(len(rows), bool)
-    found = _Hidden.of(rows, cells, told)
-    thin = found.add_thin(rows, cells) if closed else np.zeros(len(rows), bool)
-    if closed and min_count != MIN_COUNT:
-        found.add(rows, cells, MIN_COUNT)  # what it hides is hidden by every call, so that two never tell more
-    found.add(rows, cells, min_count)
+    # what MIN_COUNT hides is hidden by every call on closed labels, so that two never tell more
+    floors = dict.fromkeys((MIN_COUNT, min_count) if closed else (min_count,))
+    found = _hidden(rows, cells, floors, closed=closed, thin=closed)
     blank, hidden = found.blank, found.why
     hidden = np.where((hidden == SHOWN) & told, np.int8(COMPLEMENTARY), hidden)
     for cell in cells:
         blank |= dict.fromkeys(cell.whole, tables_with(rows, cell.within, hidden != SHOWN))
     made = _without(rows, blank)
     hides = bool((hidden != SHOWN).any())
-    left = ~(thin & _is_bare(made, _keys(cells)))
+    left = ~found.left_out(rows, _is_bare(made, _keys(cells)))
     made, rows = made.filter(pa.array(left)), rows.filter(pa.array(left))
     hidden, omitted = hidden[left], found.omitted[left]
     told = hidden != SHOWN
@@ -149,47 +152,115 @@ class _Hidden:
     blank: dict[str, NDArray[np.bool_]]
     why: NDArray[np.int8]
     omitted: NDArray[np.bool_]
+    columns: Mapping[Cells, Sequence[str]]
+    """Which columns are hidden where a cell is."""
+    thin: NDArray[np.bool_]
+    """Rows of tables and lines in which all are few."""
+    thin_labels: dict[tuple[str, ...], NDArray[np.bool_]] = dataclasses.field(default_factory=dict)
+    """Those that are so because of their label, by the columns that tell tables of all labels apart."""
 
     @classmethod
-    def of(cls, rows: pa.Table, cells: Sequence[Cells], told: NDArray[np.bool_]) -> _Hidden:
+    def of(cls, told: NDArray[np.bool_], columns: Mapping[Cells, Sequence[str]]) -> _Hidden:
         """Return what the SQL itself hides."""
-        columns = {c for cell in cells for c in _tell(cell, rows, cells)}
-        return cls(dict.fromkeys(columns, told), np.zeros(len(rows), np.int8), np.zeros(len(rows), bool))
+        blank = dict.fromkeys((c for own in columns.values() for c in own), told)
+        size = len(told)
+        return cls(blank, np.zeros(size, np.int8), np.zeros(size, bool), columns, np.zeros(size, bool))
 
-    def add(self, rows: pa.Table, cells: Sequence[Cells], min_count: int) -> None:
+    def add(self, rows: pa.Table, min_count: int, *, closed: bool) -> None:
         """Hide what counts under ``min_count`` need, beside what is hidden already."""
-        columns = {cell: _tell(cell, rows, cells) for cell in cells}
         before = -1
         while before < (
             before := sum(int(w.sum()) for w in self.blank.values())
         ):  # what one hides, another may give away
-            for cell in cells:
+            for cell, columns in self.columns.items():
                 found = hidden_rows(rows, cell, min_count, self.blank[cell.count])
-                for column in columns[cell]:
+                if closed:
+                    others = others_beside(rows, cell, self.blank[cell.count] | (found != SHOWN))
+                    found = np.where(others & (found == SHOWN), np.int8(COMPLEMENTARY), found)
+                for column in columns:
                     self.blank[column] = self.blank[column] | (found != SHOWN)
                 self.why = np.where((self.why == SMALL) | (found == SHOWN), self.why, found)
                 self.omitted |= (found != SHOWN) if cell.omit else False
 
-    def add_thin(self, rows: pa.Table, cells: Sequence[Cells]) -> NDArray[np.bool_]:
+    def add_thin(self, rows: pa.Table, *, alone: bool) -> None:
         """Hide tables, and lines of them, in which all siblings together are few, with what is 0 there.
 
         Which of the siblings have rows, or none, would tell whose they are.
 
-        Returns:
-            The rows of them.
+        Args:
+            rows: The result of an audit.
+            alone: None of its cells have siblings.
         """
-        found = np.zeros(len(rows), bool)
-        if not any(cell.by for cell in cells):
-            found = thin_alone(rows, cells, MIN_COUNT)
-            self.blank |= {column: where | found for column, where in self.blank.items()}
-        for cell in cells:
+        if alone:
+            self.thin = thin_alone(rows, [*self.columns], MIN_COUNT)
+            self.blank |= {column: where | self.thin for column, where in self.blank.items()}
+        for cell, columns in self.columns.items():
             if cell.by:
-                thin = thin_rows(rows, cell, MIN_COUNT)
-                found |= thin
-                for column in _tell(cell, rows, cells):
+                thin, of_label = thin_rows(rows, cell, MIN_COUNT)
+                self.thin = self.thin | thin
+                for column in columns:
                     self.blank[column] = self.blank[column] | thin
-        self.why = np.where(found & (self.why == SHOWN), np.int8(SMALL), self.why)
-        return found
+                tables = tuple(c for c in cell.within if c not in LABELS)
+                self.thin_labels[tables] = self.thin_labels.get(tables, False) | of_label
+        self.why = np.where(self.thin & (self.why == SHOWN), np.int8(SMALL), self.why)
+
+    def left_out(self, rows: pa.Table, bare: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which rows are not there at all: of the bare ones, those that are thin.
+
+        Where one goes because its label is, all bare rows of the table go: of labels that are hidden together, the one that has
+        fewer rows than another would be the small one.
+        """
+        gone = bare & self.thin
+        for tables, thin in self.thin_labels.items():
+            gone = gone | (bare & tables_with(rows, tables, bare & thin))
+        return gone
+
+    def take(self, other: _Hidden, where: NDArray[np.bool_]) -> None:
+        """Hide in some rows what is hidden in all of those."""
+        at = np.flatnonzero(where)
+
+        def spread(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+            found = np.zeros(len(where), bool)
+            found[at[flags]] = True
+            return found
+
+        for column, hidden in other.blank.items():
+            self.blank[column] = self.blank.get(column, False) | spread(hidden)
+        for reason in (COMPLEMENTARY, SMALL):
+            self.why = np.where(spread(other.why == reason) & (self.why != SMALL), np.int8(reason), self.why)
+        self.omitted = self.omitted | spread(other.omitted)
+        self.thin = self.thin | spread(other.thin)
+        for tables, thin in other.thin_labels.items():
+            self.thin_labels[tables] = self.thin_labels.get(tables, False) | spread(thin)
+
+
+def _hidden(rows: pa.Table, cells: Sequence[Cells], floors: Iterable[int], *, closed: bool, thin: bool) -> _Hidden:
+    """Return what counts under each of the floors need; of two sides, each by itself where labels are closed.
+
+    A count that is hidden for the other side is shown by a call with another one, and protects nothing.
+    """
+    told = _told(rows) if cells else np.zeros(len(rows), bool)
+    columns = {cell: _tell(cell, rows, cells) for cell in cells}
+    all_of = _Hidden.of(told, columns)
+    if not closed:  # rows that one side lacks are no part of the other, either
+        rows = _without(rows, {cell.count: told for cell in cells if cell.side is not None})
+    for side in dict.fromkeys(cell.side for cell in cells) if closed else (None,):
+        own = {cell: names for cell, names in columns.items() if cell.side == side or not closed}
+        there = np.ones(len(rows), bool) if side is None else rows_of_side(rows, [*own])
+        its = rows.filter(pa.array(there))
+        found = _Hidden.of(told if side is None else np.zeros(len(its), bool), own)
+        if thin:
+            found.add_thin(its, alone=not any(cell.by for cell in cells))
+        for floor in floors:
+            found.add(its, floor, closed=closed)
+        all_of.take(found, there)
+        for cell, names in own.items():
+            if side is not None:  # rows of the other side tell how many there are in all
+                shown = ~all_of.blank[cell.count] & there
+                unseen = ~there & ~tables_with(rows, cell.within, shown)
+                all_of.blank |= {name: all_of.blank[name] | unseen for name in names}
+                all_of.why = np.where(unseen & (all_of.why == SHOWN), np.int8(COMPLEMENTARY), all_of.why)
+    return all_of
 
 
 def _without(rows: pa.Table, blank: Mapping[str, NDArray[np.bool_]]) -> pa.Table:
@@ -354,7 +425,8 @@ def refuse_narrow(
         rows: What it gives, before small cells are hidden.
         others: What it gives with other values of a parameter, by that parameter and value.
         cells: Its columns that count people or images.
-        wider: Which of ``others`` is of all rows that a view leaves some of out: what it lacks took no part there.
+        wider: Which of ``others`` is of all rows that a view leaves some of out, or names anew: what it lacks took no part there,
+            but the label of all other images, which is hidden with any.
 
     Raises:
         SensitiveError: The difference of two cells is a count under ``MIN_COUNT``; or one call shows a cell that is hidden in
@@ -379,7 +451,7 @@ def refuse_narrow(
             one, two = (_by_key(table, keys, table[cell.count]) for table in (rows, other))
             here, there = (_by_key(t, keys, b[cell.count]) for t, b in ((rows, own), (other, blank)))
             unused = one.keys() - two.keys() if what == wider else ()
-            if any(not here[k] for k in unused) or any(
+            if any(not here[k] for k in unused if OTHERS not in k) or any(
                 one[k] == two[k] and here[k] != there[k] for k in one.keys() & two.keys()
             ):
                 raise SensitiveError(
@@ -391,8 +463,7 @@ def refuse_narrow(
 
 def _hidden_at_least(rows: pa.Table, cells: Sequence[Cells]) -> dict[str, pa.Array]:
     """Return of every count in which rows it is hidden whatever the smallest count of the call is."""
-    found = _Hidden.of(rows, cells, _told(rows))
-    found.add(rows, cells, MIN_COUNT)
+    found = _hidden(rows, cells, (MIN_COUNT,), closed=True, thin=False)
     return {cell.count: pa.array(found.blank[cell.count]) for cell in cells}
 
 

@@ -30,10 +30,14 @@ COMPLEMENTARY: Final = 2
 _ROUNDS: Final = 16
 _NOTHING: Final = 1e-6
 """What linear programming may be off by."""
-UNCLEAR: Final = frozenset({"mixed", "unclear", "undefined"})
+OTHERS: Final = "others"
+"""What ``labels_and_others`` calls all images without a clear label."""
+UNCLEAR: Final = frozenset({"mixed", "unclear", "undefined", OTHERS})
 """Labels that say the least: they are hidden before others."""
 LABEL: Final = "label"
 """What audits call the column of labels."""
+LABELS: Final = frozenset({LABEL, "other", "item", "attribute", "other_attribute"})
+"""What they call columns of labels where they have several: two-way tables name lines by each."""
 
 
 def hidden_rows(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_] | None = None) -> NDArray[np.int8]:
@@ -392,29 +396,94 @@ def _innermost(rows: pa.Table, levels: Sequence[str]) -> NDArray[np.int64]:
     return found
 
 
-def thin_rows(rows: pa.Table, cells: Cells, k: int) -> NDArray[np.bool_]:
-    """Return which rows are of a table, or of a line of one, whose siblings together count fewer than ``k``.
+def thin_rows(rows: pa.Table, cells: Cells, k: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which rows are of a table, or of a line of one, whose siblings together count fewer than ``k``, and which for their label.
 
-    Lines without any count are not, nor are those of one label that has none.
+    Lines without any count are not, nor are those of one label that has none. With the line of a label go others until what they
+    count could be that of any, as :func:`hidden_rows` hides their sums: a line of which something is left would not be the thin one.
+
+    Returns:
+        Rows that are thin, and those of them that are so because of their own label, and not whatever label they have.
 
     Example:
         >>> from counterbalance.engine.disclosure.cells import Cells
         >>> rows = pa.table({"term": ["x", "x", "y", "y"], "label": ["a", "b"] * 2, "count": [1, 0, 40, 3]})
-        >>> thin_rows(rows, Cells("count", by=("label",), within=("term",)), 10).tolist()
-        [True, True, False, False]
+        >>> [found.tolist() for found in thin_rows(rows, Cells("count", by=("label",), within=("term",)), 10)]
+        [[True, True, False, False], [False, False, False, False]]
     """
     counted = rows[cells.count].is_valid().to_numpy(zero_copy_only=False)
     counts = np.nan_to_num(_numbers(rows[cells.count]))
     around = _codes(rows, (*cells.within, *cells.totals))
     _, first = np.unique(_joined(around, _codes(rows, cells.by)), return_index=True)
-    thin = np.zeros(len(rows), bool)
+    thin, of_label = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
     axes = range(1 if cells.joint else len(cells.by))
     for axis in axes:
         others = (*cells.by[:axis], *cells.by[axis + 1 :]) if len(axes) > 1 else ()
         line = _joined(around, _codes(rows, others))
-        sums = np.bincount(line[first], counts[first], minlength=int(line.max(initial=0)) + 1)[line]
-        thin |= np.isin(line, line[counted]) & (sums < k) & ((sums > 0) | (LABEL not in {*cells.within, *others}))
-    return thin
+        size = int(line.max(initial=0)) + 1
+        sums: NDArray[np.float64] = np.bincount(line[first], counts[first], minlength=size).astype(np.float64)
+        is_few = (sums < k) & ((sums > 0) | (LABEL not in {*cells.within, *others}))
+        few = np.isin(line, line[counted]) & is_few[line]
+        if len(rows) and others and LABELS.issuperset(others):
+            few |= _around_few(rows, others, around, line, sums, k)
+        thin |= few
+        of_label |= few & (not LABELS.isdisjoint((*cells.within, *others)))
+    return thin, of_label
+
+
+def _around_few(
+    rows: pa.Table,
+    named: Sequence[str],
+    table: NDArray[np.int64],
+    line: NDArray[np.int64],
+    sums: NDArray[np.float64],
+    k: int,
+) -> NDArray[np.bool_]:
+    """Return which rows are of lines whose sums are hidden where they are the cells of their table."""
+    _, first, place = np.unique(line, return_index=True, return_inverse=True)
+    names, none = _names(rows, named).take(pa.array(first)), np.full(len(first), np.nan)
+    numbers = (sums[line[first]], none, none)
+    nothing = np.zeros(len(first), bool)
+    found = _of_siblings(table[first], numbers, nothing, _is_unclear(names), _rank(names), k, overlap=False)
+    hidden: NDArray[np.bool_] = (found != SHOWN)[place]
+    return hidden
+
+
+def others_beside(rows: pa.Table, cells: Cells, hidden: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which rows are of the label of all other images, in tables of which a row is hidden.
+
+    How many they are follows from how many images there are, which anybody can count: shown, they would stand for the unclear
+    images that another call hides in place of a second label.
+
+    Example:
+        >>> from counterbalance.engine.disclosure.cells import Cells
+        >>> rows = pa.table({"label": ["a", "b", "others"], "count": [3, 12, 40]})
+        >>> others_beside(rows, Cells("count", by=("label",)), np.array([True, True, False])).tolist()
+        [False, False, True]
+    """
+    found = np.zeros(len(rows), bool)
+    for column in LABELS.intersection(cells.by):
+        if pa.types.is_string(rows.schema.field(column).type):
+            found |= pc.fill_null(pc.equal(rows[column], OTHERS), fill_value=False).to_numpy(zero_copy_only=False)
+    return found & tables_with(rows, (*cells.within, *cells.totals), hidden)
+
+
+def rows_of_side(rows: pa.Table, cells: Sequence[Cells]) -> NDArray[np.bool_]:
+    """Return which rows have names that these cells count anything of: where two sides stand together, others are of the other.
+
+    Example:
+        >>> from counterbalance.engine.disclosure.cells import Cells
+        >>> rows = pa.table({"label": ["a", "b", "c"], "count_a": [3, 0, 40]})
+        >>> rows_of_side(rows, [Cells("count_a", by=("label",))]).tolist()
+        [True, False, True]
+    """
+    found = np.ones(len(rows), bool)
+    for cell in cells:
+        numbers = np.array([np.nan_to_num(_numbers(rows[c])) for c in (cell.count, cell.out_of) if c is not None])
+        counted = np.asarray((numbers > 0).any(axis=0), np.bool_)
+        for column in cell.by:
+            found &= tables_with(rows, (*cell.within, column), counted)
+    return found
 
 
 def thin_alone(rows: pa.Table, cells: Sequence[Cells], k: int) -> NDArray[np.bool_]:

@@ -47,21 +47,21 @@ measures = ["count", "value", "low", "high", "smallest"]
 count = "count"
 of = "n"
 within = ["metric", "annotator", "other", "label", "other_label"]
-measures = ["value", "low", "high", "n"]
+measures = ["value", "low", "high", "n", "smallest"]
 
 [[cells]]
 count = "count"
 by = ["label", "other_label"]
 within = ["metric", "annotator", "other"]
 joint = true
-measures = ["value", "low", "high", "n"]
+measures = ["value", "low", "high", "n", "smallest"]
 
 [[cells]]
 count = "count"
 by = ["label", "other_label"]
 within = ["metric", "annotator", "other", "is_same"]
 joint = true
-measures = ["value", "low", "high", "n"]
+measures = ["value", "low", "high", "n", "smallest"]
 
 [[cells]]
 count = "smallest"

@@ -38,6 +38,7 @@ about = "group relation"
 type = "varchar"
 default = "labelled"
 choices = ["labelled", "all"]
+grid = ["labelled", "all"]
 presets = { paper = { value = "all", source = "Girrbach et al. (2025), H.2, Eq. 21" } }
 about = "what a label is held against: images with another clear label, or all other images"
 

@@ -29,6 +29,7 @@ about = "smaller counts are suppressed"
 
 [[cells]]
 count = "count_a"
+side = "a"
 of = "n_a"
 out_of = "n_a"
 by = ["attribute"]
@@ -37,6 +38,7 @@ tests = ["p", "q"]
 
 [[cells]]
 count = "count_b"
+side = "b"
 of = "n_b"
 out_of = "n_b"
 by = ["attribute"]
@@ -51,10 +53,10 @@ SELECT
   c.low,
   c.high,
   CASE WHEN s.majority THEN c.difference END AS amplification,
-  c.count_a,
-  c.n_a,
-  c.count_b,
-  c.n_b,
+  coalesce(c.count_a, f.count) AS count_a,
+  coalesce(c.n_a, f.n) AS n_a,
+  coalesce(c.count_b, s.count) AS count_b,
+  coalesce(c.n_b, s.n) AS n_b,
   c.statistic,
   c.p,
   c.q,
@@ -70,5 +72,6 @@ FROM compared(
   ),
   'share'
 ) AS c
+LEFT JOIN attribute_shares(attributes) AS f ON f.category = c.item AND f.attribute = c.label
 LEFT JOIN attribute_shares(others) AS s ON s.category = c.item AND s.attribute = c.label
 ORDER BY category, attribute

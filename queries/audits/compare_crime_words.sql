@@ -47,6 +47,7 @@ about = "smaller counts are suppressed"
 
 [[cells]]
 count = "count_a"
+side = "a"
 of = "n_a"
 out_of = "base_count_a"
 by = ["label"]
@@ -56,6 +57,7 @@ tests = ["p", "q"]
 
 [[cells]]
 count = "count_b"
+side = "b"
 of = "n_b"
 out_of = "base_count_b"
 by = ["label"]
@@ -64,6 +66,7 @@ measures = ["value_a", "value_b", "difference", "low", "high", "n_a", "n_b", "co
 
 [[cells]]
 count = "images_a"
+side = "a"
 out_of = "base_images_a"
 by = ["label"]
 totals = ["class"]
@@ -71,6 +74,7 @@ measures = ["value_a", "value_b", "difference", "low", "high", "n_a", "n_b", "co
 
 [[cells]]
 count = "images_b"
+side = "b"
 out_of = "base_images_b"
 by = ["label"]
 totals = ["class"]
@@ -79,7 +83,12 @@ measures = ["value_a", "value_b", "difference", "low", "high", "n_a", "n_b", "co
 SELECT
   c.item,
   CASE WHEN c.item <> 'any' THEN c.item END AS class,
-  c.* EXCLUDE (item),
+  c.* EXCLUDE (item) REPLACE (
+    coalesce(c.count_a, CASE WHEN NOT a.suppressed THEN a.count END) AS count_a,
+    coalesce(c.n_a, CASE WHEN NOT a.suppressed THEN a.n END) AS n_a,
+    coalesce(c.count_b, CASE WHEN NOT b.suppressed THEN b.count END) AS count_b,
+    coalesce(c.n_b, CASE WHEN NOT b.suppressed THEN b.n END) AS n_b
+  ),
   a.base_count AS base_count_a,
   b.base_count AS base_count_b,
   a.images AS images_a,

@@ -29,6 +29,7 @@ about = "smaller counts are suppressed"
 
 [[cells]]
 count = "count_a"
+side = "a"
 of = "n_a"
 by = ["label"]
 within = ["item"]
@@ -36,6 +37,7 @@ tests = ["p", "q"]
 
 [[cells]]
 count = "count_b"
+side = "b"
 of = "n_b"
 by = ["label"]
 within = ["item"]

@@ -33,11 +33,13 @@ about = "smaller counts are suppressed"
 
 [[cells]]
 count = "count_a"
+side = "a"
 by = ["item", "label"]
 tests = ["p", "q"]
 
 [[cells]]
 count = "count_b"
+side = "b"
 by = ["item", "label"]
 
 [[cells]]

@@ -3,7 +3,8 @@ answers = "Which share of the texts of perceived groups is negative, in two data
 details = """
 The share is that of the audit sentiment: negative texts among those whose score is not 0. Columns and tests as in
 compare_demographics, without a row for the distribution; intervals and tests go by images, of which there are images_a
-and images_b, since texts of one image are much alike. VADER scores texts, not people, and labels are perceived.
+and images_b, since texts of one image are much alike; smallest_a and smallest_b are as smallest there. VADER scores texts, not
+people, and labels are perceived.
 """
 subject = "two datasets"
 source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared"
@@ -41,29 +42,56 @@ about = "smaller counts are suppressed"
 
 [[cells]]
 count = "count_a"
-of = "n_a"
-within = ["item", "label"]
+side = "a"
+out_of = "n_a"
+by = ["label"]
+within = ["item"]
 tests = ["p", "q"]
 
 [[cells]]
 count = "n_a"
-
-[[cells]]
-count = "count_b"
-of = "n_b"
-
-[[cells]]
-count = "n_b"
+side = "a"
+by = ["label"]
+within = ["item"]
 
 [[cells]]
 count = "images_a"
+side = "a"
+by = ["label"]
+within = ["item"]
+
+[[cells]]
+count = "smallest_a"
+side = "a"
+by = ["label"]
+within = ["item"]
+
+[[cells]]
+count = "count_b"
+side = "b"
+out_of = "n_b"
+by = ["label"]
+within = ["item"]
+
+[[cells]]
+count = "n_b"
+side = "b"
+by = ["label"]
+within = ["item"]
 
 [[cells]]
 count = "images_b"
+side = "b"
+by = ["label"]
+within = ["item"]
 
 [[cells]]
-count = "smallest"
+count = "smallest_b"
+side = "b"
+by = ["label"]
+within = ["item"]
 ---*/
+-- what few texts of one side have counts there, also where the other side lacks the label: its siblings would tell it
 SELECT
   c.item,
   c.label,
@@ -72,13 +100,14 @@ SELECT
   c.difference,
   c.low,
   c.high,
-  CASE WHEN NOT c.suppressed THEN a.negative END AS count_a,
-  CASE WHEN NOT c.suppressed THEN a.n END AS n_a,
-  CASE WHEN NOT c.suppressed THEN a.images END AS images_a,
-  CASE WHEN NOT c.suppressed THEN b.negative END AS count_b,
-  CASE WHEN NOT c.suppressed THEN b.n END AS n_b,
-  CASE WHEN NOT c.suppressed THEN b.images END AS images_b,
-  CASE WHEN NOT c.suppressed THEN least(a.smallest, b.smallest) END AS smallest,
+  CASE WHEN NOT c.suppressed OR a.is_needed THEN a.negative END AS count_a,
+  CASE WHEN NOT c.suppressed OR a.is_needed THEN a.n END AS n_a,
+  CASE WHEN NOT c.suppressed OR a.is_needed THEN a.images END AS images_a,
+  CASE WHEN NOT c.suppressed OR a.is_needed THEN a.smallest END AS smallest_a,
+  CASE WHEN NOT c.suppressed OR b.is_needed THEN b.negative END AS count_b,
+  CASE WHEN NOT c.suppressed OR b.is_needed THEN b.n END AS n_b,
+  CASE WHEN NOT c.suppressed OR b.is_needed THEN b.images END AS images_b,
+  CASE WHEN NOT c.suppressed OR b.is_needed THEN b.smallest END AS smallest_b,
   c.statistic,
   c.df,
   c.p,
@@ -87,18 +116,27 @@ SELECT
 FROM compared(
   (
     SELECT
-      'negative' AS item, label, negative * effective / n AS count, effective AS n, negative_ratio AS value,
-      negative_low AS low, negative_high AS high, true AS in_table
+      'negative' AS item, label, negative * effective / n AS count, effective AS n,
+      CASE WHEN NOT suppressed THEN negative_ratio END AS value, negative_low AS low, negative_high AS high, true AS in_table
     FROM text_sentiment(groups, texts, $rules, $min_count)
   ),
   (
     SELECT
-      'negative' AS item, label, negative * effective / n AS count, effective AS n, negative_ratio AS value,
-      negative_low AS low, negative_high AS high, true AS in_table
+      'negative' AS item, label, negative * effective / n AS count, effective AS n,
+      CASE WHEN NOT suppressed THEN negative_ratio END AS value, negative_low AS low, negative_high AS high, true AS in_table
     FROM text_sentiment(others, other_texts, $rules, $min_count)
   ),
   'share'
 ) AS c
-LEFT JOIN text_sentiment(groups, texts, $rules, $min_count) AS a ON a.label = c.label
-LEFT JOIN text_sentiment(others, other_texts, $rules, $min_count) AS b ON b.label = c.label
+LEFT JOIN (
+  SELECT *, suppressed OR coalesce(smallest < $min_count, false) AS is_needed
+  FROM text_sentiment(groups, texts, $rules, $min_count)
+) AS a ON a.label = c.label
+LEFT JOIN (
+  SELECT *, suppressed OR coalesce(smallest < $min_count, false) AS is_needed
+  FROM text_sentiment(others, other_texts, $rules, $min_count)
+) AS b ON b.label = c.label
+-- a side without such texts is like one in which they are few
+WHERE (SELECT max(n) FROM text_sentiment(groups, texts, $rules, $min_count)) > 0
+  AND (SELECT max(n) FROM text_sentiment(others, other_texts, $rules, $min_count)) > 0
 ORDER BY c.item, c.label

@@ -10,7 +10,9 @@ an image has? q is p by Benjamini and Hochberg over all concepts of min_count im
 1. Labels are perceived, or those of words in captions.
 
 Concepts with n under min_count are left out, and by the engine those where 1 to 9 images of a label have the concept,
-or have it not (README); n_suppressed counts them. Where group_sizes hides either label there are no rows.
+or have it not (README), whichever label that is: what each two labels show would tell a third. fewest is the least such
+number over all labels, and 10 where it is more. n_suppressed counts what is left out. Where group_sizes hides either
+label there are no rows.
 """
 subject = "what goes with whom"
 source = "Girrbach et al. (2025), concepts in captions: share, difference, and rate_difference of the appendix"
@@ -52,6 +54,19 @@ min = 0
 presets = { paper = { value = 100, source = "section 5" } }
 about = "concepts with fewer images are left out"
 
+[params.top]
+type = "integer"
+optional = true
+min = 1
+free = true
+about = "how many concepts, from the highest value on; NULL for all"
+
+[[cells]]
+count = "fewest"
+within = ["concept"]
+below = 10
+omit = true
+
 [[cells]]
 count = "count"
 of = "n"
@@ -59,6 +74,7 @@ out_of = "n_label"
 below = 10
 tests = ["p", "q"]
 omit = true
+places = ["place", "top"]
 
 [[cells]]
 count = "rest"
@@ -87,54 +103,80 @@ overlap = true
 below = 10
 omit = true
 ---*/
-SELECT concept, count, rest, n, others, value, low, high, n_label, n_against, p, q, n_suppressed
+SELECT
+  concept,
+  CASE
+    WHEN is_listed THEN CAST(row_number() OVER (ORDER BY is_listed DESC, value DESC, concept) AS INTEGER)
+  END AS place,
+  count,
+  rest,
+  n,
+  others,
+  value,
+  low,
+  high,
+  n_label,
+  n_against,
+  fewest,
+  p,
+  q,
+  n_suppressed
 FROM false_discovery((
-  WITH members AS (
-    SELECT g.image_id, g.label
-    FROM clear_labels(groups) AS g
-    JOIN group_sizes((SELECT image_id, label FROM clear_labels(groups)), $min_count) AS s ON s.label = g.label AND s.used
-    WHERE g.label IN ($label, $against) AND g.image_id IS NOT NULL
+  -- labels that are large enough for everybody, whatever min_count is: others are no pair's label
+  WITH sizes AS (
+    SELECT label, images, used FROM group_sizes((SELECT image_id, label FROM clear_labels(groups)), 10)
+  ),
+  pair AS (
+    SELECT label, images, used
+    FROM group_sizes((SELECT image_id, label FROM clear_labels(groups)), $min_count)
+    WHERE label IN ($label, $against)
   ),
   totals AS (
     SELECT
-      count(CASE WHEN label = $label THEN 1 END) AS n_label,
-      count(CASE WHEN label = $against THEN 1 END) AS n_against
-    FROM members
+      coalesce(max(CASE WHEN label = $label THEN images END), 0) AS n_label,
+      coalesce(max(CASE WHEN label = $against THEN images END), 0) AS n_against
+    FROM pair
+    HAVING count(CASE WHEN NOT used THEN 1 END) = 0
+  ),
+  pairs_n AS (
+    SELECT c.concept, m.label, count(*) AS count
+    FROM (SELECT DISTINCT image_id FROM groups WHERE label IS NOT NULL) AS g
+    JOIN (SELECT DISTINCT image_id, concept FROM concepts WHERE concept IS NOT NULL) AS c ON c.image_id = g.image_id
+    LEFT JOIN clear_labels(groups) AS m ON m.image_id = g.image_id
+    GROUP BY c.concept, m.label
   ),
   counts AS (
     SELECT
-      c.concept,
-      count(CASE WHEN m.label = $label THEN 1 END) AS count,
-      count(CASE WHEN m.label = $against THEN 1 END) AS rest,
-      count(m.label) AS n,
-      count(*) - count(m.label) AS others
-    FROM (SELECT DISTINCT image_id FROM groups WHERE label IS NOT NULL) AS g
-    JOIN (SELECT DISTINCT image_id, concept FROM concepts WHERE concept IS NOT NULL) AS c ON c.image_id = g.image_id
-    LEFT JOIN members AS m ON m.image_id = g.image_id
-    GROUP BY c.concept
-    HAVING count(m.label) > 0
+      p.concept,
+      CAST(sum(CASE WHEN p.label = $label THEN p.count ELSE 0 END) AS BIGINT) AS count,
+      CAST(sum(CASE WHEN p.label = $against THEN p.count ELSE 0 END) AS BIGINT) AS rest,
+      CAST(sum(CASE WHEN p.label IN ($label, $against) THEN p.count ELSE 0 END) AS BIGINT) AS n,
+      CAST(sum(CASE WHEN p.label IN ($label, $against) THEN 0 ELSE p.count END) AS BIGINT) AS others,
+      CAST(least(
+        min(CASE WHEN s.used THEN p.count END),
+        min(CASE WHEN s.used THEN nullif(s.images - p.count, 0) END),
+        nullif(sum(CASE WHEN s.used THEN 0 ELSE p.count END), 0),
+        10
+      ) AS BIGINT) AS fewest
+    FROM pairs_n AS p
+    LEFT JOIN sizes AS s ON s.label = p.label
+    GROUP BY p.concept
   ),
+  -- concepts that are not listed are there for the sums of others
   judged AS (
-    SELECT
-      c.*,
-      t.n_label,
-      t.n_against,
-      count(*) OVER () AS family
+    SELECT c.*, t.n_label, t.n_against, c.n > 0 AND c.n >= $min_count AS is_listed
     FROM counts AS c
     CROSS JOIN totals AS t
-    WHERE (
-      SELECT count(*)
-      FROM group_sizes((SELECT image_id, label FROM clear_labels(groups)), $min_count)
-      WHERE label IN ($label, $against) AND NOT used
-    ) = 0
   ),
-  tested AS (
+  listed AS (
     SELECT
       *,
-      log_likelihood_ratio(count, n, n_label, n_label + n_against) AS g2,
-      family - count(*) OVER () AS n_suppressed
+      CASE WHEN is_listed THEN n END AS n_listed,
+      count(CASE WHEN n > 0 AND NOT is_listed THEN 1 END) OVER () AS n_suppressed
     FROM judged
-    WHERE n >= $min_count
+  ),
+  tested AS (
+    SELECT *, log_likelihood_ratio(count, n_listed, n_label, n_label + n_against) AS g2 FROM listed
   ),
   rated AS (
     SELECT
@@ -149,27 +191,29 @@ FROM false_discovery((
   )
   SELECT
     concept,
+    is_listed,
     count,
     rest,
     n,
     others,
     CASE $definition
-      WHEN 'share' THEN CAST(count AS DOUBLE) / n
-      WHEN 'difference' THEN CAST(count - rest AS DOUBLE) / n
+      WHEN 'share' THEN CAST(count AS DOUBLE) / n_listed
+      WHEN 'difference' THEN CAST(count - rest AS DOUBLE) / n_listed
       WHEN 'rate_difference' THEN rate - rest_rate
     END AS value,
     CASE $definition
-      WHEN 'share' THEN wilson_low(count, n)
-      WHEN 'difference' THEN 2 * wilson_low(count, n) - 1
+      WHEN 'share' THEN wilson_low(count, n_listed)
+      WHEN 'difference' THEN 2 * wilson_low(count, n_listed) - 1
       WHEN 'rate_difference' THEN difference_low(rate, rate_low, rest_rate, rest_high)
     END AS low,
     CASE $definition
-      WHEN 'share' THEN wilson_high(count, n)
-      WHEN 'difference' THEN 2 * wilson_high(count, n) - 1
+      WHEN 'share' THEN wilson_high(count, n_listed)
+      WHEN 'difference' THEN 2 * wilson_high(count, n_listed) - 1
       WHEN 'rate_difference' THEN difference_high(rate, rate_high, rest_rate, rest_low)
     END AS high,
     n_label,
     n_against,
+    fewest,
     two_sided_p(g2) AS p,
     n_suppressed
   FROM rated

@@ -10,9 +10,10 @@ texts are written, not what people are; labels are perceived, or those of words 
 
 Where fewer than min_count images of another label have the word, that label is taken to have min_count of them
 (rest_floor is true): a few images make no odds, and a word never looks more typical than it is. lacks: the images of the
-label without the word, where at least min_count have it. Words of small counts are left out by the engine, also where
-the images of a label without the word are few, and with them what would tell their counts (README); n_suppressed counts
-pairs of a label and a word.
+label without the word, where at least min_count have it. n_keyword: the images with the word, whatever their label; but
+fewer than ten without a clear one are not in it, unless a clear one has as few. Words of small counts are left out by the
+engine, also where the images of a label without the word are few, and with them what would tell their counts (README), such
+as the same word of another label; n_suppressed counts pairs of a label and a word.
 """
 subject = "what goes with whom"
 source = """
@@ -57,6 +58,14 @@ omit = true
 places = ["place", "top"]
 
 [[cells]]
+count = "count"
+of = "n_keyword"
+by = ["label"]
+within = ["keyword"]
+measures = ["log_odds", "low", "high"]
+omit = true
+
+[[cells]]
 count = "lacks"
 by = ["label"]
 within = ["keyword"]
@@ -73,6 +82,7 @@ SELECT
   count,
   n,
   lacks,
+  n_keyword,
   rest_n,
   rest_floor,
   log_odds,
@@ -92,13 +102,23 @@ FROM false_discovery((
     FROM members
     GROUP BY label
   ),
-  counts AS (
-    SELECT m.label, c.concept, count(*) AS count
-    FROM members AS m
-    JOIN (SELECT DISTINCT image_id, concept FROM concepts WHERE concept IS NOT NULL) AS c ON c.image_id = m.image_id
+  found AS (
+    SELECT DISTINCT c.image_id, c.concept
+    FROM concepts AS c
     LEFT JOIN without AS w ON w.term = c.concept
-    WHERE w.term IS NULL
-    GROUP BY m.label, c.concept
+    WHERE c.concept IS NOT NULL AND w.term IS NULL
+  ),
+  counts AS (
+    SELECT m.label, f.concept, count(*) AS count
+    FROM members AS m
+    JOIN found AS f ON f.image_id = m.image_id
+    GROUP BY m.label, f.concept
+  ),
+  wholes AS (
+    SELECT f.concept, count(*) AS images
+    FROM (SELECT DISTINCT image_id FROM groups WHERE label IS NOT NULL) AS g
+    JOIN found AS f ON f.image_id = g.image_id
+    GROUP BY f.concept
   ),
   cells AS (
     SELECT
@@ -112,9 +132,13 @@ FROM false_discovery((
       + $min_count * (l.labels - count(*) OVER (PARTITION BY c.concept)) AS rest,
       count(CASE WHEN c.count >= $min_count THEN 1 END) OVER (PARTITION BY c.concept) < l.labels AS rest_floor,
       -- what a rest tells of a label: nothing where it is taken as min_count
-      CASE WHEN c.count >= $min_count THEN l.n - c.count END AS lacks
+      CASE WHEN c.count >= $min_count THEN l.n - c.count END AS lacks,
+      w.images,
+      CAST(sum(c.count) OVER (PARTITION BY c.concept) AS BIGINT) AS clear,
+      min(c.count) OVER (PARTITION BY c.concept) AS fewest
     FROM counts AS c
     JOIN labels_n AS l ON l.label = c.label
+    JOIN wholes AS w ON w.concept = c.concept
   ),
   tested AS (
     SELECT
@@ -133,6 +157,10 @@ FROM false_discovery((
     count,
     n,
     lacks,
+    CASE
+      WHEN images > clear AND images - clear < least($min_count, 10) AND fewest >= least($min_count, 10) THEN clear
+      ELSE images
+    END AS n_keyword,
     rest_n,
     rest_floor,
     log_odds,

@@ -61,7 +61,7 @@ measures = ["count", "value", "low", "high", "smallest"]
 count = "count"
 of = "n"
 within = ["metric", "annotator", "other", "label", "other_label"]
-measures = ["value", "low", "high", "n"]
+measures = ["value", "low", "high", "n", "smallest"]
 
 [[cells]]
 count = "count"
@@ -69,14 +69,14 @@ by = ["label", "other_label"]
 within = ["annotator", "other"]
 joint = true
 lines = true
-measures = ["value", "low", "high", "n"]
+measures = ["value", "low", "high", "n", "smallest"]
 
 [[cells]]
 count = "count"
 by = ["label", "other_label"]
 within = ["metric", "annotator", "other", "is_same"]
 joint = true
-measures = ["value", "low", "high", "n"]
+measures = ["value", "low", "high", "n", "smallest"]
 
 [[cells]]
 count = "smallest"

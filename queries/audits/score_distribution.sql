@@ -51,7 +51,7 @@ about = "label rows, in table labels or elsewhere"
 count = "n"
 by = ["label"]
 within = ["annotator"]
-measures = ["images", "count", "share", "low", "high"]
+measures = ["images", "count", "share", "low", "high", "smallest"]
 
 [[cells]]
 count = "images"
@@ -62,14 +62,14 @@ within = ["annotator"]
 count = "count"
 by = ["score_from", "label"]
 within = ["annotator"]
-measures = ["share", "low", "high"]
+measures = ["share", "low", "high", "smallest"]
 
 [[cells]]
 count = "count"
 of = "n"
 by = ["score_from"]
 within = ["annotator", "label"]
-measures = ["share", "low", "high"]
+measures = ["share", "low", "high", "smallest"]
 
 [[cells]]
 count = "smallest"

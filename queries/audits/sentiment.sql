@@ -8,8 +8,8 @@ would tell as much (effective_size), and Student's t around the mean. VADER know
 labels are perceived, or those of words in captions.
 
 Small counts, and what would give them away, are hidden by the engine; see README. So are rows where few images have
-negative texts, others, or neutral ones (smallest), however many texts each has. No totals over labels are given, so
-that nothing follows by subtraction.
+negative texts, others, or neutral ones (smallest), however many texts each has. Where a label is hidden another one is, too:
+how many texts there are of all labels together can be counted without any label.
 """
 subject = "what goes with whom"
 source = "Girrbach et al. (2025), sentiment of alt-texts, with rules := 'nltk'; Hutto and Gilbert (2014)"
@@ -40,21 +40,25 @@ about = "smaller counts of texts, negative or not, are suppressed"
 
 [[cells]]
 count = "negative"
-of = "n"
-within = ["label"]
+out_of = "n"
+by = ["label"]
 
 [[cells]]
 count = "n"
-of = "texts"
+out_of = "texts"
+by = ["label"]
 
 [[cells]]
 count = "texts"
+by = ["label"]
 
 [[cells]]
 count = "images"
+by = ["label"]
 
 [[cells]]
 count = "smallest"
+by = ["label"]
 ---*/
 SELECT
   label, texts, n, images, negative, negative_ratio, negative_low, negative_high, mean, mean_low, mean_high, smallest, suppressed

@@ -3,7 +3,7 @@ answers = "How many images (or other units) carry each label, and which of these
 details = """
 clear is false for 'mixed', 'unclear' and 'undefined'. shown is false for labels with fewer than min_count images and,
 so that nobody finds such a number by subtracting the others from the total, for further labels until at least two are
-hidden and the hidden ones add up to at least min_count: unclear ones first, then small ones first. used says the same
+hidden and the hidden ones add up to at least min_count: unclear ones and 'others' first, then small ones first. used says the same
 of clear labels for audits that give no number of unclear images: there only few images of a clear label are a secret.
 """
 source = "complementary suppression as in disclosure control of official statistics"
@@ -32,7 +32,7 @@ WITH counts AS (
 steps AS (
   SELECT
     *,
-    CASE WHEN images < $min_count THEN 0 WHEN clear THEN 2 ELSE 1 END AS step,
+    CASE WHEN images < $min_count THEN 0 WHEN clear AND label <> 'others' THEN 2 ELSE 1 END AS step,
     CASE WHEN NOT clear THEN 1 WHEN images < $min_count THEN 0 ELSE 2 END AS clear_step
   FROM counts
 ),

@@ -15,6 +15,7 @@ about = "which images there are"
 relation = ["image_id", "label"]
 default = "caption_gender"
 about = "group relation"
+narrowed = true
 
 [params.others]
 type = "varchar"

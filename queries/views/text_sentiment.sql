@@ -2,7 +2,9 @@
 answers = "How negative the texts of images are, by group (VADER): what the audit sentiment shows."
 details = """
 Columns as in the audit sentiment, which hides small counts; effective is how many independent texts would tell the
-share as well; smallest is the smallest number of images with negative texts, with others, or with neutral ones. Labels that group_sizes hides take no part: their rows are suppressed.
+share as well; smallest is the smallest number of images with negative texts, with others, or with neutral ones. suppressed
+is true of labels with fewer than min_count images, or ten where that is more; their rows have numbers, too, which are a part
+of those of all texts.
 """
 source = "Girrbach et al. (2025), sentiment of alt-texts, with rules := 'nltk'; Hutto and Gilbert (2014)"
 local = "calls vader()"
@@ -26,7 +28,7 @@ about = "results of the vaderSentiment package or of NLTK's port"
 type = "integer"
 default = 10
 min = 0
-about = "labels of fewer images, as group_sizes says, take no part"
+about = "labels of fewer images are suppressed"
 ---*/
 WITH scores AS (
   -- the score has four decimals: as an integer, sums are exact
@@ -74,22 +76,18 @@ sums AS (
 cells AS (
   SELECT
     z.label,
-    z.used,
-    CASE WHEN z.used THEN coalesce(s.texts, 0) END AS texts,
-    CASE WHEN z.used THEN coalesce(s.n, 0) END AS n,
-    CASE WHEN z.used THEN coalesce(s.images, 0) END AS images,
-    CASE WHEN z.used THEN s.smallest END AS smallest,
-    CASE WHEN z.used THEN coalesce(s.negative, 0) END AS negative,
+    z.images < least($min_count, 10) AS is_few,
+    coalesce(s.texts, 0) AS texts,
+    coalesce(s.n, 0) AS n,
+    coalesce(s.images, 0) AS images,
+    s.smallest,
+    coalesce(s.negative, 0) AS negative,
     CASE
-      WHEN z.used AND s.n > 0
-        THEN effective_size(s.negative, s.n, s.negative_squares, s.negative_products, s.sizes, s.images)
+      WHEN s.n > 0 THEN effective_size(s.negative, s.n, s.negative_squares, s.negative_products, s.sizes, s.images)
     END AS effective,
-    CASE WHEN z.used THEN s.total / nullif(s.n, 0) / 10000 END AS mean,
-    CASE
-      WHEN z.used
-        THEN clustered_point(s.n, s.sizes)
-          * sqrt(clustered_variance(s.total, s.n, s.total_squares, s.total_products, s.sizes, s.images)) / 10000
-    END AS half
+    s.total / nullif(s.n, 0) / 10000 AS mean,
+    clustered_point(s.n, s.sizes)
+    * sqrt(clustered_variance(s.total, s.n, s.total_squares, s.total_products, s.sizes, s.images)) / 10000 AS half
   FROM group_sizes(groups, $min_count) AS z
   LEFT JOIN sums AS s ON s.label = z.label
   WHERE z.clear
@@ -108,5 +106,5 @@ SELECT
   mean + half AS mean_high,
   effective,
   smallest,
-  NOT used AS suppressed
+  is_few AS suppressed
 FROM cells

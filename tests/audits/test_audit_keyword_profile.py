@@ -77,7 +77,8 @@ def test_rare_words_are_left_out_and_counted(session):
 
 @pytest.mark.parametrize("few", [0, 1, 9, 10])
 def test_a_small_count_of_the_other_label_cannot_be_told(session, few):
-    rows = run(session, images({"pink": {"f": 40, "m": few}, "the": {"f": 50, "m": 50}}, SIZES))
+    """The odds do not tell it, nor how many have the word: as many as twenty of them are unclear."""
+    rows = run(session, images({"pink": {"f": 40, "m": few, "unclear": 20}, "the": {"f": 50, "m": 50}}, SIZES))
     row = next(r for r in rows if (r["label"], r["keyword"]) == ("f", "pink"))
     assert row["log_odds"] == pytest.approx(Table2x2(np.array([[40, 60], [10, 190]]) + 0.5).log_oddsratio, rel=1e-12)
     assert row["rest_floor"] == (few < 10)
@@ -86,7 +87,8 @@ def test_a_small_count_of_the_other_label_cannot_be_told(session, few):
 @pytest.mark.parametrize("few", [1, 9])
 def test_nor_from_two_labels_together(session, few):
     """What f and m are held against says no count of x, also when both are known."""
-    rows = run(session, images({"pink": {"f": 40, "m": 30, "x": few}}, {"f": 100, "m": 200, "x": 150}))
+    counts = {"pink": {"f": 40, "m": 30, "x": few, "unclear": 20}}
+    rows = run(session, images(counts, {"f": 100, "m": 200, "x": 150, "unclear": 90}))
     found = {r["label"]: (r["log_odds"], r["rest_floor"]) for r in rows}
     assert found == {
         "f": (pytest.approx(Table2x2(np.array([[40, 60], [40, 310]]) + 0.5).log_oddsratio), True),
@@ -108,10 +110,13 @@ def test_agrees_with_python(session, data):
     for word, own in counts.items():
         hidden = {g for g in sizes if (g, word) in large - shown}
         lacks = {g: sizes[g] - own[g] for g in sizes if own[g] >= 2}
-        assert bool(hidden) == (1 in lacks.values())
-        if hidden:  # what the others' odds tell is a sum of two at least
+        few = [g for g, n in own.items() if n == 1]
+        assert bool(hidden) == (1 in lacks.values() or (len(few) == 1 and bool(lacks)))
+        if 1 in lacks.values():  # what the others' odds tell is a sum of two at least
             assert {g for g, n in lacks.items() if n == 1} <= hidden
             assert len(hidden) >= 2 or len(lacks) == 1
+        if few:  # and so is what is left of all images with the word
+            assert len({*few} | hidden) >= 2 or sum(own.values()) == 1
     for row in rows:
         own = counts[row["keyword"]]
         rest = sum(max(n, 2) for g, n in own.items() if g != row["label"])
@@ -162,7 +167,14 @@ def test_of_two_labels_both_are_hidden_where_one_has_few_without_the_word(sessio
 
 
 def test_few_images_of_one_word_do_not_follow_where_each_has_one(session):
-    """3 of f are of the sea: f's images less those of the other words would say so, were no other word left out."""
+    """3 of f are of the sea: f's images less those of the other words would say so, or those of the sea less m's."""
     scenes = {"f": ["sea"] * 3 + ["in"] * 47 + ["out"] * 50, "m": ["sea"] * 40 + ["in"] * 25 + ["out"] * 35}
     rows = run(session, [(label, {scene}) for label, own in scenes.items() for scene in own])
-    assert {(r["label"], r["keyword"]) for r in rows} == {("f", "out"), ("m", "out"), ("m", "sea")}
+    assert {(r["label"], r["keyword"]) for r in rows} == {("f", "out"), ("m", "out")}
+
+
+def test_how_many_images_have_the_word(session):
+    """Those of f, of m and unclear ones, but for fewer than ten."""
+    counts = {"the": {"f": 90, "m": 180, "unclear": 50}, "ball": {"f": 25, "m": 60, "unclear": 9}}
+    rows = run(session, images(counts, SIZES))
+    assert {(r["keyword"], r["n_keyword"]) for r in rows} == {("the", 320), ("ball", 85)}

@@ -59,16 +59,19 @@ def test_small_lake(empty_lake, build):
 
 
 def test_small_labels_are_hidden(empty_lake, build):
-    ids = list(range(40))
-    texts = ["a happy day"] * 25 + ["a day"] * 10 + ["a sad day"] * 5
+    """Those of f, and with them m's, which the sum of all texts would tell them from."""
+    ids = list(range(110))
+    texts = ["a happy day"] * 5 + ["a day"] * 10 + ["a sad day"] * 5
+    texts += ["a happy day", "a day", "a sad day"] * 12 + ["a happy day", "a sad day", "a sad day"] * 18
     empty_lake.ingest(
         {"images": build.images(image_id=ids), "captions": build.captions(caption_id=ids, image_id=ids, text=texts)}
     )
-    groups = pa.table({"image_id": pa.array(ids, pa.int64()), "label": ["m"] * 20 + ["f"] * 20})
+    groups = pa.table({"image_id": pa.array(ids, pa.int64()), "label": ["f"] * 20 + ["m"] * 36 + ["x"] * 54})
     rows = {r["label"]: r for r in empty_lake.audit("sentiment", groups=groups, min_count=11).to_arrow().to_pylist()}
-    assert (rows["m"]["n"], rows["m"]["suppressed"]) == (20, False)
-    assert rows["f"]["suppressed"]
-    assert {v for k, v in rows["f"].items() if k not in {"label", "suppressed", "reason", "params"}} == {None}
+    assert (rows["x"]["n"], rows["x"]["suppressed"]) == (54, False)
+    assert {g: rows[g]["reason"] for g in "fm"} == {"f": "small", "m": "complementary"}
+    for row in (rows["f"], rows["m"]):
+        assert {v for k, v in row.items() if k not in {"label", "suppressed", "reason", "params"}} == {None}
 
 
 def test_one_text_has_no_interval_of_the_mean(empty_lake, build):

@@ -85,7 +85,7 @@ def lakes(build, tmp_path_factory):
 @pytest.mark.parametrize("call", CALLS)
 def test_the_same_rows(lakes, call):
     one, other = (lake.sql(f"SELECT * EXCLUDE (reason) FROM {call}").to_arrow().to_pylist() for lake in lakes)
-    assert one
+    assert one or "harmful_zero_shot" in call  # all of it is hidden
     assert one == other
 
 
