@@ -85,7 +85,7 @@ def _label_in_sql(rule: str) -> str | None:
             matching(pattern((word for word, own in by_class if own == gender), fold=False).pattern)
             for gender in ("male", "female")
         )
-        label = f"WHEN NOT {female} THEN 'male' WHEN NOT {male} THEN 'female' ELSE 'both' END"
+        label = f"WHEN NOT {female} THEN 'male' WHEN NOT {male} THEN 'female' WHEN text IS NOT NULL THEN 'both' END"
         first = f"regexp_extract(text, {literal(says['first'])}, 0, 'i')"
         doubtful, odd = "|".join([says["phrase"], says["perhaps"], _NOT_ASCII]), "|".join([says["phrase"], _NOT_ASCII])
         its_own = matching(says["animal"], first)

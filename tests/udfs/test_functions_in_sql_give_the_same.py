@@ -71,7 +71,7 @@ TEXT = st.lists(st.tuples(WORD, st.sampled_from([" ", " ", "-", ". ", "_", "/", 
 @settings(max_examples=40, deadline=None)
 @given(texts=st.lists(TEXT, min_size=1, max_size=30))
 def test_generated_texts(name, constants, texts):
-    _same(name, constants, pa.array(texts))
+    _same(name, constants, pa.array([*texts, None, ""]))
 
 
 @pytest.mark.parametrize(("name", "constants"), CASES[5:8])
