@@ -25,7 +25,7 @@ _RULE: Final = Parameter("rule", pa.string(), "words", constant=True)
 _GENDERS: Final[dict[str | None, int]] = {"male": 1, "female": 2}
 _NOT_ASCII: Final = r"[^\x00-\x7F]"
 _SHORT: Final = 2048
-"""Texts of so many bytes together are read one by one: cutting a batch into words takes as long as reading some twenty."""
+"""Texts of ASCII, of so many bytes together, are read one by one: cutting a batch into words takes as long as reading some twenty."""
 RULES: Final[dict[str, tuple[str, Cutter]]] = {
     "words": ("gender_words", WORDS),
     "gensynth": ("gender_gensynth", SPACES),
@@ -217,7 +217,8 @@ def _classes(name: str) -> Mapping[str, str]:
 def _counts(rows: Rows, rule: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Return masculine and feminine words of each row."""
     classes, cutter = _rule(rule)
-    count, closely = len(rows), np.arange(len(rows) if rule == "words" and len(rows.data) <= _SHORT else 0)
+    is_short = rule == "words" and len(rows.data) <= _SHORT and not len(rows.non_ascii())
+    count, closely = len(rows), np.arange(len(rows) if is_short else 0)
     male, female = np.zeros(count, np.int64), np.zeros(count, np.int64)
     if not len(closely):
         tokens = cut(rows, cutter).exact(cutter)
