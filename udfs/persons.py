@@ -239,13 +239,14 @@ class Doubt:
 
         animal, somebody = first(self._animal), first(self._somebody)
         is_open = np.append(self._open[numbers], np.bool_(False))[somebody]
-        return (
+        found: Booleans = (
             has(self._phrase)
             | (has(self._animals_after) & holds(self._may_have_one))
             | (has(self._product_after) & holds(self._plural))
             | holds(self._of_shops)
             | ((animal < somebody) & is_open)
         )
+        return found
 
 
 def _rarest_pair(words: list[str]) -> tuple[str, str]:
