@@ -273,6 +273,7 @@ EXCEPTIONS = {
     ("concept_ratio", "groups", "unclear"): "others are those with any other label",
     ("harmful_zero_shot", "groups", "unclear"): "n_class tells how many have any label",
     ("self_similarity", "groups", "unclear"): "n_images and n_all tell how many have any label",
+    ("keyword_profile", "groups", "unclear"): "n_keyword tells how many images with any label have the word",
     **{
         (name, relation, "unclear"): LABELS
         for name, relations in {
