@@ -268,8 +268,9 @@ def udf(
         memory: What it needs beside its batch, such as ``"4GB"``.
         on_error: ``"record"`` keeps a failed row as NULL and its reason in ``meta.errors``; ``"raise"`` stops.
         weights: Digest of the weights, or a function of the constants that returns it.
-        in_sql: A function of the constants that returns SQL over the other parameters. It gives the same, on every core; in it
-            the function's name with these parameters stands for a call, for rows that SQL cannot decide:
+        in_sql: A function of the constants that returns SQL over the other parameters, which a query has in place of a call on
+            columns. It gives the same, on every core; in it the function's name with these parameters stands for a call, for
+            rows that SQL cannot decide:
             ``CASE WHEN NOT regexp_matches(text, '…', 'i') THEN false ELSE shouting(text) END``.
 
     Raises:

@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from counterbalance.engine.errors import RequestError, did_you_mean
 from counterbalance.engine.functions import Parameter, udf
+from counterbalance.engine.sql.parse import as_text
 from counterbalance.udfs import persons, published, rewriting, wordlists
 from counterbalance.udfs.rows import BATCH_ROWS, Rows, apply
 from counterbalance.udfs.tokens import SPACES, WORDS, Cutter, cut
-from counterbalance.udfs.word_pattern import literal, matching, pattern, where_matching
+from counterbalance.udfs.word_pattern import matching, pattern, where_matching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -86,7 +87,7 @@ def _label_in_sql(rule: str) -> str | None:
             for gender in ("male", "female")
         )
         label = f"WHEN NOT {female} THEN 'male' WHEN NOT {male} THEN 'female' WHEN text IS NOT NULL THEN 'both' END"
-        first = f"regexp_extract(text, {literal(says['first'])}, 0, 'i')"
+        first = f"regexp_extract(text, {as_text(says['first'])}, 0, 'i')"
         doubtful, odd = "|".join([says["phrase"], says["perhaps"], _NOT_ASCII]), "|".join([says["phrase"], _NOT_ASCII])
         its_own = matching(says["animal"], first)
         call = (

@@ -37,6 +37,8 @@ _OF_ANIMALS: Final = (
 _KIN: Final = frozenset(
     {"mother", "father", "mom", "moms", "mum", "mums", "momma", "mama", "papa", "dad", "dads", "mommy", "daddy"}
 )
+_OPEN: Final = PRONOUNS | _KIN | {"male", "males", "female", "females"}
+"""Words that may be an animal's own."""
 _SPACE: Final = "\\t-\\r\\x1c- "
 """In a set of characters: white space of ASCII, as Python's ``\\s`` has it and RE2's has not."""
 _OWNER: Final = re.compile(r"\b(?:his|her|its|their)\s+$", re.IGNORECASE)
@@ -156,10 +158,9 @@ def patterns() -> dict[str, str]:
         found().pattern.replace(r"\s", _SPACE).replace(r"\u2019", "") for found in (_phrases, _animal_after, _products)
     ]
     animals, somebody = context("animal"), context("person").union(classes())
-    its_own = _either({*PRONOUNS, *_KIN, "male", "males", "female", "females"})
     return {
         "phrase": "|".join(plain),
-        "perhaps": rf"\b{_either(animals)}\b(?s:.*)\b{its_own}\b",
+        "perhaps": rf"\b{_either(animals)}\b(?s:.*)\b{_either(_OPEN)}\b",
         "first": rf"\b{_either(animals | somebody)}\b",
         "animal": f"^{_either(animals)}$",
         "company": rf"\b{_either(somebody - PRONOUNS)}\b",
@@ -187,7 +188,7 @@ class Doubt:
         self._animal, self._may_have_one, self._plural = map(self._flags, (animals, _OF_ANIMALS, plurals))
         self._somebody = self._flags({*classes(), *context("person")})
         self._of_shops = self._flags(("mens", "womens"))
-        self._open = self._flags({*PRONOUNS, *_KIN, "male", "males", "female", "females"})
+        self._open = self._flags(_OPEN)
 
     def _flags(self, words: Iterable[str]) -> Booleans:
         flags = np.zeros(len(self._numbers) + 1, np.bool_)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from counterbalance.engine.sql.parse import as_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -51,12 +53,7 @@ def where_matching(pattern: str, then: str, otherwise: str) -> str:
 
 def matching(pattern: str, text: str = "text") -> str:
     """Return SQL for whether a text matches a pattern of RE2, in any case."""
-    return f"regexp_matches({text}, {literal(pattern)}, 'i')"
-
-
-def literal(text: str) -> str:
-    """Return a text as SQL writes it."""
-    return f"'{text.replace(chr(39), chr(39) * 2)}'"
+    return f"regexp_matches({text}, {as_text(pattern)}, 'i')"
 
 
 def _tree(words: frozenset[str], *, fold: bool) -> str:

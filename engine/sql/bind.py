@@ -362,7 +362,7 @@ class Binder:
         """Return the body of an audit or a view with everything in it bound."""
         body = parsed(query).copy()
         self._body(body, bound)
-        if query.kernel is not None and self._bind and self._statement.shortcuts:
+        if query.kernel is not None and self._bind:
             body = self._by_kernel(query.kernel, body, bound)
         return body
 
@@ -650,19 +650,21 @@ class Binder:
         if self._resolver.is_past:
             refuse_past(query)
         refuse_small_cells(bound.scalars.get("min_count"))
-        refuse_own_rows(query, given, self._is_own(env))
+        refuse_own_rows(query, given, self._names_of_caller(env))
         refuse_cuts(query, self._cuts)
         refuse_undeclared(query)
 
     def _own_rows(self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env) -> Iterator[str]:
-        """Yield the relation parameters of a call that are given rows of the caller's own making."""
-        is_named = self._is_own(env)
+        """Yield the relation parameters of a call that have rows of the caller's own making, by default in a file of theirs."""
+        is_theirs = self._names_of_caller(env)
         for parameter in query.parameters:
             node, name = given.get(parameter.name), parameter.name
-            if node is not None and parameter.is_relation and is_own(node, is_named, of_any_lake=name in query.apart):
+            if node is None and query.is_own and parameter.is_relation and parameter.default:
+                node = arguments.relation(parameter.default, f"{name!r} of {query.name}()")
+            if node is not None and parameter.is_relation and is_own(node, is_theirs, of_any_lake=name in query.apart):
                 yield name
 
-    def _is_own(self, env: Env) -> Callable[[str], bool]:
+    def _names_of_caller(self, env: Env) -> Callable[[str], bool]:
         """Return what tells whether a name in a text is an expression or rows of the caller."""
         own = {*env.own_rows, *(self._statement.user if env.is_user else ())}
         own |= {name for name, relation in self._statement.relations.items() if relation.is_bound}

@@ -136,7 +136,7 @@ def refuse_past(query: query_files.Query) -> None:
     )
 
 
-def refuse_own_rows(query: query_files.Query, given: Mapping[str, exp.Expr], is_named: Callable[[str], bool]) -> None:
+def refuse_own_rows(query: query_files.Query, given: Mapping[str, exp.Expr], is_theirs: Callable[[str], bool]) -> None:
     """Refuse rows of the caller's own choosing, which could cut the cells of an audit to tell of single persons.
 
     A list of words is not an exception: words choose images.
@@ -144,7 +144,7 @@ def refuse_own_rows(query: query_files.Query, given: Mapping[str, exp.Expr], is_
     Args:
         query: The audit.
         given: Its arguments.
-        is_named: Whether a name is an expression or rows of the caller.
+        is_theirs: Whether a name is an expression or rows of the caller.
     """
     for parameter in query.parameters:
         node = given.get(parameter.name)
@@ -156,7 +156,7 @@ def refuse_own_rows(query: query_files.Query, given: Mapping[str, exp.Expr], is_
                 code="E3306",
                 hint=f"rows that tie some images together would reveal what they have in common; {_PURPOSE}",
             )
-        if is_own(node, is_named, of_any_lake=parameter.name in query.apart):
+        if is_own(node, is_theirs, of_any_lake=parameter.name in query.apart):
             lakes = "any lake" if parameter.name in query.apart else "this lake"
             raise SensitiveError(
                 f"{query.name}() on perceived labels takes tables and views of {lakes} for {parameter.name!r}, "
@@ -166,7 +166,7 @@ def refuse_own_rows(query: query_files.Query, given: Mapping[str, exp.Expr], is_
             )
 
 
-def is_own(node: exp.Expr, is_named: Callable[[str], bool], *, of_any_lake: bool = False) -> bool:
+def is_own(node: exp.Expr, is_theirs: Callable[[str], bool], *, of_any_lake: bool = False) -> bool:
     """Whether a relation argument, or one inside of it, is of the caller's own making.
 
     So is every table of another lake, whatever its name, unless no images are matched (``of_any_lake``), what a table
@@ -180,10 +180,10 @@ def is_own(node: exp.Expr, is_named: Callable[[str], bool], *, of_any_lake: bool
         if target.db.lower() not in {"", "main"} or known is None or known.is_own or known.level is not None:
             return True
         bound = arguments.bind(known.name, [p.name for p in known.parameters], arguments_of(target.this))
-        return any(is_own(bound[p.name], is_named) for p in known.parameters if p.is_relation and p.name in bound)
+        return any(is_own(bound[p.name], is_theirs) for p in known.parameters if p.is_relation and p.name in bound)
     is_other = target.db.lower() not in {"", "main", "lists"}
     view = queries.queries().get(target.name.lower())
-    return is_named(target.name.lower()) or (is_other and not of_any_lake) or (view is not None and view.is_own)
+    return is_theirs(target.name.lower()) or (is_other and not of_any_lake) or (view is not None and view.is_own)
 
 
 @dataclass(frozen=True, slots=True)

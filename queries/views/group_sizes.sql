@@ -3,8 +3,9 @@ answers = "How many images (or other units) carry each label, and which of these
 details = """
 clear is false for 'mixed', 'unclear' and 'undefined'. shown is false for labels with fewer than min_count images and,
 so that nobody finds such a number by subtracting the others from the total, for further labels until at least two are
-hidden and the hidden ones add up to at least min_count: unclear ones and 'others' first, then small ones first. used says the same
-of clear labels for audits that give no number of unclear images: there only few images of a clear label are a secret.
+hidden and the hidden ones add up to at least min_count: unclear ones and 'others' first, then small ones first. used says
+the same of clear labels for audits that give no number of unclear images: there only few images of a clear label are a
+secret.
 """
 source = "complementary suppression as in disclosure control of official statistics"
 

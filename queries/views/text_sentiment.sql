@@ -3,8 +3,8 @@ answers = "How negative the texts of images are, by group (VADER): what the audi
 details = """
 Columns as in the audit sentiment, which hides small counts; effective is how many independent texts would tell the
 share as well; smallest is the smallest number of images with negative texts, with others, or with neutral ones. suppressed
-is true of labels with fewer than min_count images, or ten where that is more; their rows have numbers, too, which are a part
-of those of all texts.
+is true of labels with fewer images than min_count and ten; their rows have numbers, too, which are a part of those of all
+texts.
 """
 source = "Girrbach et al. (2025), sentiment of alt-texts, with rules := 'nltk'; Hutto and Gilbert (2014)"
 local = "calls vader()"
@@ -28,7 +28,7 @@ about = "results of the vaderSentiment package or of NLTK's port"
 type = "integer"
 default = 10
 min = 0
-about = "labels of fewer images are suppressed"
+about = "labels of fewer images are suppressed, but none of ten"
 ---*/
 WITH scores AS (
   -- the score has four decimals: as an integer, sums are exact

@@ -117,6 +117,14 @@ def test_a_view_with_rows_in_its_own_text(lake, views):
         assert caught.value.code in {"E3306", "E1001"}  # a body's own expression is no table to a call in it
 
 
+def test_a_view_whose_default_is_rows(lake, views):
+    views(cutting=(GIVEN.replace("groups", "r") + f'default = "{ROWS_GIVEN}"\n', CROSSED.format("r")))
+    with pytest.raises(SensitiveError) as caught:
+        lake.sql("FROM cutting").fetchall()
+    assert caught.value.code == "E3306"
+    assert lake.sql("FROM cutting(r := caption_gender)").fetchall() == []
+
+
 @pytest.mark.parametrize("number", ["$side", "31.5"])
 def test_a_view_that_moves_a_number(lake, views, number):
     takes = '[params.side]\ntype = "double"\n' if number == "$side" else ""

@@ -44,8 +44,6 @@ class DuckDB:
         RequestError: A limit cannot be.
     """
 
-    shortcuts = True
-
     def __init__(
         self,
         *,
