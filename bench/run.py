@@ -24,7 +24,7 @@ import harness  # noqa: E402 - the folder is no package
 import results  # noqa: E402 - as above
 
 COMPARED = (
-    "bench_retrieval", "bench_groups", "bench_ingest", "bench_refresh", "bench_search", "bench_words", "bench_contrast",
+    "bench_captions", "bench_retrieval", "bench_groups", "bench_ingest", "bench_refresh", "bench_search", "bench_words", "bench_contrast",
     "bench_rank_filter", "bench_direction", "bench_association",
 )  # fmt: skip
 ALONE = ("bench_vader", "bench_text", "bench_executors", "bench_indexes", "bench_embed")
