@@ -153,7 +153,7 @@ class QueryEngine:
         is_as_written = not facts.changed and statement.kind == "query" and statement.is_plain
         verb = "EXPLAIN ANALYZE " if statement.analyze else _VERBS[statement.kind]
         bound = replace(plan, verb=verb, shows_bytes=self._with_bytes)
-        plan = rewritten(bound)
+        plan = self._rewritten(bound)
         plans = (plan, *(call.plan for call in plan.audits))
         _check_values({name for one in plans for name in one.placeholders()}, params, own.keys())
         notes = notes_before(self.resolver, facts, plans, self._at)
@@ -219,7 +219,7 @@ class QueryEngine:
     def _protected(self, call: AuditCall, facts: Facts) -> pa.Table:
         vectors = {name: self._unprotected(plan, facts).to_pylist()[0] for name, plan in call.vectors.items()}
         protection.refuse_odd_vectors(call.query.name, {name: tuple(row.values()) for name, row in vectors.items()})
-        found = pa.Table.from_batches(self._run(_final(call), facts))
+        found = pa.Table.from_batches(self._run(self._final(call), facts))
         protection.require_columns(call.query.name, found.schema, call.query.cells)
         if call.closed:
             protection.refuse_row_level(call.query.name, found.schema)
@@ -232,12 +232,21 @@ class QueryEngine:
         )
 
     def _unprotected(self, plan: Plan, facts: Facts) -> pa.Table:
-        return pa.Table.from_batches(self._run(rewritten(plan).finished(last=True), facts))
+        return pa.Table.from_batches(self._run(self._rewritten(plan).finished(last=True), facts))
+
+    def _rewritten(self, plan: Plan) -> Plan:
+        return rewritten(plan) if self.backend.shortcuts else plan
+
+    def _final(self, call: AuditCall) -> Plan:
+        """Return the plan of an audit's rows as it is run, made once."""
+        if call.plan.sql is None:
+            call.plan = self._rewritten(call.plan).finished(last=True)
+        return call.plan
 
     def _columns_of(self, call: AuditCall, facts: Facts) -> pa.Schema:
         """Return the columns of an audit before small cells are hidden, looked up once."""
         if call.schema is None:
-            call.schema = self._schema(_final(call), facts)
+            call.schema = self._schema(self._final(call), facts)
             protection.require_columns(call.query.name, call.schema, call.query.cells)
         return call.schema
 
@@ -290,13 +299,6 @@ class QueryEngine:
     def _columns(self, plan: Plan) -> pa.Schema:
         plan = replace(plan.finished(), as_written=True)
         return self._schema(plan, Facts(plan.sql or ""))
-
-
-def _final(call: AuditCall) -> Plan:
-    """Return the plan of an audit's rows as it is run, made once."""
-    if call.plan.sql is None:
-        call.plan = rewritten(call.plan).finished(last=True)
-    return call.plan
 
 
 def _check_values(names: set[str], given: Mapping[str, Any], tables: Any) -> None:

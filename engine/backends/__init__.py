@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Backend(Protocol):
-    """An engine that runs plans. DuckDB is one (``backends/duckdb``).
+    """An engine that runs plans: DuckDB (``backends/duckdb``) or Spark (``backends/spark``).
 
     A plan that it is given is finished, and names no audits: their rows stand there as relations. Its errors are the engine's own.
 
@@ -23,11 +23,14 @@ class Backend(Protocol):
         timeout: Seconds a plan may run, as far as the engine listens.
         raised: What Python functions raised, where the engine passes nothing on but its text.
         functions: Functions with their models that are open.
+        shortcuts: Whether plans may take what is written for DuckDB in this process: rewrites, kernels of views, indexes, and
+            functions in SQL.
     """
 
     timeout: float | None
     raised: list[CounterbalanceError]
     functions: OpenFunctions
+    shortcuts: bool
 
     @property
     def closed(self) -> bool:

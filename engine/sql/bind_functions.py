@@ -56,7 +56,7 @@ class FunctionCalls:
             return
         if not self._sensitive:
             refuse_labelling(call, constants)
-        if answer(call, function, constants, self._statement):
+        if self._statement.shortcuts and answer(call, function, constants, self._statement):
             self._facts.answered |= {column.name: written for column in call.find_all(exp.Column)}
             self._facts.changed = True
             return
@@ -64,7 +64,8 @@ class FunctionCalls:
         self._facts.changed |= bool(constants) or len(rest) != len(call.expressions)
         call.set("expressions", rest)
         call.set("this", name)
-        text = None if function.in_sql is None else function.in_sql(**constants)
+        in_sql = function.in_sql if self._statement.shortcuts else None
+        text = None if in_sql is None else in_sql(**constants)
         if text is not None and all(isinstance(argument, exp.Column) for argument in rest):
             call.replace(_in_sql(call, function, text))
             self._facts.changed = True

@@ -93,6 +93,11 @@ class Statement:
         """Return the id of the rows of an audit."""
         return self.add(Relation(new_id(name), name, call))
 
+    @property
+    def shortcuts(self) -> bool:
+        """Whether the backend takes what is written for DuckDB in this process."""
+        return self._backend.shortcuts
+
     def function(self, function: Function, constants: Mapping[str, Any]) -> str:
         """Return the name under which a Python function with its constants fixed is called."""
         return self._backend.function(function, constants)

@@ -44,6 +44,8 @@ class DuckDB:
         RequestError: A limit cannot be.
     """
 
+    shortcuts = True
+
     def __init__(
         self,
         *,

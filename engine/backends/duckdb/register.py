@@ -48,6 +48,14 @@ def sql_type(kind: pa.DataType) -> str:
     return names[kind]
 
 
+def name_of(function: Function, constants: Mapping[str, Any]) -> str:
+    """Return the name under which a function is called that has its constants fixed."""
+    if not constants:
+        return function.name
+    digest = hashlib.md5(json.dumps(constants, sort_keys=True, default=str).encode(), usedforsecurity=False)
+    return f"{function.name}__{digest.hexdigest()[:8]}"
+
+
 def register_function(
     connection: duckdb.DuckDBPyConnection,
     function: Function,
@@ -64,10 +72,7 @@ def register_function(
         registered: Functions that are there already, by the name to call; the new one is added.
         raised: What the function raises is put here, for DuckDB passes nothing on but its text.
     """
-    name = function.name
-    if constants:
-        digest = hashlib.md5(json.dumps(constants, sort_keys=True, default=str).encode(), usedforsecurity=False)
-        name = f"{function.name}__{digest.hexdigest()[:8]}"
+    name = name_of(function, constants)
     if name in registered:
         return name
     arrays = [p for p in function.parameters if not p.constant]
