@@ -8,7 +8,7 @@ import functools
 import os
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, overload
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError, did_you_mean
 from counterbalance.engine.ingest_types import GROUP, Chunk, ReadOptions, Source
@@ -188,6 +188,7 @@ class Lake:
             name: (lake if isinstance(lake, Lake) else Lake(lake)).location for name, lake in (attach or {}).items()
         }
         limited = any(settings.get(limit) is not None for limit in ("timeout", "memory"))
+        limited &= settings.get("engine") != "spark"
         apart = _is_apart(self.location, *places.values(), isolated=isolated, limited=limited)
         opened = Session(self.location, attach=places, isolated=isolated is True if apart else None, **settings)
         self._sessions.add(opened)
@@ -205,6 +206,7 @@ class Lake:
         timeout: float | None = None,
         memory: str | None = None,
         threads: int | None = None,
+        engine: Literal["duckdb", "spark"] = "duckdb",
         isolated: bool | None = None,
         max_rows: int | None = None,
         **params: Any,
@@ -224,6 +226,7 @@ class Lake:
             "timeout": timeout,
             "memory": memory,
             "threads": threads,
+            "engine": engine,
         }
         arguments.not_settings(attach=attach, isolated=isolated, max_rows=max_rows, **settings)
         session = self.session(attach=attach, isolated=isolated, **settings)
@@ -244,10 +247,11 @@ class Lake:
         sensitive: str | None = None,
         max_rows: int | None = None,
         threads: int | None = None,
+        engine: Literal["duckdb", "spark"] = "duckdb",
         **params: Any,
     ) -> Result:
         """An audit's result; ``counterbalance audit --list`` or ``cb.audits()`` name them."""
-        session = self.session(at=at, sensitive=sensitive, threads=threads)
+        session = self.session(at=at, sensitive=sensitive, threads=threads, engine=engine)
         result = session.audit(name, max_rows=max_rows, **params)
         self._keep_models(session)
         return result

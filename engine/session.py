@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import pyarrow as pa
 
@@ -13,7 +13,7 @@ from counterbalance.engine import dispatch, information_schema, lists
 from counterbalance.engine.backends.duckdb.backend import DuckDB
 from counterbalance.engine.catalog import access, snapshot
 from counterbalance.engine.catalog.pinned import pin
-from counterbalance.engine.errors import RefusedError, RequestError, SqlError
+from counterbalance.engine.errors import RefusedError, RequestError, SqlError, did_you_mean
 from counterbalance.engine.query_engine import QueryEngine
 from counterbalance.engine.result import Result
 from counterbalance.engine.sql import arguments, parse, queries, query_files, statements
@@ -25,12 +25,27 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
+    from counterbalance.engine.backends import Backend
     from counterbalance.engine.catalog.pinned import Pinned
     from counterbalance.engine.functions import OpenFunctions
     from counterbalance.engine.information_schema import Relation
     from counterbalance.engine.isolation.remote import Remote
     from counterbalance.engine.progress import Progress
     from counterbalance.engine.store.location import Location
+
+
+ENGINES: Final = ("duckdb", "spark")
+
+
+def _check_engine(engine: str, **limits: Any) -> None:
+    """Refuse an engine that there is not, and limits that are not its own."""
+    if engine not in ENGINES:
+        raise RequestError(f"no engine {engine!r}{did_you_mean(engine, ENGINES)}", code="E3473", hint="duckdb or spark")
+    given = [name for name, limit in limits.items() if limit is not None]
+    if engine == "spark" and given:
+        raise RequestError(
+            f"{given[0]} is DuckDB's, not Spark's", code="E3474", hint="set it where Spark is started, or leave it out"
+        )
 
 
 class Session:
@@ -47,6 +62,7 @@ class Session:
         memory: DuckDB's limit, such as ``"2GB"``; a worker process counts all that a query takes.
         threads: Worker threads; all cores by default.
         with_bytes: Queries may select pictures.
+        engine: What runs queries: ``"duckdb"``, or ``"spark"``, whose limits of memory and threads are its own.
         isolated: Queries run in a worker process, which the limits end: a query that can run in this process only is refused
             with ``True``, and runs here with ``False``; ``None`` for no such process.
         pins: Gives a lake at its snapshot; another process hands in what it has pinned.
@@ -63,10 +79,12 @@ class Session:
         memory: str | None = None,
         threads: int | None = None,
         with_bytes: bool = False,
+        engine: Literal["duckdb", "spark"] = "duckdb",
         isolated: bool | None = None,
         pins: Callable[[Location, str | None], Pinned] = pin,
     ) -> None:
         access.check_purpose(sensitive)
+        _check_engine(engine, memory=memory, threads=threads)
         if isolated is not None:
             from counterbalance.engine.isolation.remote import Remote, size_of
 
@@ -79,7 +97,13 @@ class Session:
         self._pins = [main.pin, *(p.pin for p in attached.values())]
         is_sensitive = sensitive is not None
         lazy, reusable = isolated is not None, not is_sensitive
-        backend = DuckDB(memory=memory, threads=threads, timeout=timeout, reusable=reusable, lazy=lazy)
+        backend: Backend
+        if engine == "spark":
+            from counterbalance.engine.backends.spark.backend import Spark
+
+            backend = Spark(timeout=timeout)
+        else:
+            backend = DuckDB(memory=memory, threads=threads, timeout=timeout, reusable=reusable, lazy=lazy)
         resolver = Resolver(main, attached, sensitive=is_sensitive)
         self._engine = QueryEngine(resolver, backend, at=at, with_bytes=with_bytes, purpose=sensitive)
         self._remote: Remote | None = None

@@ -8,7 +8,7 @@ import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
@@ -70,6 +70,7 @@ class SessionOptions:
         timeout: Seconds; none when ``None``.
         memory: For DuckDB, e.g. ``"2GB"``; also a limit of the process.
         threads: Of DuckDB; all cores when ``None``.
+        engine: What runs queries, ``duckdb`` or ``spark``.
         max_rows: Rows of a result.
         sensitive: Purpose for reading sensitive columns.
         udfs: Files of the user's own functions.
@@ -82,6 +83,7 @@ class SessionOptions:
     timeout: float | None = None
     memory: str | None = None
     threads: int | None = None
+    engine: Literal["duckdb", "spark"] = "duckdb"
     max_rows: int | None = None
     sensitive: str | None = None
     udfs: tuple[str, ...] = ()
@@ -94,7 +96,13 @@ class SessionOptions:
         if self.queries:
             load_queries(self.queries)
             tell_broken()
-        settings = {"at": self.at, "sensitive": self.sensitive, "memory": self.memory, "threads": self.threads}
+        settings: dict[str, Any] = {
+            "at": self.at,
+            "sensitive": self.sensitive,
+            "memory": self.memory,
+            "threads": self.threads,
+            "engine": self.engine,
+        }
         session = connect(lake, durable=self.durable).session(attach=dict(self.attach), isolated=False, **settings)
         if self.memory is not None:
             memory.cap(self.memory)
@@ -125,6 +133,12 @@ def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of a query.  [default: all cores]"
     )
+    @click.option(
+        "--engine",
+        type=click.Choice(["duckdb", "spark"]),
+        default="duckdb",
+        help="What runs queries; Spark is that of SPARK_REMOTE or SPARK_MASTER, or one on this machine.  [default: duckdb]",
+    )
     @click.option("--max-rows", type=click.IntRange(min=1), metavar="N", help="Write at most N rows.")
     @click.option(
         "--sensitive", metavar="PURPOSE", help="Read sensitive columns too; PURPOSE goes into the access log."
@@ -140,7 +154,8 @@ def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @download_option
     @functools.wraps(function)
     def wrapper(*args: Any, attach: tuple[str, ...], **kwargs: Any) -> Any:
-        named = {n: kwargs.pop(n) for n in ("at", "memory", "threads", "max_rows", "sensitive", "udfs", "queries")}
+        names = ("at", "memory", "threads", "engine", "max_rows", "sensitive", "udfs", "queries")
+        named = {name: kwargs.pop(name) for name in names}
         limits = SessionOptions(values.pairs(attach, "NAME=LAKE"), timeout=kwargs.pop("timeout") or None, **named)
         return function(*args, limits=limits, **kwargs)
 

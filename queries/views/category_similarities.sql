@@ -40,7 +40,7 @@ found AS (
     m.label,
     m.n,
     m.images,
-    unnest(range(1, len(l.names) + 1)) AS place,
+    unnest(range(1, array_length(l.names) + 1)) AS place,
     unnest(l.names) AS category,
     unnest(projections(m.mean, m.products, l.vectors)) AS cosines
   FROM moments(images, groups, column := $column) AS m

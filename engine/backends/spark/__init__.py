@@ -1,0 +1,1 @@
+"""Run plans on Spark: the same SQL over the same pinned tables, on many machines."""

@@ -1,0 +1,347 @@
+"""Spark as a backend: plans over tables of the lake run on its workers, all others in the DuckDB of this process.
+
+A plan's text is DuckDB's; sqlglot translates it. Expressions that it names more than once are kept by Spark, which would compute
+them anew at each use.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import Counter
+from contextlib import ExitStack, contextmanager, suppress
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+from counterbalance.engine.backends.duckdb.backend import DuckDB, is_closed
+from counterbalance.engine.backends.duckdb.register import name_of
+from counterbalance.engine.backends.duckdb.scan import visible_schema
+from counterbalance.engine.backends.spark.dialect import lifted, rename, translated
+from counterbalance.engine.errors import CounterbalanceError, LimitError, SqlError
+from counterbalance.engine.functions import OpenFunctions
+from counterbalance.engine.sql.plan import Combined, StoredTable
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from counterbalance.engine.functions import Function
+    from counterbalance.engine.sql.plan import Plan, Relation
+
+_HERE: Final = ("DESCRIBE ", "SUMMARIZE ")
+"""Statements that this process answers."""
+
+
+class Spark:
+    """A session of Spark.
+
+    Args:
+        timeout: Seconds a plan may run.
+
+    Raises:
+        RequestError: It is not installed, or does not answer.
+    """
+
+    shortcuts = False
+
+    def __init__(self, *, timeout: float | None = None) -> None:
+        from counterbalance.engine.backends.spark.session import connected
+        from counterbalance.engine.backends.spark.source import LanceSource
+
+        self._spark: SparkSession = connected()
+        self._spark.dataSource.register(LanceSource)
+        self._here = DuckDB(reusable=False, lazy=True)
+        self._tag = f"counterbalance-{secrets.token_hex(6)}"
+        self._views: dict[tuple[str, tuple[str, ...]], str] = {}
+        self._declared: dict[str, tuple[Function, Mapping[str, Any]]] = {}
+        self._is_late, self._closed = False, False
+        self.timeout = timeout
+        self.functions = OpenFunctions()
+        self.raised: list[CounterbalanceError] = (
+            self._here.raised
+        )  # of this process; Spark's workers tell it in its text
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
+    def close(self) -> None:
+        """Stop what runs, and forget views and functions; Spark itself goes on."""
+        if not self._closed:
+            self._closed = True
+            self.interrupt()
+            self._here.close()
+            for name in self._views.values():
+                with suppress(Exception):
+                    self._spark.catalog.dropTempView(name)
+
+    def interrupt(self) -> None:
+        """Stop what runs; from another thread."""
+        self._here.interrupt()
+        with suppress(Exception):
+            self._spark.interruptTag(self._tag)
+
+    def run(self, plan: Plan, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Run a plan; batches of at most so many rows, at least one."""
+        if self._is_of_here(plan):
+            yield from self._local(plan).run(plan, batch_rows)
+            return
+        with self._frame(plan) as frame:
+            rows = frame.toArrow()
+        rows = rows.cast(_nullable(rows.schema))
+        yield from rows.to_batches(batch_rows) or [pa.RecordBatch.from_pylist([], rows.schema)]
+
+    def schema(self, plan: Plan) -> pa.Schema:
+        """Return the columns of a plan, without running it."""
+        if self._is_of_here(plan):
+            return self._local(plan).schema(plan)
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        with self._frame(plan) as frame:
+            return _nullable(to_arrow_schema(frame.schema))
+
+    def function(self, function: Function, constants: Mapping[str, Any]) -> str:
+        """Make a Python function callable on the workers with its constants fixed; returns the name to call."""
+        from counterbalance.engine.backends.spark import functions
+
+        name = name_of(function, constants)
+        if name not in self._declared:
+            self._declared[name] = (function, constants)
+            functions.register(self._spark, name, function, constants)
+        return name
+
+    # -- where -------------------------------------------------------------------------------------------------------
+
+    def _is_of_here(self, plan: Plan) -> bool:
+        """Whether a plan reads no table of the lake, or asks what only DuckDB tells."""
+        return plan.verb in _HERE or not any(relation.tables for relation in plan.needed())
+
+    def _local(self, plan: Plan) -> DuckDB:
+        """Return the DuckDB of this process, with the functions that a plan calls."""
+        if self._closed:
+            raise is_closed()
+        for name, (function, constants) in self._declared.items():
+            if name in (plan.sql or ""):
+                self._here.function(function, constants)
+        self._here.timeout = self.timeout
+        return self._here
+
+    # -- plans -------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _frame(self, plan: Plan) -> Iterator[DataFrame]:
+        """Give a plan's rows as Spark will compute them; what it keeps of them is let go at the end."""
+        if self._closed:
+            raise is_closed()
+        needed = {relation.id: relation for relation in plan.needed()}
+        read = _columns_read(sqlglot.parse_one(plan.sql or "", dialect="duckdb"), needed)
+        tree = translated(plan.sql or "", {id_: self._view(relation, read) for id_, relation in needed.items()})
+        for node in list(tree.find_all(exp.Placeholder, exp.Parameter)):
+            if node.name in plan.values:
+                node.replace(exp.convert(plan.values[node.name]))
+        with ExitStack() as kept, self._told():
+            kept.callback(self._spark.clearTags)
+            self._spark.addTag(self._tag)
+            kept.enter_context(self._timed())
+            for_main = self._staged(tree, kept)
+            verb = "EXPLAIN " if plan.verb else ""
+            yield self._spark.sql(verb + for_main.sql("spark"))
+
+    def _staged(self, tree: exp.Expr, kept: ExitStack) -> exp.Expr:
+        """Return a query without the expressions that it names more than once: they are views, whose rows Spark keeps."""
+        uses = Counter(table.name.lower() for table in tree.find_all(exp.Table))
+        inside: list[exp.CTE] = []
+        views: dict[str, str] = {}
+        for cte in lifted(tree):
+            name, is_kept = cte.alias.lower(), bool(cte.args.get("materialized"))
+            cte.set("materialized", None)
+            rename(cte.this, views)
+            if (uses[name] < 2 and not is_kept) or cte.args["alias"].columns:
+                inside.append(cte)
+                continue
+            frame = self._spark.sql(_with(cte.this, inside).sql("spark")).persist()
+            kept.callback(frame.unpersist)
+            views[cte.alias] = view = f"kept_{secrets.token_hex(6)}"
+            frame.createOrReplaceTempView(view)
+            kept.callback(self._spark.catalog.dropTempView, view)
+        rename(tree, views)
+        return _with(tree, inside)
+
+    def _view(self, relation: Relation, read: frozenset[str] | None) -> str:
+        """Return the name of a relation in Spark, of the columns that a plan may read."""
+        schema = visible_schema(relation.table.dataset, relation.table.hidden) if relation.table else None
+        columns = () if schema is None else tuple(n for n in schema.names if read is None or n.lower() in read)
+        columns = columns or (() if schema is None else tuple(schema.names[:1]))
+        key = (relation.id, columns)
+        if key not in self._views:
+            name = f"relation_{secrets.token_hex(6)}"
+            self._rows(relation, columns, read).createOrReplaceTempView(name)
+            self._views[key] = name
+        return self._views[key]
+
+    def _rows(self, relation: Relation, columns: tuple[str, ...], read: frozenset[str] | None) -> DataFrame:
+        holds = relation.holds
+        if isinstance(holds, StoredTable):
+            return self._stored(holds, columns)
+        if isinstance(holds, Combined) and all(part.table is not None for part in holds.parts):
+            parts = (self._spark.table(self._view(part, read)) for part in holds.parts)
+            return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+        rows = holds if isinstance(holds, pa.Table) else self._read_here(relation)
+        return self._spark.createDataFrame(_plain(rows))
+
+    def _read_here(self, relation: Relation) -> pa.Table:
+        """Return rows that this process holds, or computes when they are read."""
+        from counterbalance.engine.sql.plan import Plan
+
+        query = exp.select("*").from_(exp.Table(this=exp.to_identifier(relation.id, quoted=True)))
+        plan = Plan(query, {relation.id: relation}).finished()
+        return pa.Table.from_batches(self._here.run(plan, 65_536))
+
+    def _stored(self, table: StoredTable, columns: tuple[str, ...]) -> DataFrame:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        from counterbalance.engine.backends.spark.source import NAME, options_of
+
+        shown = visible_schema(table.dataset, table.hidden)
+        schema = pa.schema([pa.field(n, _known(shown.field(n).type)) for n in columns])
+        location = table.lake.location
+        if location.is_memory:  # no other process can read it
+            found = table.dataset.scanner(columns=list(columns), filter=table.condition).to_table()
+            return self._spark.createDataFrame(found.cast(schema))
+        options = options_of(table.dataset.uri, table.dataset.version, location.lance_options(), table.condition)
+        return self._spark.read.format(NAME).schema(from_arrow_schema(schema)).options(**options).load()
+
+    # -- limits and errors -------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        self._is_late = False
+
+        def late() -> None:
+            self._is_late = True
+            self.interrupt()
+
+        timer = None if self.timeout is None else threading.Timer(self.timeout, late)
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Raise Spark's errors as ours."""
+        from pyspark.errors import PySparkException
+
+        try:
+            yield
+        except CounterbalanceError:
+            raise
+        except PySparkException as error:
+            raise self._failure(error) from error
+        except Exception as error:
+            if type(error).__module__.startswith("py4j"):
+                raise self._failure(error) from error
+            raise
+
+    def _failure(self, error: Exception) -> CounterbalanceError:
+        text = str(error)
+        if self._is_late:
+            return LimitError(
+                f"the query ran longer than {self.timeout:g} s", code="E5001", hint="narrow it, or raise --timeout"
+            )
+        if self._closed or "OPERATION_CANCELED" in text or "cancelled" in text:
+            return is_closed() if self._closed else LimitError("cancelled", code="E5004")
+        return SqlError(f"Spark: {_reason(text)}", code="E3472", hint="the whole error is shown with --debug", sql=None)
+
+
+def _reason(text: str) -> str:
+    r"""Return what an error of Spark says: the last line of a Python function's traceback, else its first line.
+
+    Example:
+        >>> _reason("[X] An exception\nTraceback (most recent call last):\n  File ...\nValueError: no lexicon\n\tat org.apache")
+        'ValueError: no lexicon'
+        >>> _reason("[UNRESOLVED_COLUMN] A column cannot be resolved.\n== SQL ==")
+        '[UNRESOLVED_COLUMN] A column cannot be resolved.'
+    """
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    starts = [n for n, line in enumerate(lines) if line.startswith("Traceback (most recent")]
+    if starts:
+        after = lines[starts[-1] + 1 :]
+        told = next((line for line in after if ": " in line and not line.startswith(("File ", "at "))), "")
+        return told or lines[0]
+    return lines[0] if lines else "no reason given"
+
+
+def _columns_read(tree: exp.Expr, relations: Container[str]) -> frozenset[str] | None:
+    """Return the lower-case names of all columns that a query mentions; ``None`` where a star is of a relation."""
+    for star in tree.find_all(exp.Star):
+        select = star.find_ancestor(exp.Select)
+        sources = [] if select is None or isinstance(star.parent, exp.Count) else list(_sources(select))
+        if any(isinstance(one, exp.Table) and one.name in relations for one in sources):
+            return None
+    return frozenset(name.name.lower() for name in tree.find_all(exp.Identifier))
+
+
+def _sources(select: exp.Select) -> Iterator[exp.Expr]:
+    clause = select.args.get("from_")
+    if clause is not None:
+        yield clause.this
+    for join in select.args.get("joins") or []:
+        yield join.this
+
+
+def _with(query: exp.Expr, ctes: list[exp.CTE]) -> exp.Expr:
+    """Return a query with those of some expressions that it stands on, its own included."""
+    own = query.args.get("with_")  # a recursive one
+    needed: list[exp.CTE] = []
+    names = {table.name.lower() for table in query.find_all(exp.Table)}
+    for cte in reversed(ctes):
+        if cte.alias.lower() in names:
+            needed.insert(0, cte)
+            names |= {table.name.lower() for table in cte.this.find_all(exp.Table)}
+    if not needed:
+        return query
+    result = query.copy()
+    mine = [] if own is None else [cte.copy() for cte in own.expressions]
+    result.set("with_", exp.With(expressions=[*(cte.copy() for cte in needed), *mine]))
+    return result
+
+
+def _known(kind: pa.DataType) -> pa.DataType:
+    """Return the type that Spark has for one of Arrow: signed integers, lists of any length, plain strings and bytes."""
+    wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.int64()}
+    if pa.types.is_dictionary(kind):
+        return _known(kind.value_type)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return pa.list_(_known(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, _known(f.type)) for f in kind])
+    if pa.types.is_decimal(kind) and kind.precision == 38 and kind.scale == 0:
+        return pa.decimal128(38, 0)
+    return wider.get(kind, kind)
+
+
+def _nullable(schema: pa.Schema) -> pa.Schema:
+    """Return columns that may hold NULL, as DuckDB's do, whatever Spark knows of their values."""
+    return pa.schema([pa.field(f.name, f.type) for f in schema])
+
+
+def _plain(rows: pa.Table) -> pa.Table:
+    """Return rows in types that Spark has, without metadata."""
+    return rows.cast(pa.schema([pa.field(f.name, _known(f.type)) for f in rows.schema])).replace_schema_metadata(None)

@@ -1,0 +1,68 @@
+"""The Spark session that queries run in: one that is there, or one made by what the environment says."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Final
+
+from counterbalance.engine.errors import RequestError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_MASTERS: Final = ("SPARK_MASTER", "MASTER")
+_OURS: Final = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false", "spark.log.level": "ERROR"}
+"""Of a Spark that is started here, where nothing else says so."""
+_SETTINGS: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.python.filterPushdown.enabled": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "16384",
+}
+"""Of the session that queries run in, whatever others of the same Spark have."""
+
+
+def connected() -> SparkSession:
+    """Return a session of its own: views, functions and settings are no other session's.
+
+    The Spark that is active in this process; else the one of ``SPARK_REMOTE``, or of the master in ``SPARK_MASTER`` or ``MASTER``;
+    else one that is started on all cores of this machine.
+
+    Raises:
+        RequestError: Spark or Java is not installed (``E3470``), or no Spark answers (``E3471``).
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    try:
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise RequestError(
+            "the engine spark needs PySpark, which is not installed",
+            code="E3470",
+            hint="pip install 'counterbalance[spark]'",
+        ) from error
+    try:
+        spark = SparkSession.getActiveSession() or _started(SparkSession)
+        own = spark.newSession() if hasattr(spark, "newSession") else spark
+    except (PySparkException, RuntimeError, OSError) as error:
+        told = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise RequestError(
+            f"no Spark can be reached: {told}",
+            code="E3471",
+            hint="it needs Java 17 or newer; SPARK_REMOTE or SPARK_MASTER name a cluster",
+        ) from error
+    for key, value in _SETTINGS.items():
+        own.conf.set(key, value)
+    return own
+
+
+def _started(kind: type[SparkSession]) -> SparkSession:
+    builder = kind.builder.appName("counterbalance")
+    if "SPARK_REMOTE" in os.environ:
+        return builder.getOrCreate()
+    builder = builder.master(next((os.environ[name] for name in _MASTERS if os.environ.get(name)), "local[*]"))
+    for key, value in _OURS.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()

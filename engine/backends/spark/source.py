@@ -1,0 +1,83 @@
+"""A table of a lake as a data source of Spark: one version, a partition for each fragment, only the columns that a plan names.
+
+Read on the workers, which need this package and reach the lake's folder or object store themselves. Filters are left to Spark:
+release 4.3 hands a reader the filters of one use of a table for all of its uses in a query, which gives wrong rows.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import lance
+    from pyspark.sql.types import StructType
+
+NAME: Final = "counterbalance"
+_BATCH_ROWS: Final = 65_536
+
+
+class LanceSource(DataSource):
+    """One version of a Lance table. Its options are those of ``options_of``; Spark is told the schema."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the format's name in ``spark.read.format``."""
+        return NAME
+
+    def reader(self, schema: StructType) -> LanceReader:
+        """Return what reads the columns of a schema."""
+        return LanceReader(dict(self.options), schema)
+
+
+def options_of(uri: str, version: int, storage: Mapping[str, str], condition: str | None) -> dict[str, str]:
+    """Return the options of a table, as Spark sends them to its workers.
+
+    Args:
+        uri: The table.
+        version: Its version.
+        storage: Options of the object store.
+        condition: Lance filter of the rows that are there at all.
+    """
+    options = {"uri": uri, "version": str(version), "storage_secrets": json.dumps(dict(storage))}
+    return options if condition is None else {**options, "condition": condition}
+
+
+class LanceReader(DataSourceReader):
+    """Reads the fragments of a table, one a partition."""
+
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        self._options, self._columns = options, schema.names
+        self._schema = to_arrow_schema(schema)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return a partition a fragment."""
+        return [InputPartition(fragment.fragment_id) for fragment in self._dataset().get_fragments()]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a fragment."""
+        fragment = self._dataset().get_fragment(partition.value)
+
+        if fragment is None:  # a version never loses one
+            return
+        scanner = fragment.scanner(columns=self._columns, filter=self._options.get("condition"), batch_size=_BATCH_ROWS)
+        for batch in scanner.to_batches():
+            columns = [_as(batch.column(f.name), f.type) for f in self._schema]
+            yield pa.record_batch(columns, schema=self._schema)
+
+    def _dataset(self) -> lance.LanceDataset:
+        import lance
+
+        options = self._options
+        storage = json.loads(options["storage_secrets"]) or None
+        return lance.dataset(options["uri"], version=int(options["version"]), storage_options=storage)
+
+
+def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if column.type == kind else column.cast(kind)
