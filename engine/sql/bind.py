@@ -550,7 +550,7 @@ class Binder:
         """A read of what the kernel computes, or the body itself."""
         named = {t.name for t in body.find_all(exp.Table)} & self._statement.relations.keys()
         relations = [self._statement.relations[name] for name in sorted(named)]
-        found = view_kernels.computed(kernel, relations, bound.scalars)
+        found = view_kernels.computed(kernel, relations, bound.scalars) if self._statement.shortcuts else None
         if found is None:
             return body
         return exp.select("*").from_(exp.Table(this=exp.to_identifier(self._statement.add(found), quoted=True)))

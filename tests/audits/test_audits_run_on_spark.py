@@ -95,7 +95,7 @@ CALLS = {
     ],
     "cooccurrence": [
         "concepts := word_concepts, population := 'labelled', smoothing := 0.5",
-        "image_labels('colour'), label_concepts('scene')",
+        "image_labels('colour'), label_concepts('scene'), min_count := 0",
     ],
     "demographics": ["", "person_units('colour', annotator := 'A')"],
     "directional_amplification": [
@@ -175,7 +175,7 @@ CALLS |= {
     "ieat": [
         f"images := (SELECT * FROM {VECTORS} AS v WHERE image_id < 60), attributes := {ODD}, a := 'x', b := 'y', permutations := 100"
     ],
-    "label_validation": ["attribute := 'scene', model := image_labels('scene', annotator := 'A')"],
+    "label_validation": ["attribute := 'mood', model := image_labels('mood', annotator := 'model')"],
     "leakage": [
         "data := (SELECT image_id, concept FROM word_concepts WHERE image_id < 200), "
         "model := (SELECT image_id, concept FROM word_concepts WHERE image_id < 150), seeds := 1"
@@ -229,6 +229,7 @@ def base_tables():
     texts = [" ".join(draw.choice(WORDS, 6)) + "." for _ in range(2 * n)]
     colours = draw.choice(["red", "blue", "green", "unclear", "mixed"], 2 * boxes, p=[0.4, 0.35, 0.1, 0.1, 0.05])
     scenes = draw.choice(["in", "out", "other"], 3 * n, p=[0.5, 0.45, 0.05])
+    moods = draw.choice(["calm", "wild"], 3 * n)
     columns = {
         "images": {"image_id": ids, "width": [640] * n, "height": [480] * n},
         "captions": {"caption_id": np.arange(2 * n), "image_id": np.repeat(ids, 2), "text": texts},
@@ -242,13 +243,13 @@ def base_tables():
             "y": (31 * np.arange(boxes) % 280).astype(np.float32),
         },
         "labels": {
-            "label_id": np.arange(2 * boxes + 4 * n),
-            "image_id": np.concatenate([np.repeat(at, 2), np.repeat(ids, 3), ids]),
-            "detection_id": np.repeat(np.arange(boxes), 2).tolist() + [None] * 4 * n,
-            "attribute": ["colour"] * 2 * boxes + ["scene"] * 3 * n + ["hateful"] * n,
-            "value": [*colours.tolist(), *scenes.tolist(), *["yes"] * n],
-            "score": [None] * (2 * boxes + 3 * n) + draw.random(n).tolist(),
-            "annotator": ["A", "B"] * boxes + ["A", "B", "C"] * n + ["model"] * n,
+            "label_id": np.arange(2 * boxes + 7 * n),
+            "image_id": np.concatenate([np.repeat(at, 2), np.repeat(ids, 3), ids, np.repeat(ids, 3)]),
+            "detection_id": np.repeat(np.arange(boxes), 2).tolist() + [None] * 7 * n,
+            "attribute": ["colour"] * 2 * boxes + ["scene"] * 3 * n + ["hateful"] * n + ["mood"] * 3 * n,
+            "value": [*colours.tolist(), *scenes.tolist(), *["yes"] * n, *moods.tolist()],
+            "score": [None] * (2 * boxes + 3 * n) + draw.random(n).tolist() + [None] * 3 * n,
+            "annotator": ["A", "B"] * boxes + ["A", "B", "C"] * n + ["model"] * n + ["model", "a1@sheet", "a2@sheet"] * n,
         },
     }
     schemas = {name: BASE_TABLES[name].schema() for name in columns}
@@ -316,7 +317,7 @@ def check_same(both, query):
     assert theirs.num_rows == ours.num_rows
     for mine, other in zip(ordered(ours), ordered(theirs), strict=True):
         for name, value in mine.items():
-            wanted = pytest.approx(value, rel=1e-9, abs=1e-12) if isinstance(value, float) else value
+            wanted = pytest.approx(value, rel=1e-12, abs=1e-15) if isinstance(value, float) else value
             assert other[name] == wanted, name
 
 

@@ -14,16 +14,16 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import sqlglot
 from sqlglot import exp
 
 from counterbalance.engine.backends.duckdb.backend import DuckDB, is_closed
 from counterbalance.engine.backends.duckdb.register import name_of
 from counterbalance.engine.backends.duckdb.scan import visible_schema
 from counterbalance.engine.backends.spark.dialect import lifted, rename, translated
+from counterbalance.engine.backends.spark.pushdown import condition_of
 from counterbalance.engine.errors import CounterbalanceError, LimitError, SqlError
 from counterbalance.engine.functions import OpenFunctions
-from counterbalance.engine.sql.plan import Combined, StoredTable
+from counterbalance.engine.sql.plan import Combined, Plan, StoredTable
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from counterbalance.engine.functions import Function
-    from counterbalance.engine.sql.plan import Plan, Relation
+    from counterbalance.engine.sql.plan import Relation
 
 _HERE: Final = ("DESCRIBE ", "SUMMARIZE ")
 """Statements that this process answers."""
@@ -57,7 +57,7 @@ class Spark:
         self._spark.dataSource.register(LanceSource)
         self._here = DuckDB(reusable=False, lazy=True)
         self._tag = f"counterbalance-{secrets.token_hex(6)}"
-        self._views: dict[tuple[str, tuple[str, ...]], str] = {}
+        self._given: dict[str, DataFrame] = {}
         self._declared: dict[str, tuple[Function, Mapping[str, Any]]] = {}
         self._is_late, self._closed = False, False
         self.timeout = timeout
@@ -72,14 +72,12 @@ class Spark:
         return self._closed
 
     def close(self) -> None:
-        """Stop what runs, and forget views and functions; Spark itself goes on."""
+        """Stop what runs; Spark itself goes on."""
         if not self._closed:
             self._closed = True
             self.interrupt()
             self._here.close()
-            for name in self._views.values():
-                with suppress(Exception):
-                    self._spark.catalog.dropTempView(name)
+            self._given.clear()
 
     def interrupt(self) -> None:
         """Stop what runs; from another thread."""
@@ -88,23 +86,19 @@ class Spark:
             self._spark.interruptTag(self._tag)
 
     def run(self, plan: Plan, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Run a plan; batches of at most so many rows, at least one."""
+        """Run a plan; its rows are those that DuckDB would give, in its types, all of them fetched before the first is given."""
         if self._is_of_here(plan):
             yield from self._local(plan).run(plan, batch_rows)
             return
+        schema = self.schema(plan)
         with self._frame(plan) as frame:
             rows = frame.toArrow()
-        rows = rows.cast(_nullable(rows.schema))
-        yield from rows.to_batches(batch_rows) or [pa.RecordBatch.from_pylist([], rows.schema)]
+        rows = _in_order(rows, schema.names).cast(schema)
+        yield from rows.to_batches(batch_rows) or [pa.RecordBatch.from_pylist([], schema)]
 
     def schema(self, plan: Plan) -> pa.Schema:
-        """Return the columns of a plan, without running it."""
-        if self._is_of_here(plan):
-            return self._local(plan).schema(plan)
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        with self._frame(plan) as frame:
-            return _nullable(to_arrow_schema(frame.schema))
+        """Return the columns of a plan, as DuckDB finds them without running it."""
+        return self._local(plan).schema(plan)
 
     def function(self, function: Function, constants: Mapping[str, Any]) -> str:
         """Make a Python function callable on the workers with its constants fixed; returns the name to call."""
@@ -136,85 +130,88 @@ class Spark:
 
     @contextmanager
     def _frame(self, plan: Plan) -> Iterator[DataFrame]:
-        """Give a plan's rows as Spark will compute them; what it keeps of them is let go at the end."""
+        """Give a plan's rows as Spark will compute them; its names are forgotten at the end."""
         if self._closed:
             raise is_closed()
-        needed = {relation.id: relation for relation in plan.needed()}
-        read = _columns_read(sqlglot.parse_one(plan.sql or "", dialect="duckdb"), needed)
-        tree = translated(plan.sql or "", {id_: self._view(relation, read) for id_, relation in needed.items()})
-        for node in list(tree.find_all(exp.Placeholder, exp.Parameter)):
-            if node.name in plan.values:
-                node.replace(exp.convert(plan.values[node.name]))
-        with ExitStack() as kept, self._told():
-            kept.callback(self._spark.clearTags)
+        tree = translated(plan.sql or "", plan.values)
+        relations = {relation.id: relation for relation in plan.needed()}
+        read = _columns_read(tree, relations)
+        with ExitStack() as end, self._told():
+            end.callback(self._spark.clearTags)
             self._spark.addTag(self._tag)
-            kept.enter_context(self._timed())
-            for_main = self._staged(tree, kept)
-            verb = "EXPLAIN " if plan.verb else ""
-            yield self._spark.sql(verb + for_main.sql("spark"))
+            end.enter_context(self._timed())
+            for use in list(tree.find_all(exp.Table)):
+                if not use.args.get("db") and use.name in relations:
+                    rows = self._rows(relations[use.name], use, read)
+                    rename(use, self._named(rows, end))
+            yield self._spark.sql(plan.verb + self._staged(tree, end).sql("spark"))
 
-    def _staged(self, tree: exp.Expr, kept: ExitStack) -> exp.Expr:
-        """Return a query without the expressions that it names more than once: they are views, whose rows Spark keeps."""
-        uses = Counter(table.name.lower() for table in tree.find_all(exp.Table))
+    def _named(self, rows: DataFrame, end: ExitStack) -> str:
+        """Return a name of rows for as long as a plan is run."""
+        name = f"rows_{secrets.token_hex(6)}"
+        rows.createOrReplaceTempView(name)
+        end.callback(self._spark.catalog.dropTempView, name)
+        return name
+
+    def _staged(self, tree: exp.Expr, end: ExitStack) -> exp.Expr:
+        """Return a query without the expressions that it names more than once: they are views, whose rows Spark keeps.
+
+        Spark forgets how they came about, for a plan that held all of them as often as they are named would take minutes to plan;
+        it keeps them twice, so that a worker may be lost.
+        """
+        from pyspark import StorageLevel
+
+        counts = Counter(table.name.lower() for table in tree.find_all(exp.Table))
         inside: list[exp.CTE] = []
-        views: dict[str, str] = {}
+        kept: dict[str, str] = {}
         for cte in lifted(tree):
-            name, is_kept = cte.alias.lower(), bool(cte.args.get("materialized"))
+            is_kept = bool(cte.args.get("materialized")) or counts[cte.alias.lower()] > 1
             cte.set("materialized", None)
-            rename(cte.this, views)
-            if (uses[name] < 2 and not is_kept) or cte.args["alias"].columns:
+            _rename_all(cte.this, kept)
+            if not is_kept or cte.args["alias"].columns:
                 inside.append(cte)
                 continue
-            frame = self._spark.sql(_with(cte.this, inside).sql("spark")).persist()
-            kept.callback(frame.unpersist)
-            views[cte.alias] = view = f"kept_{secrets.token_hex(6)}"
-            frame.createOrReplaceTempView(view)
-            kept.callback(self._spark.catalog.dropTempView, view)
-        rename(tree, views)
+            rows = self._spark.sql(_with(cte.this, inside).sql("spark"))
+            rows = rows.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
+            kept[cte.alias] = self._named(rows, end)
+        _rename_all(tree, kept)
         return _with(tree, inside)
 
-    def _view(self, relation: Relation, read: frozenset[str] | None) -> str:
-        """Return the name of a relation in Spark, of the columns that a plan may read."""
-        schema = visible_schema(relation.table.dataset, relation.table.hidden) if relation.table else None
-        columns = () if schema is None else tuple(n for n in schema.names if read is None or n.lower() in read)
-        columns = columns or (() if schema is None else tuple(schema.names[:1]))
-        key = (relation.id, columns)
-        if key not in self._views:
-            name = f"relation_{secrets.token_hex(6)}"
-            self._rows(relation, columns, read).createOrReplaceTempView(name)
-            self._views[key] = name
-        return self._views[key]
-
-    def _rows(self, relation: Relation, columns: tuple[str, ...], read: frozenset[str] | None) -> DataFrame:
+    def _rows(self, relation: Relation, use: exp.Table, read: frozenset[str] | None) -> DataFrame:
+        """Return the rows of a relation that one use of it may need, of the columns that a plan reads."""
         holds = relation.holds
         if isinstance(holds, StoredTable):
-            return self._stored(holds, columns)
-        if isinstance(holds, Combined) and all(part.table is not None for part in holds.parts):
-            parts = (self._spark.table(self._view(part, read)) for part in holds.parts)
+            return self._stored(holds, use, read)
+        if isinstance(holds, Combined) and all(
+            part.table is not None for part in holds.parts
+        ):  # labels, open and closed
+            parts = (self._rows(part, use, read) for part in holds.parts)
             return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-        rows = holds if isinstance(holds, pa.Table) else self._read_here(relation)
-        return self._spark.createDataFrame(_plain(rows))
+        if relation.id not in self._given:
+            rows = holds if isinstance(holds, pa.Table) else self._read_here(relation)
+            self._given[relation.id] = self._spark.createDataFrame(_plain(rows))
+        return self._given[relation.id]
 
     def _read_here(self, relation: Relation) -> pa.Table:
         """Return rows that this process holds, or computes when they are read."""
-        from counterbalance.engine.sql.plan import Plan
-
         query = exp.select("*").from_(exp.Table(this=exp.to_identifier(relation.id, quoted=True)))
         plan = Plan(query, {relation.id: relation}).finished()
         return pa.Table.from_batches(self._here.run(plan, 65_536))
 
-    def _stored(self, table: StoredTable, columns: tuple[str, ...]) -> DataFrame:
+    def _stored(self, table: StoredTable, use: exp.Table, read: frozenset[str] | None) -> DataFrame:
         from pyspark.sql.pandas.types import from_arrow_schema
 
         from counterbalance.engine.backends.spark.source import NAME, options_of
 
         shown = visible_schema(table.dataset, table.hidden)
-        schema = pa.schema([pa.field(n, _known(shown.field(n).type)) for n in columns])
-        location = table.lake.location
-        if location.is_memory:  # no other process can read it
-            found = table.dataset.scanner(columns=list(columns), filter=table.condition).to_table()
+        fields = [f for f in shown if read is None or f.name.lower() in read] or [shown.field(0)]
+        schema = pa.schema([pa.field(f.name, _known(f.type)) for f in fields])
+        conditions = [c for c in (table.condition, condition_of(use, shown)) if c is not None]
+        condition = " AND ".join(f"({one})" for one in conditions) or None
+        if table.lake.location.is_memory:  # no other process can read it
+            found = table.dataset.scanner(columns=schema.names, filter=condition).to_table()
             return self._spark.createDataFrame(found.cast(schema))
-        options = options_of(table.dataset.uri, table.dataset.version, location.lance_options(), table.condition)
+        options = options_of(table.dataset.uri, table.dataset.version, table.lake.location.lance_options(), condition)
         return self._spark.read.format(NAME).schema(from_arrow_schema(schema)).options(**options).load()
 
     # -- limits and errors -------------------------------------------------------------------------------------------
@@ -282,6 +279,12 @@ def _reason(text: str) -> str:
     return lines[0] if lines else "no reason given"
 
 
+def _rename_all(tree: exp.Expr, names: Mapping[str, str]) -> None:
+    for use in list(tree.find_all(exp.Table)):
+        if not use.args.get("db") and use.name in names:
+            rename(use, names[use.name])
+
+
 def _columns_read(tree: exp.Expr, relations: Container[str]) -> frozenset[str] | None:
     """Return the lower-case names of all columns that a query mentions; ``None`` where a star is of a relation."""
     for star in tree.find_all(exp.Star):
@@ -337,9 +340,11 @@ def _known(kind: pa.DataType) -> pa.DataType:
     return wider.get(kind, kind)
 
 
-def _nullable(schema: pa.Schema) -> pa.Schema:
-    """Return columns that may hold NULL, as DuckDB's do, whatever Spark knows of their values."""
-    return pa.schema([pa.field(f.name, f.type) for f in schema])
+def _in_order(rows: pa.Table, names: list[str]) -> pa.Table:
+    """Return rows with their columns where DuckDB has them; Spark puts some of ``*`` elsewhere."""
+    if sorted(rows.column_names) == sorted(names) and len(set(names)) == len(names):
+        return rows.select(names)
+    return rows.rename_columns(names)
 
 
 def _plain(rows: pa.Table) -> pa.Table:

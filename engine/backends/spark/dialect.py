@@ -1,8 +1,8 @@
-"""DuckDB's SQL as Spark's, where sqlglot alone would lose something: the order of lists, folds, expressions inside of expressions."""
+"""DuckDB's SQL as Spark's, where sqlglot alone would lose something: the order of lists, folds, several lists side by side."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlglot
 from sqlglot import exp
@@ -10,48 +10,54 @@ from sqlglot import exp
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+_ONE: Final = "one"
 
-def translated(sql: str, names: Mapping[str, str]) -> exp.Expr:
+
+def translated(sql: str, values: Mapping[str, Any] | None = None) -> exp.Expr:
     """Return the tree of a query in DuckDB's SQL, ready to be written as Spark's.
+
+    Columns that DuckDB would put in the middle of ``*`` (``REPLACE``) stand at its end.
 
     Args:
         sql: The query.
-        names: What tables are called in Spark; others keep their names.
+        values: Values of ``$name``.
 
     Example:
-        >>> translated("SELECT list(a ORDER BY b) FROM t", {"t": "view_1"}).sql("spark")
-        'SELECT TRANSFORM(ARRAY_SORT(COLLECT_LIST(STRUCT(b IS NULL, b, a AS value))), one -> one.value) FROM view_1 AS `t`'
+        >>> translated("SELECT list(a ORDER BY b) FROM t WHERE b > $least", {"least": 3}).sql("spark")
+        'SELECT TRANSFORM(ARRAY_SORT(COLLECT_LIST(STRUCT(b IS NULL, b, a AS value))), one -> one.value) FROM t WHERE b > 3'
+        >>> translated("SELECT * REPLACE (a + 1 AS a) FROM t").sql("spark")
+        'SELECT * EXCEPT (a), a + 1 AS a FROM t'
+        >>> translated("SELECT b, unnest(c) AS d, unnest(e) AS f FROM t").sql("spark")
+        'SELECT b, INLINE(ARRAYS_ZIP(COALESCE(c, ARRAY()), COALESCE(e, ARRAY()))) AS (d, f) FROM t'
     """
     tree = sqlglot.parse_one(sql, dialect="duckdb")
     for node in list(tree.find_all(exp.ArrayAgg)):
-        made = _ordered(node)
-        if made is not None:
-            around = node.parent
-            if isinstance(around, exp.Filter):
-                collected = made.find(exp.Anonymous, bfs=False)
-                for one in made.find_all(exp.Anonymous):
-                    if one.name in {"COLLECT_LIST", "COLLECT_SET"}:
-                        collected = one
-                if collected is not None:
-                    collected.replace(exp.Filter(this=collected.copy(), expression=around.expression.copy()))
-                around.replace(made)
-            else:
-                node.replace(made)
+        _put_in_order(node)
     for node in list(tree.find_all(exp.Anonymous)):
-        if node.name.lower() == "list_reduce" and len(node.expressions) == 3:
-            items, fold, first = node.expressions
-            node.replace(exp.Anonymous(this="AGGREGATE", expressions=[items.copy(), first.copy(), fold.copy()]))
-    rename(tree, names)
+        match node.name.lower(), node.expressions:
+            case "list_reduce", [items, fold, first]:
+                node.replace(exp.Anonymous(this="AGGREGATE", expressions=[items, first, fold]))
+            case "list_slice", [items, begin, end]:
+                length = exp.Add(
+                    this=exp.Sub(this=exp.paren(end), expression=exp.paren(begin.copy())),
+                    expression=exp.Literal.number(1),
+                )
+                parts = [items, begin, exp.Greatest(this=length, expressions=[exp.Literal.number(0)])]
+                node.replace(exp.Anonymous(this="SLICE", expressions=parts))
+    for select in list(tree.find_all(exp.Select)):
+        _put_replaced_last(select)
+        _unnest_at_once(select)
+    for node in list(tree.find_all(exp.Placeholder, exp.Parameter)):
+        if values is not None and node.name in values:
+            node.replace(exp.convert(values[node.name]))
     return tree
 
 
-def rename(tree: exp.Expr, names: Mapping[str, str]) -> None:
-    """Let tables of a tree be read under other names; columns that are qualified by the old ones still find them."""
-    for table in tree.find_all(exp.Table):
-        if not table.args.get("db") and table.name in names:
-            if not table.alias:
-                table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
-            table.set("this", exp.to_identifier(names[table.name]))
+def rename(use: exp.Table, name: str) -> None:
+    """Let a use of a table read another one; columns that are qualified by its name still find it."""
+    if not use.alias:
+        use.set("alias", exp.TableAlias(this=exp.to_identifier(use.name, quoted=True)))
+    use.set("this", exp.to_identifier(name))
 
 
 def lifted(query: exp.Expr) -> Iterator[exp.CTE]:
@@ -71,27 +77,67 @@ def lifted(query: exp.Expr) -> Iterator[exp.CTE]:
         yield cte
 
 
-def _ordered(node: exp.ArrayAgg) -> exp.Expr | None:
-    """Return a list of values in an order as Spark makes it; ``None`` where there is no order."""
+def _call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
+    return exp.Anonymous(this=name, expressions=[argument.copy() for argument in arguments])
+
+
+def _put_in_order(node: exp.ArrayAgg) -> None:
+    """Let a list that is collected in an order be sorted afterwards: Spark collects in none."""
     order = node.this
     if not isinstance(order, exp.Order):
-        return None
+        return
+    around = node.parent if isinstance(node.parent, exp.Filter) else None
+
+    def collected(name: str, value: exp.Expr) -> exp.Expr:
+        call = _call(name, value)
+        return call if around is None else exp.Filter(this=call, expression=around.expression.copy())
+
     value = order.this
-    if isinstance(value, exp.Distinct):
-        unique = exp.Anonymous(this="COLLECT_SET", expressions=[value.expressions[0].copy()])
-        return exp.Anonymous(this="ARRAY_SORT", expressions=[unique])
-    keys: list[exp.Expr] = []
-    for one in order.expressions:
-        key = one.this if isinstance(one, exp.Ordered) else one
-        is_falling = isinstance(one, exp.Ordered) and bool(one.args.get("desc"))
-        keys += [
-            exp.Is(this=key.copy(), expression=exp.null()),
-            exp.Neg(this=exp.paren(key.copy())) if is_falling else key.copy(),
-        ]
-    named = exp.alias_(value.copy(), "value")
-    rows = exp.Anonymous(this="COLLECT_LIST", expressions=[exp.Anonymous(this="STRUCT", expressions=[*keys, named])])
-    one = exp.Lambda(
-        this=exp.Dot(this=exp.to_identifier("one"), expression=exp.to_identifier("value")),
-        expressions=[exp.to_identifier("one")],
-    )
-    return exp.Anonymous(this="TRANSFORM", expressions=[exp.Anonymous(this="ARRAY_SORT", expressions=[rows]), one])
+    if isinstance(value, exp.Distinct):  # which is sorted by itself only
+        made: exp.Expr = exp.Anonymous(this="ARRAY_SORT", expressions=[collected("COLLECT_SET", value.expressions[0])])
+    else:
+        keys = [key for one in order.expressions for key in _sort_keys(one)]
+        rows = collected("COLLECT_LIST", _call("STRUCT", *keys, exp.alias_(value.copy(), "value")))
+        of_one = exp.Lambda(
+            this=exp.Dot(this=exp.to_identifier(_ONE), expression=exp.to_identifier("value")),
+            expressions=[exp.to_identifier(_ONE)],
+        )
+        sorted_ = exp.Anonymous(this="ARRAY_SORT", expressions=[rows])
+        made = exp.Anonymous(this="TRANSFORM", expressions=[sorted_, of_one])
+    (around or node).replace(made)
+
+
+def _sort_keys(ordered: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield what puts values in an order when it rises: NULL last."""
+    key = ordered.this if isinstance(ordered, exp.Ordered) else ordered
+    yield exp.Is(this=key.copy(), expression=exp.null())
+    falls = isinstance(ordered, exp.Ordered) and bool(ordered.args.get("desc"))
+    yield exp.Neg(this=exp.paren(key.copy())) if falls else key
+
+
+def _put_replaced_last(select: exp.Select) -> None:
+    """Write ``* REPLACE (x AS a)`` as ``* EXCEPT (a), x AS a``."""
+    columns: list[exp.Expr] = []
+    for column in select.expressions:
+        columns.append(column)
+        star = column if isinstance(column, exp.Star) else column.this if isinstance(column, exp.Column) else None
+        replaced = star.args.get("replace") if isinstance(star, exp.Star) else None
+        if star is not None and replaced:
+            gone = [exp.column(one.alias) for one in replaced]
+            star.set("replace", None)
+            star.set("except_", [*(star.args.get("except_") or []), *gone])
+            columns += replaced
+    select.set("expressions", columns)
+
+
+def _unnest_at_once(select: exp.Select) -> None:
+    """Take apart several lists side by side, as DuckDB does, where Spark would pair each item with all of the others."""
+    lists = [(n, column) for n, column in enumerate(select.expressions) if isinstance(column.unalias(), exp.Explode)]
+    if len(lists) < 2:
+        return
+    names = [exp.to_identifier(column.alias_or_name or f"unnest_{n}") for n, column in lists]
+    whole = [_call("COALESCE", column.unalias().this, exp.Array()) for _, column in lists]
+    rows = _call("INLINE", _call("ARRAYS_ZIP", *whole))
+    first, places = lists[0][0], {n for n, _ in lists}
+    rest = [column for n, column in enumerate(select.expressions) if n not in places]
+    select.set("expressions", [*rest[:first], exp.Aliases(this=rows, expressions=names), *rest[first:]])

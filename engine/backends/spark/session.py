@@ -19,6 +19,7 @@ _SETTINGS: Final = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "false",
     "spark.sql.python.filterPushdown.enabled": "false",
+    "spark.sql.constraintPropagation.enabled": "false",  # Spark 4.3 mixes up those of rows that it keeps where they are united with themselves
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16384",
 }
 """Of the session that queries run in, whatever others of the same Spark have."""
