@@ -7,6 +7,7 @@ import importlib.util
 import itertools
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -48,6 +49,32 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("ours")
 _names = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    """A Spark on two cores of this machine, for tiny tables: compiling and planning stages anew would cost more than running them."""
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        pytest.skip("Spark needs Java, and there is none: install a JRE, such as openjdk-17-jre-headless")
+    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install counterbalance[spark]")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "OFF",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    builder = sql.SparkSession.builder.master("local[2]").appName("counterbalance")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -15,24 +11,12 @@ from counterbalance.engine.schema import BASE_TABLES
 
 pytestmark = [
     pytest.mark.slow,
-    # pyspark speaks of pandas 3, and leaves sockets to the garbage collector
-    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"),  # of pyspark
+    pytest.mark.usefixtures("spark"),
 ]
 
 IMAGES = 300
 WORDS = "man woman boy girl he she dog cat table tree red blue ball park car baby smile".split()  # noqa: SIM905
-SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    # tiny tables: compiling and re-planning stages costs more than running them
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.session.timeZone": "UTC",
-}
 RANKINGS = "hits := hits_given, labelled_hits := hits_given, item_groups := item_groups_given"
 OWN = "query_images := (SELECT query_id, query_id % 13 AS image_id FROM hits_given)"
 ITSELF = "item_images := (SELECT item_id, item_id AS image_id FROM item_groups_given)"
@@ -280,22 +264,7 @@ def rankings():
 
 
 @pytest.fixture(scope="module")
-def spark():
-    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-        pytest.skip("Spark needs Java, and there is none: install a JRE, such as openjdk-17-jre-headless")
-    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install counterbalance[spark]")
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = sql.SparkSession.builder.master("local[2]").appName("counterbalance")
-    for key, value in SETTINGS.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
-
-
-@pytest.fixture(scope="module")
-def both(spark, tmp_path_factory):
+def both(tmp_path_factory):
     """A session of each engine over the same lake, and the names of the same rankings in each."""
     lake = cb.connect(tmp_path_factory.mktemp("spark") / "lake")
     lake.ingest(base_tables())

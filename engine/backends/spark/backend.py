@@ -21,7 +21,7 @@ from counterbalance.engine.backends.duckdb.register import name_of
 from counterbalance.engine.backends.duckdb.scan import visible_schema
 from counterbalance.engine.backends.spark.dialect import lifted, rename, translated
 from counterbalance.engine.backends.spark.pushdown import condition_of
-from counterbalance.engine.errors import CounterbalanceError, LimitError, SqlError
+from counterbalance.engine.errors import CounterbalanceError, LimitError, RequestError, SqlError
 from counterbalance.engine.functions import OpenFunctions
 from counterbalance.engine.sql.plan import Combined, Plan, StoredTable
 
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 _HERE: Final = ("DESCRIBE ", "SUMMARIZE ")
 """Statements that this process answers."""
+_TRIES: Final = 4
+"""As often as Spark tries a task."""
+_LOST: Final = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
+_TRACEBACK: Final = "Traceback (most recent call last)"
 
 
 class Spark:
@@ -51,20 +55,18 @@ class Spark:
 
     def __init__(self, *, timeout: float | None = None) -> None:
         from counterbalance.engine.backends.spark.session import connected
-        from counterbalance.engine.backends.spark.source import LanceSource
+        from counterbalance.engine.backends.spark.source import source_named
 
         self._spark: SparkSession = connected()
-        self._spark.dataSource.register(LanceSource)
+        self._source = f"counterbalance_{secrets.token_hex(6)}"
+        self._spark.dataSource.register(source_named(self._source))
         self._here = DuckDB(reusable=False, lazy=True)
-        self._tag = f"counterbalance-{secrets.token_hex(6)}"
         self._given: dict[str, DataFrame] = {}
         self._declared: dict[str, tuple[Function, Mapping[str, Any]]] = {}
         self._is_late, self._closed = False, False
         self.timeout = timeout
         self.functions = OpenFunctions()
-        self.raised: list[CounterbalanceError] = (
-            self._here.raised
-        )  # of this process; Spark's workers tell it in its text
+        self.raised: list[CounterbalanceError] = self._here.raised
 
     @property
     def closed(self) -> bool:
@@ -83,7 +85,7 @@ class Spark:
         """Stop what runs; from another thread."""
         self._here.interrupt()
         with suppress(Exception):
-            self._spark.interruptTag(self._tag)
+            self._spark.interruptAll()  # of this session, which is no other's
 
     def run(self, plan: Plan, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Run a plan; its rows are those that DuckDB would give, in its types, all of them fetched before the first is given."""
@@ -91,10 +93,23 @@ class Spark:
             yield from self._local(plan).run(plan, batch_rows)
             return
         schema = self.schema(plan)
-        with self._frame(plan) as frame:
-            rows = frame.toArrow()
+        rows = self._collected(plan)
+        if plan.verb:
+            rows = rows.add_column(0, schema.names[0], [pa.array(["physical_plan"])])
         rows = _in_order(rows, schema.names).cast(schema)
         yield from rows.to_batches(batch_rows) or [pa.RecordBatch.from_pylist([], schema)]
+
+    def _collected(self, plan: Plan) -> pa.Table:
+        """Return the rows of a plan; it runs again where a worker was lost, and what it kept with it."""
+        for left in reversed(range(_TRIES)):
+            try:
+                with self._frame(plan) as frame:
+                    rows: pa.Table = frame.toArrow()
+                    return rows
+            except SqlError as error:
+                if not left or _LOST not in str(error.__cause__):
+                    raise
+        raise AssertionError
 
     def schema(self, plan: Plan) -> pa.Schema:
         """Return the columns of a plan, as DuckDB finds them without running it."""
@@ -133,12 +148,14 @@ class Spark:
         """Give a plan's rows as Spark will compute them; its names are forgotten at the end."""
         if self._closed:
             raise is_closed()
+        if plan.verb not in ("", "EXPLAIN "):
+            raise RequestError(
+                f"{plan.verb.strip()} is DuckDB's, not Spark's", code="E3474", hint="EXPLAIN alone is fine"
+            )
         tree = translated(plan.sql or "", plan.values)
         relations = {relation.id: relation for relation in plan.needed()}
         read = _columns_read(tree, relations)
         with ExitStack() as end, self._told():
-            end.callback(self._spark.clearTags)
-            self._spark.addTag(self._tag)
             end.enter_context(self._timed())
             for use in list(tree.find_all(exp.Table)):
                 if not use.args.get("db") and use.name in relations:
@@ -156,11 +173,8 @@ class Spark:
     def _staged(self, tree: exp.Expr, end: ExitStack) -> exp.Expr:
         """Return a query without the expressions that it names more than once: they are views, whose rows Spark keeps.
 
-        Spark forgets how they came about, for a plan that held all of them as often as they are named would take minutes to plan;
-        it keeps them twice, so that a worker may be lost.
+        Spark forgets how they came about: a plan that held each of them wherever it is named would take minutes to plan.
         """
-        from pyspark import StorageLevel
-
         counts = Counter(table.name.lower() for table in tree.find_all(exp.Table))
         inside: list[exp.CTE] = []
         kept: dict[str, str] = {}
@@ -172,8 +186,7 @@ class Spark:
                 inside.append(cte)
                 continue
             rows = self._spark.sql(_with(cte.this, inside).sql("spark"))
-            rows = rows.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
-            kept[cte.alias] = self._named(rows, end)
+            kept[cte.alias] = self._named(rows.localCheckpoint(eager=False), end)
         _rename_all(tree, kept)
         return _with(tree, inside)
 
@@ -201,7 +214,7 @@ class Spark:
     def _stored(self, table: StoredTable, use: exp.Table, read: frozenset[str] | None) -> DataFrame:
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        from counterbalance.engine.backends.spark.source import NAME, options_of
+        from counterbalance.engine.backends.spark.source import options_of
 
         shown = visible_schema(table.dataset, table.hidden)
         fields = [f for f in shown if read is None or f.name.lower() in read] or [shown.field(0)]
@@ -212,7 +225,7 @@ class Spark:
             found = table.dataset.scanner(columns=schema.names, filter=condition).to_table()
             return self._spark.createDataFrame(found.cast(schema))
         options = options_of(table.dataset.uri, table.dataset.version, table.lake.location.lance_options(), condition)
-        return self._spark.read.format(NAME).schema(from_arrow_schema(schema)).options(**options).load()
+        return self._spark.read.format(self._source).schema(from_arrow_schema(schema)).options(**options).load()
 
     # -- limits and errors -------------------------------------------------------------------------------------------
 
@@ -258,7 +271,8 @@ class Spark:
             )
         if self._closed or "OPERATION_CANCELED" in text or "cancelled" in text:
             return is_closed() if self._closed else LimitError("cancelled", code="E5004")
-        return SqlError(f"Spark: {_reason(text)}", code="E3472", hint="the whole error is shown with --debug", sql=None)
+        code, told = ("E3132", "a function failed on a worker of Spark") if _TRACEBACK in text else ("E3472", "Spark")
+        return SqlError(f"{told}: {_reason(text)}", code=code, hint="the whole error is shown with --debug", sql=None)
 
 
 def _reason(text: str) -> str:
@@ -271,7 +285,7 @@ def _reason(text: str) -> str:
         '[UNRESOLVED_COLUMN] A column cannot be resolved.'
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    starts = [n for n, line in enumerate(lines) if line.startswith("Traceback (most recent")]
+    starts = [n for n, line in enumerate(lines) if line.startswith(_TRACEBACK)]
     if starts:
         after = lines[starts[-1] + 1 :]
         told = next((line for line in after if ": " in line and not line.startswith(("File ", "at "))), "")

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _ONE: Final = "one"
+_PAIR: Final = "pair"
+_FEW: Final = 6
+"""Nodes of an expression that may be written twice."""
 
 
 def translated(sql: str, values: Mapping[str, Any] | None = None) -> exp.Expr:
@@ -44,6 +47,8 @@ def translated(sql: str, values: Mapping[str, Any] | None = None) -> exp.Expr:
                 )
                 parts = [items, begin, exp.Greatest(this=length, expressions=[exp.Literal.number(0)])]
                 node.replace(exp.Anonymous(this="SLICE", expressions=parts))
+    for quotient in reversed(list(tree.find_all(exp.Div))):  # the inner ones first
+        _divide_by_zero(quotient)
     for select in list(tree.find_all(exp.Select)):
         _put_replaced_last(select)
         _unnest_at_once(select)
@@ -96,23 +101,47 @@ def _put_in_order(node: exp.ArrayAgg) -> None:
     if isinstance(value, exp.Distinct):  # which is sorted by itself only
         made: exp.Expr = exp.Anonymous(this="ARRAY_SORT", expressions=[collected("COLLECT_SET", value.expressions[0])])
     else:
-        keys = [key for one in order.expressions for key in _sort_keys(one)]
+        falls = all(isinstance(one, exp.Ordered) and one.args.get("desc") for one in order.expressions)
+        keys = [key for one in order.expressions for key in _sort_keys(one, falls=falls)]
         rows = collected("COLLECT_LIST", _call("STRUCT", *keys, exp.alias_(value.copy(), "value")))
-        of_one = exp.Lambda(
-            this=exp.Dot(this=exp.to_identifier(_ONE), expression=exp.to_identifier("value")),
-            expressions=[exp.to_identifier(_ONE)],
-        )
-        sorted_ = exp.Anonymous(this="ARRAY_SORT", expressions=[rows])
+        sorted_: exp.Expr = exp.Anonymous(this="ARRAY_SORT", expressions=[rows])
+        sorted_ = exp.Anonymous(this="REVERSE", expressions=[sorted_]) if falls else sorted_
+        field = exp.Dot(this=exp.to_identifier(_ONE), expression=exp.to_identifier("value"))
+        of_one = exp.Lambda(this=field, expressions=[exp.to_identifier(_ONE)])
         made = exp.Anonymous(this="TRANSFORM", expressions=[sorted_, of_one])
     (around or node).replace(made)
 
 
-def _sort_keys(ordered: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield what puts values in an order when it rises: NULL last."""
+def _sort_keys(ordered: exp.Expr, *, falls: bool) -> Iterator[exp.Expr]:
+    """Yield what puts values in an order when it rises, or when all of it ``falls``: NULL last. Texts cannot fall among others that rise."""
     key = ordered.this if isinstance(ordered, exp.Ordered) else ordered
-    yield exp.Is(this=key.copy(), expression=exp.null())
-    falls = isinstance(ordered, exp.Ordered) and bool(ordered.args.get("desc"))
-    yield exp.Neg(this=exp.paren(key.copy())) if falls else key
+    is_null: exp.Expr = exp.Is(this=key.copy(), expression=exp.null())
+    yield exp.Not(this=is_null) if falls else is_null
+    turned = isinstance(ordered, exp.Ordered) and bool(ordered.args.get("desc")) and not falls
+    yield exp.Neg(this=exp.paren(key.copy())) if turned else key
+
+
+def _divide_by_zero(quotient: exp.Div) -> None:
+    """Let a quotient be a double, and infinite or no number where its divisor is 0: Spark would raise."""
+    above, below = (exp.cast(side, "DOUBLE") for side in (quotient.left, quotient.right))
+    divisor = quotient.right.unnest()
+    if isinstance(divisor, exp.Nullif) or (isinstance(divisor, exp.Literal) and float(divisor.this) != 0):
+        quotient.replace(exp.Div(this=above, expression=below))
+        return
+    if all(len(list(side.walk())) <= _FEW for side in (above, below)):
+        quotient.replace(_quotient(above, below))
+        return
+    pair = exp.Anonymous(this="STRUCT", expressions=[exp.alias_(above, "above"), exp.alias_(below, "below")])
+    parts = (exp.Dot(this=exp.to_identifier(_PAIR), expression=exp.to_identifier(part)) for part in ("above", "below"))
+    once = exp.Lambda(this=_quotient(*parts), expressions=[exp.to_identifier(_PAIR)])  # each side is computed once
+    pairs = exp.Anonymous(this="TRANSFORM", expressions=[exp.Anonymous(this="ARRAY", expressions=[pair]), once])
+    quotient.replace(exp.Anonymous(this="ELEMENT_AT", expressions=[pairs, exp.Literal.number(1)]))
+
+
+def _quotient(above: exp.Expr, below: exp.Expr) -> exp.Expr:
+    is_zero = exp.EQ(this=below.copy(), expression=exp.Literal.number(0))
+    infinite = exp.Mul(this=above.copy(), expression=exp.cast(exp.Literal.string("Infinity"), "DOUBLE"))
+    return exp.If(this=is_zero, true=infinite, false=exp.Div(this=above.copy(), expression=below.copy()))
 
 
 def _put_replaced_last(select: exp.Select) -> None:

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _MASTERS: Final = ("SPARK_MASTER", "MASTER")
-_OURS: Final = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false", "spark.log.level": "ERROR"}
+_OURS: Final = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false", "spark.log.level": "OFF"}
 """Of a Spark that is started here, where nothing else says so."""
 _SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "false",
+    "spark.sql.variable.substitute": "false",  # ${env:…} in a text is text
     "spark.sql.python.filterPushdown.enabled": "false",
     "spark.sql.constraintPropagation.enabled": "false",  # Spark 4.3 mixes up those of rows that it keeps where they are united with themselves
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16384",
@@ -37,7 +38,10 @@ def connected() -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         from pyspark.errors import PySparkException
+        from pyspark.logger import PySparkLogger
         from pyspark.sql import SparkSession
+
+        PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True  # it writes values of rows to stderr
     except ImportError as error:
         raise RequestError(
             "the engine spark needs PySpark, which is not installed",

@@ -1,0 +1,151 @@
+"""Statements give the same rows in the same types, whether Spark or DuckDB runs them; each engine says what it cannot do."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import counterbalance as cb
+from counterbalance.engine.errors import LimitError, RequestError, SqlError
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings(
+        "ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
+    ),  # of pyspark
+    pytest.mark.usefixtures("spark"),
+]
+TEXTS = [
+    "a dog",
+    "a man\\",
+    "${env:HOME}",
+    'it\'s "a" `b`',
+    "\\' OR 1=1 --",
+    "tab\tand\nline",
+    None,
+    "ünï 🦊",
+    "\\p{L}+\\n",
+]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory, build):
+    lake = cb.connect(tmp_path_factory.mktemp("spark") / "a.lake")
+    ids = list(range(1, 10))
+    images = build.images(image_id=ids, key=[f"k{i}" for i in ids], width=[100 + i % 3 for i in ids], height=[100] * 9)
+    lake.ingest({"images": images})
+    for at in range(3):  # a fragment each
+        part = ids[3 * at : 3 * at + 3]
+        lake.ingest({"captions": build.captions(caption_id=part, image_id=part, text=TEXTS[3 * at : 3 * at + 3])})
+    other = cb.connect(tmp_path_factory.mktemp("spark") / "b.lake")
+    other.ingest({"images": build.images(image_id=[1, 77], key=["a", "b"], width=[1, 2], height=[3, 4])})
+    with (
+        lake.session(attach={"other": other}) as duckdb,
+        lake.session(attach={"other": other}, engine="spark") as spark,
+    ):
+        yield duckdb, spark
+
+
+STATEMENTS = [
+    "SELECT count(*) FROM captions",
+    "SELECT * FROM captions ORDER BY caption_id",
+    "FROM images SELECT * EXCLUDE (height) REPLACE (width + 1 AS width) ORDER BY image_id LIMIT 2",
+    "SELECT width, count(*) AS n, sum(height) AS s, avg(image_id) AS a FROM images GROUP BY ALL ORDER BY ALL",
+    "SELECT count(*) FILTER (WHERE width > 100) AS n FROM images",
+    "SELECT image_id FROM images WHERE image_id IN (SELECT image_id FROM captions WHERE text LIKE '%dog%')",
+    "SELECT text, row_number() OVER (ORDER BY text) AS r FROM captions QUALIFY r < 4 ORDER BY r",
+    "SELECT list(image_id ORDER BY width DESC, image_id) AS l FROM images",
+    "SELECT list(text ORDER BY text DESC) AS l FROM captions",
+    "SELECT list(DISTINCT width ORDER BY width) AS l FROM images",
+    "SELECT list(width ORDER BY image_id) FILTER (WHERE image_id > 4) AS l FROM images",
+    "SELECT image_id, unnest([1, 2, 3]) AS a, unnest(['x']) AS b FROM images ORDER BY ALL",
+    "SELECT list_slice([1, 2, 3], image_id, 3) AS l FROM images ORDER BY image_id",
+    "SELECT i.image_id, o.width FROM images AS i LEFT JOIN other.images AS o USING (image_id) ORDER BY 1",
+    "SELECT image_id FROM other.images ORDER BY 1",
+    "WITH a AS (SELECT width, image_id FROM images WHERE width = 101) SELECT count(*) FROM a AS x JOIN a AS y ON x.image_id < y.image_id",
+    "SELECT x.image_id FROM images AS x JOIN images AS y ON y.image_id = x.image_id + 1 WHERE x.width = 100 AND y.width = 101 ORDER BY 1",
+    "SELECT x.image_id, y.width FROM images AS x LEFT JOIN images AS y ON y.image_id = x.image_id + 1 WHERE y.width IN (101) ORDER BY 1",
+    "SELECT term FROM lists.stop_words ORDER BY term LIMIT 3",
+    "SELECT image_id FROM given ORDER BY 1",
+    "SELECT i.image_id FROM images AS i JOIN given AS g USING (image_id) ORDER BY 1",
+    "SELECT vader(text) AS c, gender_label(text) AS g FROM captions ORDER BY caption_id",
+    "SELECT text, regexp_extract_all(text, '[\\p{L}]+') AS words FROM captions ORDER BY caption_id",
+    "SELECT name FROM meta.tables ORDER BY name",
+    "SELECT 1 + 1 AS two",
+    "DESCRIBE SELECT * FROM captions",
+    "SUMMARIZE SELECT width FROM images",
+    "SELECT (image_id - 3) / (width - 100) AS q, image_id / nullif(width - 100, 0) AS n, (image_id / 2) / (image_id - 4) AS r FROM images ORDER BY image_id",
+    "SELECT sum(image_id - 5) / sum(width - width) AS q, 1 / count(*) AS n FROM images",
+    "SHOW TABLES",
+]
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_rows_are_the_same(both, statement):
+    given = {"given": pa.table({"image_id": [3, 99]})} if "given" in statement else {}
+    ours, theirs = (session.sql(statement, **given).to_arrow() for session in both)
+    assert theirs.schema == ours.schema
+    assert str(theirs.to_pylist()) == str(ours.to_pylist())  # NaN is as NaN
+    assert ours.num_rows
+
+
+@pytest.mark.parametrize("text", [text for text in TEXTS if text is not None])
+def test_constants_are_as_written(both, text):
+    _, spark = both
+    quoted = text.replace("'", "''")
+    query = f"SELECT $given AS given, '{quoted}' AS written, count(*) AS n FROM captions WHERE text = '{quoted}'"
+    assert spark.sql(query, given=text).fetchall() == [(text, text, 1)]
+
+
+def test_a_plan_is_sparks(both):
+    _, spark = both
+    assert "BatchScan counterbalance_" in spark.explain("SELECT sum(width) FROM images")
+
+
+def test_functions_of_duckdb_alone_are_the_only_ones(both):
+    _, spark = both
+    with pytest.raises(SqlError, match="no function 'reflect'"):
+        spark.sql("SELECT reflect('java.lang.System', 'getProperty', 'user.home') FROM images").fetchall()
+
+
+def test_errors_of_rows_are_told(both):
+    _, spark = both
+    with pytest.raises(SqlError, match=r"Spark: .*cannot be cast") as caught:
+        spark.sql("SELECT CAST(text AS INTEGER) FROM captions").fetchall()
+    assert caught.value.code == "E3472"
+
+
+def test_errors_of_functions_are_told(both):
+    _, spark = both
+    with pytest.raises(SqlError, match="a function failed on a worker of Spark") as caught:
+        spark.sql("SELECT projections([1e0], [1e0], [[image_id, 1e0]]) FROM images").fetchall()
+    assert caught.value.code == "E3132"
+
+
+def test_limits_of_duckdb_are_refused(both):
+    lake = both[0]
+    for limit in ({"memory": "1GB"}, {"threads": 2}):
+        with pytest.raises(RequestError, match="is DuckDB's") as caught:
+            cb.connect(lake.location.uri).session(engine="spark", **limit)
+        assert caught.value.code == "E3474"
+
+
+def test_analysing_is_duckdbs(both):
+    with pytest.raises(RequestError) as caught:
+        both[1].sql("EXPLAIN ANALYZE SELECT count(*) FROM images").fetchall()
+    assert caught.value.code == "E3474"
+
+
+def test_other_engines_are_refused(lake):
+    with pytest.raises(RequestError, match=r"no engine 'sparc'; did you mean 'spark'") as caught:
+        lake.session(engine="sparc")
+    assert caught.value.code == "E3473"
+
+
+def test_a_query_ends_with_its_time(lake, build):
+    ids = list(range(3000))
+    lake.ingest({"images": build.images(image_id=ids, key=[f"k{i}" for i in ids], width=ids, height=ids)})
+    triples = "SELECT count(*) FROM images AS a, images AS b, images AS c WHERE (a.width + b.width) % 7 = c.width % 3"
+    with lake.session(engine="spark", timeout=3) as session, pytest.raises(LimitError) as caught:
+        session.sql(triples).fetchall()
+    assert caught.value.code == "E5001"
