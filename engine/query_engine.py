@@ -16,6 +16,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from counterbalance.engine import information_schema
+from counterbalance.engine.backends import dialects
 from counterbalance.engine.backends.duckdb.backend import DuckDB, is_closed
 from counterbalance.engine.backends.duckdb.scan import bytes_of
 from counterbalance.engine.catalog import access
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from counterbalance.engine.backends import Backend
+    from counterbalance.engine.backends.dialects import Dialect
     from counterbalance.engine.store.location import Location
 
 _BATCH_ROWS: Final = 65_536
@@ -100,10 +102,11 @@ class QueryEngine:
         except RecursionError:
             raise SqlError("nested too deeply", code="E3102", sql=None) from None
 
-    def expand(self, text: str, params: Mapping[str, Any] | None = None) -> str:
-        """Return a query as plain SQL over base tables, word lists and functions."""
+    def expand(self, text: str, params: Mapping[str, Any] | None = None, *, dialect: Dialect | None = None) -> str:
+        """Return a query as plain SQL over base tables, word lists and functions; of another engine, without word lists."""
         binder = Binder(self.resolver, self._statement(), as_written=True, checks=False)
-        return parse.to_sql(binder.run(parse.parse(text).tree, params).tree, pretty=True)
+        plan = binder.run(parse.parse(text).tree, params)
+        return parse.to_sql(plan.tree, pretty=True) if dialect is None else dialects.written(plan.tree, dialect)
 
     def bound(self, text: str) -> tuple[Plan, Facts]:
         """Return the plan of a query with names as they were written, and what was found out about it; nothing is run."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from counterbalance.engine.backends import Backend
+    from counterbalance.engine.backends.dialects import Dialect
     from counterbalance.engine.catalog.pinned import Pinned
     from counterbalance.engine.functions import OpenFunctions
     from counterbalance.engine.information_schema import Relation
@@ -227,10 +228,16 @@ class Session:
             parts.append(f"{key} := {self._argument(name, known[key.lower()], value)}")
         return self._engine.sql(f"SELECT * FROM {name}({', '.join(parts)})", max_rows=max_rows)
 
-    def expand(self, text: str, **params: Any) -> str:
-        """Return the query as plain SQL over base tables, word lists and functions."""
-        here = partial(self._engine.expand, text, params)
-        return here() if self._remote is None else self._remote.expand(text, params, here)
+    def expand(self, text: str, *, dialect: Dialect | None = None, **params: Any) -> str:
+        """Return the query as plain SQL over base tables, word lists and functions.
+
+        Args:
+            text: The query.
+            dialect: SQL of ``"duckdb"``, ``"spark"`` or ``"trino"``, with its word lists written out.
+            **params: Values of ``$name``.
+        """
+        here = partial(self._engine.expand, text, params, dialect=dialect)
+        return here() if self._remote is None or dialect is not None else self._remote.expand(text, params, here)
 
     def explain(self, text: str, **params: Any) -> str:
         """Return DuckDB's plan of the expanded query."""

@@ -187,7 +187,6 @@ def _fields(query: Query) -> dict[str, Any]:
         "parameters": parameters,
         "text": query.text,
         "source": query.source,
-        "local": query.local,
     }
 
 
@@ -196,7 +195,7 @@ def _schema() -> Any:
 
     text = pa.string()
     parameter = pa.struct([("name", text), ("type", text), ("default", text), ("doc", text)])
-    names = ("text", "source", "local")
+    names = ("text", "source")
     return pa.schema(
         [
             ("name", text),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from counterbalance.cli.options import SessionOptions
+    from counterbalance.engine.backends.dialects import Dialect
     from counterbalance.shell.interpreter import Interpreter
     from counterbalance.shell.output import OutputOptions
 
@@ -41,6 +42,11 @@ EXAMPLES = (
     "-p", "--param", "params", multiple=True, metavar="NAME=VALUE", help="Value of $NAME: a JSON value, else text."
 )
 @click.option("--expand", "show", flag_value="expand", help="Print the plain SQL that would run; run nothing.")
+@click.option(
+    "--dialect",
+    type=click.Choice(["duckdb", "spark", "trino"]),
+    help="With --expand: SQL of that engine, with word lists written out.",
+)
 @click.option("--explain", "show", flag_value="explain", help="Print DuckDB's plan; run nothing.")
 @session_options
 @durable_option
@@ -52,6 +58,7 @@ def command(
     file: str | None,
     params: tuple[str, ...],
     show: str | None,
+    dialect: Dialect | None,
     limits: SessionOptions,
     durable: bool,
     output: OutputOptions,
@@ -64,6 +71,8 @@ def command(
     FROM crime_words(min_count := 5).
     """
     limits = replace(limits, durable=durable)
+    if dialect is not None and show != "expand":
+        raise click.UsageError("--dialect is of the SQL that --expand prints")
     if sum(given is not None for given in (query, told, file)) > 1:
         raise click.UsageError("give a QUERY, -c TEXT or -f FILE: one of them")
     query = told if query is None else query
@@ -74,7 +83,7 @@ def command(
         return _shell(lake, bound, limits, output)
     text = _text(query, file)
     if show is not None:
-        return _show(lake, text, bound, show, limits)
+        return _show(lake, text, bound, show, dialect, limits)
     if query is not None and query != "-":
         return _one(lake, text, bound, limits, output)
     return _script(lake, text, bound, limits, output)
@@ -107,9 +116,13 @@ def _one(lake: str, text: str, bound: dict[str, Any], limits: SessionOptions, ou
     return 0
 
 
-def _show(lake: str, text: str, bound: dict[str, Any], show: str, limits: SessionOptions) -> int:
+def _show(
+    lake: str, text: str, bound: dict[str, Any], show: str, dialect: Dialect | None, limits: SessionOptions
+) -> int:
     with limits.open(lake) as session:
-        click.echo(session.expand(text, **bound) if show == "expand" else session.explain(text, **bound))
+        click.echo(
+            session.expand(text, dialect=dialect, **bound) if show == "expand" else session.explain(text, **bound)
+        )
     return 0
 
 

@@ -187,8 +187,6 @@ def audit(known: Mapping[str, Query], name: str) -> str:
         parts.append("Parameters:\n" + "\n".join(_parameter(p) for p in query.parameters))
     if query.source:
         parts.append(_hanging("Source: ", query.source))
-    if query.local:
-        parts.append(_hanging("Runs here only: ", query.local))
     words = " ".join(f"{p.name}=…" for p in query.parameters if required(p))
     parts.append(
         f"counterbalance audit LAKE {name} {words}".rstrip()

@@ -174,10 +174,10 @@ def _lineage(location: Location) -> pa.Table:
 
 def _queries() -> pa.Table:
     rows = [
-        {"name": q.name, "kind": q.kind, "doc": q.doc, "signature": q.signature, "source": q.source, "local": q.local}
+        {"name": q.name, "kind": q.kind, "doc": q.doc, "signature": q.signature, "source": q.source}
         for q in queries.sound()
     ]
-    names = ("name", "kind", "doc", "signature", "source", "local")
+    names = ("name", "kind", "doc", "signature", "source")
     return pa.Table.from_pylist(rows, schema=pa.schema([(n, pa.string()) for n in names]))
 
 

@@ -33,10 +33,9 @@ The front matter is TOML in a comment at the start of the file, and the name of 
     ---*/
     SELECT …
 
-Keys of a file: ``answers`` (required), ``details``, ``source``; ``subject``, what an audit is listed under; ``local``, why the SQL
-runs in this engine only; ``level``, that its rows are about single images or persons; ``kernel``, what computes the same rows
-without SQL where it can (``rewrites/view_kernels.py``); ``meets``, which columns of two relations must share names, else a note says so
-(``watched``: the column of the result that tells it, ``value`` when left out); ``among``, which parameters are labels of a
+Keys of a file: ``answers`` (required), ``details``, ``source``; ``subject``, what an audit is listed under; ``level``, that its rows are about
+single images or persons; ``kernel``, what computes the same rows without SQL where it can (``rewrites/view_kernels.py``);
+``meets``, which columns of two relations must share names, else a note says so (``watched``: the column of the result that tells it, ``value`` when left out); ``among``, which parameters are labels of a
 relation (the first that is given, else the last), with a note of one that nothing has; ``together``, relations that are given
 together or not at all; ``apart``, relations that are counted each for itself and never matched image by image;
 ``open_labels``, that of ``labels`` it reads only what needs no purpose, even inside of an audit; ``returns``, the type of a
@@ -90,7 +89,6 @@ _KEYS: Final = {
     "details": "text",
     "subject": "line",
     "source": "line",
-    "local": "line",
     "level": "line",
     "kernel": "line",
     "returns": "line",
@@ -287,7 +285,6 @@ class Query:
     parameters: tuple[QueryParameter, ...] = ()
     text: str = field(default="", repr=False)
     source: str = ""
-    local: str | None = None
     level: str | None = None
     kernel: str | None = None
     meets: Meeting | None = None

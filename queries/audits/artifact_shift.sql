@@ -15,7 +15,6 @@ away, and shares of labels that group_sizes hides (README).
 subject = "contrast sets"
 source = """
 Hirota et al., Resampled datasets are not enough (2024), Section 3.3; Qraitem et al., From fake to real (2024)"""
-local = "attack_vectors() learns a classifier in Python"
 
 [params.edited]
 relation = ["image_id", "label", "embedding"]

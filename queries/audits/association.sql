@@ -19,7 +19,6 @@ The engine hides rows where either label has few vectors or images, or group_siz
 """
 subject = "what a model associates"
 source = "Girrbach et al. (2025), Eq. 1; 'global' is what its released notebook does"
-local = "calls projections(); moments() is computed outside of SQL"
 among = { labels = ["label", "against"], relations = ["groups"] }
 presets = { paper = "Girrbach et al. (2025), Eq. 1", code = "its released notebook" }
 

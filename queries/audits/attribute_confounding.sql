@@ -15,7 +15,6 @@ all n, of a row or of a column is a sum of other counts, and no smaller.
 subject = "what goes with whom"
 source = """
 Kabra et al., GELDA (2023), confounding of attributes; Cramer (1946); Dunning (1993); Benjamini and Hochberg (1995)"""
-local = "calls chi_square_p()"
 
 [params.attributes]
 relation = ["image_id", "category", "attribute"]

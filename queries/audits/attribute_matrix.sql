@@ -12,7 +12,6 @@ Small counts, and what would give them away, are hidden by the engine; see READM
 """
 subject = "what goes with whom"
 source = "Kabra et al., GELDA (2023), confounding of attributes; Dunning (1993); Benjamini and Hochberg (1995)"
-local = "calls chi_square_p()"
 
 [params.attributes]
 relation = ["image_id", "category", "attribute"]

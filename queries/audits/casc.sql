@@ -19,7 +19,6 @@ source = """
 Hamidieh et al., Identifying implicit social biases in vision-language models (2024), C-ASC, as Girrbach et al. (2025)
 print it: Eq. 21 (H.2). They do not print whether the standard deviation divides by n or by n - 1; here it is n - 1"""
 presets = { paper = "Hamidieh et al. (2024), as Girrbach et al. (2025) print it" }
-local = "calls projections(); moments() is computed outside of SQL"
 
 [params.images]
 relation = ["image_id"]

@@ -9,7 +9,6 @@ README. A delta says what texts of a dataset say, nothing about people: labels a
 """
 subject = "two datasets"
 source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared"
-local = "calls match_terms()"
 
 [params.groups]
 relation = ["image_id", "label"]

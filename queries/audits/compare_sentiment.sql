@@ -8,7 +8,6 @@ people, and labels are perceived.
 """
 subject = "two datasets"
 source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared"
-local = "calls vader()"
 
 [params.groups]
 relation = ["image_id", "label"]

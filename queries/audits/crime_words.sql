@@ -13,7 +13,6 @@ Terms that match no labelled image have no row.
 """
 subject = "what goes with whom"
 source = "Girrbach et al. (2025), crime words (the text says 63 words, its Table 2 has 71)"
-local = "calls match_terms()"
 
 [params.groups]
 relation = ["image_id", "label"]

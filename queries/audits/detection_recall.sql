@@ -14,7 +14,6 @@ Small counts, of boxes found and missed, are hidden by the engine, and with them
 subject = "who is in the pictures"
 source = """
 Lin et al., Microsoft COCO (2014), and its evaluation code: matching, recall; average recall as Hosang et al. (2016)"""
-local = "list_reduce()"
 meets = { left = "predicted.category", right = "truth.category" }
 
 [params.predicted]

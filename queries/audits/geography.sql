@@ -13,7 +13,6 @@ counts do not add up to n, and what they say of a label that is hidden is an upp
 """
 subject = "who is in the pictures"
 source = "Girrbach et al. (2025), countries and adjectives matched as crime words are"
-local = "calls country_mentions()"
 
 [params.groups]
 relation = ["image_id", "label"]

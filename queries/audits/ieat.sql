@@ -13,7 +13,6 @@ The engine hides a row where a label has few images, or group_sizes hides it (RE
 subject = "what a model associates"
 source = """
 Steed and Caliskan, Image representations learned with unsupervised pre-training contain human-like biases (2021)"""
-local = "calls association_test()"
 
 [params.images]
 relation = ["image_id", "embedding"]

@@ -24,7 +24,6 @@ subject = "who is in the pictures"
 source = """
 Girrbach et al., person annotations of LAION-400M (2025), human validation of labels; Cohen (1960); Fleiss (1971);
 Horvitz and Thompson (1952), weights; Zou and Donner (2008), intervals from limits of parts"""
-local = "Spark computes a shared expression anew at each use, and this audit shares so many that it does not end there"
 
 [params.model]
 relation = ["image_id", "label"]

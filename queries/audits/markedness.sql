@@ -16,7 +16,6 @@ source = """
 Wolfe and Caliskan, Markedness in visual semantic AI (2022): share of images ranked nearest to "person"; rule and
 prompts as in public code of that study (the paper's abstract agrees, its text was not found), which averages over
 samples of groups of equal size: that changes the error of a share, not what it is"""
-local = "nearest_counts() is computed outside of SQL"
 
 [params.images]
 relation = ["image_id"]

@@ -10,7 +10,6 @@ words, not images; some may be words for what is perceived of people. The engine
 """
 subject = "what goes with whom"
 source = "Kabra et al., GELDA (2023), recall of reference attributes and effective dimension of a proposal"
-local = "calls embed_sentence(), nearest_vectors() and effective_dimension()"
 presets = { paper = "Kabra et al. (2024)" }
 
 [params.proposed]

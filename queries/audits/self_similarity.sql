@@ -14,7 +14,6 @@ subject = "what a model associates"
 source = """
 Wolfe and Caliskan, Markedness in visual semantic AI (2022): mean pairwise cosine similarity, as its abstract has it;
 how many pairs the paper sampled was not found: here all are taken"""
-local = "calls projections(); moments() is computed outside of SQL"
 
 [params.images]
 relation = ["image_id"]

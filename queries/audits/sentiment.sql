@@ -13,7 +13,6 @@ how many texts there are of all labels together can be counted without any label
 """
 subject = "what goes with whom"
 source = "Girrbach et al. (2025), sentiment of alt-texts, with rules := 'nltk'; Hutto and Gilbert (2014)"
-local = "calls vader()"
 presets = { paper = "Girrbach et al. (2025)" }
 
 [params.groups]

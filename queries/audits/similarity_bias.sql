@@ -14,7 +14,6 @@ subject = "what a model associates"
 source = """
 Konavoor et al., Vision-language models display a strong gender bias (2025), association score of a statement, as its
 abstract has it (there male - female, with bootstrap intervals); no paper was found that calls a measure by this name"""
-local = "calls projections(); moments() is computed outside of SQL"
 among = { labels = ["label", "against"], relations = ["groups"] }
 
 [params.images]

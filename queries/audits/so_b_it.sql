@@ -20,7 +20,6 @@ nearest images of FairFace, and the distribution of groups among them. They prin
 extended, are lists.crime_words) nor a number for the distribution: entropy is that of a public reimplementation. The word list
 states no licence that we found and is not shipped"""
 presets = { paper = "Hamidieh et al. (2024), as Girrbach et al. (2025) print it" }
-local = "nearest_items() is computed outside of SQL"
 
 [params.images]
 relation = ["image_id"]

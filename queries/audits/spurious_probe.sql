@@ -15,7 +15,6 @@ subject = "contrast sets"
 source = """
 probes as in Wang et al., Balanced datasets are not enough (2019); Hirota et al., Resampled datasets are not enough
 (2024)"""
-local = "attack_texts() and attack_vectors() learn classifiers in Python"
 among = { labels = ["label", "against"], relations = ["groups"] }
 
 [params.texts]

@@ -15,7 +15,6 @@ The engine hides a row where a class has few words (README).
 subject = "what a model associates"
 source = """
 Caliskan, Bryson and Narayanan (2017), who count larger differences only; ties counted as in May et al. (2019)"""
-local = "calls association_test()"
 
 [params.vectors]
 relation = ["class", "embedding"]

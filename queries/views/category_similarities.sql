@@ -7,7 +7,6 @@ vector: a category that stands there several times, such as with several prompts
 label, of so many images; variance is of the population (divided by n).
 """
 source = "closed form of Girrbach et al. (2025), Eq. 1"
-local = "calls projections(); moments() is computed outside of SQL"
 
 [params.images]
 relation = ["image_id"]

@@ -1,7 +1,6 @@
 /*--- toml
 answers = "The countries that texts name, by name or adjective, as concepts (image_id, concept)."
 source = "matching as in Girrbach et al. (2025); countries and adjectives are those of lists.countries"
-local = "calls country_mentions()"
 
 [params.texts]
 relation = ["image_id", "text"]

@@ -5,7 +5,6 @@ The cosine of a feature's column of the decoder with the vector of every cluster
 stay as far as they are above 0. share is such a cosine divided by the sum of those of the same feature and step.
 """
 source = "Girrbach et al., Person-Centric Annotations of LAION-400M (2025), topic analysis"
-local = "calls name_features()"
 presets = { paper = "Girrbach et al. (2025)" }
 
 [params.clusters]

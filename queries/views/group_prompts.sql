@@ -8,7 +8,6 @@ where there is none, the group is told at the end (", a woman") if the list has 
 NULL if not. So the prompts of a caption differ in the words of the group only.
 """
 source = "Hirota et al., Resampled Datasets Are Not Enough (2024), prompts of inpainting; the rules are our own"
-local = "calls neutralize()"
 
 [params.texts]
 relation = ["caption_id", "image_id", "text"]

@@ -18,7 +18,6 @@ counts the edit itself, or other edits of its image, and whether vectors have le
 are those that edits aim at and those of words in captions, or perceived ones; they say nothing certain about persons.
 """
 source = "Smith et al., Balancing the Picture (GenSynth, 2023), filtering of edited images by nearest neighbours"
-local = "calls knn_shares()"
 presets = { paper = "Smith et al. (2023), CLIP" }
 
 [params.real]

@@ -6,7 +6,6 @@ deviation of the category's cosines over the images of both labels together (ddo
 interval of that (effect_interval).
 """
 source = "Girrbach et al. (2025), Eq. 1"
-local = "calls projections(); moments() is computed outside of SQL"
 
 [params.images]
 relation = ["image_id"]

@@ -5,7 +5,6 @@ One row an edit and caption; place 1 is the caption to take: one with a gendered
 female the caption stays as it is.
 """
 source = "Smith et al., Balancing the Picture (GenSynth, 2023)"
-local = "calls swap_gender() and gender_label()"
 
 [params.edits]
 relation = ["edit_id", "image_id", "label"]

@@ -1,7 +1,6 @@
 /*--- toml
 answers = "Which classes of listed terms occur in texts, as concepts (image_id, concept); 'any' for any term at all."
 source = "matching as in Girrbach et al. (2025): lower case, lemmas, several words in any order; see match_terms"
-local = "calls match_terms()"
 
 [params.terms]
 relation = ["term", "class"]

@@ -1,7 +1,6 @@
 /*--- toml
 answers = "The terms of a word list that texts hold, by lemma, as concepts: (image_id, concept), each once per image."
 source = "matching as in Girrbach et al. (2025): lower case, lemmas, several words in any order; see match_terms"
-local = "calls match_terms()"
 
 [params.terms]
 relation = ["term"]

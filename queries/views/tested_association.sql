@@ -4,7 +4,6 @@ details = """
 One row: see weat, which is made of it, and ieat.
 """
 source = "Caliskan, Bryson and Narayanan (2017), WEAT; Steed and Caliskan (2021), iEAT"
-local = "calls association_test()"
 
 [params.targets]
 relation = ["label", "embedding"]

@@ -7,7 +7,6 @@ is true of labels with fewer images than min_count and ten; their rows have numb
 texts.
 """
 source = "Girrbach et al. (2025), sentiment of alt-texts, with rules := 'nltk'; Hutto and Gilbert (2014)"
-local = "calls vader()"
 
 [params.groups]
 relation = ["image_id", "label"]

@@ -6,7 +6,6 @@ yet begins one, and each later one joins whose cosine with all its members is ab
 by its topics, joined by ", ".
 """
 source = "Girrbach et al., Person-Centric Annotations of LAION-400M (2025), and the notebook that goes with it"
-local = "calls cluster_topics()"
 presets = { paper = "Girrbach et al. (2025)" }
 
 [params.topic_vectors]

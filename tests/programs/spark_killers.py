@@ -1,4 +1,5 @@
 """A function that kills the Spark worker it runs on, once: whoever makes the file named by its constant."""
+from __future__ import annotations
 
 import os
 import signal

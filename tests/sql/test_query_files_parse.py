@@ -26,7 +26,7 @@ subject = "who is in the pictures"
 source = \"\"\"
 Somebody (2024), with: a colon
 and a second line\"\"\"
-local = "calls f()"
+# a comment
 level = "image"
 open_labels = true
 apart = ["groups"]
@@ -101,7 +101,7 @@ def test_a_whole_file():
     assert (query.name, query.kind, query.doc) == ("shares", "audit", "How many.")
     assert query.text == "A longer text:\nof two lines. C:\\path"
     assert query.source == "Somebody (2024), with: a colon and a second line"
-    assert (query.subject, query.local, query.level) == ("who is in the pictures", "calls f()", "image")
+    assert (query.subject, query.level) == ("who is in the pictures", "image")
     assert (query.open_labels, query.apart, query.together) == (True, {"groups"}, {"terms", "words"})
     assert query.meets == Meeting(("groups", "label"), ("terms", "class"), "found")
     assert query.among == Among(("name",), ("words", "groups"))
@@ -138,7 +138,7 @@ def test_the_file_is_sql_for_any_tool():
 
 def test_the_shortest_file():
     query = query_files.parse(SHORT, "view", "n.sql")
-    assert (query.parameters, query.text, query.source, query.local, query.level) == ((), "", "", None, None)
+    assert (query.parameters, query.text, query.source, query.level) == ((), "", "", None)
     assert (query.meets, query.among, query.cells, query.sql) == (None, None, (), "SELECT 1 AS x")
 
 
@@ -150,12 +150,12 @@ def test_the_shortest_file():
         ("---*/", "", "1: the front matter is never closed"),
         ('answers = "How many."', 'answers = "How /* many."', "2: the front matter is an SQL comment"),
         ('answers = "How many."', "answers = How many.", "2: this is no TOML: Invalid value"),
-        ('local = "calls f()"', "local", "11: this is no TOML: Expected '='"),
+        ('level = "image"', "level", "12: this is no TOML: Expected '='"),
         ('about = "which"', 'about = "which"\nabout = "again"', "61: this is no TOML: Cannot overwrite a value"),
         ('answers = "How many."', "", "1: 'answers' is missing"),
         ('answers = "How many."', 'answers = " "', "2: 'answers' is missing"),
         ("open_labels = true", 'reads = "open labels"', "13: no key 'reads' is known here"),
-        ("local =", "lokal =", "11: no key 'lokal' is known here; did you mean 'local'?"),
+        ("level =", "levle =", "12: no key 'levle' is known here; did you mean 'level'?"),
         ("open_labels = true", 'open_labels = "yes"', "13: 'open_labels' must be true or false, not 'yes'"),
         ('apart = ["groups"]', 'apart = "groups"', "14: 'apart' must be a list of texts, not 'groups'"),
         ('apart = ["groups"]', 'apart = ["grups"]', "14: no parameter is called 'grups'; did you mean 'groups'?"),

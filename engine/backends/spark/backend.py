@@ -200,9 +200,11 @@ class Spark:
         ):  # labels, open and closed
             parts = (self._rows(part, use, read) for part in holds.parts)
             return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+        from counterbalance.engine.backends.spark.source import plain
+
         if relation.id not in self._given:
             rows = holds if isinstance(holds, pa.Table) else self._read_here(relation)
-            self._given[relation.id] = self._spark.createDataFrame(_plain(rows))
+            self._given[relation.id] = self._spark.createDataFrame(plain(rows))
         return self._given[relation.id]
 
     def _read_here(self, relation: Relation) -> pa.Table:
@@ -212,20 +214,11 @@ class Spark:
         return pa.Table.from_batches(self._here.run(plan, 65_536))
 
     def _stored(self, table: StoredTable, use: exp.Table, read: frozenset[str] | None) -> DataFrame:
-        from pyspark.sql.pandas.types import from_arrow_schema
-
-        from counterbalance.engine.backends.spark.source import options_of
+        from counterbalance.engine.backends.spark.source import load
 
         shown = visible_schema(table.dataset, table.hidden)
-        fields = [f for f in shown if read is None or f.name.lower() in read] or [shown.field(0)]
-        schema = pa.schema([pa.field(f.name, _known(f.type)) for f in fields])
-        conditions = [c for c in (table.condition, condition_of(use, shown)) if c is not None]
-        condition = " AND ".join(f"({one})" for one in conditions) or None
-        if table.lake.location.is_memory:  # no other process can read it
-            found = table.dataset.scanner(columns=schema.names, filter=condition).to_table()
-            return self._spark.createDataFrame(found.cast(schema))
-        options = options_of(table.dataset.uri, table.dataset.version, table.lake.location.lance_options(), condition)
-        return self._spark.read.format(self._source).schema(from_arrow_schema(schema)).options(**options).load()
+        columns = [name for name in shown.names if read is None or name.lower() in read] or shown.names[:1]
+        return load(self._spark, self._source, table, columns, condition_of(use, shown))
 
     # -- limits and errors -------------------------------------------------------------------------------------------
 
@@ -334,33 +327,8 @@ def _with(query: exp.Expr, ctes: list[exp.CTE]) -> exp.Expr:
     return result
 
 
-def _known(kind: pa.DataType) -> pa.DataType:
-    """Return the type that Spark has for one of Arrow: signed integers, lists of any length, plain strings and bytes."""
-    wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.int64()}
-    if pa.types.is_dictionary(kind):
-        return _known(kind.value_type)
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return pa.string()
-    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
-        return pa.binary()
-    if pa.types.is_float16(kind):
-        return pa.float32()
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return pa.list_(_known(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(f.name, _known(f.type)) for f in kind])
-    if pa.types.is_decimal(kind) and kind.precision == 38 and kind.scale == 0:
-        return pa.decimal128(38, 0)
-    return wider.get(kind, kind)
-
-
 def _in_order(rows: pa.Table, names: list[str]) -> pa.Table:
     """Return rows with their columns where DuckDB has them; Spark puts some of ``*`` elsewhere."""
     if sorted(rows.column_names) == sorted(names) and len(set(names)) == len(names):
         return rows.select(names)
     return rows.rename_columns(names)
-
-
-def _plain(rows: pa.Table) -> pa.Table:
-    """Return rows in types that Spark has, without metadata."""
-    return rows.cast(pa.schema([pa.field(f.name, _known(f.type)) for f in rows.schema])).replace_schema_metadata(None)

@@ -34,8 +34,8 @@ def translated(sql: str, values: Mapping[str, Any] | None = None) -> exp.Expr:
         'SELECT b, INLINE(ARRAYS_ZIP(COALESCE(c, ARRAY()), COALESCE(e, ARRAY()))) AS (d, f) FROM t'
     """
     tree = sqlglot.parse_one(sql, dialect="duckdb")
-    for node in list(tree.find_all(exp.ArrayAgg)):
-        _put_in_order(node)
+    for collected in list(tree.find_all(exp.ArrayAgg)):
+        _put_in_order(collected)
     for node in list(tree.find_all(exp.Anonymous)):
         match node.name.lower(), node.expressions:
             case "list_reduce", [items, fold, first]:
@@ -52,9 +52,9 @@ def translated(sql: str, values: Mapping[str, Any] | None = None) -> exp.Expr:
     for select in list(tree.find_all(exp.Select)):
         _put_replaced_last(select)
         _unnest_at_once(select)
-    for node in list(tree.find_all(exp.Placeholder, exp.Parameter)):
-        if values is not None and node.name in values:
-            node.replace(exp.convert(values[node.name]))
+    for value in list(tree.find_all(exp.Placeholder, exp.Parameter)):
+        if values is not None and value.name in values:
+            value.replace(exp.convert(values[value.name]))
     return tree
 
 
@@ -128,7 +128,8 @@ def _divide_by_zero(quotient: exp.Div) -> None:
     if isinstance(divisor, exp.Nullif) or (isinstance(divisor, exp.Literal) and float(divisor.this) != 0):
         quotient.replace(exp.Div(this=above, expression=below))
         return
-    if all(len(list(side.walk())) <= _FEW for side in (above, below)):
+    asks = any(side.find(exp.Select) for side in (above, below))  # which Spark does not inside of a function of a list
+    if asks or all(len(list(side.walk())) <= _FEW for side in (above, below)):
         quotient.replace(_quotient(above, below))
         return
     pair = exp.Anonymous(this="STRUCT", expressions=[exp.alias_(above, "above"), exp.alias_(below, "below")])

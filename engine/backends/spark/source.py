@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import lance
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+    from counterbalance.engine.sql.plan import StoredTable
 
 _BATCH_ROWS: Final = 65_536
 
@@ -39,6 +42,56 @@ def source_named(name: str) -> type[LanceSource]:
             return name
 
     return Named
+
+
+def load(
+    spark: SparkSession, source: str, table: StoredTable, columns: list[str] | None = None, condition: str | None = None
+) -> DataFrame:
+    """Return the rows of a stored table as Spark will read them.
+
+    Args:
+        spark: The session.
+        source: The name that the source has there.
+        table: The table.
+        columns: Those to read; all that may be seen by default.
+        condition: Lance filter of the rows that are wanted; that of the table holds, too.
+    """
+    from counterbalance.engine.backends.duckdb.scan import visible_schema
+
+    shown = visible_schema(table.dataset, table.hidden)
+    schema = pa.schema([pa.field(n, in_spark(shown.field(n).type)) for n in columns or shown.names])
+    condition = " AND ".join(f"({one})" for one in (table.condition, condition) if one is not None) or None
+    location = table.lake.location
+    if location.is_memory:  # no other process can read it
+        found = table.dataset.scanner(columns=schema.names, filter=condition).to_table()
+        return spark.createDataFrame(plain(found))
+    options = options_of(table.dataset.uri, table.dataset.version, location.lance_options(), condition)
+    return spark.read.format(source).schema(from_arrow_schema(schema)).options(**options).load()
+
+
+def in_spark(kind: pa.DataType) -> pa.DataType:
+    """Return the type that Spark has for one of Arrow: signed integers, lists of any length, plain strings and bytes."""
+    wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.int64()}
+    if pa.types.is_dictionary(kind):
+        return in_spark(kind.value_type)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return pa.list_(in_spark(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, in_spark(f.type)) for f in kind])
+    if pa.types.is_decimal(kind) and kind.precision == 38 and kind.scale == 0:
+        return pa.decimal128(38, 0)
+    return wider.get(kind, kind)
+
+
+def plain(rows: pa.Table) -> pa.Table:
+    """Return rows in types that Spark has, without metadata."""
+    return rows.cast(pa.schema([pa.field(f.name, in_spark(f.type)) for f in rows.schema])).replace_schema_metadata(None)
 
 
 def options_of(uri: str, version: int, storage: Mapping[str, str], condition: str | None) -> dict[str, str]:
