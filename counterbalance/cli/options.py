@@ -109,6 +109,17 @@ class SessionOptions:
         return session
 
 
+def engine_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare what runs queries, as an argument ``engine``."""
+    return click.option(
+        "--engine",
+        type=click.Choice(["duckdb", "spark"]),
+        default="duckdb",
+        show_default=True,
+        help="What runs queries; Spark is that of SPARK_REMOTE or SPARK_MASTER, or one on this machine.",
+    )(function)
+
+
 def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Declare what a session reads and its limits, as one argument ``limits``."""
 
@@ -133,12 +144,7 @@ def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of a query.  [default: all cores]"
     )
-    @click.option(
-        "--engine",
-        type=click.Choice(["duckdb", "spark"]),
-        default="duckdb",
-        help="What runs queries; Spark is that of SPARK_REMOTE or SPARK_MASTER, or one on this machine.  [default: duckdb]",
-    )
+    @engine_option
     @click.option("--max-rows", type=click.IntRange(min=1), metavar="N", help="Write at most N rows.")
     @click.option(
         "--sensitive", metavar="PURPOSE", help="Read sensitive columns too; PURPOSE goes into the access log."

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
 from counterbalance.cli.base import OutputPath, declare
-from counterbalance.cli.options import connect
+from counterbalance.cli.options import connect, engine_option
 
 EXAMPLES = (
     "counterbalance report coco.lake -o report.html",
@@ -28,7 +29,10 @@ EXAMPLES = (
 @click.option(
     "--model-bias", default="model_bias", show_default=True, help="Relation (category, value) for bias transfer."
 )
-def command(lake: str, path: Path, blur: bool, dataset_bias: str, model_bias: str) -> int:
+@engine_option
+def command(
+    lake: str, path: Path, blur: bool, dataset_bias: str, model_bias: str, engine: Literal["duckdb", "spark"]
+) -> int:
     """Write one self-contained HTML page about LAKE: tables, charts with intervals, sample images, and the SQL of each."""
     if path.suffix.lower() not in {".html", ".htm"}:
         raise click.UsageError(f"a report is an HTML page, which {path.name} does not say; -o {path.stem}.html")
@@ -42,6 +46,7 @@ def command(lake: str, path: Path, blur: bool, dataset_bias: str, model_bias: st
             blur=blur,
             dataset_bias=dataset_bias,
             model_bias=model_bias,
+            engine=engine,
             progress=lambda made: report(StepDone("report", made, None, "figures", made)),
         )
     click.echo(f"report written to {path}", err=True)

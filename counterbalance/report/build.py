@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from counterbalance.engine.atomic_write import write as write_file
 from counterbalance.report import chapters, clusters, overview, pages, pictures, topics, transfer
@@ -31,6 +31,7 @@ def write(
     blur: bool = False,
     dataset_bias: str = transfer.DATA,
     model_bias: str = transfer.MODEL,
+    engine: Literal["duckdb", "spark"] = "duckdb",
     progress: Callable[[int], None] = untold,
 ) -> Path:
     """Write the report of a lake as one HTML page that needs nothing else.
@@ -41,6 +42,7 @@ def write(
         blur: Blur the heads of people in pictures.
         dataset_bias: Relation (concept, value) for the chapter on bias transfer: a table, a view, a call or ``(SELECT …)``.
         model_bias: Relation (category, value) for it.
+        engine: What runs the queries.
         progress: Called with the number of figures so far.
 
     Returns:
@@ -49,7 +51,8 @@ def write(
     Raises:
         NotFoundError: There is no such lake, or none of the relations that were named for the chapter on bias transfer.
     """
-    page = render(lake, blur=blur, dataset_bias=dataset_bias, model_bias=model_bias, progress=progress)
+    biases = {"dataset_bias": dataset_bias, "model_bias": model_bias}
+    page = render(lake, blur=blur, **biases, engine=engine, progress=progress)
     return write_file(Path(path), page)
 
 
@@ -59,10 +62,11 @@ def render(
     blur: bool = False,
     dataset_bias: str = transfer.DATA,
     model_bias: str = transfer.MODEL,
+    engine: Literal["duckdb", "spark"] = "duckdb",
     progress: Callable[[int], None] = untold,
 ) -> str:
     """Return the report as HTML text; see ``write``."""
-    with lake.session() as session:
+    with lake.session(engine=engine) as session:
         transfer.check(session, dataset_bias, model_bias)
         renderer = FigureRenderer(session, progress)
         page: str = pages.template(__package__, "report.html.j2").render(

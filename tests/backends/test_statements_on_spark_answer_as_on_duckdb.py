@@ -119,7 +119,7 @@ def test_errors_of_functions_are_told(both):
     _, spark = both
     with pytest.raises(SqlError, match="a function failed on a worker of Spark") as caught:
         spark.sql("SELECT projections([1e0], [1e0], [[image_id, 1e0]]) FROM images").fetchall()
-    assert caught.value.code == "E3132"
+    assert caught.value.code == "E3477"
 
 
 def test_limits_of_duckdb_are_refused(both):
@@ -133,7 +133,7 @@ def test_limits_of_duckdb_are_refused(both):
 def test_analysing_is_duckdbs(both):
     with pytest.raises(RequestError) as caught:
         both[1].sql("EXPLAIN ANALYZE SELECT count(*) FROM images").fetchall()
-    assert caught.value.code == "E3474"
+    assert caught.value.code == "E3475"
 
 
 def test_other_engines_are_refused(lake):

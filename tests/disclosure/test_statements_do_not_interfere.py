@@ -66,7 +66,7 @@ COLUMNS = (
     "error(CAST({0} AS VARCHAR))",
 )
 SUMS = ("count(*)", "min({0})", "max({0})", "string_agg({0} ORDER BY {0})", "bit_xor(hash({0}))", "histogram({0})")
-CONDITIONS = ("", "", "", "", "WHERE {0} = {1}", "WHERE {0} IS NOT NULL", "LIMIT 3", "ORDER BY {0}",
+CONDITIONS = ("", "", "", "", "WHERE {0} = {1}", "WHERE {0} IS NOT NULL", "ORDER BY ALL LIMIT 3", "ORDER BY {0}",
               "WHERE {0} IN (SELECT value FROM labels)", "WHERE image_id IN (SELECT image_id FROM labels WHERE value = 'a')")  # fmt: skip
 AUDITS = ("demographics", "intersections", "cooccurrence", "sentiment", "concept_ratio", "crime_words", "balance", "agreement",
           "hate_content_rate", "compare_demographics", "cluster_representation", "directional_amplification", "geography",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,12 @@ def same(shown: str, printed: str) -> bool:
     return (
         re.fullmatch(pattern, "\n".join(line.rstrip() for line in printed.strip().splitlines()), re.DOTALL) is not None
     )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
+def test_commands_of_spark_print_what_is_shown(tmp_path):
+    test_every_command_prints_what_is_shown(("docs/spark.md",), tmp_path, [], None)
 
 
 @pytest.mark.parametrize("files", [README, TOUR], ids=["readme", "docs"])

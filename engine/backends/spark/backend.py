@@ -55,9 +55,10 @@ class Spark:
 
     def __init__(self, *, timeout: float | None = None) -> None:
         from counterbalance.engine.backends.spark.session import connected
-        from counterbalance.engine.backends.spark.source import source_named
 
         self._spark: SparkSession = connected()
+        from counterbalance.engine.backends.spark.source import source_named
+
         self._source = f"counterbalance_{secrets.token_hex(6)}"
         self._spark.dataSource.register(source_named(self._source))
         self._here = DuckDB(reusable=False, lazy=True)
@@ -150,7 +151,7 @@ class Spark:
             raise is_closed()
         if plan.verb not in ("", "EXPLAIN "):
             raise RequestError(
-                f"{plan.verb.strip()} is DuckDB's, not Spark's", code="E3474", hint="EXPLAIN alone is fine"
+                f"{plan.verb.strip()} is DuckDB's, not Spark's", code="E3475", hint="EXPLAIN alone is fine"
             )
         tree = translated(plan.sql or "", plan.values)
         relations = {relation.id: relation for relation in plan.needed()}
@@ -174,7 +175,10 @@ class Spark:
         """Return a query without the expressions that it names more than once: they are views, whose rows Spark keeps.
 
         Spark forgets how they came about: a plan that held each of them wherever it is named would take minutes to plan.
+        Spark Connect drops such rows before they are read, and gets the whole query.
         """
+        if type(self._spark).__module__.startswith("pyspark.sql.connect"):
+            return tree
         counts = Counter(table.name.lower() for table in tree.find_all(exp.Table))
         inside: list[exp.CTE] = []
         kept: dict[str, str] = {}
@@ -264,7 +268,7 @@ class Spark:
             )
         if self._closed or "OPERATION_CANCELED" in text or "cancelled" in text:
             return is_closed() if self._closed else LimitError("cancelled", code="E5004")
-        code, told = ("E3132", "a function failed on a worker of Spark") if _TRACEBACK in text else ("E3472", "Spark")
+        code, told = ("E3477", "a function failed on a worker of Spark") if _TRACEBACK in text else ("E3472", "Spark")
         return SqlError(f"{told}: {_reason(text)}", code=code, hint="the whole error is shown with --debug", sql=None)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import RequestError
@@ -11,6 +13,7 @@ from counterbalance.engine.errors import RequestError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_LOGGING: Final = Path(__file__).with_name("log4j2.properties")
 _MASTERS: Final = ("SPARK_MASTER", "MASTER")
 _OURS: Final = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false", "spark.log.level": "OFF"}
 """Of a Spark that is started here, where nothing else says so."""
@@ -65,9 +68,13 @@ def connected() -> SparkSession:
 
 def _started(kind: type[SparkSession]) -> SparkSession:
     builder = kind.builder.appName("counterbalance")
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     if "SPARK_REMOTE" in os.environ:
         return builder.getOrCreate()
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}")
     builder = builder.master(next((os.environ[name] for name in _MASTERS if os.environ.get(name)), "local[*]"))
     for key, value in _OURS.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "lance is not fork-safe", UserWarning)  # a child that starts Java at once
+        return builder.getOrCreate()
