@@ -11,7 +11,9 @@ from counterbalance.engine.schema import BASE_TABLES
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"),  # of pyspark
+    pytest.mark.filterwarnings(
+        "ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
+    ),  # of pyspark
     pytest.mark.usefixtures("spark"),
 ]
 
@@ -233,7 +235,10 @@ def base_tables():
             "attribute": ["colour"] * 2 * boxes + ["scene"] * 3 * n + ["hateful"] * n + ["mood"] * 3 * n,
             "value": [*colours.tolist(), *scenes.tolist(), *["yes"] * n, *moods.tolist()],
             "score": [None] * (2 * boxes + 3 * n) + draw.random(n).tolist() + [None] * 3 * n,
-            "annotator": ["A", "B"] * boxes + ["A", "B", "C"] * n + ["model"] * n + ["model", "a1@sheet", "a2@sheet"] * n,
+            "annotator": ["A", "B"] * boxes
+            + ["A", "B", "C"] * n
+            + ["model"] * n
+            + ["model", "a1@sheet", "a2@sheet"] * n,
         },
     }
     schemas = {name: BASE_TABLES[name].schema() for name in columns}

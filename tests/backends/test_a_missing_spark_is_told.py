@@ -23,7 +23,16 @@ def test_pyspark_is_not_installed(lake, monkeypatch):
 def test_no_java_answers(disk_lake, build, tmp_path):
     disk_lake.ingest({"images": build.images(image_id=[1], key=["a"], width=[1], height=[2])})
     pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install counterbalance[spark]")
-    command = [sys.executable, "-m", "counterbalance", "sql", disk_lake.uri, "SELECT count(*) FROM images", "--engine", "spark"]
+    command = [
+        sys.executable,
+        "-m",
+        "counterbalance",
+        "sql",
+        disk_lake.uri,
+        "SELECT count(*) FROM images",
+        "--engine",
+        "spark",
+    ]
     env = {**os.environ, "JAVA_HOME": str(tmp_path / "nowhere")}
     ended = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert ended.returncode == 1

@@ -1,4 +1,5 @@
 """A function that kills the Spark worker it runs on, once: whoever makes the file named by its constant."""
+
 from __future__ import annotations
 
 import os
@@ -11,7 +12,11 @@ import pyarrow.compute as pc
 from counterbalance.engine.functions import Parameter, udf
 
 
-@udf(returns=pa.int64(), parameters=[Parameter("number", pa.int64()), Parameter("mark", pa.string(), constant=True)], version="1")
+@udf(
+    returns=pa.int64(),
+    parameters=[Parameter("number", pa.int64()), Parameter("mark", pa.string(), constant=True)],
+    version="1",
+)
 def doubled_or_dead(number: pa.Array, mark: str) -> pa.Array:
     """Twice a number; the first worker that is asked for it dies."""
     daemon = os.getppid()  # which Spark forks its Python workers from
