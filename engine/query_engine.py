@@ -22,7 +22,14 @@ from counterbalance.engine.backends.duckdb.scan import bytes_of
 from counterbalance.engine.catalog import access
 from counterbalance.engine.catalog.pinned import pin
 from counterbalance.engine.disclosure import protection
-from counterbalance.engine.errors import CounterbalanceError, LimitError, SensitiveError, SqlError, is_panic
+from counterbalance.engine.errors import (
+    CounterbalanceError,
+    LimitError,
+    RequestError,
+    SensitiveError,
+    SqlError,
+    is_panic,
+)
 from counterbalance.engine.result import Result
 from counterbalance.engine.sql import arguments, parse
 from counterbalance.engine.sql.bind import Binder
@@ -33,6 +40,7 @@ from counterbalance.engine.sql.plan import AuditCall, Facts, Plan
 from counterbalance.engine.sql.policy import without_values
 from counterbalance.engine.sql.resolver import Resolver, bound_rows
 from counterbalance.engine.sql.rewrites import rewritten
+from counterbalance.engine.sql.rewrites.blobs import show_bytes
 from counterbalance.engine.sql.statement import Statement
 
 if TYPE_CHECKING:
@@ -238,7 +246,11 @@ class QueryEngine:
         return pa.Table.from_batches(self._run(self._rewritten(plan).finished(last=True), facts))
 
     def _rewritten(self, plan: Plan) -> Plan:
-        return rewritten(plan) if self.backend.shortcuts else plan
+        if self.backend.shortcuts:
+            return rewritten(plan)
+        if show_bytes(plan) is not plan:
+            raise RequestError("pictures are read by DuckDB only", code="E3478", hint="leave out --engine spark")
+        return plan
 
     def _final(self, call: AuditCall) -> Plan:
         """Return the plan of an audit's rows as it is run, made once."""

@@ -85,7 +85,7 @@ class Session:
         pins: Callable[[Location, str | None], Pinned] = pin,
     ) -> None:
         access.check_purpose(sensitive)
-        _check_engine(engine, memory=memory, threads=threads)
+        _check_engine(engine, memory=memory, threads=threads, isolated=isolated)
         if isolated is not None:
             from counterbalance.engine.isolation.remote import Remote, size_of
 
@@ -93,9 +93,6 @@ class Session:
         self._at = at
         self._stop = threading.Event()
         self.on_progress: Callable[[Progress], None] | None = None
-        main = pins(location, at)
-        attached = {name.lower(): pins(place, None) for name, place in (attach or {}).items()}
-        self._pins = [main.pin, *(p.pin for p in attached.values())]
         is_sensitive = sensitive is not None
         lazy, reusable = isolated is not None, not is_sensitive
         backend: Backend
@@ -105,6 +102,9 @@ class Session:
             backend = Spark(timeout=timeout)
         else:
             backend = DuckDB(memory=memory, threads=threads, timeout=timeout, reusable=reusable, lazy=lazy)
+        main = pins(location, at)
+        attached = {name.lower(): pins(place, None) for name, place in (attach or {}).items()}
+        self._pins = [main.pin, *(p.pin for p in attached.values())]
         resolver = Resolver(main, attached, sensitive=is_sensitive)
         self._engine = QueryEngine(resolver, backend, at=at, with_bytes=with_bytes, purpose=sensitive)
         self._remote: Remote | None = None

@@ -75,6 +75,7 @@ STATEMENTS = [
     "DESCRIBE SELECT * FROM captions",
     "SUMMARIZE SELECT width FROM images",
     "SELECT (image_id - 3) / (width - 100) AS q, image_id / nullif(width - 100, 0) AS n, (image_id / 2) / (image_id - 4) AS r FROM images ORDER BY image_id",
+    "SELECT quantile_cont(image_id, 0.3) AS q, median(width) AS m FROM images",
     "SELECT sum(image_id - 5) / sum(width - width) AS q, 1 / count(*) AS n FROM images",
     "SHOW TABLES",
 ]
@@ -124,7 +125,7 @@ def test_errors_of_functions_are_told(both):
 
 def test_limits_of_duckdb_are_refused(both):
     lake = both[0]
-    for limit in ({"memory": "1GB"}, {"threads": 2}):
+    for limit in ({"memory": "1GB"}, {"threads": 2}, {"isolated": True}):
         with pytest.raises(RequestError, match="is DuckDB's") as caught:
             cb.connect(lake.location.uri).session(engine="spark", **limit)
         assert caught.value.code == "E3474"
@@ -134,6 +135,12 @@ def test_analysing_is_duckdbs(both):
     with pytest.raises(RequestError) as caught:
         both[1].sql("EXPLAIN ANALYZE SELECT count(*) FROM images").fetchall()
     assert caught.value.code == "E3475"
+
+
+def test_pictures_are_duckdbs(both):
+    with pytest.raises(RequestError, match="pictures are read by DuckDB only") as caught:
+        both[1].sql("SELECT crop(image, 0, 0, 5, 5) AS b FROM images").fetchall()
+    assert caught.value.code == "E3478"
 
 
 def test_other_engines_are_refused(lake):

@@ -47,6 +47,9 @@ def translated(sql: str, values: Mapping[str, Any] | None = None) -> exp.Expr:
                 )
                 parts = [items, begin, exp.Greatest(this=length, expressions=[exp.Literal.number(0)])]
                 node.replace(exp.Anonymous(this="SLICE", expressions=parts))
+    for share in list(tree.find_all(exp.PercentileCont)):
+        if share.expression:
+            share.replace(exp.Anonymous(this="PERCENTILE", expressions=[share.this, share.expression]))
     for quotient in reversed(list(tree.find_all(exp.Div))):  # the inner ones first
         _divide_by_zero(quotient)
     for select in list(tree.find_all(exp.Select)):
