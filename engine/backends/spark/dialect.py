@@ -8,10 +8,10 @@ import sqlglot
 from sqlglot import exp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _ONE: Final = "one"
-_PAIR: Final = "pair"
+_PARTS: Final = "parts"
 _FEW: Final = 6
 """Nodes of an expression that may be written twice."""
 
@@ -34,8 +34,25 @@ def translated(sql: str, values: Mapping[str, Any] | None = None) -> exp.Expr:
         'SELECT b, INLINE(ARRAYS_ZIP(COALESCE(c, ARRAY()), COALESCE(e, ARRAY()))) AS (d, f) FROM t'
     """
     tree = sqlglot.parse_one(sql, dialect="duckdb")
+    for value in list(tree.find_all(exp.Placeholder, exp.Parameter)):
+        if values is not None and value.name in values:
+            value.replace(exp.convert(values[value.name]))
     for collected in list(tree.find_all(exp.ArrayAgg)):
         _put_in_order(collected)
+    _rename_calls(tree)
+    for node in reversed(list(tree.find_all(exp.Div, exp.Cast))):  # the inner ones first
+        if isinstance(node, exp.Div):
+            _divide_by_zero(node)
+        elif node.to.this in exp.DataType.INTEGER_TYPES and not _is_whole(node.this):
+            _round(node)
+    for select in list(tree.find_all(exp.Select)):
+        _put_replaced_last(select)
+        _unnest_at_once(select)
+    return tree
+
+
+def _rename_calls(tree: exp.Expr) -> None:
+    """Let functions be called that Spark has under another name."""
     for node in list(tree.find_all(exp.Anonymous)):
         match node.name.lower(), node.expressions:
             case "list_reduce", [items, fold, first]:
@@ -50,15 +67,6 @@ def translated(sql: str, values: Mapping[str, Any] | None = None) -> exp.Expr:
     for share in list(tree.find_all(exp.PercentileCont)):
         if share.expression:
             share.replace(exp.Anonymous(this="PERCENTILE", expressions=[share.this, share.expression]))
-    for quotient in reversed(list(tree.find_all(exp.Div))):  # the inner ones first
-        _divide_by_zero(quotient)
-    for select in list(tree.find_all(exp.Select)):
-        _put_replaced_last(select)
-        _unnest_at_once(select)
-    for value in list(tree.find_all(exp.Placeholder, exp.Parameter)):
-        if values is not None and value.name in values:
-            value.replace(exp.convert(values[value.name]))
-    return tree
 
 
 def rename(use: exp.Table, name: str) -> None:
@@ -130,22 +138,65 @@ def _divide_by_zero(quotient: exp.Div) -> None:
     divisor = quotient.right.unnest()
     if isinstance(divisor, exp.Nullif) or (isinstance(divisor, exp.Literal) and float(divisor.this) != 0):
         quotient.replace(exp.Div(this=above, expression=below))
-        return
-    asks = any(side.find(exp.Select) for side in (above, below))  # which Spark does not inside of a function of a list
-    if asks or all(len(list(side.walk())) <= _FEW for side in (above, below)):
-        quotient.replace(_quotient(above, below))
-        return
-    pair = exp.Anonymous(this="STRUCT", expressions=[exp.alias_(above, "above"), exp.alias_(below, "below")])
-    parts = (exp.Dot(this=exp.to_identifier(_PAIR), expression=exp.to_identifier(part)) for part in ("above", "below"))
-    once = exp.Lambda(this=_quotient(*parts), expressions=[exp.to_identifier(_PAIR)])  # each side is computed once
-    pairs = exp.Anonymous(this="TRANSFORM", expressions=[exp.Anonymous(this="ARRAY", expressions=[pair]), once])
-    quotient.replace(exp.Anonymous(this="ELEMENT_AT", expressions=[pairs, exp.Literal.number(1)]))
+    else:
+        quotient.replace(_with_parts(_quotient, above, below))
 
 
 def _quotient(above: exp.Expr, below: exp.Expr) -> exp.Expr:
     is_zero = exp.EQ(this=below.copy(), expression=exp.Literal.number(0))
     infinite = exp.Mul(this=above.copy(), expression=exp.cast(exp.Literal.string("Infinity"), "DOUBLE"))
     return exp.If(this=is_zero, true=infinite, false=exp.Div(this=above.copy(), expression=below.copy()))
+
+
+def _round(cast: exp.Cast) -> None:
+    """Let a number become the nearest whole one, which Spark would cut: a double to the even one of two, a decimal away from 0."""
+    cast.replace(_with_parts(lambda number: _nearest(number, cast.to), cast.this))
+
+
+def _nearest(number: exp.Expr, kind: exp.DataType) -> exp.Expr:
+    def of_kind(value: exp.Expr) -> exp.Expr:
+        return exp.Cast(this=value, to=kind.copy())
+
+    def is_like(pattern: str) -> exp.Expr:
+        return exp.Like(this=_call("TYPEOF", number), expression=exp.Literal.string(pattern))
+
+    double = exp.cast(number.copy(), "DOUBLE")
+    has_places = exp.and_(is_like("decimal(%"), exp.not_(is_like("%,0)")))
+    return (
+        exp.Case()
+        .when(exp.or_(is_like("double"), is_like("float")), of_kind(_call("RINT", double)))
+        .when(has_places, of_kind(exp.Round(this=double)))
+        .else_(of_kind(number.copy()))
+    )
+
+
+def _is_whole(value: exp.Expr) -> bool:
+    """Whether a value is no fraction as it is written, or a text."""
+    value = value.unnest()
+    if isinstance(value, exp.Cast):
+        return value.to.this in exp.DataType.INTEGER_TYPES
+    if isinstance(value, exp.Case):
+        ends = [branch.args["true"] for branch in value.args["ifs"]] + [value.args.get("default") or exp.null()]
+        return all(map(_is_whole, ends))
+    if isinstance(value, exp.Sum | exp.Min | exp.Max | exp.Window | exp.Filter | exp.Neg | exp.Abs):
+        return _is_whole(value.this)
+    if isinstance(value, exp.Add | exp.Sub | exp.Mul):
+        return _is_whole(value.left) and _is_whole(value.right)
+    is_number = isinstance(value, exp.Literal) and (value.is_string or value.is_int)
+    return is_number or isinstance(value, exp.Null | exp.Boolean | exp.Count | exp.IntDiv)
+
+
+def _with_parts(make: Callable[..., exp.Expr], *parts: exp.Expr) -> exp.Expr:
+    """Return an expression that names parts several times, so that Spark computes each once, and each is written once where it is long."""
+    asks = any(part.find(exp.Select) for part in parts)  # which Spark does not inside of a function of a list
+    if asks or all(len(list(part.walk())) <= _FEW for part in parts):
+        return make(*parts)
+    named = [exp.alias_(part, f"part_{n}") for n, part in enumerate(parts)]
+    struct = exp.Anonymous(this="STRUCT", expressions=named)
+    fields = [exp.Dot(this=exp.to_identifier(_PARTS), expression=exp.to_identifier(one.alias)) for one in named]
+    once = exp.Lambda(this=make(*fields), expressions=[exp.to_identifier(_PARTS)])
+    made = exp.Anonymous(this="TRANSFORM", expressions=[exp.Anonymous(this="ARRAY", expressions=[struct]), once])
+    return exp.Anonymous(this="ELEMENT_AT", expressions=[made, exp.Literal.number(1)])
 
 
 def _put_replaced_last(select: exp.Select) -> None:
