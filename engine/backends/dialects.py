@@ -35,7 +35,7 @@ def written(tree: exp.Expr, dialect: Dialect) -> str:
         _refuse_functions(tree)
         return tree.sql("trino", pretty=True, comments=False)
     text = to_sql(tree, pretty=True)
-    return text if dialect == "duckdb" else translated(text).sql("spark", pretty=True, comments=False)
+    return text if dialect == "duckdb" else translated(text, own=functions()).sql("spark", pretty=True, comments=False)
 
 
 def _rows_of(table: exp.Table) -> exp.Expr:

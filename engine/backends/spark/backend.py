@@ -97,7 +97,7 @@ class Spark:
         rows = self._collected(plan)
         if plan.verb:
             rows = rows.add_column(0, schema.names[0], [pa.array(["physical_plan"])])
-        rows = _in_order(rows, schema.names).cast(schema)
+        rows = _as(_in_order(rows, schema.names), schema)
         yield from rows.to_batches(batch_rows) or [pa.RecordBatch.from_pylist([], schema)]
 
     def _collected(self, plan: Plan) -> pa.Table:
@@ -153,7 +153,7 @@ class Spark:
             raise RequestError(
                 f"{plan.verb.strip()} is DuckDB's, not Spark's", code="E3475", hint="EXPLAIN alone is fine"
             )
-        tree = translated(plan.sql or "", plan.values)
+        tree = translated(plan.sql or "", plan.values, self._declared)
         relations = {relation.id: relation for relation in plan.needed()}
         read = _columns_read(tree, relations)
         with ExitStack() as end, self._told():
@@ -329,6 +329,15 @@ def _with(query: exp.Expr, ctes: list[exp.CTE]) -> exp.Expr:
     mine = [] if own is None else [cte.copy() for cte in own.expressions]
     result.set("with_", exp.With(expressions=[*(cte.copy() for cte in needed), *mine]))
     return result
+
+
+def _as(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return rows in the types of a schema; a column that is NULL alone has a type of its own in Spark."""
+    columns = [
+        pa.nulls(rows.num_rows) if pa.types.is_null(field.type) else column.cast(field.type)
+        for column, field in zip(rows.columns, schema, strict=True)
+    ]
+    return pa.table(columns, schema=schema)
 
 
 def _in_order(rows: pa.Table, names: list[str]) -> pa.Table:

@@ -7,16 +7,34 @@ from typing import TYPE_CHECKING, Any, Final
 import sqlglot
 from sqlglot import exp
 
+from counterbalance.engine.errors import SqlError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping
 
 _ONE: Final = "one"
 _PARTS: Final = "parts"
 _FEW: Final = 6
 """Nodes of an expression that may be written twice."""
 
+_SAME: Final = frozenset(
+    """
+    abs any_value arg_max arg_min array array_agg array_concat array_contains array_max array_size array_sort
+    array_to_string ascii asinh atan2 avg bin bit_count bitwise_and_agg bitwise_xor_agg cbrt ceil chr coalesce concat
+    concat_ws contains corr count count_if covar_samp cume_dist datediff day degrees dense_rank encode ends_with
+    exists exp explode extract factorial filter first first_value floor generate_series greatest group_concat grouping
+    hex hour is_nan lag last_day last_value lead least left length levenshtein list_reduce list_slice ln log
+    logical_and logical_or lower max md5 median min mode month nth_value ntile nullif pad percent_rank percentile_cont
+    power rand rank regexp_extract regexp_extract_all regexp_like regexp_replace regexp_split regr_slope repeat
+    replace reverse right round row_number sha2 sign split split_part sqrt starts_with stddev str_position struct
+    struct_extract substring sum time_to_str timestamp_trunc transform trim unnest upper variance_pop year
+    """.split()  # noqa: SIM905 - one name after another
+)
+"""Functions, as sqlglot names them, of which tests show that Spark gives what DuckDB gives."""
+_SYNTAX: Final = (exp.And, exp.Or, exp.Xor, exp.Case, exp.If, exp.Cast)
 
-def translated(sql: str, values: Mapping[str, Any] | None = None) -> exp.Expr:
+
+def translated(sql: str, values: Mapping[str, Any] | None = None, own: Container[str] = ()) -> exp.Expr:
     """Return the tree of a query in DuckDB's SQL, ready to be written as Spark's.
 
     Columns that DuckDB would put in the middle of ``*`` (``REPLACE``) stand at its end.
@@ -24,16 +42,21 @@ def translated(sql: str, values: Mapping[str, Any] | None = None) -> exp.Expr:
     Args:
         sql: The query.
         values: Values of ``$name``.
+        own: Names of Python functions that Spark knows.
+
+    Raises:
+        SqlError: It calls a function of which nobody knows whether Spark's gives the same (``E3479``).
 
     Example:
         >>> translated("SELECT list(a ORDER BY b) FROM t WHERE b > $least", {"least": 3}).sql("spark")
-        'SELECT TRANSFORM(ARRAY_SORT(COLLECT_LIST(STRUCT(b IS NULL, b, a AS value))), one -> one.value) FROM t WHERE b > 3'
+        'SELECT TRY_ELEMENT_AT(FILTER(ARRAY(TRANSFORM(ARRAY_SORT(COLLECT_LIST(STRUCT(b IS NULL, b, a AS value))), one -> one.value)), one -> SIZE(one) > 0), 1) FROM t WHERE b > 3'
         >>> translated("SELECT * REPLACE (a + 1 AS a) FROM t").sql("spark")
         'SELECT * EXCEPT (a), a + 1 AS a FROM t'
         >>> translated("SELECT b, unnest(c) AS d, unnest(e) AS f FROM t").sql("spark")
         'SELECT b, INLINE(ARRAYS_ZIP(COALESCE(c, ARRAY()), COALESCE(e, ARRAY()))) AS (d, f) FROM t'
     """
     tree = sqlglot.parse_one(sql, dialect="duckdb")
+    _refuse_others(tree, own)
     for value in list(tree.find_all(exp.Placeholder, exp.Parameter)):
         if values is not None and value.name in values:
             value.replace(exp.convert(values[value.name]))
@@ -51,6 +74,26 @@ def translated(sql: str, values: Mapping[str, Any] | None = None) -> exp.Expr:
     return tree
 
 
+def _refuse_others(tree: exp.Expr, own: Container[str]) -> None:
+    for call in tree.find_all(exp.Func, exp.Distinct):
+        if isinstance(call, exp.Distinct):
+            name, is_same = "DISTINCT ON", not call.args.get("on")
+        else:
+            is_named = isinstance(call, exp.Anonymous | exp.AnonymousAggFunc)
+            name = call.name if is_named else type(call).sql_name()
+            is_same = isinstance(call, _SYNTAX) or name.lower() in _SAME or (is_named and name in own)
+            if isinstance(call, exp.RegexpReplace):  # Spark replaces all
+                is_same = "g" in str(call.args.get("modifiers") or "")
+        if not is_same:
+            what = f"{name.lower()}()" if isinstance(call, exp.Func) else name
+            raise SqlError(
+                f"{what} is not known to give the same on Spark",
+                code="E3479",
+                hint="leave out --engine spark",
+                sql=None,
+            )
+
+
 def _rename_calls(tree: exp.Expr) -> None:
     """Let functions be called that Spark has under another name."""
     for node in list(tree.find_all(exp.Anonymous)):
@@ -64,6 +107,21 @@ def _rename_calls(tree: exp.Expr) -> None:
                 )
                 parts = [items, begin, exp.Greatest(this=length, expressions=[exp.Literal.number(0)])]
                 node.replace(exp.Anonymous(this="SLICE", expressions=parts))
+    for holds in list(tree.find_all(exp.ArrayContains)):  # false where the list holds NULL
+        found = exp.Coalesce(this=holds.copy(), expressions=[exp.false()])
+        holds.replace(exp.Case().when(exp.not_(exp.Is(this=holds.this.copy(), expression=exp.null())), found))
+    for joined in list(tree.find_all(exp.ArrayConcat)):  # NULL is an empty list
+        parts = [joined.this, *joined.expressions]
+        whole = [exp.Coalesce(this=part.copy(), expressions=[exp.Array()]) for part in parts]
+        joined.replace(exp.ArrayConcat(this=whole[0], expressions=whole[1:]))
+    for log in list(tree.find_all(exp.Log)):
+        if not log.expression:  # of base 10
+            log.replace(exp.Anonymous(this="LOG10", expressions=[log.this]))
+    for test in list(tree.find_all(exp.IsNan)):  # NULL where the number is
+        test.replace(exp.EQ(this=test.this, expression=exp.cast(exp.Literal.string("NaN"), "DOUBLE")))
+    for best in list(tree.find_all(exp.ArgMax, exp.ArgMin)):  # of rows with a value
+        has_value = exp.not_(exp.Is(this=best.this.copy(), expression=exp.null()))
+        best.set("expression", exp.Case().when(has_value, best.expression.copy()))
     for share in list(tree.find_all(exp.PercentileCont)):
         if share.expression:
             share.replace(exp.Anonymous(this="PERCENTILE", expressions=[share.this, share.expression]))
@@ -98,38 +156,38 @@ def _call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
 
 
 def _put_in_order(node: exp.ArrayAgg) -> None:
-    """Let a list that is collected in an order be sorted afterwards: Spark collects in none."""
-    order = node.this
-    if not isinstance(order, exp.Order):
-        return
+    """Let a list that is collected hold NULL, be sorted afterwards, and be NULL where there is no row: Spark drops and forgets these."""
     around = node.parent if isinstance(node.parent, exp.Filter) else None
-
-    def collected(name: str, value: exp.Expr) -> exp.Expr:
-        call = _call(name, value)
-        return call if around is None else exp.Filter(this=call, expression=around.expression.copy())
-
-    value = order.this
-    if isinstance(value, exp.Distinct):  # which is sorted by itself only
-        made: exp.Expr = exp.Anonymous(this="ARRAY_SORT", expressions=[collected("COLLECT_SET", value.expressions[0])])
-    else:
-        falls = all(isinstance(one, exp.Ordered) and one.args.get("desc") for one in order.expressions)
-        keys = [key for one in order.expressions for key in _sort_keys(one, falls=falls)]
-        rows = collected("COLLECT_LIST", _call("STRUCT", *keys, exp.alias_(value.copy(), "value")))
-        sorted_: exp.Expr = exp.Anonymous(this="ARRAY_SORT", expressions=[rows])
-        sorted_ = exp.Anonymous(this="REVERSE", expressions=[sorted_]) if falls else sorted_
-        field = exp.Dot(this=exp.to_identifier(_ONE), expression=exp.to_identifier("value"))
-        of_one = exp.Lambda(this=field, expressions=[exp.to_identifier(_ONE)])
-        made = exp.Anonymous(this="TRANSFORM", expressions=[sorted_, of_one])
-    (around or node).replace(made)
+    order = node.this.expressions if isinstance(node.this, exp.Order) else []
+    value = node.this.this if isinstance(node.this, exp.Order) else node.this
+    is_distinct = isinstance(value, exp.Distinct)
+    if is_distinct:  # which is sorted by itself only
+        value = value.expressions[0]
+        order = order or [exp.Ordered(this=value)]
+    falls = bool(order) and all(isinstance(one, exp.Ordered) and one.args.get("desc") for one in order)
+    keys = [key for one in order for key in _sort_keys(one, falls=falls)]
+    rows: exp.Expr = _call("STRUCT", *keys, exp.alias_(value.copy(), "value"))
+    rows = exp.Anonymous(this="COLLECT_SET" if is_distinct else "COLLECT_LIST", expressions=[rows])
+    rows = rows if around is None else exp.Filter(this=rows, expression=around.expression.copy())
+    rows = exp.Anonymous(this="ARRAY_SORT", expressions=[rows]) if order else rows
+    rows = exp.Anonymous(this="REVERSE", expressions=[rows]) if falls else rows
+    one = exp.to_identifier(_ONE)
+    field = exp.Dot(this=one.copy(), expression=exp.to_identifier("value"))
+    values = exp.Anonymous(this="TRANSFORM", expressions=[rows, exp.Lambda(this=field, expressions=[one.copy()])])
+    has_rows = exp.GT(this=_call("SIZE", exp.column(one.copy())), expression=exp.Literal.number(0))
+    lists = exp.Anonymous(this="ARRAY", expressions=[values])
+    lists = exp.Anonymous(this="FILTER", expressions=[lists, exp.Lambda(this=has_rows, expressions=[one.copy()])])
+    (around or node).replace(exp.Anonymous(this="TRY_ELEMENT_AT", expressions=[lists, exp.Literal.number(1)]))
 
 
 def _sort_keys(ordered: exp.Expr, *, falls: bool) -> Iterator[exp.Expr]:
-    """Yield what puts values in an order when it rises, or when all of it ``falls``: NULL last. Texts cannot fall among others that rise."""
+    """Yield what puts values in an order when it rises, or when all of it ``falls``. Texts cannot fall among others that rise."""
     key = ordered.this if isinstance(ordered, exp.Ordered) else ordered
     is_null: exp.Expr = exp.Is(this=key.copy(), expression=exp.null())
-    yield exp.Not(this=is_null) if falls else is_null
+    is_first = isinstance(ordered, exp.Ordered) and bool(ordered.args.get("nulls_first"))
+    yield is_null if falls == is_first else exp.Not(this=is_null)
     turned = isinstance(ordered, exp.Ordered) and bool(ordered.args.get("desc")) and not falls
-    yield exp.Neg(this=exp.paren(key.copy())) if turned else key
+    yield exp.Neg(this=exp.paren(key.copy())) if turned else key.copy()
 
 
 def _divide_by_zero(quotient: exp.Div) -> None:

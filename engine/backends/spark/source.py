@@ -71,7 +71,12 @@ def load(
 
 def in_spark(kind: pa.DataType) -> pa.DataType:
     """Return the type that Spark has for one of Arrow: signed integers, lists of any length, plain strings and bytes."""
-    wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.int64()}
+    wider = {
+        pa.uint8(): pa.int16(),
+        pa.uint16(): pa.int32(),
+        pa.uint32(): pa.int64(),
+        pa.uint64(): pa.decimal128(20, 0),
+    }
     if pa.types.is_dictionary(kind):
         return in_spark(kind.value_type)
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
