@@ -10,9 +10,11 @@ import pytest
 LISTED = {
     "lake": "each of its methods is a journey of its own, and a query needs none of the others",
     "dispatch": "a query neither declares nor refreshes",
-    "session": "only a session with limits has a worker process",
+    "session": "only a session with limits has a worker process, and only one on Spark needs PySpark",
     "executors.worker_main": "the process answers before it loads what its job needs",
     "backends.duckdb.register": "asks for devices, when a function is called",
+    "backends.spark.backend": "PySpark may not be installed",
+    "backends.spark.source": "Spark's workers read tables without DuckDB",
     "search": "numpy and scipy, when a table function is called",
     "search.index_search": "asks for devices, when a text is made a vector",
     "search.ranking": "scikit-learn, when texts are ranked",
