@@ -162,6 +162,8 @@ hex(i)
 bin(i)
 encode(s)
 i::DOUBLE
+TRY_CAST(s AS INTEGER)
+TRY_CAST(f AS INTEGER)
 isnan(f)
 log(i)
 list_contains(l, 2)

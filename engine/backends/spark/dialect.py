@@ -66,7 +66,7 @@ def translated(sql: str, values: Mapping[str, Any] | None = None, own: Container
     for node in reversed(list(tree.find_all(exp.Div, exp.Cast))):  # the inner ones first
         if isinstance(node, exp.Div):
             _divide_by_zero(node)
-        elif node.to.this in exp.DataType.INTEGER_TYPES and not _is_whole(node.this):
+        elif isinstance(node, exp.Cast) and node.to.this in exp.DataType.INTEGER_TYPES and not _is_whole(node.this):
             _round(node)
     for select in list(tree.find_all(exp.Select)):
         _put_replaced_last(select)
@@ -80,7 +80,8 @@ def _refuse_others(tree: exp.Expr, own: Container[str]) -> None:
             name, is_same = "DISTINCT ON", not call.args.get("on")
         else:
             is_named = isinstance(call, exp.Anonymous | exp.AnonymousAggFunc)
-            name = call.name if is_named else type(call).sql_name()
+            kind: Any = type(call)
+            name = call.name if is_named else kind.sql_name()
             is_same = isinstance(call, _SYNTAX) or name.lower() in _SAME or (is_named and name in own)
             if isinstance(call, exp.RegexpReplace):  # Spark replaces all
                 is_same = "g" in str(call.args.get("modifiers") or "")
@@ -208,13 +209,14 @@ def _quotient(above: exp.Expr, below: exp.Expr) -> exp.Expr:
 
 def _round(cast: exp.Cast) -> None:
     """Let a number become the nearest whole one, which Spark would cut: a double to the even one of two, a decimal away from 0."""
-    cast.replace(_with_parts(lambda number: _nearest(number, cast.to), cast.this))
+
+    def nearest(number: exp.Expr) -> exp.Expr:
+        return _nearest(number, lambda value: type(cast)(this=value, to=cast.to.copy(), safe=cast.args.get("safe")))
+
+    cast.replace(_with_parts(nearest, cast.this))
 
 
-def _nearest(number: exp.Expr, kind: exp.DataType) -> exp.Expr:
-    def of_kind(value: exp.Expr) -> exp.Expr:
-        return exp.Cast(this=value, to=kind.copy())
-
+def _nearest(number: exp.Expr, of_kind: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     def is_like(pattern: str) -> exp.Expr:
         return exp.Like(this=_call("TYPEOF", number), expression=exp.Literal.string(pattern))
 
