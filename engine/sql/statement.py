@@ -95,7 +95,7 @@ class Statement:
 
     @property
     def shortcuts(self) -> bool:
-        """Whether the backend takes what is written for DuckDB in this process."""
+        """Tell whether the backend takes what is written for DuckDB in this process."""
         return self._backend.shortcuts
 
     def function(self, function: Function, constants: Mapping[str, Any]) -> str:

@@ -119,7 +119,7 @@ FROM false_discovery((
     CROSS JOIN whole AS w
   ),
   pairs AS (
-    SELECT * REPLACE (CASE WHEN std > 1e-7 THEN std END AS std) FROM sides
+    SELECT * EXCLUDE (std), CASE WHEN std > 1e-7 THEN std END AS std FROM sides
   )
   SELECT *, student_p(t, df) AS p FROM pairs
 ))

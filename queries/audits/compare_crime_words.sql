@@ -82,12 +82,21 @@ measures = ["value_a", "value_b", "difference", "low", "high", "n_a", "n_b", "co
 SELECT
   c.item,
   CASE WHEN c.item <> 'any' THEN c.item END AS class,
-  c.* EXCLUDE (item) REPLACE (
-    coalesce(c.count_a, CASE WHEN NOT a.suppressed THEN a.count END) AS count_a,
-    coalesce(c.n_a, CASE WHEN NOT a.suppressed THEN a.n END) AS n_a,
-    coalesce(c.count_b, CASE WHEN NOT b.suppressed THEN b.count END) AS count_b,
-    coalesce(c.n_b, CASE WHEN NOT b.suppressed THEN b.n END) AS n_b
-  ),
+  c.label,
+  c.value_a,
+  c.value_b,
+  c.difference,
+  c.low,
+  c.high,
+  coalesce(c.count_a, CASE WHEN NOT a.suppressed THEN a.count END) AS count_a,
+  coalesce(c.n_a, CASE WHEN NOT a.suppressed THEN a.n END) AS n_a,
+  coalesce(c.count_b, CASE WHEN NOT b.suppressed THEN b.count END) AS count_b,
+  coalesce(c.n_b, CASE WHEN NOT b.suppressed THEN b.n END) AS n_b,
+  c.statistic,
+  c.df,
+  c.p,
+  c.q,
+  c.suppressed,
   a.base_count AS base_count_a,
   b.base_count AS base_count_b,
   a.images AS images_a,
@@ -111,4 +120,4 @@ LEFT JOIN over_representation(groups, term_classes(terms, texts), $unit, $min_co
   ON a.concept = c.item AND a.label = c.label
 LEFT JOIN over_representation(others, term_classes(terms, other_texts), $unit, $min_count) AS b
   ON b.concept = c.item AND b.label = c.label
-ORDER BY class IS NOT NULL, class, label
+ORDER BY c.item <> 'any', class, label

@@ -30,7 +30,7 @@ tokens AS (
   CROSS JOIN own AS o
   WHERE $rule = 'words' AND o.n > 0
   UNION ALL
-  SELECT c.caption_id, unnest(string_split_regex(lower(c.text), '[\s\p{Z}\x0B\x1C-\x1F\x{85}]+')) AS token
+  SELECT c.caption_id, unnest(string_split_regex(lower(c.text), '[\p{Z}\x09-\x0D\x1C-\x1F\x{85}]+')) AS token
   FROM captions AS c
   CROSS JOIN own AS o
   WHERE $rule = 'gensynth' AND o.n > 0

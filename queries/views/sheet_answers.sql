@@ -31,7 +31,7 @@ SELECT
 FROM labels
 WHERE attribute = $attribute
   AND value IS NOT NULL
-  AND regexp_extract(annotator, '^a[0-9]+@(.+)$', 1) <> ''
-  AND ($sheet IS NULL OR regexp_extract(annotator, '^a[0-9]+@(.+)$', 1) = $sheet)
+  AND regexp_extract(annotator, '^a[0-9]+@([^\n]+)\z', 1) <> ''
+  AND ($sheet IS NULL OR regexp_extract(annotator, '^a[0-9]+@([^\n]+)\z', 1) = $sheet)
   AND ($unit = 'person') = (detection_id IS NOT NULL)
 GROUP BY image_id, coalesce(detection_id, -1), annotator

@@ -167,7 +167,7 @@ CALLS |= {
         "model := (SELECT image_id, concept FROM word_concepts WHERE image_id < 150), seeds := 1"
     ],
     "lic": [
-        "human := captions, generated := (SELECT caption_id, image_id, reverse(text) AS text FROM captions), captions_each := 1, seeds := 1"
+        "human := captions, generated := (SELECT caption_id, image_id, replace(text, 'man', 'dog') AS text FROM captions), captions_each := 1, seeds := 1"
     ],
     "markedness": [f"images := {VECTORS}, prompts := {CATEGORIES}, groups := {SEEN}, unmarked := 'c1'"],
     "self_similarity": [f"images := {VECTORS}, groups := {SEEN}"],

@@ -47,19 +47,25 @@ def both(tmp_path_factory, build):
 
 
 STATEMENTS = [
+    "FROM images SELECT * EXCLUDE (height) ORDER BY image_id LIMIT 2",
+    "SELECT avg(CASE WHEN width = 101 THEN 1.0 ELSE 0.0 END) AS share FROM images",
+    "SELECT lower(concat(text, 'İ ΑΣ ß')) AS l, regexp_extract_all(lower(concat(text, 'İstanbul')), '[a-z]+') AS w FROM captions ORDER BY caption_id",
+    "SELECT list_transform([image_id, 20], lambda x, i: x * 10 + i) AS l, list_filter([10, 20, image_id], lambda x, i: i > 1) AS f FROM images ORDER BY image_id",
+    "SELECT unnest([image_id, 2]) AS a, unnest([5, 6, 7]) AS b, height FROM images ORDER BY ALL",
+    "SELECT CAST(CAST('0.49999999999999999' AS DECIMAL(18, 17)) AS INTEGER) AS r, count(*) AS n FROM images",
+    "WITH A AS (SELECT width FROM images) SELECT count(*) AS n FROM a AS x JOIN A AS y ON x.width = y.width",
+    "SELECT count(*) AS n FROM captions WHERE similarity > 0.5 OR similarity IS NULL",
+    "SELECT count(*) AS n FROM images WHERE width IN (101, 99999999999999999999999)",
     "SELECT count(*) FROM captions",
     "SELECT * FROM captions ORDER BY caption_id",
-    "FROM images SELECT * EXCLUDE (height) REPLACE (width + 1 AS width) ORDER BY image_id LIMIT 2",
     "SELECT width, count(*) AS n, sum(height) AS s, avg(image_id) AS a FROM images GROUP BY ALL ORDER BY ALL",
     "SELECT count(*) FILTER (WHERE width > 100) AS n FROM images",
     "SELECT image_id FROM images WHERE image_id IN (SELECT image_id FROM captions WHERE text LIKE '%dog%')",
-    "SELECT text, row_number() OVER (ORDER BY text) AS r FROM captions QUALIFY r < 4 ORDER BY r",
     "SELECT list(image_id ORDER BY width DESC, image_id) AS l FROM images",
     "SELECT list(text ORDER BY text DESC) AS l FROM captions",
     "SELECT list(DISTINCT width ORDER BY width) AS l FROM images",
     "SELECT list(width ORDER BY image_id) FILTER (WHERE image_id > 4) AS l FROM images",
     "SELECT image_id, unnest([1, 2, 3]) AS a, unnest(['x']) AS b FROM images ORDER BY ALL",
-    "SELECT list_slice([1, 2, 3], image_id, 3) AS l FROM images ORDER BY image_id",
     "SELECT i.image_id, o.width FROM images AS i LEFT JOIN other.images AS o USING (image_id) ORDER BY 1",
     "SELECT image_id FROM other.images ORDER BY 1",
     "WITH a AS (SELECT width, image_id FROM images WHERE width = 101) SELECT count(*) FROM a AS x JOIN a AS y ON x.image_id < y.image_id",
@@ -91,6 +97,47 @@ def test_rows_are_the_same(both, statement):
     assert theirs.schema == ours.schema
     assert str(theirs.to_pylist()) == str(ours.to_pylist())  # NaN is as NaN
     assert ours.num_rows
+
+
+REFUSED = [
+    "SELECT count(*) AS n FROM images NATURAL JOIN captions",
+    "SELECT * FROM captions JOIN images USING (image_id)",
+    "SELECT c.*, i.* FROM captions AS c JOIN images AS i USING (image_id)",
+    "SELECT * REPLACE (0 AS width), image_id, height FROM images",
+    "SELECT image_id FROM captions AS c(image_id, caption_id) WHERE caption_id = 5",
+    "SELECT unnest([image_id, 2]) AS a, height, unnest([5, 6, 7]) AS b FROM images",
+    "SELECT image_id, rank() OVER (ORDER BY width) AS width FROM images QUALIFY width = 1",
+    "SELECT -image_id AS image_id FROM images ORDER BY image_id + 1",
+    "SELECT sum(width) OVER (ORDER BY image_id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW EXCLUDE CURRENT ROW) AS s FROM images",
+    "SELECT split IN (SELECT split FROM images) AS e FROM images",
+    "SELECT count(*) AS n FROM captions WHERE similarity > 0.1",
+    "SELECT similarity + 0.1 AS s FROM captions",
+    "SELECT round(width / 3, 2) AS r FROM images",
+    r"SELECT count(*) AS n FROM captions WHERE text LIKE '%\%'",
+    "SELECT count(*) AS n FROM captions AS c JOIN captions AS d ON c.text LIKE d.text",
+    "SELECT regexp_matches(text, 'B', 'i') AS r FROM captions",
+    "SELECT regexp_matches(text, 'line$') AS r FROM captions",
+    r"SELECT regexp_replace(text, '(b)', '[\1]', 'g') AS r FROM captions",
+    "SELECT generate_series(image_id, 3) AS g FROM images",
+    "SELECT list_slice([1, 2, 3], -2, -1) AS l FROM images",
+    "SELECT TRY_CAST(text AS INTEGER) AS i FROM captions",
+    "SELECT CAST(text AS DATE) AS d FROM captions",
+    "SELECT DISTINCT ON (width) width, image_id FROM images ORDER BY width",
+]
+
+
+@pytest.mark.parametrize("statement", REFUSED)
+def test_what_spark_answers_otherwise_is_refused(both, statement):
+    with pytest.raises(SqlError) as caught:
+        both[1].sql(statement).fetchall()
+    assert caught.value.code == "E3479"
+
+
+@pytest.mark.parametrize("value", [0.1, 2.5, float("inf"), float("nan")])
+def test_floats_are_doubles(both, value):
+    query = "SELECT $p + $p + $p = 0.3 AS e, CAST(CASE WHEN isnan($p) OR $p > 9 THEN 0 ELSE $p END AS INTEGER) AS i, count(*) FILTER (WHERE $p >= 0.05) AS n FROM images"
+    ours, theirs = (session.sql(query, p=value).fetchall() for session in both)
+    assert ours == theirs
 
 
 @pytest.mark.parametrize("text", [text for text in TEXTS if text is not None])

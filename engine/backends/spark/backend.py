@@ -71,7 +71,7 @@ class Spark:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Tell whether it was closed."""
         return self._closed
 
     def close(self) -> None:
@@ -80,7 +80,6 @@ class Spark:
             self._closed = True
             self.interrupt()
             self._here.close()
-            self._given.clear()
 
     def interrupt(self) -> None:
         """Stop what runs; from another thread."""
@@ -97,7 +96,8 @@ class Spark:
         rows = self._collected(plan)
         if plan.verb:
             rows = rows.add_column(0, schema.names[0], [pa.array(["physical_plan"])])
-        rows = _as(_in_order(rows, schema.names), schema)
+        with self._told():
+            rows = _as(rows, schema)
         yield from rows.to_batches(batch_rows) or [pa.RecordBatch.from_pylist([], schema)]
 
     def _collected(self, plan: Plan) -> pa.Table:
@@ -129,7 +129,7 @@ class Spark:
     # -- where -------------------------------------------------------------------------------------------------------
 
     def _is_of_here(self, plan: Plan) -> bool:
-        """Whether a plan reads no table of the lake, or asks what only DuckDB tells."""
+        """Tell whether a plan reads no table of the lake, or asks what only DuckDB tells."""
         return plan.verb in _HERE or not any(relation.tables for relation in plan.needed())
 
     def _local(self, plan: Plan) -> DuckDB:
@@ -153,10 +153,12 @@ class Spark:
             raise RequestError(
                 f"{plan.verb.strip()} is DuckDB's, not Spark's", code="E3475", hint="EXPLAIN alone is fine"
             )
-        tree = translated(plan.sql or "", plan.values, self._declared)
         relations = {relation.id: relation for relation in plan.needed()}
+        floats = {name.lower() for relation in relations.values() for name in _of_single_precision(relation)}
+        tree = translated(plan.sql or "", plan.values, self._declared, floats)
         read = _columns_read(tree, relations)
         with ExitStack() as end, self._told():
+            end.callback(self._given.clear)
             end.enter_context(self._timed())
             for use in list(tree.find_all(exp.Table)):
                 if not use.args.get("db") and use.name in relations:
@@ -190,7 +192,7 @@ class Spark:
                 inside.append(cte)
                 continue
             rows = self._spark.sql(_with(cte.this, inside).sql("spark"))
-            kept[cte.alias] = self._named(rows.localCheckpoint(eager=False), end)
+            kept[cte.alias.lower()] = self._named(rows.localCheckpoint(eager=False), end)
         _rename_all(tree, kept)
         return _with(tree, inside)
 
@@ -255,6 +257,9 @@ class Spark:
             raise
         except PySparkException as error:
             raise self._failure(error) from error
+        except ValueError as error:  # of Arrow, too; its text may quote a row
+            what = "Spark: a value, or a constant, of a type that it does not have"
+            raise SqlError(what, code="E3472", hint="cast it to another type", sql=None) from error
         except Exception as error:
             if type(error).__module__.startswith("py4j"):
                 raise self._failure(error) from error
@@ -292,8 +297,18 @@ def _reason(text: str) -> str:
 
 def _rename_all(tree: exp.Expr, names: Mapping[str, str]) -> None:
     for use in list(tree.find_all(exp.Table)):
-        if not use.args.get("db") and use.name in names:
-            rename(use, names[use.name])
+        if not use.args.get("db") and use.name.lower() in names:
+            rename(use, names[use.name.lower()])
+
+
+def _of_single_precision(relation: Relation) -> Iterator[str]:
+    """Yield the names of a relation's columns of single precision."""
+    if isinstance(relation.holds, Combined):
+        for part in relation.holds.parts:
+            yield from _of_single_precision(part)
+        return
+    schema = relation.holds.schema if relation.table is None else visible_schema(relation.table.dataset)
+    yield from (field.name for field in schema if pa.types.is_float32(field.type))
 
 
 def _columns_read(tree: exp.Expr, relations: Container[str]) -> frozenset[str] | None:
@@ -338,10 +353,3 @@ def _as(rows: pa.Table, schema: pa.Schema) -> pa.Table:
         for column, field in zip(rows.columns, schema, strict=True)
     ]
     return pa.table(columns, schema=schema)
-
-
-def _in_order(rows: pa.Table, names: list[str]) -> pa.Table:
-    """Return rows with their columns where DuckDB has them; Spark puts some of ``*`` elsewhere."""
-    if sorted(rows.column_names) == sorted(names) and len(set(names)) == len(names):
-        return rows.select(names)
-    return rows.rename_columns(names)

@@ -7,92 +7,64 @@ from typing import TYPE_CHECKING, Any, Final
 import sqlglot
 from sqlglot import exp
 
-from counterbalance.engine.errors import SqlError
+from counterbalance.engine.backends.spark.same import refuse_others
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Mapping
+    from collections.abc import Callable, Collection, Container, Iterator, Mapping
 
 _ONE: Final = "one"
 _PARTS: Final = "parts"
 _FEW: Final = 6
 """Nodes of an expression that may be written twice."""
 
-_SAME: Final = frozenset(
-    """
-    abs any_value arg_max arg_min array array_agg array_concat array_contains array_max array_size array_sort
-    array_to_string ascii asinh atan2 avg bin bit_count bitwise_and_agg bitwise_xor_agg cbrt ceil chr coalesce concat
-    concat_ws contains corr count count_if covar_samp cume_dist datediff day degrees dense_rank encode ends_with
-    exists exp explode extract factorial filter first first_value floor generate_series greatest group_concat grouping
-    hex hour is_nan lag last_day last_value lead least left length levenshtein list_reduce list_slice ln log
-    logical_and logical_or lower max md5 median min mode month nth_value ntile nullif pad percent_rank percentile_cont
-    power rand rank regexp_extract regexp_extract_all regexp_like regexp_replace regexp_split regr_slope repeat
-    replace reverse right round row_number sha2 sign split split_part sqrt starts_with stddev str_position struct
-    struct_extract substring sum time_to_str timestamp_trunc transform trim unnest upper variance_pop year
-    """.split()  # noqa: SIM905 - one name after another
-)
-"""Functions, as sqlglot names them, of which tests show that Spark gives what DuckDB gives."""
-_SYNTAX: Final = (exp.And, exp.Or, exp.Xor, exp.Case, exp.If, exp.Cast)
 
-
-def translated(sql: str, values: Mapping[str, Any] | None = None, own: Container[str] = ()) -> exp.Expr:
+def translated(
+    sql: str, values: Mapping[str, Any] | None = None, own: Container[str] = (), floats: Collection[str] = ()
+) -> exp.Expr:
     """Return the tree of a query in DuckDB's SQL, ready to be written as Spark's.
-
-    Columns that DuckDB would put in the middle of ``*`` (``REPLACE``) stand at its end.
 
     Args:
         sql: The query.
         values: Values of ``$name``.
         own: Names of Python functions that Spark knows.
+        floats: Columns of single precision, in lower case.
 
     Raises:
-        SqlError: It calls a function of which nobody knows whether Spark's gives the same (``E3479``).
+        SqlError: Nobody knows whether Spark answers it alike (``E3479``).
 
     Example:
         >>> translated("SELECT list(a ORDER BY b) FROM t WHERE b > $least", {"least": 3}).sql("spark")
         'SELECT TRY_ELEMENT_AT(FILTER(ARRAY(TRANSFORM(ARRAY_SORT(COLLECT_LIST(STRUCT(b IS NULL, b, a AS value))), one -> one.value)), one -> SIZE(one) > 0), 1) FROM t WHERE b > 3'
-        >>> translated("SELECT * REPLACE (a + 1 AS a) FROM t").sql("spark")
-        'SELECT * EXCEPT (a), a + 1 AS a FROM t'
         >>> translated("SELECT b, unnest(c) AS d, unnest(e) AS f FROM t").sql("spark")
         'SELECT b, INLINE(ARRAYS_ZIP(COALESCE(c, ARRAY()), COALESCE(e, ARRAY()))) AS (d, f) FROM t'
     """
     tree = sqlglot.parse_one(sql, dialect="duckdb")
-    _refuse_others(tree, own)
     for value in list(tree.find_all(exp.Placeholder, exp.Parameter)):
         if values is not None and value.name in values:
-            value.replace(exp.convert(values[value.name]))
+            value.replace(_constant(values[value.name]))
+    refuse_others(tree, own, floats)
     for collected in list(tree.find_all(exp.ArrayAgg)):
         _put_in_order(collected)
     _rename_calls(tree)
+    _of_lists(tree)
+    _of_values(tree)
     for node in reversed(list(tree.find_all(exp.Div, exp.Cast))):  # the inner ones first
         if isinstance(node, exp.Div):
             _divide_by_zero(node)
         elif isinstance(node, exp.Cast) and node.to.this in exp.DataType.INTEGER_TYPES and not _is_whole(node.this):
             _round(node)
     for select in list(tree.find_all(exp.Select)):
-        _put_replaced_last(select)
         _unnest_at_once(select)
     return tree
 
 
-def _refuse_others(tree: exp.Expr, own: Container[str]) -> None:
-    for call in tree.find_all(exp.Func, exp.Distinct):
-        if isinstance(call, exp.Distinct):
-            name, is_same = "DISTINCT ON", not call.args.get("on")
-        else:
-            is_named = isinstance(call, exp.Anonymous | exp.AnonymousAggFunc)
-            kind: Any = type(call)
-            name = call.name if is_named else kind.sql_name()
-            is_same = isinstance(call, _SYNTAX) or name.lower() in _SAME or (is_named and name in own)
-            if isinstance(call, exp.RegexpReplace):  # Spark replaces all
-                is_same = "g" in str(call.args.get("modifiers") or "")
-        if not is_same:
-            what = f"{name.lower()}()" if isinstance(call, exp.Func) else name
-            raise SqlError(
-                f"{what} is not known to give the same on Spark",
-                code="E3479",
-                hint="leave out --engine spark",
-                sql=None,
-            )
+def _constant(value: object) -> exp.Expr:
+    """Return a value of Python as DuckDB is given it: a float is a double, ``nan`` and ``inf`` included."""
+    if isinstance(value, float):
+        return exp.cast(exp.Literal.string(repr(value)), "DOUBLE")
+    if isinstance(value, list | tuple):
+        return exp.Array(expressions=[_constant(item) for item in value])
+    return exp.convert(value)
 
 
 def _rename_calls(tree: exp.Expr) -> None:
@@ -108,13 +80,34 @@ def _rename_calls(tree: exp.Expr) -> None:
                 )
                 parts = [items, begin, exp.Greatest(this=length, expressions=[exp.Literal.number(0)])]
                 node.replace(exp.Anonymous(this="SLICE", expressions=parts))
+
+
+def _of_lists(tree: exp.Expr) -> None:
+    """Let functions of lists take NULL for what DuckDB takes it, and count from 1."""
     for holds in list(tree.find_all(exp.ArrayContains)):  # false where the list holds NULL
         found = exp.Coalesce(this=holds.copy(), expressions=[exp.false()])
-        holds.replace(exp.Case().when(exp.not_(exp.Is(this=holds.this.copy(), expression=exp.null())), found))
+        sides = (exp.not_(exp.Is(this=side.copy(), expression=exp.null())) for side in (holds.this, holds.expression))
+        holds.replace(exp.Case().when(exp.and_(*sides), found))
     for joined in list(tree.find_all(exp.ArrayConcat)):  # NULL is an empty list
         parts = [joined.this, *joined.expressions]
         whole = [exp.Coalesce(this=part.copy(), expressions=[exp.Array()]) for part in parts]
         joined.replace(exp.ArrayConcat(this=whole[0], expressions=whole[1:]))
+    for each in tree.find_all(exp.Transform, exp.ArrayFilter):  # counted from 1
+        match each.expression:
+            case exp.Lambda(expressions=[_, place]):
+                for use in list(each.expression.this.find_all(exp.Identifier)):
+                    if use.name == place.name and not isinstance(use.parent, exp.PropertyEQ | exp.Dot):
+                        use.replace(exp.paren(exp.Add(this=use.copy(), expression=exp.Literal.number(1))))
+
+
+def _of_values(tree: exp.Expr) -> None:
+    """Let functions of texts and numbers give what DuckDB's give."""
+    for mean in tree.find_all(exp.Avg):  # of decimals, which have few places more there
+        mean.set("this", exp.cast(mean.this, "DOUBLE"))
+    for lower in tree.find_all(exp.Lower):  # letter by letter
+        lower.set(
+            "this", _call("TRANSLATE", lower.this, exp.Literal.string("\u0130\u03a3"), exp.Literal.string("i\u03c3"))
+        )
     for log in list(tree.find_all(exp.Log)):
         if not log.expression:  # of base 10
             log.replace(exp.Anonymous(this="LOG10", expressions=[log.this]))
@@ -211,7 +204,7 @@ def _round(cast: exp.Cast) -> None:
     """Let a number become the nearest whole one, which Spark would cut: a double to the even one of two, a decimal away from 0."""
 
     def nearest(number: exp.Expr) -> exp.Expr:
-        return _nearest(number, lambda value: type(cast)(this=value, to=cast.to.copy(), safe=cast.args.get("safe")))
+        return _nearest(number, lambda value: exp.cast(value, cast.to))
 
     cast.replace(_with_parts(nearest, cast.this))
 
@@ -225,13 +218,13 @@ def _nearest(number: exp.Expr, of_kind: Callable[[exp.Expr], exp.Expr]) -> exp.E
     return (
         exp.Case()
         .when(exp.or_(is_like("double"), is_like("float")), of_kind(_call("RINT", double)))
-        .when(has_places, of_kind(exp.Round(this=double)))
+        .when(has_places, of_kind(exp.Round(this=exp.cast(number.copy(), "DECIMAL(38, 18)"))))
         .else_(of_kind(number.copy()))
     )
 
 
 def _is_whole(value: exp.Expr) -> bool:
-    """Whether a value is no fraction as it is written, or a text."""
+    """Tell whether a value is no fraction as it is written, or a text."""
     value = value.unnest()
     if isinstance(value, exp.Cast):
         return value.to.this in exp.DataType.INTEGER_TYPES
@@ -259,21 +252,6 @@ def _with_parts(make: Callable[..., exp.Expr], *parts: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this="ELEMENT_AT", expressions=[made, exp.Literal.number(1)])
 
 
-def _put_replaced_last(select: exp.Select) -> None:
-    """Write ``* REPLACE (x AS a)`` as ``* EXCEPT (a), x AS a``."""
-    columns: list[exp.Expr] = []
-    for column in select.expressions:
-        columns.append(column)
-        star = column if isinstance(column, exp.Star) else column.this if isinstance(column, exp.Column) else None
-        replaced = star.args.get("replace") if isinstance(star, exp.Star) else None
-        if star is not None and replaced:
-            gone = [exp.column(one.alias) for one in replaced]
-            star.set("replace", None)
-            star.set("except_", [*(star.args.get("except_") or []), *gone])
-            columns += replaced
-    select.set("expressions", columns)
-
-
 def _unnest_at_once(select: exp.Select) -> None:
     """Take apart several lists side by side, as DuckDB does, where Spark would pair each item with all of the others."""
     lists = [(n, column) for n, column in enumerate(select.expressions) if isinstance(column.unalias(), exp.Explode)]
@@ -282,6 +260,6 @@ def _unnest_at_once(select: exp.Select) -> None:
     names = [exp.to_identifier(column.alias_or_name or f"unnest_{n}") for n, column in lists]
     whole = [_call("COALESCE", column.unalias().this, exp.Array()) for _, column in lists]
     rows = _call("INLINE", _call("ARRAYS_ZIP", *whole))
-    first, places = lists[0][0], {n for n, _ in lists}
-    rest = [column for n, column in enumerate(select.expressions) if n not in places]
-    select.set("expressions", [*rest[:first], exp.Aliases(this=rows, expressions=names), *rest[first:]])
+    first, last = lists[0][0], lists[-1][0]
+    before, behind = select.expressions[:first], select.expressions[last + 1 :]
+    select.set("expressions", [*before, exp.Aliases(this=rows, expressions=names), *behind])

@@ -1,18 +1,20 @@
-"""Which predicates of a query the scan of a table can apply, as SQL text for Lance.
+"""Read off a query which predicates the scan of a table can apply, as SQL text for Lance.
 
-They are read off the query, for each use of a table, and stay in it: Spark 4.3 hands what it pushes into one use of a Python source
+That is done for each use of a table, and they stay in the query: Spark 4.3 hands what it pushes into one use of a Python source
 to all of its uses.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from sqlglot import exp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_TOO_LARGE: Final = 1 << 63
 
 
 def condition_of(use: exp.Table, schema: pa.Schema) -> str | None:
@@ -73,4 +75,4 @@ def _literal(value: exp.Expr, kind: pa.DataType) -> str | None:
         return None
     if value.is_string and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return value.sql("duckdb")
-    return value.this if value.is_int and pa.types.is_integer(kind) else None
+    return value.this if value.is_int and pa.types.is_integer(kind) and int(value.this) < _TOO_LARGE else None
