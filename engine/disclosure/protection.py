@@ -443,22 +443,20 @@ def refuse_narrow(
             for column in filter(None, (cell.count, cell.of)):
                 one, two = (_by_key(table, keys, table[column]) for table in (rows, other))
                 if any(0 < abs(one.get(k, 0) - two.get(k, 0)) < MIN_COUNT for k in one.keys() | two.keys()):
-                    raise SensitiveError(
-                        f"{name}() differs from the same call with {what} in fewer than {MIN_COUNT} of a cell, who would be known",
-                        code="E3321",
-                        hint=hint,
-                    )
+                    raise _too_close(name, what, hint)
             one, two = (_by_key(table, keys, table[cell.count]) for table in (rows, other))
             here, there = (_by_key(t, keys, b[cell.count]) for t, b in ((rows, own), (other, blank)))
             unused = one.keys() - two.keys() if what == wider else ()
             if any(not here[k] for k in unused if OTHERS not in k) or any(
                 one[k] == two[k] and here[k] != there[k] for k in one.keys() & two.keys()
             ):
-                raise SensitiveError(
-                    f"{name}() and the same call with {what} hide different cells, and together would tell of fewer than {MIN_COUNT}",
-                    code="E3321",
-                    hint=hint,
-                )
+                raise _too_close(name, what, hint)
+
+
+def _too_close(name: str, what: str, hint: str) -> SensitiveError:
+    """Return one error for cells that differ by few and for others that are hidden: which of both it is would name the small one."""
+    told = f"{name}() and the same call with {what} would together tell of fewer than {MIN_COUNT} of a cell"
+    return SensitiveError(told, code="E3321", hint=hint)
 
 
 def _hidden_at_least(rows: pa.Table, cells: Sequence[Cells]) -> dict[str, pa.Array]:
