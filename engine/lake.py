@@ -8,7 +8,7 @@ import functools
 import os
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError, did_you_mean
 from counterbalance.engine.ingest_types import GROUP, Chunk, ReadOptions, Source
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import lancedb
     import pyarrow as pa
 
+    from counterbalance.engine.backends import Engine
     from counterbalance.engine.catalog.snapshot import Snapshot
     from counterbalance.engine.catalog.verify import Verified
     from counterbalance.engine.exporting import Exported
@@ -206,7 +207,7 @@ class Lake:
         timeout: float | None = None,
         memory: str | None = None,
         threads: int | None = None,
-        engine: Literal["duckdb", "spark"] = "duckdb",
+        engine: Engine = "duckdb",
         isolated: bool | None = None,
         max_rows: int | None = None,
         **params: Any,
@@ -247,7 +248,7 @@ class Lake:
         sensitive: str | None = None,
         max_rows: int | None = None,
         threads: int | None = None,
-        engine: Literal["duckdb", "spark"] = "duckdb",
+        engine: Engine = "duckdb",
         **params: Any,
     ) -> Result:
         """An audit's result; ``counterbalance audit --list`` or ``cb.audits()`` name them."""

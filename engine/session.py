@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Self, get_args
 
 import pyarrow as pa
 
 from counterbalance.engine import dispatch, information_schema, lists
+from counterbalance.engine.backends import Engine
 from counterbalance.engine.backends.duckdb.backend import DuckDB
 from counterbalance.engine.catalog import access, snapshot
 from counterbalance.engine.catalog.pinned import pin
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 
-ENGINES: Final = ("duckdb", "spark")
+ENGINES: Final = get_args(Engine)
 
 
 def _check_engine(engine: str, **limits: Any) -> None:
@@ -80,7 +81,7 @@ class Session:
         memory: str | None = None,
         threads: int | None = None,
         with_bytes: bool = False,
-        engine: Literal["duckdb", "spark"] = "duckdb",
+        engine: Engine = "duckdb",
         isolated: bool | None = None,
         pins: Callable[[Location, str | None], Pinned] = pin,
     ) -> None:

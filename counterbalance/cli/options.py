@@ -8,7 +8,7 @@ import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from counterbalance import Lake
+    from counterbalance.engine.backends import Engine
     from counterbalance.engine.session import Session
     from counterbalance.engine.store.location import Location
     from counterbalance.shell.progress import Reporter
@@ -83,7 +84,7 @@ class SessionOptions:
     timeout: float | None = None
     memory: str | None = None
     threads: int | None = None
-    engine: Literal["duckdb", "spark"] = "duckdb"
+    engine: Engine = "duckdb"
     max_rows: int | None = None
     sensitive: str | None = None
     udfs: tuple[str, ...] = ()

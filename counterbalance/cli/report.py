@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import click
 
 from counterbalance.cli.base import OutputPath, declare
 from counterbalance.cli.options import connect, engine_option
+
+if TYPE_CHECKING:
+    from counterbalance.engine.backends import Engine
 
 EXAMPLES = (
     "counterbalance report coco.lake -o report.html",
@@ -30,9 +33,7 @@ EXAMPLES = (
     "--model-bias", default="model_bias", show_default=True, help="Relation (category, value) for bias transfer."
 )
 @engine_option
-def command(
-    lake: str, path: Path, blur: bool, dataset_bias: str, model_bias: str, engine: Literal["duckdb", "spark"]
-) -> int:
+def command(lake: str, path: Path, blur: bool, dataset_bias: str, model_bias: str, engine: Engine) -> int:
     """Write one self-contained HTML page about LAKE: tables, charts with intervals, sample images, and the SQL of each."""
     if path.suffix.lower() not in {".html", ".htm"}:
         raise click.UsageError(f"a report is an HTML page, which {path.name} does not say; -o {path.stem}.html")

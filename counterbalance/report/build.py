@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.atomic_write import write as write_file
 from counterbalance.report import chapters, clusters, overview, pages, pictures, topics, transfer
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
+    from counterbalance.engine.backends import Engine
     from counterbalance.engine.lake import Lake
     from counterbalance.report.figures import Figure
 
@@ -31,7 +32,7 @@ def write(
     blur: bool = False,
     dataset_bias: str = transfer.DATA,
     model_bias: str = transfer.MODEL,
-    engine: Literal["duckdb", "spark"] = "duckdb",
+    engine: Engine = "duckdb",
     progress: Callable[[int], None] = untold,
 ) -> Path:
     """Write the report of a lake as one HTML page that needs nothing else.
@@ -62,7 +63,7 @@ def render(
     blur: bool = False,
     dataset_bias: str = transfer.DATA,
     model_bias: str = transfer.MODEL,
-    engine: Literal["duckdb", "spark"] = "duckdb",
+    engine: Engine = "duckdb",
     progress: Callable[[int], None] = untold,
 ) -> str:
     """Return the report as HTML text; see ``write``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from counterbalance.engine.errors import CounterbalanceError
     from counterbalance.engine.functions import Function, OpenFunctions
     from counterbalance.engine.sql.plan import Plan
+
+Engine = Literal["duckdb", "spark"]
+"""What runs queries."""
 
 
 class Backend(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from sqlglot import exp
 
@@ -14,8 +14,6 @@ from counterbalance.engine.sql.parse import to_sql
 
 if TYPE_CHECKING:
     Dialect = Literal["duckdb", "spark", "trino"]
-
-NAMES: Final = ("duckdb", "spark", "trino")
 
 
 def written(tree: exp.Expr, dialect: Dialect) -> str:

@@ -22,7 +22,6 @@ from counterbalance.engine.backends.duckdb.scan import visible_schema
 from counterbalance.engine.backends.spark.dialect import lifted, rename, translated
 from counterbalance.engine.backends.spark.pushdown import condition_of
 from counterbalance.engine.errors import CounterbalanceError, LimitError, RequestError, SqlError
-from counterbalance.engine.functions import OpenFunctions
 from counterbalance.engine.sql.plan import Combined, Plan, StoredTable
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ class Spark:
         self._declared: dict[str, tuple[Function, Mapping[str, Any]]] = {}
         self._is_late, self._closed = False, False
         self.timeout = timeout
-        self.functions = OpenFunctions()
+        self.functions = self._here.functions
         self.raised: list[CounterbalanceError] = self._here.raised
 
     @property
@@ -201,9 +200,7 @@ class Spark:
         holds = relation.holds
         if isinstance(holds, StoredTable):
             return self._stored(holds, use, read)
-        if isinstance(holds, Combined) and all(
-            part.table is not None for part in holds.parts
-        ):  # labels, open and closed
+        if isinstance(holds, Combined) and all(p.table is not None for p in holds.parts):  # labels, open and closed
             parts = (self._rows(part, use, read) for part in holds.parts)
             return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
         from counterbalance.engine.backends.spark.source import plain
