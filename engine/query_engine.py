@@ -22,6 +22,7 @@ from counterbalance.engine.backends.duckdb.scan import bytes_of
 from counterbalance.engine.catalog import access
 from counterbalance.engine.catalog.pinned import pin
 from counterbalance.engine.disclosure import protection
+from counterbalance.engine.disclosure.suppression import hidden_labels
 from counterbalance.engine.errors import (
     CounterbalanceError,
     LimitError,
@@ -228,19 +229,37 @@ class QueryEngine:
         return call.rows
 
     def _protected(self, call: AuditCall, facts: Facts) -> pa.Table:
-        vectors = {name: self._unprotected(plan, facts).to_pylist()[0] for name, plan in call.vectors.items()}
+        checks = call.checks
+        vectors = {name: self._unprotected(plan, facts).to_pylist()[0] for name, plan in checks.vectors.items()}
         protection.refuse_odd_vectors(call.query.name, {name: tuple(row.values()) for name, row in vectors.items()})
         found = pa.Table.from_batches(self._run(self._final(call), facts))
         protection.require_columns(call.query.name, found.schema, call.query.cells)
         if call.closed:
             protection.refuse_row_level(call.query.name, found.schema)
-        doubles = {name: self._unprotected(plan, facts) for name, plan in call.doubles.items()}
+        doubles = {name: self._unprotected(plan, facts) for name, plan in checks.doubles.items()}
         protection.refuse_few_doubles(call.query.name, {n: rows.column(0)[0].as_py() for n, rows in doubles.items()})
         others = {what: self._unprotected(plan, facts) for what, plan in call.alternatives.items()}
         protection.refuse_narrow(call.query.name, found, others, call.query.cells, call.wider)
+        unseen = self._unseen(call, facts)
         return protection.protect(
-            found, call.query.cells, call.min_count, call.params, closed=call.closed, in_order=call.in_order
+            found,
+            call.query.cells,
+            call.min_count,
+            call.params,
+            closed=call.closed,
+            in_order=call.in_order,
+            unseen=unseen,
         )
+
+    def _unseen(self, call: AuditCall, facts: Facts) -> protection.Unseen:
+        """Return the labels that a session without a purpose is told no number of, by any audit."""
+        found: list[tuple[str | None, bool, frozenset[str]]] = []
+        for counts in call.checks.label_counts:
+            rows = self._unprotected(counts.plan, facts)
+            if counts.beside is not None:
+                protection.refuse_few_apart(call.query.name, counts.parameter, counts.beside, rows)
+            found.append((counts.side, counts.is_anywhere, hidden_labels(rows, protection.MIN_COUNT)))
+        return protection.Unseen(tuple(found), call.checks.labels)
 
     def _unprotected(self, plan: Plan, facts: Facts) -> pa.Table:
         return pa.Table.from_batches(self._run(self._rewritten(plan).finished(last=True), facts))

@@ -51,6 +51,41 @@ _ROW_LEVEL: Final = frozenset(
 """Columns that are about one image, box or text."""
 
 
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """Labels of which no audit tells a number, since those of one would give a small count of another away.
+
+    Args:
+        labels: Which of two datasets they are of, whether any column that names something may hold them, or only those of labels,
+            and the labels.
+        asked: Labels that a call is about: where one of these is unseen, all of its rows are.
+    """
+
+    labels: tuple[tuple[str | None, bool, frozenset[str]], ...] = ()
+    asked: frozenset[str] = frozenset()
+
+    def rows(self, rows: pa.Table, cells: Sequence[Cells], side: str | None) -> NDArray[np.bool_]:
+        """Return which rows name such a label.
+
+        Example:
+            >>> from counterbalance.engine.disclosure.cells import Cells
+            >>> unseen = Unseen(((None, False, frozenset({"a"})),))
+            >>> unseen.rows(pa.table({"label": ["a", "b"], "count": [3, 12]}), [Cells("count", by=("label",))], None).tolist()
+            [True, False]
+        """
+        found = np.zeros(len(rows), bool)
+        names = _keys(cells) - _OF_ROWS | LABELS
+        for of, is_anywhere, labels in self.labels:
+            if of != side or not labels:
+                continue
+            found |= bool(self.asked & labels)
+            for field in rows.schema:
+                if field.name in (names if is_anywhere else LABELS) and pa.types.is_string(field.type):
+                    named = pc.is_in(rows[field.name], pa.array(sorted(labels)))
+                    found |= named.to_numpy(zero_copy_only=False)
+        return found
+
+
 def schema_of(rows: pa.Schema, cells: Sequence[Cells]) -> pa.Schema:
     """Return the schema of protected rows.
 
@@ -62,7 +97,14 @@ def schema_of(rows: pa.Schema, cells: Sequence[Cells]) -> pa.Schema:
 
 
 def protect(
-    rows: pa.Table, cells: Sequence[Cells], min_count: int, params: str, *, closed: bool, in_order: bool
+    rows: pa.Table,
+    cells: Sequence[Cells],
+    min_count: int,
+    params: str,
+    *,
+    closed: bool,
+    in_order: bool,
+    unseen: Unseen | None = None,
 ) -> pa.Table:
     """Return the rows of an audit without what tells of few people or images.
 
@@ -75,6 +117,7 @@ def protect(
         closed: Perceived labels were counted without a purpose. Tables of which all labels together have few are left out then,
             for their rows would tell whose labels there are.
         in_order: The audit's order tells nothing of counts, so that hidden rows stay where they are.
+        unseen: Labels whose rows are hidden whatever they count.
 
     Returns:
         The rows, with the columns ``suppressed`` and ``reason`` ('small', or 'complementary' where a count would give a small
@@ -88,10 +131,11 @@ def protect(
         >>> shown["count"].to_pylist(), shown["reason"].to_pylist()
         ([None, None, 40], ['small', 'complementary', None])
     """
-    told = _told(rows) if cells else np.zeros(len(rows), bool)
+    unseen = unseen or Unseen()
+    told = _told(rows) | unseen.rows(rows, cells, None) if cells else np.zeros(len(rows), bool)
     # what MIN_COUNT hides is hidden by every call on closed labels, so that two never tell more
     floors = dict.fromkeys((MIN_COUNT, min_count) if closed else (min_count,))
-    found = _hidden(rows, cells, floors, closed=closed, thin=closed)
+    found = _hidden(rows, cells, floors, closed=closed, thin=closed, unseen=unseen)
     blank, hidden = found.blank, found.why
     hidden = np.where((hidden == SHOWN) & told, np.int8(COMPLEMENTARY), hidden)
     for cell in cells:
@@ -163,8 +207,9 @@ class _Hidden:
     def of(cls, told: NDArray[np.bool_], columns: Mapping[Cells, Sequence[str]]) -> _Hidden:
         """Return what the SQL itself hides."""
         blank = dict.fromkeys((c for own in columns.values() for c in own), told)
-        size = len(told)
-        return cls(blank, np.zeros(size, np.int8), np.zeros(size, bool), columns, np.zeros(size, bool))
+        omitted = told & any(cell.omit for cell in columns)
+        why = np.where(told, np.int8(COMPLEMENTARY), np.int8(SHOWN))
+        return cls(blank, why, omitted, columns, np.zeros(len(told), bool))
 
     def add(self, rows: pa.Table, min_count: int, *, closed: bool) -> None:
         """Hide what counts under ``min_count`` need, beside what is hidden already."""
@@ -234,12 +279,14 @@ class _Hidden:
             self.thin_labels[tables] = self.thin_labels.get(tables, False) | spread(thin)
 
 
-def _hidden(rows: pa.Table, cells: Sequence[Cells], floors: Iterable[int], *, closed: bool, thin: bool) -> _Hidden:
+def _hidden(
+    rows: pa.Table, cells: Sequence[Cells], floors: Iterable[int], *, closed: bool, thin: bool, unseen: Unseen
+) -> _Hidden:
     """Return what counts under each of the floors need; of two sides, each by itself where labels are closed.
 
     A count that is hidden for the other side is shown by a call with another one, and protects nothing.
     """
-    told = _told(rows) if cells else np.zeros(len(rows), bool)
+    told = _told(rows) | unseen.rows(rows, cells, None) if cells else np.zeros(len(rows), bool)
     columns = {cell: _tell(cell, rows, cells) for cell in cells}
     all_of = _Hidden.of(told, columns)
     if not closed:  # rows that one side lacks are no part of the other, either
@@ -248,7 +295,7 @@ def _hidden(rows: pa.Table, cells: Sequence[Cells], floors: Iterable[int], *, cl
         own = {cell: names for cell, names in columns.items() if cell.side == side or not closed}
         there = np.ones(len(rows), bool) if side is None else rows_of_side(rows, [*own])
         its = rows.filter(pa.array(there))
-        found = _Hidden.of(told if side is None else np.zeros(len(its), bool), own)
+        found = _Hidden.of(told if side is None else unseen.rows(its, cells, side), own)
         if thin:
             found.add_thin(its, alone=not any(cell.by for cell in cells))
         for floor in floors:
@@ -257,9 +304,9 @@ def _hidden(rows: pa.Table, cells: Sequence[Cells], floors: Iterable[int], *, cl
         for cell, names in own.items():
             if side is not None:  # rows of the other side tell how many there are in all
                 shown = ~all_of.blank[cell.count] & there
-                unseen = ~there & ~tables_with(rows, cell.within, shown)
-                all_of.blank |= {name: all_of.blank[name] | unseen for name in names}
-                all_of.why = np.where(unseen & (all_of.why == SHOWN), np.int8(COMPLEMENTARY), all_of.why)
+                others = ~there & ~tables_with(rows, cell.within, shown)
+                all_of.blank |= {name: all_of.blank[name] | others for name in names}
+                all_of.why = np.where(others & (all_of.why == SHOWN), np.int8(COMPLEMENTARY), all_of.why)
     return all_of
 
 
@@ -415,6 +462,31 @@ def refuse_few_doubles(name: str, images: Mapping[str, int]) -> None:
             )
 
 
+def refuse_few_apart(name: str, parameter: str, other: str, counts: pa.Table) -> None:
+    """Refuse a call on perceived labels in which few images have a label in one relation, and none in another.
+
+    Args:
+        name: The audit.
+        parameter: The one relation.
+        other: The other one.
+        counts: How many images have each label of it (``n_label``), and how many of these one of the other (``count``); in the
+            row whose label is NULL, those of all labels.
+
+    Raises:
+        SensitiveError: They are fewer than ``MIN_COUNT``, and sums beside those of another audit would tell of them.
+
+    Example:
+        >>> refuse_few_apart("f", "groups", "others", pa.table({"label": [None], "count": [40], "n_label": [60]}))
+    """
+    for row in counts.filter(counts[LABEL].is_null()).to_pylist():
+        if 0 < row["n_label"] - row["count"] < MIN_COUNT:
+            raise SensitiveError(
+                f"fewer than {MIN_COUNT} images have a label in {parameter!r} of {name}(), and none in {other!r}, who would be known",
+                code="E3328",
+                hint='state a purpose: --sensitive "why", which is logged',
+            )
+
+
 def refuse_narrow(
     name: str, rows: pa.Table, others: Mapping[str, pa.Table], cells: Sequence[Cells], wider: str | None = None
 ) -> None:
@@ -461,7 +533,7 @@ def _too_close(name: str, what: str, hint: str) -> SensitiveError:
 
 def _hidden_at_least(rows: pa.Table, cells: Sequence[Cells]) -> dict[str, pa.Array]:
     """Return of every count in which rows it is hidden whatever the smallest count of the call is."""
-    found = _hidden(rows, cells, (MIN_COUNT,), closed=True, thin=False)
+    found = _hidden(rows, cells, (MIN_COUNT,), closed=True, thin=False, unseen=Unseen())
     return {cell.count: pa.array(found.blank[cell.count]) for cell in cells}
 
 

@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from counterbalance.engine.disclosure.cells import Cells
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
-
-    from counterbalance.engine.disclosure.cells import Cells
 
 SHOWN: Final = 0
 SMALL: Final = 1
@@ -87,6 +87,32 @@ def hidden_rows(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_]
             rows, cells, (counts[first], wholes[first], missing[first]), closed, (table, place, first), k
         )
     return found[place]
+
+
+def hidden_labels(counts: pa.Table, k: int) -> frozenset[str]:
+    """Return the labels of which no number may be shown: clear ones that are small, and others that would give these away.
+
+    Few unclear images are no reason: only how many there are of a clear label is a secret.
+
+    Args:
+        counts: How many units have each ``label`` of a ``category``: ``n_label``, and ``count`` of these in a part of them. In rows
+            whose label is NULL are those of all labels of a category.
+        k: The smallest count that may be shown.
+
+    Example:
+        >>> counts = {"category": [""] * 4, "label": ["a", "b", "c", None], "count": [3, 12, 40, 55], "n_label": [3, 12, 40, 55]}
+        >>> sorted(hidden_labels(pa.table(counts), 10))
+        ['a', 'b']
+    """
+    is_all = counts[LABEL].is_null()
+    wholes = counts.filter(is_all).select(["category", "count"]).rename_columns(["category", "n"])
+    rows = counts.filter(pc.invert(is_all)).join(wholes, "category")
+    apart = None if rows["count"].equals(rows["n_label"]) else "n_label"
+    cells = Cells("count", of="n", out_of=apart, by=(LABEL,), within=("category",), overlap=True)
+    found = hidden_rows(rows, cells, k)
+    if not ((found == SMALL) & ~_is_unclear(rows[LABEL])).any():
+        return frozenset()
+    return frozenset(rows[LABEL].cast(pa.string()).filter(pa.array(found != SHOWN)).to_pylist())
 
 
 def _with_lines(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_]) -> NDArray[np.int8]:

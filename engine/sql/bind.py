@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import count, islice
+from itertools import count, islice, product
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
@@ -23,7 +23,7 @@ from counterbalance.engine.errors import (
     did_you_mean,
 )
 from counterbalance.engine.search import SIGNATURES
-from counterbalance.engine.sql import arguments, presets, queries, query_files
+from counterbalance.engine.sql import arguments, audit_checks, presets, queries, query_files
 from counterbalance.engine.sql.bind_functions import FunctionCalls
 from counterbalance.engine.sql.bind_tables import TableCalls
 from counterbalance.engine.sql.call_syntax import arguments_of, call_name, keep_names, known_as
@@ -31,7 +31,7 @@ from counterbalance.engine.sql.ctes import apart, in_order, own_names, written
 from counterbalance.engine.sql.diagnostics import cross_lake
 from counterbalance.engine.sql.macros import calls_python, check, inline
 from counterbalance.engine.sql.parse import DIALECT, TABLE_FUNCTIONS, to_sql, visible_ctes
-from counterbalance.engine.sql.plan import Asked, AuditCall, Facts, Given, Held, Plan, Pooled, Relation, is_id
+from counterbalance.engine.sql.plan import Asked, AuditCall, Checks, Facts, Given, Held, Plan, Pooled, Relation, is_id
 from counterbalance.engine.sql.policy import (
     Cut,
     is_open,
@@ -57,7 +57,7 @@ from counterbalance.engine.sql.scope import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from counterbalance.engine.sql.query_files import Among, Meeting
     from counterbalance.engine.sql.resolver import Resolver
@@ -89,6 +89,8 @@ def _is_moved(query: query_files.Query, name: str, given: Mapping[str, exp.Expr]
 
 _ROLLED_UP: Final = frozenset({"image_labels", "person_labels"})
 """Views that make one label of several."""
+_READINGS: Final = {"image_labels": "label", "label_concepts": "concept"}
+"""Views of the labels of an attribute, with their column of labels."""
 
 
 class Binder:
@@ -126,6 +128,7 @@ class Binder:
         self._schemas: set[str] = set()
         self._read_sensitive = False
         self._cuts: list[Cut] = []
+        self._named: list[tuple[str, str | None]] = []
         self._instead: Mapping[str, exp.Expr] = {}
         self._qualified: set[str] = set()
 
@@ -410,10 +413,9 @@ class Binder:
                     body, given = self._at_min_count(query, given, bound, env) or (body, given)
                 floor = int(arguments.constant(bound.scalars.get("min_count", exp.null()), "min_count") or 0)
                 others, wider = self._alternatives(query, given, env) if closed else ({}, None)
-                doubles = self._doubles(query, bound) if closed else {}
-                vectors = self._vectors(query, bound) if closed else {}
                 plan, in_order = self._alone(query, body, env), _is_in_order(query)
-                call = AuditCall(query, plan, floor, params, closed, in_order, others, wider, doubles, vectors)
+                checks = self._checks_of(query, bound, env) if closed else Checks()
+                call = AuditCall(query, plan, floor, params, closed, in_order, others, wider, checks)
                 self._memo[key] = self._statement.audit(query.name, call)
         self._read_sensitive, self._cuts = outer
         self.facts.changed = True
@@ -495,26 +497,30 @@ class Binder:
                 self._instead = {}
         return found, shown
 
-    def _doubles(self, query: query_files.Query, bound: Env) -> Mapping[str, Plan]:
-        """Return for each group relation what counts its images with several labels."""
-        found: dict[str, Plan] = {}
-        for parameter in query.parameters:
-            if {"image_id", "label"} <= {*parameter.columns}:
-                one = exp.select("image_id").from_(bound.relations[parameter.name].copy()).group_by("image_id")
-                several = one.having("min(label) < max(label)").subquery("d")
-                found[parameter.name] = self._statement.plan(exp.select("count(*)").from_(several))
-        return found
+    def _checks_of(self, query: query_files.Query, bound: Env, env: Env) -> Checks:
+        """Return what is counted beside a call on closed labels."""
+        plan, relations = self._statement.plan, bound.relations
+        closed = {name for name, table in relations.items() if self._reads_closed(table)}
+        readings = {name: self._readings(attributes, env) for name, attributes in bound.named.items()}
+        return Checks(
+            {name: plan(one) for name, one in audit_checks.images_with_several(query, relations)},
+            {name: plan(one) for name, one in audit_checks.odd_vectors(query, relations)},
+            [*audit_checks.label_counts(query, relations, closed, readings, plan)],
+            frozenset(bound.scalars[n].name for n in (query.among.labels if query.among is not None else ())),
+        )
 
-    def _vectors(self, query: query_files.Query, bound: Env) -> Mapping[str, Plan]:
-        """Return for each relation of vectors what counts those that cannot be compared, and the lengths that there are."""
-        found: dict[str, Plan] = {}
-        for parameter in query.parameters:
-            if "embedding" in parameter.columns:
-                numbers = exp.select("CAST(embedding AS DOUBLE[]) AS v").from_(bound.relations[parameter.name].copy())
-                rows = numbers.where("embedding IS NOT NULL").subquery("r")
-                length = "list_inner_product(v, v)"
-                bad = f"count_if(NOT coalesce(isfinite({length}) AND {length} > 0, false))"
-                found[parameter.name] = self._statement.plan(exp.select(bad, "count(DISTINCT len(v))").from_(rows))
+    def _reads_closed(self, table: exp.Table) -> bool:
+        """Whether a bound relation holds perceived labels."""
+        relation = self._statement.relations.get(table.name)
+        return table.name in self._memo_sensitive or (relation is not None and relation.closed)
+
+    def _readings(self, attributes: Iterable[tuple[str, str | None]], env: Env) -> list[tuple[exp.Table, str]]:
+        """Return the relations that every audit may read of some attributes, each with its column of labels."""
+        refers = replace(env, refers=True, abroad=True)
+        found = []
+        for (attribute, lake), (view, column) in product(dict.fromkeys(attributes), _READINGS.items()):
+            name = self._query(queries.queries()[view], {"attribute": exp.convert(attribute)}, refers, lake)
+            found.append((exp.Table(this=exp.to_identifier(name)), column))
         return found
 
     def _alone(self, query: query_files.Query, body: exp.Query, env: Env) -> Plan:
@@ -598,7 +604,11 @@ class Binder:
         self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None, *, trusted: bool
     ) -> Env:
         relations: dict[str, exp.Table] = {}
+        named: dict[str, Sequence[tuple[str, str | None]]] = {}
+        seen = len(self._named)
         scalars = self._scalars(query, given, env, trusted=trusted)
+        self._named += self._closed_attributes(query, given, scalars, lake)
+        named[""] = self._named[seen:]
         open_labels = query.open_labels or self._asks_open_labels(query, scalars)
         inner = Env(
             relations,
@@ -609,9 +619,11 @@ class Binder:
             open_labels=open_labels,
             is_callers=query.is_own,
             own_rows=frozenset(self._own_rows(query, given, env)),
+            named=named,
         )
         for parameter in query.parameters:
             if parameter.is_relation:
+                seen = len(self._named)
                 where = f"{parameter.name!r} of {query.name}()"
                 node = given.get(parameter.name)
                 if node is None:
@@ -620,11 +632,22 @@ class Binder:
                 else:
                     target = arguments.as_relation(node, where)
                     shown = self._shown_as(written(node))  # before it becomes the name of what it expands to
+                    if env.is_callers and parameter.grid:
+                        self._cuts.append(Cut(query.name, parameter, exp.convert(written(node))))
                     abroad = env.abroad or parameter.name in query.apart
                     relations[parameter.name] = self.resolved(target, replace(env, abroad=abroad))
                     if parameter.columns:
                         self._given.append(Given(where, parameter, shown, relations[parameter.name].name))
+                named[parameter.name] = self._named[seen:]
         return inner
+
+    def _closed_attributes(
+        self, query: query_files.Query, given: Mapping[str, exp.Expr], scalars: Mapping[str, exp.Expr], lake: str | None
+    ) -> Iterator[tuple[str, str | None]]:
+        """Yield the attributes of perceived labels of a lake that a query's own parameters name."""
+        if "labels" not in given:
+            asked = (scalars[p.name] for p in query.parameters if p.label_column == "attribute")
+            yield from ((a.name, lake) for a in asked if a.name and not is_open(a, self._attributes()))
 
     def _asks_open_labels(self, query: query_files.Query, scalars: Mapping[str, exp.Expr]) -> bool:
         """Whether a body reads labels of one attribute, which is said, and needs no purpose."""

@@ -175,6 +175,43 @@ class Later:
         return self._rows.__arrow_c_stream__()
 
 
+@dataclass(frozen=True, slots=True)
+class LabelCounts:
+    """How many images, or other units, have each label of a relation.
+
+    Args:
+        plan: A row for every label, and one with NULL for all of them: category, label, count, n_label. ``count`` are those that
+            have a label of ``beside``, too, if there is one. Labels of another category are no siblings; '' where there is none.
+        parameter: The relation.
+        beside: Another relation of the same call.
+        side: Which of two datasets it is of.
+        is_anywhere: Any column of the audit's rows that names something may hold its labels, as where labels stand for concepts.
+    """
+
+    plan: Plan
+    parameter: str
+    beside: str | None
+    side: str | None
+    is_anywhere: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What is counted beside a call on perceived labels.
+
+    Args:
+        doubles: By group relation, how many images have several labels there.
+        vectors: By relation of vectors, how many cannot be compared, and how many lengths there are.
+        label_counts: How many images have each closed label.
+        labels: Labels that the caller asks about.
+    """
+
+    doubles: Mapping[str, Plan] = field(default_factory=dict)
+    vectors: Mapping[str, Plan] = field(default_factory=dict)
+    label_counts: Sequence[LabelCounts] = ()
+    labels: frozenset[str] = frozenset()
+
+
 @dataclass(eq=False)
 class AuditCall:
     """One call of an audit: a plan of its own, evaluated apart from the statement that it stands in.
@@ -188,8 +225,7 @@ class AuditCall:
         in_order: The order of its rows tells nothing of what they count.
         alternatives: The same call with other values of a parameter that cuts the population, by what was changed.
         wider: That one of them which is of all rows that a view leaves some of out.
-        doubles: By group relation, how many images have several labels there.
-        vectors: By relation of vectors, how many cannot be compared, and how many lengths there are.
+        checks: What is counted beside it where it is closed.
         schema: Its columns before small cells are hidden, once they were looked up.
         rows: Its rows with small cells hidden, once they were computed.
     """
@@ -202,8 +238,7 @@ class AuditCall:
     in_order: bool
     alternatives: Mapping[str, Plan]
     wider: str | None
-    doubles: Mapping[str, Plan]
-    vectors: Mapping[str, Plan]
+    checks: Checks
     schema: pa.Schema | None = None
     rows: pa.Table | None = None
 

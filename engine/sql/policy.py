@@ -228,6 +228,8 @@ class Cut:
     @property
     def _default(self) -> Any:
         text = self.parameter.default
+        if self.parameter.is_relation:
+            return text
         return None if text is None else arguments.constant(sqlglot.parse_one(text, dialect=DIALECT), "the default")
 
 

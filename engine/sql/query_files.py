@@ -47,7 +47,7 @@ TOML value of a type; without one a parameter is required. ``optional = true``: 
 ``choices`` are all values that it takes; ``min`` and ``max`` (both included), ``above`` and ``below`` (neither) bound a number.
 ``values`` is the column of table labels that its values come from (``labels.attribute``, ``labels.value``,
 ``labels.annotator``): another one leads to a note. ``grid`` are the values that a session without a purpose may give where
-perceived labels are counted (of a relation none: ``grid = []``), ``free`` says that the value cuts no population. ``about`` is one
+perceived labels are counted (of an audit's relation none: ``grid = []``), ``free`` says that the value cuts no population. ``about`` is one
 line for people. ``presets`` are its values in papers; a file that has any takes ``preset``, the name of one (``presets.py``).
 
 Keys that are not known, values of another type, defaults outside of their bounds, parameters that the SQL does not use and
@@ -115,10 +115,11 @@ _PARAMETER_KEYS: Final = {
     "grid": "list",
     "free": "flag",
     "narrowed": "flag",
+    "side": "line",
     "presets": "table",
     "about": "line",
 }
-_RELATION_KEYS: Final = frozenset({"relation", "default", "about", "narrowed", "grid", "presets"})
+_RELATION_KEYS: Final = frozenset({"relation", "default", "about", "narrowed", "side", "grid", "presets"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +171,7 @@ class QueryParameter:
         grid: The values that a session without a purpose may give where perceived labels are counted; ``None``: any.
         free: Its value cuts no population.
         narrowed: The view leaves rows of this relation out, such as those of unclear labels.
+        side: Which of two datasets it is of, as cells say it.
         presets: Its values in papers.
     """
 
@@ -188,6 +190,7 @@ class QueryParameter:
     grid: tuple[Any, ...] | None = None
     free: bool = False
     narrowed: bool = False
+    side: str | None = None
     presets: tuple[Preset, ...] = ()
 
     @property
@@ -475,8 +478,8 @@ def _relation(name: str, told: Mapping[str, Any], place: Callable[..., str]) -> 
     default = told.get("default")
     if default is not None:
         text_of(default, partial(place, "default"))
-    if told.get("grid"):
-        raise _wrong(place("grid"), "the grid of a relation is empty: a session without a purpose may give none")
+    for value in told.get("grid", ()):
+        text_of(value, partial(place, "grid"))
     return QueryParameter(
         name,
         "relation",
@@ -484,6 +487,7 @@ def _relation(name: str, told: Mapping[str, Any], place: Callable[..., str]) -> 
         told.get("about", ""),
         told["relation"],
         narrowed=told.get("narrowed", False),
+        side=told.get("side"),
         grid=_frozen(told["grid"]) if "grid" in told else None,
         presets=presets.read(told.get("presets", {}), place, text_of),
     )

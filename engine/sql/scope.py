@@ -14,7 +14,7 @@ from counterbalance.engine.errors import RequestError, SqlError
 from counterbalance.engine.sql.parse import DIALECT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from counterbalance.engine.sql import query_files
 
@@ -36,6 +36,7 @@ class Env:
         refers: What is resolved is an argument of an audit: a relation or view that it *names* may be closed. A query that
             stands there is bound without it, with the rights of whoever wrote it.
         abroad: So may relations of other lakes, because the audit matches none of their images with others.
+        named: Attributes of perceived labels, each with its lake, that a parameter's argument names; '' for all that are no relation.
     """
 
     relations: Mapping[str, exp.Table] = field(default_factory=dict)
@@ -49,6 +50,7 @@ class Env:
     open_labels: bool = False
     refers: bool = False
     abroad: bool = False
+    named: Mapping[str, Sequence[tuple[str, str | None]]] = field(default_factory=dict)
 
 
 def is_inside_call(node: exp.Expr, root: exp.Expr) -> bool:

@@ -15,10 +15,12 @@ meets = { left = "attributes.category", right = "others.category", watched = "di
 
 [params.attributes]
 relation = ["image_id", "category", "attribute"]
+side = "a"
 about = "of the first dataset"
 
 [params.others]
 relation = ["image_id", "category", "attribute"]
+side = "b"
 about = "of the second one, such as b.attributes"
 
 [params.min_count]

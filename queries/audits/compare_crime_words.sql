@@ -12,11 +12,13 @@ source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAIO
 
 [params.groups]
 relation = ["image_id", "label"]
+side = "a"
 default = "caption_gender"
 about = "group relation of the first dataset"
 
 [params.others]
 relation = ["image_id", "label"]
+side = "b"
 about = "group relation of the second one, such as b.caption_gender"
 
 [params.texts]

@@ -14,11 +14,13 @@ apart = ["groups", "others"]
 
 [params.groups]
 relation = ["image_id", "label"]
+side = "a"
 default = "caption_gender"
 about = "group relation of the first dataset"
 
 [params.others]
 relation = ["image_id", "label"]
+side = "b"
 about = "group relation of the second one, such as b.caption_gender"
 
 [params.min_count]

@@ -2,8 +2,8 @@
 answers = "Which share of the texts of perceived groups is negative, in two datasets (VADER)."
 details = """
 The share is that of the audit sentiment: negative texts among those whose score is not 0. Columns and tests as in
-compare_demographics, without a row for the distribution; intervals and tests go by images, of which there are images_a
-and images_b, since texts of one image are much alike; smallest_a and smallest_b are as smallest there. VADER scores texts, not
+compare_demographics, without a row for the distribution; intervals and tests go by images (images_a and images_b have
+any of the texts), since texts of one image are much alike; smallest_a and smallest_b are as smallest there. VADER scores texts, not
 people, and labels are perceived.
 """
 subject = "two datasets"
@@ -11,11 +11,13 @@ source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAIO
 
 [params.groups]
 relation = ["image_id", "label"]
+side = "a"
 default = "caption_gender"
 about = "group relation of the first dataset"
 
 [params.others]
 relation = ["image_id", "label"]
+side = "b"
 about = "group relation of the second one, such as b.caption_gender"
 
 [params.texts]

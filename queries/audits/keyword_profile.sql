@@ -11,7 +11,7 @@ texts are written, not what people are; labels are perceived, or those of words 
 Where fewer than min_count images of another label have the word, that label is taken to have min_count of them
 (rest_floor is true): a few images make no odds, and a word never looks more typical than it is. lacks: the images of the
 label without the word, where at least min_count have it. n_keyword: the images with the word, whatever their label; but
-fewer than ten without a clear one are not in it, unless a clear one has as few. Words of small counts are left out by the
+fewer than ten without a clear one are not in it, unless a clear one has as few, or is hidden with all its words. Words of small counts are left out by the
 engine, also where the images of a label without the word are few, and with them what would tell their counts (README), such
 as the same word of another label; n_suppressed counts pairs of a label and a word.
 """
@@ -135,7 +135,8 @@ FROM false_discovery((
       CASE WHEN c.count >= $min_count THEN l.n - c.count END AS lacks,
       w.images,
       CAST(sum(c.count) OVER (PARTITION BY c.concept) AS BIGINT) AS clear,
-      min(c.count) OVER (PARTITION BY c.concept) AS fewest
+      min(c.count) OVER (PARTITION BY c.concept) AS fewest,
+      (SELECT coalesce(bool_or(clear AND NOT used), false) FROM group_sizes(groups, $min_count)) AS hides
     FROM counts AS c
     JOIN labels_n AS l ON l.label = c.label
     JOIN wholes AS w ON w.concept = c.concept
@@ -158,7 +159,8 @@ FROM false_discovery((
     n,
     lacks,
     CASE
-      WHEN images > clear AND images - clear < least($min_count, 10) AND fewest >= least($min_count, 10) THEN clear
+      WHEN NOT hides AND images > clear AND images - clear < least($min_count, 10) AND fewest >= least($min_count, 10)
+        THEN clear
       ELSE images
     END AS n_keyword,
     rest_n,

@@ -1,8 +1,8 @@
 /*--- toml
 answers = "How negative the texts of images are, by perceived group (VADER)."
 details = """
-Of the texts whose compound score is not 0 (n, of so many images): the share that is negative and the mean score, with
-95 % intervals; texts is the number of all texts. Only images with one clear label count, each with all of its texts.
+Of the n texts whose compound score is not 0: the share that is negative and the mean score, with 95 % intervals; texts
+is the number of all texts, images that of the images they are of. Only images with one clear label count, each with all of its texts.
 Texts of one image are much alike, so intervals go by images: Wilson's around the share, of as many independent texts as
 would tell as much (effective_size), and Student's t around the mean. VADER knows English words of social media; it scores texts, not people, and
 labels are perceived, or those of words in captions.

@@ -9,6 +9,8 @@ source = "Hamidieh et al. (2024), as Girrbach et al. (2025) print their C-ASC: E
 
 [params.images]
 relation = ["image_id"]
+default = "images"
+grid = ["images"]
 about = "which images there are"
 
 [params.groups]

@@ -57,7 +57,8 @@ sums AS (
     CAST(sum(texts) AS BIGINT) AS texts,
     CAST(sum(n) AS BIGINT) AS n,
     CAST(sum(negative) AS BIGINT) AS negative,
-    count(CASE WHEN n > 0 THEN 1 END) AS images,
+    count(*) AS images,
+    count(CASE WHEN n > 0 THEN 1 END) AS scored,
     least(
       nullif(count(CASE WHEN negative > 0 THEN 1 END), 0),
       nullif(count(CASE WHEN n > negative THEN 1 END), 0),
@@ -82,11 +83,11 @@ cells AS (
     s.smallest,
     coalesce(s.negative, 0) AS negative,
     CASE
-      WHEN s.n > 0 THEN effective_size(s.negative, s.n, s.negative_squares, s.negative_products, s.sizes, s.images)
+      WHEN s.n > 0 THEN effective_size(s.negative, s.n, s.negative_squares, s.negative_products, s.sizes, s.scored)
     END AS effective,
     s.total / nullif(s.n, 0) / 10000 AS mean,
     clustered_point(s.n, s.sizes)
-    * sqrt(clustered_variance(s.total, s.n, s.total_squares, s.total_products, s.sizes, s.images)) / 10000 AS half
+    * sqrt(clustered_variance(s.total, s.n, s.total_squares, s.total_products, s.sizes, s.scored)) / 10000 AS half
   FROM group_sizes(groups, $min_count) AS z
   LEFT JOIN sums AS s ON s.label = z.label
   WHERE z.clear

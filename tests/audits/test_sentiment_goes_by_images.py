@@ -59,7 +59,8 @@ def test_the_mean(several):
     (row,) = lake.audit("sentiment", groups=groups(60, "m")).to_arrow().to_pylist()
     images, scores = scored(rows)
     mean, error, clusters = by_clusters(scores, images)
-    assert (row["n"], row["images"]) == (len(scores), clusters)
+    assert (row["n"], row["images"]) == (len(scores), 60)
+    assert clusters < 60  # some images have neutral texts only, which tell nothing of the mean
     half = t.ppf(0.975, of_one_size(images) - 1) * error
     assert (row["mean_low"], row["mean_high"]) == pytest.approx((mean - half, mean + half), rel=1e-7)
 

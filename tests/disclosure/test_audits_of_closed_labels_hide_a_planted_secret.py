@@ -61,7 +61,7 @@ def test_planted(lake, call):
     secret, siblings = CALLS[call]
     rows = lake.sql(f"SELECT * FROM {call}").to_arrow().to_pylist()
     found = [r for r in rows if all(r[c] == v for c, v in secret.items())]
-    assert found or "compare_intersections" in call  # few have z, whose rows go with those of x
+    assert found or "intersections" in call  # few have z, whose rows go with those of x
     for row in found:
         assert row["suppressed"]
         assert all(row.get(c) is None for c in COUNTS)

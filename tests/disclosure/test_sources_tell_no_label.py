@@ -48,7 +48,7 @@ def test_perceived_labels_take_none(lake, name):
         assert session.sql(CALL.format(CLOSED, name)).fetchall()
 
 
-def test_the_grid_of_a_relation_is_empty_or_none():
-    text = '/*--- toml\nanswers = "A."\n[params.a]\nrelation = []\ngrid = ["b"]\n---*/\nSELECT * FROM a\n'
-    with pytest.raises(RequestError, match="the grid of a relation is empty"):
+def test_the_grid_of_a_relation_names_relations():
+    text = '/*--- toml\nanswers = "A."\n[params.a]\nrelation = []\ngrid = [3]\n---*/\nSELECT * FROM a\n'
+    with pytest.raises(RequestError, match="'a' is a relation, and its values SQL text, not 3"):
         query_files.parse(text, "view", "a.sql")

@@ -1,0 +1,112 @@
+"""What is counted beside a call on perceived labels, of all rows that its arguments give: nothing of it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from counterbalance.engine.sql.plan import LabelCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from counterbalance.engine.sql.plan import Plan
+    from counterbalance.engine.sql.query_files import Query, QueryParameter
+
+_OF_LABELS = ("label", "concept", "attribute")
+"""Columns in which relations have labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    """A relation and its columns of units, labels, and what these are values of; '' where a relation is about one attribute."""
+
+    table: exp.Table
+    unit: str
+    label: str
+    category: str = ""
+
+
+def label_counts(
+    query: Query,
+    relations: Mapping[str, exp.Table],
+    closed: Collection[str],
+    readings: Mapping[str, Sequence[tuple[exp.Table, str]]],
+    planned: Callable[[exp.Query], Plan],
+) -> Iterator[LabelCounts]:
+    """Yield counts of closed labels: of the relations of a call, of each beside others, and of the attributes these are made of.
+
+    Args:
+        query: The audit.
+        relations: Its relation parameters.
+        closed: Those of them that hold perceived labels.
+        readings: By parameter, other relations of the same attributes, and their column of labels.
+        planned: Returns the plan of a query.
+    """
+    sides = {p.name: p.side for p in query.parameters}
+    labelled = {p.name: one for p in query.parameters if (one := _labelled(p, relations.get(p.name))) is not None}
+
+    def meets(name: str, other: str) -> bool:
+        is_of_labels = other in closed or labelled[other].label == "label"
+        return is_of_labels and (sides[other], labelled[other].unit) == (sides[name], labelled[name].unit)
+
+    for name, side in {"": None, **sides}.items():
+        own = labelled.get(name)
+        is_anywhere = own is not None and own.label != "label"
+        asked: list[tuple[str | None, _Labelled, _Labelled]] = [
+            (None, one, one) for one in (_Labelled(t, "image_id", c) for t, c in readings.get(name, ()))
+        ]
+        if own is not None and name in closed:
+            asked.append((None, own, own))
+            asked += [(o, own, one) for o, one in labelled.items() if o != name and meets(name, o)]
+        for beside, one, other in asked:
+            yield LabelCounts(planned(_counted(one, other)), name, beside, side, is_anywhere)
+
+
+def images_with_several(query: Query, relations: Mapping[str, exp.Table]) -> Iterator[tuple[str, exp.Query]]:
+    """Yield for each group relation the query that counts its images with several labels."""
+    for parameter in query.parameters:
+        if {"image_id", "label"} <= {*parameter.columns}:
+            one = exp.select("image_id").from_(relations[parameter.name].copy()).group_by("image_id")
+            several = one.having("min(label) < max(label)").subquery("d")
+            yield parameter.name, exp.select("count(*)").from_(several)
+
+
+def odd_vectors(query: Query, relations: Mapping[str, exp.Table]) -> Iterator[tuple[str, exp.Query]]:
+    """Yield for each relation of vectors the query that counts those that cannot be compared, and the lengths that there are."""
+    for parameter in query.parameters:
+        if "embedding" in parameter.columns:
+            numbers = exp.select("CAST(embedding AS DOUBLE[]) AS v").from_(relations[parameter.name].copy())
+            rows = numbers.where("embedding IS NOT NULL").subquery("r")
+            length = "list_inner_product(v, v)"
+            bad = f"count_if(NOT coalesce(isfinite({length}) AND {length} > 0, false))"
+            yield parameter.name, exp.select(bad, "count(DISTINCT len(v))").from_(rows)
+
+
+def _labelled(parameter: QueryParameter, table: exp.Table | None) -> _Labelled | None:
+    """Return a relation parameter that has labels of images, or other units, if it is one."""
+    unit = next((c for c in parameter.columns if c.endswith("_id")), None)
+    label = next((c for c in _OF_LABELS if c in parameter.columns), None)
+    if table is None or unit is None or label is None:
+        return None
+    return _Labelled(table, unit, label, "category" if "category" in parameter.columns else "")
+
+
+def _counted(own: _Labelled, beside: _Labelled) -> exp.Query:
+    """Return the query of labels with how many units have each, and all of a category in a row with NULL."""
+    there = exp.column(beside.label).is_(exp.null()).not_()
+    others = exp.select(exp.column(beside.unit)).distinct().from_(beside.table.copy()).where(there)
+    columns = {
+        "category": exp.column(own.category, "own") if own.category else exp.Literal.string(""),
+        "label": exp.column(own.label, "own"),
+        "count": exp.column(beside.unit, "other"),
+        "n_label": exp.column(own.unit, "own"),
+    }
+    rows = exp.select(*(column.as_(name) for name, column in columns.items()))
+    rows = rows.from_(exp.alias_(own.table.copy(), "own", table=True))
+    rows = rows.join(others.subquery("other"), on=columns["count"].eq(columns["n_label"]), join_type="left")
+    rows = rows.where(columns["label"].copy().is_(exp.null()).not_())
+    counts = "category", "label", "count(DISTINCT count) AS count", "count(DISTINCT n_label) AS n_label"
+    return exp.select(*counts).from_(rows.subquery("r")).group_by("GROUPING SETS ((category, label), (category))")
