@@ -3,13 +3,14 @@
 Needs ``captions_val2017.json`` under ``$COUNTERBALANCE_DATA`` (default ``../shared/data``): a million captions are drawn from it,
 five an image (100,000 at scale ``small``). The peers are polars scripts over the same as Parquet. Those of gendered and of crime
 words look for the same words and know nothing of lemmas, animals or products, so that their counts are others; they set a limit,
-as the bare score does for ``sentiment``. Words by group are counted alike.
+as the bare score does for ``sentiment``. Words by group are counted alike. ``prepared`` is the same audit after the recipe ``prepare``.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import counterbalance as cb
 from counterbalance.udfs import wordlists
 
 SIZES = {"small": 100_000, "full": 1_000_000}
+PREPARED = "prepared.lake"
 GROUPS = "(SELECT image_id, CASE WHEN image_id % 3 = 0 THEN 'a' ELSE 'b' END AS label FROM images)"
 
 
@@ -39,6 +41,8 @@ def prepare(folder: Path, scale: str) -> None:
     lake = cb.connect(folder / "captions.lake")
     lake.ingest({"images": pa.table({"image_id": images, "key": pa.array(images).cast(pa.string())})})
     lake.ingest({"captions": captions})
+    shutil.copytree(folder / "captions.lake", folder / "prepared.lake")
+    cb.connect(folder / "prepared.lake").recipe("prepare")
     pq.write_table(captions, folder / "captions.parquet", compression="zstd", row_group_size=131_072)
 
 
@@ -48,36 +52,41 @@ def cases(folder: Path) -> dict[str, Any]:
     return {
         "caption_gender": {
             "counterbalance": _ours(folder, "SELECT label, count(*) AS n FROM caption_gender GROUP BY label"),
+            "prepared": _ours(folder, "SELECT label, count(*) AS n FROM caption_gender GROUP BY label", PREPARED),
             "polars, regex": _polars(folder, _gender),
         },
         "crime_words": {
             "counterbalance": _ours(folder, "SELECT count(*) AS n FROM crime_words(caption_gender)"),
+            "prepared": _ours(folder, "SELECT count(*) AS n FROM crime_words(caption_gender)", PREPARED),
             "polars, regex": _polars(folder, _crime),
         },
         "sentiment": {
             "counterbalance": _ours(folder, "SELECT count(*) AS n FROM sentiment(caption_gender)"),
+            "prepared": _ours(folder, "SELECT count(*) AS n FROM sentiment(caption_gender)", PREPARED),
             "vader() alone": _ours(folder, "SELECT count(vader(text)) AS n FROM captions"),
         },
         "cooccurrence of words": {
             "counterbalance": (lambda: _session(folder), lambda s: _pairs(s.sql(by_word).to_arrow())),
+            "prepared": (lambda: _session(folder, PREPARED), lambda s: _pairs(s.sql(by_word).to_arrow())),
             "polars, explode and group": (lambda: folder, _words),
         },
         "keyword_profile": {
             "counterbalance": _ours(folder, f"SELECT count(*) AS n FROM keyword_profile({GROUPS})"),
+            "prepared": _ours(folder, f"SELECT count(*) AS n FROM keyword_profile({GROUPS})", PREPARED),
             "polars, explode and group": _polars(folder, _words),
         },
     }
 
 
-def _session(folder: Path) -> Any:
-    return cb.connect(folder / "captions.lake").session()
+def _session(folder: Path, lake: str = "captions.lake") -> Any:
+    return cb.connect(folder / lake).session()
 
 
-def _ours(folder: Path, query: str) -> tuple[Any, Any]:
+def _ours(folder: Path, query: str, lake: str = "captions.lake") -> tuple[Any, Any]:
     def run(session: Any) -> None:
         session.sql(query).to_arrow()
 
-    return lambda: _session(folder), run
+    return lambda: _session(folder, lake), run
 
 
 def _polars(folder: Path, script: Any) -> tuple[Any, Any]:

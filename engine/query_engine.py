@@ -367,7 +367,7 @@ def reading(location: Location, *, purpose: str | None = None) -> Iterator[Query
     sensitive = purpose is not None
     backend = DuckDB(reusable=not sensitive)
     try:
-        yield QueryEngine(Resolver(main, {}, sensitive=sensitive), backend, purpose=purpose)
+        yield QueryEngine(Resolver(main, {}, sensitive=sensitive, computes=True), backend, purpose=purpose)
     finally:
         backend.close()
         main.pin.release()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import output_options
+from counterbalance.cli.options import connect, output_options
 from counterbalance.engine.plugins import entry_points
 
 if TYPE_CHECKING:
@@ -22,33 +22,60 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "counterbalance doctor",
     "counterbalance doctor --json",
+    "counterbalance doctor coco.lake",
 )
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?\s*([^;]*?)\s*(?:;.*extra\s*==\s*['\"]([\w-]+)['\"])?$")
 _COMPARE = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt, "==": operator.eq}
 _FOR_DEVELOPERS = {"dev", "test"}
 _GROUPS = ("counterbalance.formats", "counterbalance.udfs", "counterbalance.queries")
 
+_LAKE = "lake"
+_MANY = 100_000
+"""Captions from which on keeping what audits need saves seconds."""
+
 Row = dict[str, str | None]
 
 
-@declare("doctor", examples=EXAMPLES, short_help="Check the installation.")
+@declare("doctor", examples=EXAMPLES, short_help="Check the installation, and what a lake keeps for audits.")
+@click.argument("lake", type=click.Path(), required=False)
 @output_options
-def command(output: OutputOptions) -> int:
+def command(lake: str | None, *, output: OutputOptions) -> int:
     """Check the installation: versions of everything, which extras are there, whether all parts load.
 
-    Exits with 1 when something that is always needed is missing.
+    With LAKE, tells also what audits of its captions would compute again and again, and how to keep it. Exits with 1 when
+    something that is always needed is missing.
     """
     import pyarrow as pa
 
     from counterbalance.shell import present
 
-    rows = [*_platform(), *_packages(), *_parts()]
+    kept = [] if lake is None else [*_kept(lake)]
+    rows = [*_platform(), *_packages(), *_parts(), *kept]
     schema = pa.schema([(n, pa.string()) for n in ("part", "name", "version", "wanted", "status")])
     present.rows(rows, schema, replace(output, rows=len(rows)))
-    bad = [r["name"] for r in rows if r["status"] not in {"ok", "not installed"}]
+    bad = [r["name"] for r in rows if r["part"] != _LAKE and r["status"] not in {"ok", "not installed"}]
     if bad:
         click.echo(f"not in order: {', '.join(str(b) for b in bad)}", err=True)
+    if any(r["status"] != "ok" for r in kept):
+        click.echo(f"audits of captions would be faster after: counterbalance recipe {lake} prepare", err=True)
     return 1 if bad else 0
+
+
+def _kept(lake: str) -> Iterator[Row]:
+    """Yield what the recipe ``prepare`` keeps, and whether the lake has it, where it has captions enough for a difference."""
+    from counterbalance.engine.recipes import files
+    from counterbalance.engine.sql import statements
+
+    opened = connect(lake)
+    captions = opened.sql("SELECT count(*) FROM captions").fetchall()[0][0]
+    states = {row["target"]: row["state"] for row in opened.status().to_pylist()}
+    for text in (text for step in files.recipe("prepare").steps for text in step.statements):
+        statement = statements.read(text)
+        if isinstance(statement, statements.AddColumn | statements.CreateView):
+            table = f"{statement.table}." if isinstance(statement, statements.AddColumn) else ""
+            target = f"{table}{statement.name}"
+            state = states.get(target, "not kept" if captions >= _MANY else "ok")
+            yield _row(_LAKE, target, f"{captions:,} captions", status="ok" if state == "fresh" else state)
 
 
 def _row(part: str, name: str, found: str | None, wanted: str = "", status: str = "ok") -> Row:

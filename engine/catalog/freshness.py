@@ -1,20 +1,23 @@
-"""Which generated columns are wholly fresh at a version, and which columns a session does not show."""
+"""Which generated columns and materialized views are wholly fresh at a version, and which columns a session does not show."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.catalog.definitions import FINGERPRINT
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.schema import STAMP_SUFFIX
 from counterbalance.engine.sql.expression import analyse, same_call
+from counterbalance.engine.store import history, tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
     import lance
+    import pyarrow as pa
 
     from counterbalance.engine.catalog.definitions import Definition, Definitions
+    from counterbalance.engine.store.location import Location
 
 ROW_VERSION = "_row_last_updated_at_version"
 _known: Final[dict[tuple[str, int, str, str], bool]] = {}
@@ -86,3 +89,37 @@ def uncomputed(dataset: lance.LanceDataset, definitions: Definitions, table: str
     """Generated columns of a table that no refresh has published: all their values are NULL."""
     generated = definitions.columns(table)
     return [f.name for f in dataset.schema if f.name in generated and FINGERPRINT not in (f.metadata or {})]
+
+
+def own_columns(stored: pa.Schema, definitions: Definitions, view: Definition) -> list[str]:
+    """Return the columns of a view's table that come from its ``SELECT``: no generated ones, no stamps."""
+    generated = definitions.columns(view.name)
+    hidden = {*generated, *(g + STAMP_SUFFIX for g in generated)}
+    return [name for name in stored.names if name not in hidden]
+
+
+def moved(
+    location: Location, definitions: Definitions, view: Definition, last: Mapping[str, Any], versions: Mapping[str, int]
+) -> Iterator[str]:
+    """Yield what changed of a view's inputs, and of the view itself, since its last refresh.
+
+    Args:
+        location: The lake.
+        definitions: What is declared.
+        view: The view.
+        last: Its last refresh, as ``runs.computed`` gives it.
+        versions: Of the tables that it reads, and of its own.
+    """
+    before = {v["table"]: v["version"] for v in last["versions_in"] or []}
+    reads: dict[str, set[str]] = {}
+    for relation, column in view.reads:
+        reads.setdefault(relation, set()).add(column)
+    for name in sorted({*before, *reads.keys() & versions.keys()} - {view.name}):
+        columns = reads.get(name, set())
+        if history.changed(location, name, before.get(name), versions.get(name), None if "*" in columns else columns):
+            yield name
+    own = {v["table"]: v["version"] for v in last["versions_out"] or []}.get(view.name)
+    stored = tables.open_table(location, view.name, versions[view.name])
+    columns = set() if stored is None else {*own_columns(stored.schema, definitions, view)}
+    if history.changed(location, view.name, own, versions[view.name], columns):
+        yield "its own table"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from counterbalance.engine import temp_dirs
-from counterbalance.engine.catalog import runs, snapshot
+from counterbalance.engine.catalog import freshness, runs, snapshot
 from counterbalance.engine.catalog.closed import OPENED
 from counterbalance.engine.catalog.ddl.create_view import must_rebuild
 from counterbalance.engine.errors import NotFoundError, RequestError, SqlError, StorageError, kind_of
@@ -22,14 +22,13 @@ from counterbalance.engine.executors.worker import shown_key
 from counterbalance.engine.query_engine import reading
 from counterbalance.engine.refresh import staleness as changes
 from counterbalance.engine.refresh.blob_store import ROWS, Parked
-from counterbalance.engine.schema import STAMP_SUFFIX
 from counterbalance.engine.sql.parse import quoted
 from counterbalance.engine.sql.types import storable
-from counterbalance.engine.store import history, tables
+from counterbalance.engine.store import tables
 from counterbalance.engine.write.journal import Writing, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import duckdb
     import lance
@@ -59,30 +58,9 @@ def look(context: Context, stage: Stage, definition: Definition) -> None:
         stage.reason = told or "its definition, a function or a list changed"
     else:
         stage.versions_out = {definition.name: int(dataset.version)}
-        changed = list(_changed(context, stage, definition, last))
-        own = set(_own(dataset.schema, context, definition).names)
-        before = _versions(last["versions_out"]).get(definition.name)
-        if history.changed(context.location, definition.name, before, int(dataset.version), own):
-            changed.append("its own table")
+        now = stage.versions_in | stage.versions_out
+        changed = list(freshness.moved(context.location, context.definitions, definition, last, now))
         stage.reason = f"{', '.join(changed)} changed" if changed else ""
-
-
-def _changed(context: Context, stage: Stage, definition: Definition, last: Mapping[str, Any]) -> Iterator[str]:
-    before = _versions(last["versions_in"])
-    for name in sorted({*before, *stage.versions_in}):
-        old, new = before.get(name), stage.versions_in.get(name)
-        if history.changed(context.location, name, old, new, _columns(definition, name)):
-            yield name
-
-
-def _versions(value: Any) -> dict[str, int]:
-    return {v["table"]: v["version"] for v in value or []}
-
-
-def _columns(definition: Definition, relation: str) -> set[str] | None:
-    """Columns of a relation that it reads; ``None`` for all."""
-    found = {c for r, c in definition.reads if r == relation}
-    return None if "*" in found else found
 
 
 def _inputs(context: Context, definition: Definition) -> dict[str, int]:
@@ -342,9 +320,8 @@ def _tables(rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Ta
 
 def _own(stored: pa.Schema, context: Context, definition: Definition) -> pa.Schema:
     """Columns of the stored table that come from the ``SELECT``: no generated ones, no stamps."""
-    generated = context.definitions.columns(definition.name)
-    hidden = {*generated, *(g + STAMP_SUFFIX for g in generated)}
-    return pa.schema([pa.field(f.name, f.type) for f in stored if f.name not in hidden])
+    names = freshness.own_columns(stored, context.definitions, definition)
+    return pa.schema([pa.field(name, stored.field(name).type) for name in names])
 
 
 def _count(location: Any, name: str) -> int:

@@ -23,7 +23,7 @@ from counterbalance.engine.errors import (
     did_you_mean,
 )
 from counterbalance.engine.search import SIGNATURES
-from counterbalance.engine.sql import arguments, audit_checks, presets, queries, query_files
+from counterbalance.engine.sql import arguments, audit_checks, kept_views, presets, queries, query_files
 from counterbalance.engine.sql.bind_functions import FunctionCalls
 from counterbalance.engine.sql.bind_tables import TableCalls
 from counterbalance.engine.sql.call_syntax import arguments_of, call_name, keep_names, known_as
@@ -129,6 +129,7 @@ class Binder:
         self._read_sensitive = False
         self._cuts: list[Cut] = []
         self._named: list[tuple[str, str | None]] = []
+        self._stored_calls: dict[str, dict[tuple[str, ...], str]] = {}
         self._instead: Mapping[str, exp.Expr] = {}
         self._qualified: set[str] = set()
 
@@ -346,11 +347,26 @@ class Binder:
             self.facts.pooled.append(self._pooled(bound))
         key = self._key(query, bound, lake, trusted=trusted)
         if key not in self._memo:
-            self._memo[key] = name = self._hoist(query.name, self._expanded(query, bound))
+            kept = self._kept(query, bound) if self._bind and lake is None else None
+            self._memo[key] = name = kept or self._hoist(query.name, self._expanded(query, bound))
             self._memo_sensitive |= {name} if self._read_sensitive else set()
         self._read_sensitive |= outer_read or self._memo[key] in self._memo_sensitive
         self.facts.changed = True
         return self._memo[key]
+
+    def _kept(self, query: query_files.Query, bound: Env) -> str | None:
+        """Return the name of a fresh materialized view that has the rows of a call, if there is one."""
+        wanted = self._key(query, bound, None, trusted=False)
+        if query.name not in self._stored_calls:
+            self._stored_calls[query.name] = {}  # a call inside of what is bound here is computed
+            found = kept_views.keeping(query.name, self._resolver.materialized)
+            for view, call in found:
+                if self._statement.is_fresh(view):
+                    given = arguments.bind(query.name, [p.name for p in query.parameters], arguments_of(call))
+                    same = self._bound(query, self._with_preset(query, given, Env()), Env(), None, trusted=False)
+                    self._stored_calls[query.name][self._key(query, same, None, trusted=False)] = view.name
+        name = self._stored_calls[query.name].get(wanted)
+        return None if name is None else self._relation(None, name, trusted=False)[1]
 
     def _with_preset(self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env) -> Mapping[str, exp.Expr]:
         """Return the arguments of a call with those of the preset that it names."""
@@ -661,7 +677,10 @@ class Binder:
         if isinstance(target, exp.Subquery):
             inner = target.this
             self._body(inner, replace(env, refers=False))
-            return exp.Table(this=exp.to_identifier(self._hoist("argument", inner.copy())))
+            key = ("argument", to_sql(inner))
+            if key not in self._memo:
+                self._memo[key] = self._hoist("argument", inner.copy())
+            return exp.Table(this=exp.to_identifier(self._memo[key]))
         self._body(holder, env)
         table = holder.find(exp.Table)
         if table is None:

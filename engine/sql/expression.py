@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from counterbalance.engine.functions import Function
+    from counterbalance.engine.functions import Function, Parameter
 
 _MANY_ROWS: Final = frozenset({"unnest", "unlist", "generate_subscripts", "explode", "posexplode", "inline"})
 _WHOLE_ROWS: Final = 65_536
@@ -453,8 +453,10 @@ def _said(error: Exception) -> str:
 def same_call(sql: str) -> str:
     """An expression as text that is equal for equal expressions, whatever their spaces, comments and letter case.
 
+    Arguments of Python functions are named, and left out where they are the default.
+
     Example:
-        >>> same_call("Vader( TEXT ) -- why") == same_call("vader(text)")
+        >>> same_call("Vader( TEXT ) -- why") == same_call("vader(text)") == same_call("vader(text := text, rules := 'vader')")
         True
     """
     tree = sqlglot.parse_one(f"SELECT {sql}\n", dialect=DIALECT).expressions[0].unalias()
@@ -463,4 +465,19 @@ def same_call(sql: str) -> str:
         node.set("quoted", False)
     for node in tree.find_all(exp.Anonymous):
         node.set("this", str(node.name).lower())
+        function = functions().get(node.name)
+        if function is not None:
+            given = arguments.of_function(function, node.expressions)
+            node.set(
+                "expressions",
+                [exp.PropertyEQ(this=exp.to_identifier(p.name), expression=v) for p, v in given if _is_given(p, v)],
+            )
     return to_sql(tree)
+
+
+def _is_given(parameter: Parameter, value: exp.Expr | None) -> bool:
+    """Whether a call gives a parameter something else than its default."""
+    if value is None:
+        return False
+    is_plain = isinstance(value, exp.Literal | exp.Null | exp.Boolean | exp.Neg)
+    return parameter.required or not is_plain or to_sql(value) != to_sql(exp.convert(parameter.default))

@@ -12,7 +12,7 @@ import pyarrow as pa
 from counterbalance.engine import lists
 from counterbalance.engine.backends.duckdb.scan import registers_sources
 from counterbalance.engine.catalog import error_views, freshness, runs, snapshot, system
-from counterbalance.engine.errors import NotFoundError, RefusedError, SensitiveError
+from counterbalance.engine.errors import CounterbalanceError, NotFoundError, RefusedError, SensitiveError
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.search import SIGNATURES
 from counterbalance.engine.sql import queries
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from counterbalance.engine.catalog.closed import Closed
+    from counterbalance.engine.catalog.definitions import Definition
     from counterbalance.engine.catalog.pinned import Pinned
 
 LABELS: Final = "labels"
@@ -56,12 +57,21 @@ class Resolver:
         attached: Other lakes by name.
         sensitive: Whether perceived labels are read.
         declared: What is declared in the lake; relations that no refresh has made yet are then there, without rows.
+        computes: Nothing is read from a materialized view but where it is named, as while views are computed.
     """
 
     def __init__(
-        self, main: Pinned, attached: Mapping[str, Pinned], *, sensitive: bool, declared: Declared | None = None
+        self,
+        main: Pinned,
+        attached: Mapping[str, Pinned],
+        *,
+        sensitive: bool,
+        declared: Declared | None = None,
+        computes: bool = False,
     ) -> None:
         self.main, self.attached, self.sensitive = main, attached, sensitive
+        self._takes_views = declared is None and not computes
+        self._fresh: dict[str, bool] = {}
         self._declared = declared
         self._known: dict[tuple[str | None, str, bool], Relation] = {}
         self._calls: dict[str, Mapping[str, str]] = {}
@@ -72,6 +82,7 @@ class Resolver:
         self.main = main
         self._known.clear()
         self._calls.clear()
+        self._fresh.clear()
 
     @property
     def has_unmade(self) -> bool:
@@ -284,6 +295,34 @@ class Resolver:
                 table.dataset, table.lake.declared, table.name, known.of, table.hidden
             )
         return self._calls[relation.id]
+
+    @property
+    def materialized(self) -> Iterable[Definition]:
+        """Return the materialized views of the lake that queries may read in place of what they keep."""
+        return self.main.declared.views().values() if self._takes_views else ()
+
+    def is_fresh(self, view: Definition, expand: Callable[[str], str]) -> bool:
+        """Whether the rows of a materialized view are those that its query gives now, looked up once.
+
+        Args:
+            view: The view.
+            expand: Gives the text of a view's query with all views in it expanded.
+        """
+        if view.name not in self._fresh:
+            self._fresh[view.name] = view.name in self.versions and self._is_fresh(view, expand)
+        return self._fresh[view.name]
+
+    def _is_fresh(self, view: Definition, expand: Callable[[str], str]) -> bool:
+        from counterbalance.engine.refresh.fingerprint import Fingerprints
+
+        lake = self.main
+        last = runs.computed(lake.location).get(view.target)
+        try:
+            if last is None or last["fingerprint"] != Fingerprints(lake.location, lake.declared, expand).of(view):
+                return False
+        except CounterbalanceError:
+            return False
+        return not any(freshness.moved(lake.location, lake.declared, view, last, self.versions))
 
     def without_rows(self, used: Iterable[Relation]) -> list[str]:
         """Return the names of those that are base tables of which nothing is stored."""

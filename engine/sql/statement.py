@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from counterbalance.engine.backends import Backend, Runs
+    from counterbalance.engine.catalog.definitions import Definition
     from counterbalance.engine.functions import Function
     from counterbalance.engine.search.index_search import Stored
     from counterbalance.engine.sql.resolver import Resolver
@@ -58,6 +59,10 @@ class Statement:
     def stored_calls(self, name: str) -> Mapping[str, str]:
         """Return expressions that a relation holds the values of, each with its column."""
         return self._resolver.stored_calls(self.relations.get(name), self._runs.expand)
+
+    def is_fresh(self, view: Definition) -> bool:
+        """Whether the rows of a materialized view are those that its query gives now."""
+        return self._resolver.is_fresh(view, self._runs.expand)
 
     def stored_table(self, name: str) -> Stored | None:
         """Return the whole stored table behind a name, for a search in it; ``None`` of any other relation."""
