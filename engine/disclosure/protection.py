@@ -18,6 +18,7 @@ from counterbalance.engine.disclosure.suppression import (
     OTHERS,
     SHOWN,
     SMALL,
+    beside_hidden,
     hidden_rows,
     others_beside,
     rows_of_side,
@@ -200,6 +201,8 @@ class _Hidden:
     """Which columns are hidden where a cell is."""
     thin: NDArray[np.bool_]
     """Rows of tables and lines in which all are few."""
+    told: NDArray[np.bool_]
+    """Rows that are hidden whatever they count."""
     thin_labels: dict[tuple[str, ...], NDArray[np.bool_]] = dataclasses.field(default_factory=dict)
     """Those that are so because of their label, by the columns that tell tables of all labels apart."""
 
@@ -209,7 +212,7 @@ class _Hidden:
         blank = dict.fromkeys((c for own in columns.values() for c in own), told)
         omitted = told & any(cell.omit for cell in columns)
         why = np.where(told, np.int8(COMPLEMENTARY), np.int8(SHOWN))
-        return cls(blank, why, omitted, columns, np.zeros(len(told), bool))
+        return cls(blank, why, omitted, columns, np.zeros(len(told), bool), told)
 
     def add(self, rows: pa.Table, min_count: int, *, closed: bool) -> None:
         """Hide what counts under ``min_count`` need, beside what is hidden already."""
@@ -218,9 +221,12 @@ class _Hidden:
             before := sum(int(w.sum()) for w in self.blank.values())
         ):  # what one hides, another may give away
             for cell, columns in self.columns.items():
-                found = hidden_rows(rows, cell, min_count, self.blank[cell.count])
+                found = hidden_rows(rows, cell, min_count, self.blank[cell.count], alike=closed)
                 if closed:
-                    others = others_beside(rows, cell, self.blank[cell.count] | (found != SHOWN))
+                    hidden = self.blank[cell.count] | (found != SHOWN)
+                    others = others_beside(rows, cell, hidden)
+                    if min_count == MIN_COUNT:
+                        others |= beside_hidden(rows, cell, hidden & ~self.told)
                     found = np.where(others & (found == SHOWN), np.int8(COMPLEMENTARY), found)
                 for column in columns:
                     self.blank[column] = self.blank[column] | (found != SHOWN)

@@ -36,11 +36,15 @@ UNCLEAR: Final = frozenset({"mixed", "unclear", "undefined", OTHERS})
 """Labels that say the least: they are hidden before others."""
 LABEL: Final = "label"
 """What audits call the column of labels."""
-LABELS: Final = frozenset({LABEL, "other", "item", "attribute", "other_attribute"})
+LABELS: Final = frozenset({LABEL, "other", "other_label", "item", "attribute", "other_attribute"})
 """What they call columns of labels where they have several: two-way tables name lines by each."""
+CONCEPTS: Final = frozenset({"concept", "keyword", "attribute", "cluster", "country", "class", "term"})
+"""What they call what images of several labels have."""
 
 
-def hidden_rows(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_] | None = None) -> NDArray[np.int8]:
+def hidden_rows(
+    rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_] | None = None, *, alike: bool = False
+) -> NDArray[np.int8]:
     """Return for every row whether its count is hidden, and why: ``SHOWN``, ``SMALL`` or ``COMPLEMENTARY``.
 
     Args:
@@ -48,6 +52,8 @@ def hidden_rows(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_]
         cells: Which of its columns count people or images.
         k: The smallest count that may be shown.
         already: Rows whose count other cells hide: it must not follow from these, either.
+        alike: Choose what is hidden with a small count so that other audits of the same labels choose alike: concepts by name, sums
+            before parts, and of two-way tables the same whichever side is the first.
 
     Example:
         >>> from counterbalance.engine.disclosure.cells import Cells
@@ -59,7 +65,9 @@ def hidden_rows(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_]
     if k < 1 or not len(rows):
         return np.zeros(len(rows), np.int8)
     if cells.lines:
-        return _with_lines(rows, cells, k, np.zeros(len(rows), bool) if already is None else already)
+        return _with_lines(rows, cells, k, np.zeros(len(rows), bool) if already is None else already, alike=alike)
+    if alike and len(cells.by) > 1 and not cells.joint:
+        return _whichever_side(rows, cells, k, np.zeros(len(rows), bool) if already is None else already)
     counts = _numbers(rows[cells.count])
     missing = np.full(len(rows), np.nan) if cells.out_of is None else _numbers(rows[cells.out_of]) - counts
     missing[missing < 0] = np.nan  # a sum that is not a part of it
@@ -81,18 +89,29 @@ def hidden_rows(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_]
         names = _names(rows, cells.by).take(pa.array(first))
         numbers = (counts[first], wholes[first], missing[first])
         names_of = _is_unclear(names), _rank(names)
-        found = _of_siblings(table[first], numbers, closed, *names_of, k, overlap=cells.overlap)
+        by_name = alike and LABELS.isdisjoint(cells.by) and CONCEPTS.issuperset(cells.by)
+        found = _of_siblings(table[first], numbers, closed, *names_of, k, overlap=cells.overlap, by_name=by_name)
     else:
-        found = _of_linked(
-            rows, cells, (counts[first], wholes[first], missing[first]), closed, (table, place, first), k
-        )
+        numbers = (counts[first], wholes[first], missing[first])
+        found = _of_linked(rows, cells, numbers, closed, (table, place, first), k, sums_first=alike)
     return found[place]
+
+
+def _whichever_side(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_]) -> NDArray[np.int8]:
+    """Return what to hide of a two-way table, the same where rows and columns change places."""
+    by = sorted(cells.by, key=lambda column: sorted(map(str, rows[column].unique().to_pylist())))
+    keys = [(column, "ascending") for column in (*cells.within, *cells.totals, *by)]
+    order = pc.sort_indices(rows, sort_keys=keys).to_numpy()
+    found = np.zeros(len(rows), np.int8)
+    found[order] = hidden_rows(rows.take(order), replace(cells, by=tuple(by)), k, already[order])
+    return found
 
 
 def hidden_labels(counts: pa.Table, k: int) -> frozenset[str]:
     """Return the labels of which no number may be shown: clear ones that are small, and others that would give these away.
 
-    Few unclear images are no reason: only how many there are of a clear label is a secret.
+    Few unclear images are no reason: only how many there are of a clear label is a secret. Mixed ones shelter none: how many there
+    are follows from how far annotators agree.
 
     Args:
         counts: How many units have each ``label`` of a ``category``: ``n_label``, and ``count`` of these in a part of them. In rows
@@ -105,8 +124,12 @@ def hidden_labels(counts: pa.Table, k: int) -> frozenset[str]:
         ['a', 'b']
     """
     is_all = counts[LABEL].is_null()
-    wholes = counts.filter(is_all).select(["category", "count"]).rename_columns(["category", "n"])
-    rows = counts.filter(pc.invert(is_all)).join(wholes, "category")
+    is_mixed = pc.fill_null(pc.equal(counts[LABEL].cast(pa.string()), "mixed"), fill_value=False)
+    mixed = counts.filter(is_mixed).select(["category", "count"]).rename_columns(["category", "mixed"])
+    wholes = counts.filter(is_all).select(["category", "count"]).join(mixed, "category")
+    n = pc.subtract(wholes["count"], pc.fill_null(wholes["mixed"], 0))
+    wholes = pa.table({"category": wholes["category"], "n": n})
+    rows = counts.filter(pc.invert(pc.or_(is_all, is_mixed))).join(wholes, "category")
     apart = None if rows["count"].equals(rows["n_label"]) else "n_label"
     cells = Cells("count", of="n", out_of=apart, by=(LABEL,), within=("category",), overlap=True)
     found = hidden_rows(rows, cells, k)
@@ -115,13 +138,13 @@ def hidden_labels(counts: pa.Table, k: int) -> frozenset[str]:
     return frozenset(rows[LABEL].cast(pa.string()).filter(pa.array(found != SHOWN)).to_pylist())
 
 
-def _with_lines(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_]) -> NDArray[np.int8]:
+def _with_lines(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bool_], *, alike: bool) -> NDArray[np.int8]:
     """Return what to hide of cells, and of rows about lines of them."""
     named = np.array([rows[column].is_valid().to_numpy(zero_copy_only=False) for column in cells.by])
     is_cell = named.all(axis=0)
     found = np.zeros(len(rows), np.int8)
     own = rows.filter(pa.array(is_cell))
-    found[is_cell] = hidden_rows(own, replace(cells, lines=False), k, already[is_cell])
+    found[is_cell] = hidden_rows(own, replace(cells, lines=False), k, already[is_cell], alike=alike)
     hidden = found != SHOWN
     for pattern in np.unique(named[:, ~is_cell & named.any(axis=0)], axis=1).T:
         columns = [column for column, is_named in zip(cells.by, pattern, strict=True) if is_named]
@@ -139,6 +162,7 @@ def _of_siblings(
     k: int,
     *,
     overlap: bool,
+    by_name: bool = False,
 ) -> NDArray[np.int8]:
     """Return what to hide in many small tables of one dimension, each with a known total.
 
@@ -166,7 +190,8 @@ def _of_siblings(
     ends = np.zeros(size, bool)
     ends[groups[has_ends]] = True
     rest[ends & (rest < k)] = 0
-    order = np.lexsort((rank, known, known == 0, ~unclear, np.isnan(counts), ~first, groups))
+    size_of = (np.zeros(len(counts)),) * 2 if by_name else (known, known == 0)
+    order = np.lexsort((rank, *size_of, ~unclear, np.isnan(counts), ~first, groups))
     at = groups[order]
     starts = np.flatnonzero(np.diff(at, prepend=-1))
     length = np.diff(np.append(starts, len(at)))
@@ -357,6 +382,8 @@ def _of_linked(
     closed: NDArray[np.bool_],
     places: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
     k: int,
+    *,
+    sums_first: bool = False,
 ) -> NDArray[np.int8]:
     """Return what to hide in two-way tables and hierarchies; ``places``: table and cell of every row, first row of every cell."""
     table, place, first = places
@@ -364,8 +391,14 @@ def _of_linked(
     known = np.nan_to_num(counts)
     by = list(zip(*(rows[c].take(pa.array(first)).to_pylist() for c in cells.by), strict=True))
     by = by or [()] * len(first)
+    families: dict[int, list[int]] = {}
+    if cells.totals:
+        within = list(zip(*(rows[c].to_pylist() for c in cells.within), strict=True)) or [()] * len(rows)
+        levels = list(zip(*(rows[c].to_pylist() for c in cells.totals), strict=True))
+        families = dict(_families(within, levels, [by[i] for i in place.tolist()], place.tolist()))
     preferred = [
         (
+            sums_first and i not in families,
             np.isnan(counts[i]),
             not any(v in UNCLEAR for v in by[i]),
             known[i] == 0,
@@ -386,10 +419,7 @@ def _of_linked(
         whole = 0.0 if others else float(np.nan_to_num(wholes[parts]).max())
         rest = max(whole - float(known[parts].sum()), 0.0) if whole else 0.0
         linked.sums.append(_Sum(parts, rest=rest, is_margin=len(cells.by) > 1))
-    within = list(zip(*(rows[c].to_pylist() for c in cells.within), strict=True)) or [()] * len(rows)
-    levels = list(zip(*(rows[c].to_pylist() for c in cells.totals), strict=True)) or [()] * len(rows)
-    named = [by[i] for i in place.tolist()]
-    linked.sums += [_Sum(parts, total=one) for one, parts in _families(within, levels, named, place.tolist())]
+    linked.sums += [_Sum(parts, total=one) for one, parts in families.items()]
     return linked.hide(k)
 
 
@@ -473,6 +503,23 @@ def _around_few(
     found = _of_siblings(table[first], numbers, nothing, _is_unclear(names), _rank(names), k, overlap=False)
     hidden: NDArray[np.bool_] = (found != SHOWN)[place]
     return hidden
+
+
+def beside_hidden(rows: pa.Table, cells: Cells, hidden: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which rows are of a concept of which a row is hidden: a concept is shown of all labels, or of none.
+
+    Which other label is hidden with a small one would depend on what else an audit counts, and two audits show what either hides.
+
+    Example:
+        >>> from counterbalance.engine.disclosure.cells import Cells
+        >>> rows = pa.table({"concept": ["tie", "tie", "hat"], "label": ["a", "b", "a"], "count": [3, 40, 30]})
+        >>> beside_hidden(rows, Cells("count", by=("label",), within=("concept",)), np.array([True, False, False])).tolist()
+        [True, True, False]
+    """
+    named = (*cells.within, *cells.totals)
+    if cells.by != (LABEL,) or cells.side is not None or CONCEPTS.isdisjoint(named):
+        return np.zeros(len(rows), bool)
+    return tables_with(rows, named, hidden)
 
 
 def others_beside(rows: pa.Table, cells: Cells, hidden: NDArray[np.bool_]) -> NDArray[np.bool_]:

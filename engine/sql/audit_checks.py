@@ -33,7 +33,7 @@ def label_counts(
     query: Query,
     relations: Mapping[str, exp.Table],
     closed: Collection[str],
-    readings: Mapping[str, Sequence[tuple[exp.Table, str]]],
+    readings: Mapping[str, Sequence[exp.Table]],
     planned: Callable[[exp.Query], Plan],
 ) -> Iterator[LabelCounts]:
     """Yield counts of closed labels: of the relations of a call, of each beside others, and of the attributes these are made of.
@@ -42,7 +42,7 @@ def label_counts(
         query: The audit.
         relations: Its relation parameters.
         closed: Those of them that hold perceived labels.
-        readings: By parameter, other relations of the same attributes, and their column of labels.
+        readings: By parameter, the group relations of the attributes that it names.
         planned: Returns the plan of a query.
     """
     sides = {p.name: p.side for p in query.parameters}
@@ -56,7 +56,7 @@ def label_counts(
         own = labelled.get(name)
         is_anywhere = own is not None and own.label != "label"
         asked: list[tuple[str | None, _Labelled, _Labelled]] = [
-            (None, one, one) for one in (_Labelled(t, "image_id", c) for t, c in readings.get(name, ()))
+            (None, one, one) for one in (_Labelled(table, "image_id", "label") for table in readings.get(name, ()))
         ]
         if own is not None and name in closed:
             asked.append((None, own, own))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import count, islice, product
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
@@ -89,8 +89,8 @@ def _is_moved(query: query_files.Query, name: str, given: Mapping[str, exp.Expr]
 
 _ROLLED_UP: Final = frozenset({"image_labels", "person_labels"})
 """Views that make one label of several."""
-_READINGS: Final = {"image_labels": "label", "label_concepts": "concept"}
-"""Views of the labels of an attribute, with their column of labels."""
+_READING: Final = "image_labels"
+"""The view by which it is decided which labels of an attribute are seen."""
 
 
 class Binder:
@@ -530,14 +530,12 @@ class Binder:
         relation = self._statement.relations.get(table.name)
         return table.name in self._memo_sensitive or (relation is not None and relation.closed)
 
-    def _readings(self, attributes: Iterable[tuple[str, str | None]], env: Env) -> list[tuple[exp.Table, str]]:
-        """Return the relations that every audit may read of some attributes, each with its column of labels."""
-        refers = replace(env, refers=True, abroad=True)
-        found = []
-        for (attribute, lake), (view, column) in product(dict.fromkeys(attributes), _READINGS.items()):
-            name = self._query(queries.queries()[view], {"attribute": exp.convert(attribute)}, refers, lake)
-            found.append((exp.Table(this=exp.to_identifier(name)), column))
-        return found
+    def _readings(self, attributes: Iterable[tuple[str, str | None]], env: Env) -> list[exp.Table]:
+        """Return the relations by which it is decided which labels of some attributes are seen."""
+        refers, view = replace(env, refers=True, abroad=True), queries.queries()[_READING]
+        asked = [({"attribute": exp.convert(attribute)}, lake) for attribute, lake in dict.fromkeys(attributes)]
+        names = [self._query(view, given, refers, lake) for given, lake in asked]
+        return [exp.Table(this=exp.to_identifier(name)) for name in names]
 
     def _alone(self, query: query_files.Query, body: exp.Query, env: Env) -> Plan:
         """Return the plan of an audit's body, which stands on nothing else."""
@@ -623,7 +621,7 @@ class Binder:
         named: dict[str, Sequence[tuple[str, str | None]]] = {}
         seen = len(self._named)
         scalars = self._scalars(query, given, env, trusted=trusted)
-        self._named += self._closed_attributes(query, given, scalars, lake)
+        self._named += self._closed_attributes(query, scalars, lake)
         named[""] = self._named[seen:]
         open_labels = query.open_labels or self._asks_open_labels(query, scalars)
         inner = Env(
@@ -658,12 +656,11 @@ class Binder:
         return inner
 
     def _closed_attributes(
-        self, query: query_files.Query, given: Mapping[str, exp.Expr], scalars: Mapping[str, exp.Expr], lake: str | None
+        self, query: query_files.Query, scalars: Mapping[str, exp.Expr], lake: str | None
     ) -> Iterator[tuple[str, str | None]]:
         """Yield the attributes of perceived labels of a lake that a query's own parameters name."""
-        if "labels" not in given:
-            asked = (scalars[p.name] for p in query.parameters if p.label_column == "attribute")
-            yield from ((a.name, lake) for a in asked if a.name and not is_open(a, self._attributes()))
+        asked = (scalars[p.name] for p in query.parameters if p.label_column == "attribute")
+        yield from ((a.name, lake) for a in asked if a.name and not is_open(a, self._attributes()))
 
     def _asks_open_labels(self, query: query_files.Query, scalars: Mapping[str, exp.Expr]) -> bool:
         """Whether a body reads labels of one attribute, which is said, and needs no purpose."""

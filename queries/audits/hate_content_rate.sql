@@ -27,6 +27,7 @@ about = "attribute of labels whose score is the probability"
 [params.value]
 type = "varchar"
 optional = true
+grid = []
 values = "labels.value"
 about = "value of labels that alone can be over a threshold, the rest count as under it"
 

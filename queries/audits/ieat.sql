@@ -14,13 +14,15 @@ subject = "what a model associates"
 source = """
 Steed and Caliskan, Image representations learned with unsupervised pre-training contain human-like biases (2021)"""
 
+among = { labels = ["x", "y"], relations = ["targets"] }
+
 [params.images]
 relation = ["image_id", "embedding"]
 about = "embeddings of images by one model"
 
 [params.attributes]
 relation = ["image_id", "label"]
-about = "group relation of the attributes, such as label_concepts renamed"
+about = "group relation of the attributes, such as image_labels('scene')"
 
 [params.targets]
 relation = ["image_id", "label"]

@@ -33,6 +33,7 @@ about = "group relation"
 [params.unmarked]
 type = "varchar"
 default = "person"
+grid = []
 about = "category of the prompt that marks nothing"
 
 [params.column]

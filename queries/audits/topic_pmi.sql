@@ -59,7 +59,7 @@ type = "double"
 default = 1
 min = 0
 presets = { code = { value = 1, source = "sae_topic_analysis.ipynb" } }
-free = true
+grid = []
 about = "added to the count of every label in p(i|F)"
 
 [params.top]

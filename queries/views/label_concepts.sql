@@ -1,6 +1,8 @@
 /*--- toml
 answers = "The values of an attribute of labels, such as topics, as concepts (image_id, concept)."
+details = "Of attributes of perceived labels only with a purpose: as groups, image_labels(...) has them in every audit."
 source = "labels as ingested, of images and of boxes"
+open_labels = true
 
 [params.attribute]
 type = "varchar"

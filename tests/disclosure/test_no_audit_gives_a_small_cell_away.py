@@ -752,7 +752,7 @@ def test_the_attack_finds_what_is_hidden_alone(lakes, seen, monkeypatch, audit):
     """Without complementary suppression small counts follow."""
     hidden = protection.hidden_rows
     monkeypatch.setattr(
-        protection, "hidden_rows", lambda *args: np.where((found := hidden(*args)) == SMALL, found, SHOWN)
+        protection, "hidden_rows", lambda *args, **how: np.where((found := hidden(*args, **how)) == SMALL, found, SHOWN)
     )
     calls = [all_calls(lakes(seed), seen, audit, {"as it is": {}}, thorough=True) for seed in range(3)]
     found = itertools.chain.from_iterable(found_by(cb.audits()[audit], some) for some in calls)

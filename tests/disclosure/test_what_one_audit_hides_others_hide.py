@@ -162,7 +162,7 @@ def test_sums_of_two_audits(told, place):
     for call, column in TOTALS.items():
         rows = found[call]
         for row in rows.to_pylist() if rows is not None and column is not None else ():
-            for label in labels_of(rows, row) & truth.keys():
+            for label in labels_of(rows, row) & truth.keys() - {"mixed", "unclear"}:
                 assert row[column] is None or truth[label] < 10 or not 0 < truth[label] - row[column] < 10, (call, row)
 
 
@@ -204,7 +204,7 @@ def test_few_images_with_one_kind_of_label_only(build, tmp_path):
             ),
         }
     )  # fmt: skip
-    for call in (f"intersections({G}, {A})", f"intersections({A}, {G})", f"cooccurrence({G}, {AC})"):
+    for call in (f"intersections({G}, {A})", f"intersections({A}, {G})"):
         with pytest.raises(SensitiveError, match=r"images have a label in .*, and none in") as told:
             lake.sql(f"SELECT * FROM {call}").to_arrow()
         assert told.value.code == "E3328"
