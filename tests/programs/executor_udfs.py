@@ -23,6 +23,15 @@ def x_vowels(text):
     return pa.array([None if t is None else sum(c in "aeiou" for c in t) / (len(t) + 0.1) for t in text.to_pylist()])
 
 
+@udf(returns=pa.string(), parameters=[TEXT], version="1", batch_size=10)
+def x_node(text):
+    """The node of a Ray cluster that it runs on; it takes its time."""
+    import ray
+
+    time.sleep(0.3)
+    return pa.array([ray.get_runtime_context().get_node_id()] * len(text))
+
+
 @udf(returns=SHAPE, parameters=[TEXT], version="1", batch_size=64)
 def x_shape(text):
     """Letters and words."""

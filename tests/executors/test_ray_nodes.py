@@ -1,0 +1,22 @@
+"""A refresh on a Ray cluster of three nodes over an object store: a node that is killed costs no row, and none is lost."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_node_that_is_killed_costs_no_row(jobs, s3_lake, build, spawn):
+    pytest.importorskip("ray")
+    jobs.captions(s3_lake, build, [f"text {i}" for i in range(600)], parts=6)
+    s3_lake.add_column("captions", "node", "x_node(text)")
+    out, err = spawn("refresh_on_ray_nodes", s3_lake.uri, jobs.udfs).communicate(timeout=500)
+    assert out, err
+    assert json.loads(out.splitlines()[-1]) == {"mode": "rebuild", "errors": 0}
+    rows = s3_lake.sql("SELECT node, count(*) AS n FROM captions GROUP BY node").to_arrow().to_pylist()
+    assert sum(row["n"] for row in rows) == 600
+    assert None not in {row["node"] for row in rows}
+    assert len(rows) >= 2

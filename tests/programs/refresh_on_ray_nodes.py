@@ -1,0 +1,50 @@
+"""Refresh ``captions.node`` of a lake on a Ray cluster of three nodes, and kill one of them once each has computed something.
+
+Arguments: URI of the lake, file of the function. Prints a line of JSON, how the refresh ended, once the node is known to be gone.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+import time
+
+import ray
+from ray.cluster_utils import Cluster
+
+import counterbalance as cb
+from counterbalance.engine.progress import Progress
+
+
+def main() -> None:
+    lake, file = cb.connect(sys.argv[1]), sys.argv[2]
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    others = [nodes.add_node(num_cpus=1) for _ in range(2)]
+    ray.init(address=nodes.address, log_to_driver=False, logging_level=logging.ERROR)
+    began = threading.Event()
+
+    def kill() -> None:
+        began.wait()
+        nodes.remove_node(others[0], allow_graceful=False)
+
+    def told(progress: Progress) -> None:
+        if progress.done >= 60:
+            began.set()
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    report = lake.refresh(executor="ray", workers=3, udfs=(file,), progress=told)
+    began.set()
+    thread.join()
+    while sum(node["Alive"] for node in ray.nodes()) > 2:
+        time.sleep(0.1)
+    (stage,) = report.stages
+    sys.stdout.write(json.dumps({"mode": report.mode, "errors": stage.errors}) + "\n")
+    sys.stdout.flush()
+    os._exit(0)  # the nodes end with their parent
+
+
+main()
