@@ -36,7 +36,7 @@ _MANY = 100_000
 Row = dict[str, str | None]
 
 
-@declare("doctor", examples=EXAMPLES, short_help="Check the installation, and what a lake keeps for audits.")
+@declare("doctor", examples=EXAMPLES, short_help="Check the installation.")
 @click.argument("lake", type=click.Path(), required=False)
 @output_options
 def command(lake: str | None, *, output: OutputOptions) -> int:
