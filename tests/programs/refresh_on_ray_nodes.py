@@ -8,9 +8,15 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import sys
+import tempfile
 import threading
 import time
+
+os.environ["RAY_TMPDIR"] = tempfile.mkdtemp(
+    prefix="ray-"
+)  # other processes would join a cluster that they find in Ray's own
 
 import ray
 from ray.cluster_utils import Cluster
@@ -44,7 +50,9 @@ def main() -> None:
     (stage,) = report.stages
     sys.stdout.write(json.dumps({"mode": report.mode, "errors": stage.errors}) + "\n")
     sys.stdout.flush()
-    os._exit(0)  # the nodes end with their parent
+    ray.shutdown()
+    nodes.shutdown()
+    shutil.rmtree(os.environ["RAY_TMPDIR"], ignore_errors=True)
 
 
 main()
