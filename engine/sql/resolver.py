@@ -298,8 +298,10 @@ class Resolver:
 
     @property
     def materialized(self) -> Iterable[Definition]:
-        """Return the materialized views of the lake that queries may read in place of what they keep."""
-        return self.main.declared.views().values() if self._takes_views else ()
+        """Return the materialized views that queries may read in place of what they keep: open ones, without further columns."""
+        declared = self.main.declared
+        views = declared.views().values() if self._takes_views else ()
+        return [v for v in views if v.name not in self.main.closed.views and not declared.columns(v.name)]
 
     def is_fresh(self, view: Definition, expand: Callable[[str], str]) -> bool:
         """Whether the rows of a materialized view are those that its query gives now, looked up once.

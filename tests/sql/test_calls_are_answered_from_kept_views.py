@@ -109,6 +109,15 @@ def test_a_column_that_nobody_reads_changes_nothing(lakes):
     assert is_read(prepared)
 
 
+def test_a_view_with_columns_of_its_own(lakes):
+    """What was added to it is no column of the view that it keeps."""
+    prepared, plain = lakes
+    prepared.add_column("prepared_gender", "shout", "upper(label)")
+    prepared.refresh()
+    assert not is_read(prepared)
+    assert answers(prepared) == answers(plain)
+
+
 def test_the_past_is_read_as_it_was(lakes, build):
     for lake in lakes:
         lake.tag("v1")
