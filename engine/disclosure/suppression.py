@@ -38,7 +38,9 @@ LABEL: Final = "label"
 """What audits call the column of labels."""
 LABELS: Final = frozenset({LABEL, "other", "other_label", "item", "attribute", "other_attribute"})
 """What they call columns of labels where they have several: two-way tables name lines by each."""
-CONCEPTS: Final = frozenset({"concept", "keyword", "attribute", "cluster", "country", "class", "term"})
+CONCEPTS: Final = frozenset(
+    {"concept", "keyword", "attribute", "cluster", "topic", "category", "country", "class", "term"}
+)
 """What they call what images of several labels have."""
 
 

@@ -104,6 +104,7 @@ measures = ["actual"]
 
 [[cells]]
 count = "actual_n"
+out_of = "actual_of"
 by = ["label"]
 within = ["level", "concept"]
 omit = true
