@@ -4,8 +4,8 @@
 
 Makes a narrow synthetic lake of so many images (1, 3 and 10 M without arguments; 30 M takes an hour and 40 GB), each with a
 caption and a label, and does to each in a process of its own what a lake goes through. Prints Markdown: seconds and peak
-memory of every step, bytes and files that it left, and the exponent of their growth from the smallest to the largest lake: 1 is in
-proportion to rows, 0 does not depend on them.
+memory of every step, bytes and files that it left, the exponent of their growth from the smallest to the largest lake (1 is in
+proportion to rows, 0 does not depend on them), and what 400 M images would take if it went on as between the two largest.
 """
 
 from __future__ import annotations
@@ -160,6 +160,14 @@ def exponent(sizes: list[int], values: list[float]) -> str:
     return f"{math.log(values[-1] / values[0]) / math.log(sizes[-1] / sizes[0]):.2f}"
 
 
+def at_400_million(sizes: list[int], values: list[float]) -> str:
+    """Return the value of a line through the two largest sizes."""
+    if len(sizes) < 2:
+        return ""
+    slope = (values[-1] - values[-2]) / (sizes[-1] - sizes[-2])
+    return f"{values[-1] + slope * (400_000_000 - sizes[-1]):,.0f}"
+
+
 def main() -> None:
     """Print the table."""
     if sys.argv[1:2] == ["--step"]:
@@ -180,7 +188,7 @@ def main() -> None:
         for number, name in zip(count(), (s.__name__.replace("_", " ") for s in STEPS), strict=False):
             values = [float(lake[number][what]) / scale for lake in found]
             shown = " | ".join(f"{v:,.0f}" if v >= 100 or what == "files" else f"{v:.2g}" for v in values)
-            print(f"| {name} | {shown} | {exponent(sizes, values)} |")
+            print(f"| {name} | {shown} | {exponent(sizes, values)} | {at_400_million(sizes, values)} |")
 
 
 if __name__ == "__main__":
