@@ -47,7 +47,7 @@ TOML value of a type; without one a parameter is required. ``optional = true``: 
 ``choices`` are all values that it takes; ``min`` and ``max`` (both included), ``above`` and ``below`` (neither) bound a number.
 ``values`` is the column of table labels that its values come from (``labels.attribute``, ``labels.value``,
 ``labels.annotator``): another one leads to a note. ``grid`` are the values that a session without a purpose may give where
-perceived labels are counted (of an audit's relation none: ``grid = []``), ``free`` says that the value cuts no population. ``about`` is one
+perceived labels are counted (of a relation its names; ``[]``: none but the default), ``free`` says that the value cuts no population. ``about`` is one
 line for people. ``presets`` are its values in papers; a file that has any takes ``preset``, the name of one (``presets.py``).
 
 Keys that are not known, values of another type, defaults outside of their bounds, parameters that the SQL does not use and

@@ -16,7 +16,7 @@ def test_a_node_that_is_killed_costs_no_row(jobs, s3_lake, build, spawn):
     out, err = spawn("refresh_on_ray_nodes", s3_lake.uri, jobs.udfs).communicate(timeout=500)
     assert out, err
     (told,) = (line for line in out.splitlines() if line.startswith("{"))
-    assert json.loads(told) == {"mode": "rebuild", "errors": 0}
+    assert json.loads(told) == {"mode": "rebuild", "errors": 0, "killed": True}
     rows = s3_lake.sql("SELECT node, count(*) AS n FROM captions GROUP BY node").to_arrow().to_pylist()
     assert sum(row["n"] for row in rows) == 600
     assert None not in {row["node"] for row in rows}

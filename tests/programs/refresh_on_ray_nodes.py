@@ -1,6 +1,7 @@
 """Refresh ``captions.node`` of a lake on a Ray cluster of three nodes, and kill one of them once each has computed something.
 
-Arguments: URI of the lake, file of the function. Prints a line of JSON, how the refresh ended, once the node is known to be gone.
+Arguments: URI of the lake, file of the function. Prints a line of JSON once the node is known to be gone: how the
+refresh ended, and whether the node was killed before.
 """
 
 from __future__ import annotations
@@ -43,12 +44,13 @@ def main() -> None:
     thread = threading.Thread(target=kill)
     thread.start()
     report = lake.refresh(executor="ray", workers=3, udfs=(file,), progress=told)
+    early = began.is_set()
     began.set()
     thread.join()
     while sum(node["Alive"] for node in ray.nodes()) > 2:
         time.sleep(0.1)
     (stage,) = report.stages
-    sys.stdout.write(json.dumps({"mode": report.mode, "errors": stage.errors}) + "\n")
+    sys.stdout.write(json.dumps({"mode": report.mode, "errors": stage.errors, "killed": early}) + "\n")
     sys.stdout.flush()
     ray.shutdown()
     nodes.shutdown()
