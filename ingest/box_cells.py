@@ -44,7 +44,7 @@ def box_columns(sieve: Sieve, cells: pa.Array, keys: pa.Array) -> tuple[dict[str
         found = parsed_list(texts[i])
         pairs = list(_pairs(found)) if found is not None else None
         if pairs is None or (not pairs and found and not isinstance(found, list) and "bbox" not in found):
-            sieve.note(i, "bad_objects", f"no object with bbox and categories: {shorten(texts[i])}")
+            sieve.note(i, "bad_objects", "no object with bbox and categories")
             continue
         for box, category in pairs:
             if not _is_box(box):
@@ -57,6 +57,20 @@ def box_columns(sieve: Sieve, cells: pa.Array, keys: pa.Array) -> tuple[dict[str
     array = np.array(values, dtype=np.float64).reshape(-1, 4) + 0.0
     refuse_relative(array, sieve.rows.source)
     return columns_of(keys.take(pa.array(rows)), pa.array(categories, pa.string()), array), rows
+
+
+def without_place(kind: pa.DataType) -> list[str]:
+    """Return the fields of objects that no row of ``detections`` has a place for.
+
+    Example:
+        >>> boxes = pa.list_(pa.list_(pa.float32()))
+        >>> without_place(pa.struct({"bbox": boxes, "categories": pa.list_(pa.int64()), "area": pa.list_(pa.int64())}))
+        ['area']
+    """
+    kind = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
+    names = [kind.field(i).name for i in range(kind.num_fields)] if pa.types.is_struct(kind) else []
+    category = next((name for name in _CATEGORIES if name in names), None)
+    return [name for name in names if name not in {"bbox", category}]
 
 
 def _pairs(found: Any) -> Iterator[tuple[Any, Any]]:

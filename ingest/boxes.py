@@ -32,7 +32,7 @@ FIELDS: Final = {
     "xyxy": ("bbox_xyxy", "box_xyxy"),
 }
 MAX_COORDINATE: Final = 1e9
-_WAYS: Final = (("x1", "y1", "x2", "y2"), ("x1", "y1", "width", "height"), ("xyxy",), ("bbox",))
+WAYS: Final = (("x1", "y1", "x2", "y2"), ("x1", "y1", "width", "height"), ("xyxy",), ("bbox",))
 
 
 def way(found: Mapping[str, int], names: Sequence[str], where: str) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ def way(found: Mapping[str, int], names: Sequence[str], where: str) -> tuple[str
     Raises:
         SourceError: If there is none (``E4010``).
     """
-    for fields in _WAYS:
+    for fields in WAYS:
         if all(f in found for f in fields):
             return fields
     shown = ", ".join(n[:40] for n in names[:20])
@@ -116,13 +116,15 @@ def refuse_relative(values: Floats, where: str) -> None:
         )
 
 
-def columns_of(keys: pa.Array, category: pa.Array, values: Floats, origin: str | None = None) -> dict[str, Any]:
+def columns_of(
+    keys: pa.Array, category: pa.Array, values: Floats, origin: str | pa.Array | None = None
+) -> dict[str, Any]:
     """Return columns of ``detections`` that a box itself gives: its id, category, coordinates and area.
 
     The id is a hash of the image's key, the category, the four coordinates as float32 bits, and who found it, if that is
     said: two detectors may find the same box. It depends on nothing else in the source.
     """
-    who = [] if origin is None else [pa.array([origin] * len(keys), pa.string())]
+    who = [] if origin is None else [pa.repeat(origin, len(keys)) if isinstance(origin, str) else origin]
     small = values.astype(np.float32)
     bits = [pa.array(column.view(np.int32).astype(np.int64)) for column in np.ascontiguousarray(small.T)]
     columns = {name: floats(values[:, i]) for i, name in enumerate(("x", "y", "width", "height"))}

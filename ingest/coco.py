@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError, did_you_mean
-from counterbalance.ingest import coco_pictures, coco_rows
+from counterbalance.ingest import coco_pictures, coco_rows, ignored_options
 from counterbalance.ingest.chunking import Piece, merge_pieces
 from counterbalance.ingest.coco_document import Document, check
 from counterbalance.ingest.coco_rows import FileContext, Frames
-from counterbalance.ingest.files import expand, source_of
+from counterbalance.ingest.files import expand, local_folder, source_of
 from counterbalance.ingest.jsonstream import WINDOW
 from counterbalance.ingest.validate import ObjectSieve
 
@@ -72,9 +72,10 @@ def read(uri: str, options: ReadOptions, *, window: int = WINDOW) -> Source:
     bases = {split: coco_pictures.folder(options, split) for _, split in chosen}
     for file, _ in chosen:
         check(file)
-    files, notes = [file for file, _ in chosen], list[str]()
+    files, notes = [file for file, _ in chosen], ignored_options.describe("coco", options, "keep")
     chunks = _chunks([(file, split, bases[split]) for file, split in chosen], options, window, notes)
-    return source_of(uri, files, chunks, notes)
+    named = local_folder(options.images, options.storage_options) if options.images else []
+    return replace(source_of(uri, files, chunks, notes), pictures=named)
 
 
 def _chunks(

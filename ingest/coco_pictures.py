@@ -12,7 +12,8 @@ from counterbalance.engine.errors import CounterbalanceError, NotFoundError, Req
 from counterbalance.engine.images import MAX_BYTES, Header, ImageError, check, sha256
 from counterbalance.engine.ingest_types import CHUNK_BYTES, Reject
 from counterbalance.ingest.chunking import Piece
-from counterbalance.ingest.files import file_in, file_system, reading, uri_of
+from counterbalance.ingest.files import file_in, file_system, leads_out, reading, uri_of
+from counterbalance.ingest.lookahead import looked_ahead
 from counterbalance.ingest.rows import Places
 
 if TYPE_CHECKING:
@@ -124,23 +125,25 @@ def stored(part: Piece, source: str, base: str, options: ReadOptions, done: set[
     table, numbers = part.tables["images"], part.positions["images"].numbers
     uris, ids = table["uri"].to_pylist(), table["image_id"].to_pylist()
     start, size = 0, 0
-    kept: list[tuple[int, bytes, Header]] = []
+    kept: list[tuple[int, bytes, Header, str]] = []
     again: list[int] = []
     rejects = list(part.rejects)
     read, bytes_read = part.rows_read - len(uris), part.bytes_read
-    for i, uri in enumerate(uris):
-        if ids[i] in done:
+    known = frozenset(i for i in range(len(ids)) if ids[i] in done)
+    pictures = looked_ahead([u for i, u in enumerate(uris) if i not in known], lambda uri: _picture(uri, base, options))
+    for i in range(len(uris)):
+        found = None if i in known else next(pictures)[1]
+        if found is None or ids[i] in done:
             again.append(i)
             continue
-        try:
-            data, header = _picture(uri, base, options)
-        except ImageError as error:
-            rejects.append(Reject(source, f"images[{numbers[i]}]", error.code, str(error)))
+        if isinstance(found, ImageError):
+            rejects.append(Reject(source, f"images[{numbers[i]}]", found.code, str(found)))
             continue
+        data = found[0]
         if kept and size + len(data) > CHUNK_BYTES:
             yield _part(table, numbers, kept, rejects, read + i - start, bytes_read)
             start, size, kept, rejects, read, bytes_read = i, 0, [], [], 0, 0
-        kept.append((i, data, header))
+        kept.append((i, *found))
         size += len(data)
         done.add(ids[i])
     yield _part(table, numbers, kept, rejects, read + len(uris) - start, bytes_read)
@@ -149,33 +152,43 @@ def stored(part: Piece, source: str, base: str, options: ReadOptions, done: set[
         yield Piece({"images": table.take(rows)}, {"images": Places("images[{}]", numbers[rows])})
 
 
-def _picture(uri: str | None, base: str, options: ReadOptions) -> tuple[bytes, Header]:
+def _picture(uri: str | None, base: str, options: ReadOptions) -> tuple[bytes, Header, str] | ImageError:
+    """Return the bytes of a picture, its header and its digest, or why it is refused. Called in threads."""
+    try:
+        data = _bytes(uri, base, options)
+        return data, check(data), sha256(data)
+    except ImageError as error:
+        return error
+
+
+def _bytes(uri: str | None, base: str, options: ReadOptions) -> bytes:
     if uri is None:
         raise ImageError("it has no file_name", "bad_file_name")
     file = file_in(base, uri.removeprefix(base + "/"), options.storage_options)
+    if leads_out(file, [file_system(base, options.storage_options)[1]]):
+        raise ImageError(f"{uri} is a link that leads out of {base}", "link_out")
     try:
-        data = file.read(MAX_BYTES)
+        return file.read(MAX_BYTES)
     except NotFoundError as error:
         raise ImageError(f"no picture at {uri}", "missing_image") from error
     except CounterbalanceError as error:
         code = "too_big" if error.code == "E4002" else "unreadable_image"
         raise ImageError(error.message, code) from error
-    return data, check(data)
 
 
 def _part(
     table: pa.Table,
     numbers: np.ndarray[tuple[int], np.dtype[np.int64]],
-    kept: list[tuple[int, bytes, Header]],
+    kept: list[tuple[int, bytes, Header, str]],
     rejects: list[Reject],
     rows_read: int,
     bytes_read: int,
 ) -> Piece:
-    rows = np.array([i for i, _, _ in kept], dtype=np.int64)
+    rows = np.array([i for i, *_ in kept], dtype=np.int64)
     some = table.take(rows)
     for side, name in enumerate(("width", "height")):
-        known = pa.array([(h.width, h.height)[side] for _, _, h in kept], pa.int32())
+        known = pa.array([(h.width, h.height)[side] for _, _, h, _ in kept], pa.int32())
         some = some.set_column(some.column_names.index(name), name, pc.coalesce(some[name], known))
-    some = some.append_column("sha256", pa.array([sha256(data) for _, data, _ in kept], pa.string()))
-    some = some.append_column("image", pa.array([data for _, data, _ in kept], pa.binary()))
+    some = some.append_column("sha256", pa.array([digest for *_, digest in kept], pa.string()))
+    some = some.append_column("image", pa.array([data for _, data, *_ in kept], pa.binary()))
     return Piece({"images": some}, {"images": Places("images[{}]", numbers[rows])}, rejects, rows_read, bytes_read)

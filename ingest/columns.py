@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
     Fields = Mapping[str, tuple[str, ...]]
 
+LABEL: Final = "attribute:"
+"""Stands before the names of columns that are labels."""
+INDEX: Final = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
+"""Columns that are row numbers of data frames."""
 _GAPS: Final = re.compile(r"[\s\-.]+")
 
 
@@ -55,6 +59,49 @@ def resolve(names: Sequence[str], fields: Fields, mapping: Mapping[str, str], wh
         if hits:
             found[field] = _only(hits[0], names, lowered, where)
     return found
+
+
+def as_labels(names: Sequence[str], keep: Sequence[str], where: str) -> dict[str, int]:
+    """Return the columns to keep though no table has a place for them, by ``LABEL`` and their name.
+
+    Raises:
+        NotFoundError: If one is not there (``E1002``).
+
+    Example:
+        >>> as_labels(["url", "aesthetic"], ["aesthetic"], "a.csv")
+        {'attribute:aesthetic': 1}
+    """
+    return {LABEL + names[at]: at for at in (_chosen(column, names, where) for column in keep)}
+
+
+def unplaced(names: Sequence[str], found: Mapping[str, int]) -> list[str]:
+    """Return the columns that are not taken; row numbers of data frames do not count.
+
+    Example:
+        >>> unplaced(["Unnamed: 0", "url", "phash"], {"url": 1})
+        ['phash']
+    """
+    return [n for i, n in enumerate(names) if i not in found.values() and not INDEX.fullmatch(n)]
+
+
+def left_out(names: Sequence[str], lists: Sequence[str] = ()) -> list[str]:
+    """Return notes about columns that are not taken, if there are any.
+
+    Args:
+        names: Those that could be kept.
+        lists: Those whose values are lists or objects, which are no labels.
+
+    Example:
+        >>> left_out(["question"], ["tokens"])
+        ['left out: question; --keep question stores it as labels', 'left out: tokens, of lists or objects']
+    """
+    shown = [", ".join(n[:40] for n in part[:20]) + ", …" * (len(part) > 20) for part in (names, lists)]
+    plain = (
+        [f"left out: {shown[0]}; --keep {names[0][:40]} stores {'it' if len(names) == 1 else 'one'} as labels"]
+        if names
+        else []
+    )
+    return plain + [f"left out: {shown[1]}, of lists or objects"] * bool(lists)
 
 
 def asked(mapping: Mapping[str, str], fields: Fields) -> dict[str, str]:

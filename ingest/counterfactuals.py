@@ -52,7 +52,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     for layout, known in zip(layouts, found, strict=True):
         columns.require(known, list(FIELDS), layout.names, layout.file.uri)
     parts = tabular.read_all(layouts, found, FIELDS, options.limit)
-    notes = ignored_options.describe("counterfactuals", options, "images", "store_images", "annotator")
+    notes = ignored_options.describe("counterfactuals", options, "keep", "images", "store_images", "annotator")
     return source_of(uri, [f.file for f in layouts], _chunks(uri, parts, options), notes)
 
 

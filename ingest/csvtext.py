@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from counterbalance.ingest.rows import Refusal, shorten
+from counterbalance.ingest.rows import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -221,9 +221,7 @@ def _fast(data: bytes, dialect: Dialect, wanted: Sequence[int], line: int, ends:
         spans = np.diff(lines, append=line + data.count(b"\n")) > 1
         if not wrong.any() or (wrong & spans).any():
             return None  # perhaps a stray quote that swallowed a line: look closer
-        for i in np.flatnonzero(wrong):
-            text = data[starts[i] : ends[i]].rstrip(b"\r\n")
-            refused.append(_miscounted(int(lines[i]), text, int(counts[i]), dialect.width))
+        refused += [_miscounted(int(lines[i]), int(counts[i]), dialect.width) for i in np.flatnonzero(wrong)]
         good = b"".join(data[starts[i] : ends[i]] for i in np.flatnonzero(taken & ~wrong))
         table = _parsed(good, dialect, wanted)
         lines, taken = lines[taken & ~wrong], taken[taken & ~wrong]
@@ -276,8 +274,8 @@ def _blank(data: bytes, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int6
     return blank
 
 
-def _miscounted(line: int, text: bytes, count: int, width: int) -> Refusal:
-    return Refusal(line, "bad_columns", f"{count} cells where the header has {width}: {shorten(text)}")
+def _miscounted(line: int, count: int, width: int) -> Refusal:
+    return Refusal(line, "bad_columns", f"{count} cells where the header has {width}")
 
 
 def _unquoted(data: bytes, dialect: Dialect, wanted: Sequence[int], line: int) -> Records:
@@ -286,7 +284,7 @@ def _unquoted(data: bytes, dialect: Dialect, wanted: Sequence[int], line: int) -
     for number, text in enumerate(data.split(b"\n"), start=line):
         text = text.removesuffix(b"\r")  # noqa: PLW2901
         if text:
-            found.add(number, text.split(dialect.delimiter), text)
+            found.add(number, text.split(dialect.delimiter))
     return found.cells()
 
 
@@ -299,9 +297,9 @@ class _Found:
         self._lines: list[int] = []
         self.refused: list[Refusal] = []
 
-    def add(self, line: int, record: Sequence[bytes], text: bytes) -> None:
+    def add(self, line: int, record: Sequence[bytes]) -> None:
         if len(record) != self._width:
-            self.refused.append(_miscounted(line, text, len(record), self._width))
+            self.refused.append(_miscounted(line, len(record), self._width))
             return
         for column, i in zip(self._columns, self._wanted, strict=True):
             column.append(record[i])
@@ -333,11 +331,11 @@ def _slow(block: Block, dialect: Dialect, wanted: Sequence[int]) -> tuple[Record
         broken = end is None or unfinished or (len(record) != dialect.width and end > line_end)
         if not broken:
             if record != [b""]:
-                found.add(line, record, text)
+                found.add(line, record)
         elif dialect.lenient and text.count(dialect.delimiter) == dialect.width - 1:
-            found.add(line, text.split(dialect.delimiter), text)
+            found.add(line, text.split(dialect.delimiter))
         else:
-            found.refused.append(Refusal(line, "bad_quote", f"a quote is not closed properly: {shorten(text)}"))
+            found.refused.append(Refusal(line, "bad_quote", "a quote is not closed properly"))
         after = line_end if broken or end is None else end
         line += data.count(b"\n", at, after)
         at = after

@@ -80,7 +80,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     found = [_columns(f, options) for f in layouts]
     parts = tabular.read_all(layouts, found, FIELDS, options.limit)
     images = Images()
-    notes = ignored_options.describe("detections", options, "split", "images", "store_images")
+    notes = ignored_options.describe("detections", options, "keep", "split", "images", "store_images")
     return source_of(uri, [f.file for f in layouts], _chunks(parts, options, images), notes, images)
 
 

@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from fsspec import get_filesystem_class
-from fsspec.core import url_to_fs
 
 from counterbalance.engine.errors import CounterbalanceError, NotFoundError, SourceError
 from counterbalance.engine.ingest_types import Images, Source
 from counterbalance.engine.store import credentials
+from counterbalance.engine.store.location import open_store
 from counterbalance.ingest.globs import is_glob, split_braces, split_commas
 
 if TYPE_CHECKING:
@@ -105,9 +105,6 @@ def reading(uri: str) -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         raise NotFoundError.source(uri) from error
-    except ImportError as error:
-        hint = "install what it names, e.g. pip install 'counterbalance[s3]' for s3://"
-        raise SourceError(f"cannot open {uri}: {error}", code="E4001", hint=hint) from error
     except Exception as error:  # clients of object stores have exceptions of their own, of no common kind
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
         if "Unable to locate credentials" not in str(why):
@@ -304,7 +301,7 @@ def file_system(uri: str, storage_options: Mapping[str, Any] | None = None) -> t
     """Return the fsspec file system of a URI or path, and the path there.
 
     Raises:
-        SourceError: If there is no such protocol or it is not installed (``E4001``).
+        StorageError: If what reads such addresses is not installed (``E6017``) or not known (``E6020``).
     """
     with reading(uri):
         options = dict(storage_options or {})
@@ -312,8 +309,7 @@ def file_system(uri: str, storage_options: Mapping[str, Any] | None = None) -> t
             options.setdefault("anon", True)
         elif uri.startswith("s3://") and not options.keys() & {"key", "anon", "profile"}:
             options |= credentials.from_environment()
-        fs, path = url_to_fs(uri, **options)
-        return fs, path
+        return open_store(uri, options)
 
 
 def file_in(folder: str, name: str, storage_options: Mapping[str, Any] | None = None) -> File:
@@ -335,6 +331,12 @@ def leads_out(file: File, folders: Iterable[str]) -> bool:
         return False
     real = os.path.realpath(file.path)
     return not any(os.path.commonpath((real, home)) == home for home in map(os.path.realpath, folders))
+
+
+def local_folder(uri: str, storage_options: Mapping[str, Any] | None = None) -> list[str]:
+    """Return the path of a folder of this machine; nothing for files, patterns, and what lies elsewhere."""
+    fs, path = file_system(uri, storage_options)
+    return [path] if _is_local(fs) and fs.isdir(path) else []
 
 
 def _is_local(fs: Any) -> bool:

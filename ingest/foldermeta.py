@@ -15,9 +15,9 @@ from counterbalance.ingest import columns, hashing, tabular
 from counterbalance.ingest.box_cells import box_columns
 from counterbalance.ingest.files import relative_name
 from counterbalance.ingest.jsonlines import parsed_list
-from counterbalance.ingest.labelrows import LabelRows
+from counterbalance.ingest.labelrows import LabelRows, kept_texts
 from counterbalance.ingest.picture_rows import caption_ids
-from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, is_null, shorten
+from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, floats, is_null, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.ingest_types import ReadOptions
     from counterbalance.ingest.files import File
-    from counterbalance.ingest.rows import Rows
+    from counterbalance.ingest.rows import Places, Rows
     from counterbalance.ingest.tabular import Layout
 
 FIELDS: Final = {
@@ -36,7 +36,6 @@ FIELDS: Final = {
 }
 _KNOWN_BETTER: Final = frozenset({"width", "height", *(t.key for t in BASE_TABLES.values())})
 """Columns that the picture itself tells, and ids that a lake gave its rows when it was exported."""
-_PREFIX: Final = "attribute:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def inspect(file: File, options: ReadOptions) -> Meta:
     taken = set(found.values())
     for i, name in enumerate(layout.names):
         if i not in taken and name.strip() and columns.plain(name) not in _KNOWN_BETTER:
-            found[_PREFIX + name] = i
+            found[columns.LABEL + name] = i
     return Meta(layout, found)
 
 
@@ -81,25 +80,40 @@ def _chunk(rows: Rows, folder: str, status: Mapping[str, bool], options: ReadOpt
     sieve = Sieve(rows)
     keys = _keys(sieve, folder)
     passed = _refuse_absent(sieve, keys, status, limited=options.limit is not None)
-    attributes = {n: sieve.text(n) for n in rows.table.column_names if n.startswith(_PREFIX)}
-    told, drawn = sieve.text("caption"), sieve.text("objects")
-    origin = options.origin or "human"
-    image_id, no_box = hashing.key_ids(keys), pa.nulls(sieve.size, pa.int64())
-    labels = LabelRows(sieve, image_id, no_box, pa.repeat(options.annotator or "metadata", sieve.size), keys)
-    for name, text in attributes.items():
-        labels.add(name.removeprefix(_PREFIX).strip(), _without_lists(text, rows.table.field(name).type))
+    tables, positions, parts = belongings(sieve, keys, options.origin or "human", options.annotator or "metadata")
+    return Chunk(tables, sieve.rejects, rows.count - passed + parts, rows.bytes_read, positions, rows.source)
+
+
+def belongings(
+    sieve: Sieve, keys: pa.Array, origin: str, annotator: str, *, several_rows: bool = False
+) -> tuple[dict[str, pa.Table], dict[str, Places], int]:
+    """Return rows of ``captions``, ``labels`` and ``detections`` of the images that rows are about.
+
+    Args:
+        sieve: The rows that are kept: ``caption`` (a text or a JSON list of them) with ``similarity``, ``objects``, and
+            labels, whose names begin with ``columns.LABEL``; lists and objects are none.
+        keys: What each row's image is called.
+        origin: Of captions and boxes.
+        annotator: Of labels.
+        several_rows: An image may have several rows: its captions go by their text, and not by their number in a row.
+
+    Returns:
+        Rows by base table, where each stands, and how many captions and boxes were refused, each an item of its own.
+    """
+    kept, told, drawn = kept_texts(sieve), sieve.text("caption"), sieve.text("objects")
+    image_id = hashing.key_ids(keys)
+    labels = LabelRows.of_columns(sieve, kept, keys, annotator)
     tables, positions = labels.tables(), dict(labels.positions())
     refused = len(sieve.rejects)
     for table, (made, at) in (
-        (CAPTIONS, _captions(sieve, told, keys, origin)),
+        (CAPTIONS, _captions(sieve, told, keys, origin, by_text=several_rows)),
         (DETECTIONS, box_columns(sieve, drawn, keys)),
     ):
         if len(at):
             made |= {"image_id": image_id.take(pa.array(at)), "origin": pa.repeat(origin, len(at))}
             tables[table.name] = base_rows(table, made)
             positions[table.name] = sieve.places().take(at)
-    parts = len(sieve.rejects) - refused  # captions and boxes that were refused, each an item of its own
-    return Chunk(tables, sieve.rejects, rows.count - passed + parts, rows.bytes_read, positions, rows.source)
+    return tables, positions, len(sieve.rejects) - refused
 
 
 def _keys(sieve: Sieve, folder: str) -> pa.Array:
@@ -124,18 +138,8 @@ def _refuse_absent(sieve: Sieve, keys: pa.Array, status: Mapping[str, bool], *, 
     return int(absent.sum()) if limited else 0
 
 
-def _without_lists(text: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return values that are lists or objects as NULL: they are not labels."""
-    if pa.types.is_nested(kind):
-        return pa.nulls(len(text), pa.string())
-    values = text.to_pylist() if pa.types.is_string(kind) else []
-    if not any(v and v[0] in "[{" for v in values):
-        return text
-    return pa.array([None if v and v[0] in "[{" and parsed_list(v) is not None else v for v in values], pa.string())
-
-
 def _captions(
-    sieve: Sieve, text: pa.Array, keys: pa.Array, origin: str
+    sieve: Sieve, text: pa.Array, keys: pa.Array, origin: str, *, by_text: bool
 ) -> tuple[dict[str, pa.Array], npt.NDArray[np.int64]]:
     """Return captions, of rows with one text or a list of them, and the row of each."""
     texts: list[str] = []
@@ -151,8 +155,16 @@ def _captions(
             elif one is not None:
                 sieve.note(i, "bad_caption", f"no text: {shorten(one)}")
     rows = np.array(at, dtype=np.int64)
-    ids = caption_ids(keys.take(pa.array(rows)), origin, number)
-    return {"caption_id": ids, "text": pa.array(texts, pa.string())}, rows
+    found = {"text": pa.array(texts, pa.string())}
+    if by_text:
+        found["caption_id"] = hashing.hash_rows(keys.take(pa.array(rows)), pa.repeat(origin, len(rows)), found["text"])
+        once = hashing.first_of_each(found["caption_id"].to_numpy())
+        found, rows = {name: array.filter(pa.array(once)) for name, array in found.items()}, rows[once]
+    else:
+        found["caption_id"] = caption_ids(keys.take(pa.array(rows)), origin, number)
+    if sieve.has("similarity"):
+        found["similarity"] = floats(sieve.number("similarity")[0][rows])
+    return found, rows
 
 
 def _split_captions(value: str) -> Sequence[object]:

@@ -14,6 +14,7 @@ or nowhere, of which no byte is read, and names that are not UTF-8.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import CounterbalanceError, SourceError
@@ -29,8 +30,9 @@ from counterbalance.engine.images import (
 )
 from counterbalance.engine.ingest_types import Chunk, Reject
 from counterbalance.ingest import foldermeta, hashing, ignored_options
-from counterbalance.ingest.files import expand, file_system, leads_out, relative_name, source_of
+from counterbalance.ingest.files import expand, file_system, leads_out, local_folder, relative_name, source_of
 from counterbalance.ingest.globs import is_glob, split_commas
+from counterbalance.ingest.lookahead import looked_ahead
 from counterbalance.ingest.name_parts import is_split
 from counterbalance.ingest.picture_rows import Label, Picture, PictureRows
 
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from counterbalance.ingest.files import File
 
 METADATA: Final = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
-_OUT: Final = ("link_out", "a symbolic link leads out of the folder; copy the file itself into it")
+OUT: Final = ("link_out", "a symbolic link leads out of the folder; copy the file itself into it")
 SUFFIXES: Final = (*(f".{e}" for e in sorted(EXTENSIONS | OTHER_PICTURES)), *METADATA)
 
 
@@ -59,7 +61,7 @@ def read(uri: str, options: ReadOptions) -> Source:
         RequestError: If ``mapping`` names no field.
         SourceError: If a metadata file is not a table.
     """
-    root = _root(uri, options).rstrip("/")
+    root = root_of(uri, options).rstrip("/")
     found = expand(uri, options.storage_options, recursive=True)
     shown = [f for f in found if "/." not in f.path.removeprefix(root)]
     files = [f for f in shown if not f.is_plain or f.name.lower().endswith(SUFFIXES)]
@@ -69,14 +71,15 @@ def read(uri: str, options: ReadOptions) -> Source:
         hint = "JPEG, PNG, WebP, GIF and BMP are read, by the ending of their names"
         raise SourceError(f"{uri} holds no pictures{there}", code="E4010", hint=hint)
     texts = [f for f in files if f.is_plain and f.name.lower() in METADATA]
-    folder = _Folder(uri, root, pictures, options, classes=not texts)
+    sharded = any(f.name.endswith("_stats.json") for f in shown)  # by img2dataset, whose folders are no classes
+    folder = _Folder(uri, root, pictures, options, classes=not (texts or sharded))
     metadata = [foldermeta.inspect(f, options) for f in texts if not folder.leaves(f)]
     chunks = _chunks(folder, [f for f in texts if folder.leaves(f)], metadata)
-    notes = ignored_options.describe("imagefolder", options, "images")
+    notes = ignored_options.describe("imagefolder", options, "keep", "images")
     if passed := [f for f in shown if f.is_plain and not f.name.lower().endswith(SUFFIXES)]:
         told = "file is" if len(passed) == 1 else "files are"
-        notes.append(f"{len(passed):,} {told} not called like a picture and not looked at: {_some(passed)}")
-    return source_of(uri, files, chunks, notes)
+        notes.append(f"{len(passed):,} {told} not called like a picture: {_some(passed)}")
+    return replace(source_of(uri, files, chunks, notes), pictures=local_folder(uri, options.storage_options))
 
 
 def _some(files: Sequence[File]) -> str:
@@ -89,7 +92,7 @@ def _chunks(folder: _Folder, strange: Sequence[File], metadata: Sequence[folderm
         key = folder.key(file.path)
         yield Chunk(
             {},
-            [Reject(folder.uri, key if relative_name(key) else repr(key), *_OUT)],
+            [Reject(folder.uri, key if relative_name(key) else repr(key), *OUT)],
             rows_read=1,
             bytes_read=file.size or 0,
         )
@@ -101,7 +104,7 @@ def _ending(file: File) -> str:
     return file.name.lower().rpartition(".")[2]
 
 
-def _root(uri: str, options: ReadOptions) -> str:
+def root_of(uri: str, options: ReadOptions) -> str:
     """Return the folder that keys are relative to: the one named, or what stands before the first wildcard."""
     fs, path = file_system(uri, options.storage_options)
     if fs.isdir(path):
@@ -115,7 +118,20 @@ def _root(uri: str, options: ReadOptions) -> str:
 def _folders(uri: str, options: ReadOptions) -> list[str]:
     """Return the folders that are named: one, or those of a list with commas."""
     fs, path = file_system(uri, options.storage_options)
-    return [_root(part, options) or "/" for part in ([uri] if fs.exists(path) else split_commas(uri))]
+    return [root_of(part, options) or "/" for part in ([uri] if fs.exists(path) else split_commas(uri))]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a picture file holds; its bytes and their digest where they are stored."""
+
+    header: Header
+    data: bytes | None
+    digest: str | None
+
+
+Refused = tuple[str, str, str]
+"""Place, code and message."""
 
 
 class _Folder:
@@ -150,30 +166,22 @@ class _Folder:
         """Yield rows of ``images``, and of ``labels`` for classes."""
         rows = PictureRows(self.uri, self.uri, self.options.origin or "human", hashing.Seen())
         done = 0
-        for file in self._files[: self.options.limit]:
-            self._picture(file, rows)
+        store = bool(self.options.store_images)
+        for file, found in looked_ahead(
+            self._files[: self.options.limit], lambda f: look(f, self.key(f.path), self._homes, store=store)
+        ):
+            self._picture(file, found, rows)
             done += file.size or 0
             if rows.full:
                 yield rows.flush(done)
                 done = 0
         yield rows.flush(done)
 
-    def _picture(self, file: File, rows: PictureRows) -> None:
+    def _picture(self, file: File, found: Found | Refused, rows: PictureRows) -> None:
         key = self.key(file.path)
         self.status[key] = False
-        if relative_name(key) is None:
-            rows.refuse(repr(key), "bad_name", "the name holds control characters, colons or backslashes")
-            return
-        if self.leaves(file):
-            rows.refuse(key, *_OUT)
-            return
-        try:
-            header, data = _opened(file, store=bool(self.options.store_images))
-        except ImageError as error:
-            rows.refuse(key, error.code, str(error))
-            return
-        except CounterbalanceError as error:
-            rows.refuse(key, "not_a_file" if error.code == "E4004" else "unreadable", error.message)
+        if isinstance(found, tuple):
+            rows.refuse(*found)
             return
         self.status[key] = True
         label = self._class(key)
@@ -182,13 +190,35 @@ class _Folder:
             key=key,
             uri=file.uri,
             place=key,
-            width=header.width,
-            height=header.height,
+            width=found.header.width,
+            height=found.header.height,
             split=self._split(key),
-            sha256=sha256(data) if data else None,
-            image=data,
+            sha256=found.digest,
+            image=found.data,
         )
         rows.add(picture, labels=labels)
+
+
+def look(file: File, key: str, homes: Sequence[str], *, store: bool) -> Found | Refused:
+    """Return what a file holds, or why it is not taken; it may be called in threads.
+
+    Args:
+        file: The picture.
+        key: What it is called within its folder.
+        homes: Folders that no link may lead out of.
+        store: Whether its bytes are wanted.
+    """
+    if relative_name(key) is None:
+        return repr(key), "bad_name", "the name holds control characters, colons or backslashes"
+    if leads_out(file, homes):
+        return key, *OUT
+    try:
+        header, data = _opened(file, store=store)
+    except ImageError as error:
+        return key, error.code, str(error)
+    except CounterbalanceError as error:
+        return key, "not_a_file" if error.code == "E4004" else "unreadable", error.message
+    return Found(header, data, sha256(data) if data else None)
 
 
 def _opened(file: File, *, store: bool) -> tuple[Header, bytes | None]:

@@ -78,17 +78,17 @@ def parsed(line: bytes) -> dict[str, Any] | str:
 
     Example:
         >>> parsed(b'{"a": 1}'), parsed(b"[1]")
-        ({'a': 1}, "no JSON object: '[1]'")
+        ({'a': 1}, 'no JSON object')
     """
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        return f"{error}: {shorten(line)}"
+        return str(error)
     if not isinstance(value, dict):
-        return f"no JSON object: {shorten(line)}"
+        return "no JSON object"
     twice = repeated(line, value)
     if twice is not None:
-        return f"{twice.message}: {shorten(line)}"
+        return twice.message
     return value | _long_integers(line) if _LONG.search(line) else value
 
 

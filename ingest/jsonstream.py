@@ -125,6 +125,29 @@ def stream(file: BinaryIO, uri: str, *, window: int = WINDOW, largest: int = LAR
         raise reader.wrong("the document ended before this")
 
 
+def stream_list(
+    file: BinaryIO, uri: str, name: str, *, window: int = WINDOW, largest: int = LARGEST
+) -> Iterator[Items]:
+    """Yield the elements of the JSON list in a file, as ``stream`` does those of an array called ``name``.
+
+    Raises:
+        SourceError: As ``stream``.
+
+    Example:
+        >>> import io
+        >>> list(stream_list(io.BytesIO(b'[{"id": 1}, {"id": 2}]'), "a.json", "images"))
+        [Items(name='images', start=0, items=[{'id': 1}, {'id': 2}], read=22)]
+    """
+    reader = _Reader(file, uri, window, largest)
+    reader.fill(_SMALL)
+    reader.at = 3 * reader.data.startswith(b"\xef\xbb\xbf")
+    if reader.peek() != b"[":
+        raise reader.wrong("a JSON list was expected here", code="E4020")
+    yield from _array(reader, name)
+    if reader.peek():
+        raise reader.wrong("the document ended before this")
+
+
 def _array(reader: _Reader, name: str) -> Iterator[Items]:
     """Yield the elements of the array that begins here; small pieces are put together."""
     reader.at += 1

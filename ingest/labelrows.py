@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from counterbalance.engine.schema import LABELS
 from counterbalance.ingest import hashing
+from counterbalance.ingest.columns import LABEL
+from counterbalance.ingest.jsonlines import parsed_list
 from counterbalance.ingest.rows import base_rows, cell_text, floats, is_null
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from counterbalance.ingest.rows import Places, Sieve
 
 
@@ -47,6 +52,25 @@ class LabelRows:
         self._tables: list[pa.Table] = []
         self._at: list[Any] = []
 
+    @classmethod
+    def of_columns(cls, sieve: Sieve, texts: Mapping[str, pa.Array], keys: pa.Array, annotator: str) -> LabelRows:
+        """Return labels of images from columns, an image's first one of each.
+
+        Args:
+            sieve: The rows, all refusals made.
+            texts: From ``kept_texts``.
+            keys: What each row's image is called.
+            annotator: Of them all.
+        """
+        ids = hashing.key_ids(keys)
+        rows = cls(sieve, ids, pa.nulls(sieve.size, pa.int64()), pa.repeat(annotator, sieve.size), keys)
+        for name, text in texts.items():
+            at = np.flatnonzero(sieve.keep & ~is_null(text))
+            once = np.zeros(sieve.size, dtype=bool)
+            once[at[hashing.first_of_each(ids.take(pa.array(at)).to_numpy())]] = True
+            rows.add(name, pc.if_else(pa.array(once), text, None))
+        return rows
+
     def add(self, attribute: str | pa.Array, value: pa.Array, score: pa.Array | None = None) -> None:
         """Add labels of one attribute (or of one per row); rows whose value is NULL have none.
 
@@ -80,3 +104,23 @@ class LabelRows:
     def positions(self) -> dict[str, Places]:
         """Return where each row stands in the source."""
         return {"labels": self._places.take(np.concatenate(self._at))} if self.tables() else {}
+
+
+def kept_texts(sieve: Sieve) -> dict[str, pa.Array]:
+    """Return the columns whose names begin with ``columns.LABEL``, by what follows; lists and objects are NULL.
+
+    It may refuse rows, as ``Sieve.text`` does.
+    """
+    names = [n for n in sieve.rows.table.column_names if n.startswith(LABEL)]
+    kinds = sieve.rows.table.schema
+    return {n.removeprefix(LABEL).strip(): _without_lists(sieve.text(n), kinds.field(n).type) for n in names}
+
+
+def _without_lists(text: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return values that are lists or objects as NULL: they are not labels."""
+    if pa.types.is_nested(kind):
+        return pa.nulls(len(text), pa.string())
+    values = text.to_pylist() if pa.types.is_string(kind) else []
+    if not any(v and v[0] in "[{" for v in values):
+        return text
+    return pa.array([None if v and v[0] in "[{" and parsed_list(v) is not None else v for v in values], pa.string())

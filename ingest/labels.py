@@ -11,7 +11,6 @@ there is no label and no error.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -44,9 +43,6 @@ _LONG: Final = {
 }
 FIELDS: Final = {**_TARGET, **_LONG}
 _SCORES: Final = ("score", "confidence", "prob", "probability")
-_INDEX: Final = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
-"""Columns that are row numbers of data frames."""
-_PREFIX: Final = "attribute:"
 _ADDRESSES: Final = frozenset({"url", "image_url"})
 _TEXTS: Final = frozenset({"caption", "text", "top_caption", "alt_text", "alt"})
 """Columns of lists of captions, which are not attributes."""
@@ -76,7 +72,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     """
     plans = [_plan(f, options) for f in tabular.layouts(uri, options)]
     images = Images()
-    notes = ignored_options.describe("labels", options, "split", "images", "store_images", "origin")
+    notes = ignored_options.describe("labels", options, "keep", "split", "images", "store_images", "origin")
     return source_of(uri, [p.layout.file for p in plans], _chunks(plans, options, images), notes, images)
 
 
@@ -96,8 +92,8 @@ def _plan(layout: Layout, options: ReadOptions) -> _Plan:
 
 def _widened(layout: Layout, found: dict[str, int]) -> tuple[dict[str, int], dict[str, str | None]]:
     """Return every other column as an attribute, or as the score of one."""
-    others = {n: i for i, n in enumerate(layout.names) if i not in found.values() and not _INDEX.fullmatch(n)}
-    if len(others) + len(found) < sum(not _INDEX.fullmatch(n) for n in layout.names):
+    others = {n: i for i, n in enumerate(layout.names) if i not in found.values() and not columns.INDEX.fullmatch(n)}
+    if len(others) + len(found) < sum(not columns.INDEX.fullmatch(n) for n in layout.names):
         raise SourceError(f"{layout.file.uri} has two columns of one name: {', '.join(layout.names)}", code="E4011")
     plain = {columns.plain(n): n for n in others}
     wide: dict[str, str | None] = {}
@@ -117,7 +113,7 @@ def _widened(layout: Layout, found: dict[str, int]) -> tuple[dict[str, int], dic
         shown = ", ".join(layout.names)
         hint = "columns attribute and value are needed, or a column for each attribute"
         raise SourceError(f"{layout.file.uri} has no labels; its columns are: {shown}", code="E4010", hint=hint)
-    return {**found, **{_PREFIX + n: i for n, i in others.items()}}, wide
+    return {**found, **{columns.LABEL + n: i for n, i in others.items()}}, wide
 
 
 def _chunks(plans: list[_Plan], options: ReadOptions, images: Images) -> Iterator[Chunk]:
@@ -157,6 +153,6 @@ def _long(sieve: Sieve) -> list[tuple[str | pa.Array, pa.Array, pa.Array]]:
 
 def _wide(sieve: Sieve, plan: _Plan) -> list[tuple[str | pa.Array, pa.Array, pa.Array]]:
     return [
-        (name.strip(), sieve.text(_PREFIX + name), scores(sieve, _PREFIX + (score or "")))
+        (name.strip(), sieve.text(columns.LABEL + name), scores(sieve, columns.LABEL + (score or "")))
         for name, score in plan.wide.items()
     ]

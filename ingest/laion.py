@@ -24,11 +24,12 @@ from counterbalance.engine.ingest_types import Chunk
 from counterbalance.engine.schema import CAPTIONS, IMAGES
 from counterbalance.ingest import columns, hashing, ignored_options, tabular
 from counterbalance.ingest.files import source_of
+from counterbalance.ingest.labelrows import LabelRows, kept_texts
 from counterbalance.ingest.name_parts import split_of
 from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, floats, is_null, pixels, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -57,21 +58,24 @@ def read(uri: str, options: ReadOptions) -> Source:
 
     Args:
         uri: File, folder, glob or brace range of Parquet, CSV, TSV or JSON lines, compressed or not.
-        options: ``split``, ``mapping`` (fields of ``FIELDS``), ``origin`` (default ``"alt_text"``), ``limit``.
+        options: ``split``, ``mapping`` (fields of ``FIELDS``), ``keep``, ``origin`` (default ``"alt_text"``), ``annotator`` of what
+            is kept (default ``"source"``), ``limit``.
 
     Raises:
         NotFoundError: If there is no such file, or no such column in ``mapping``.
         RequestError: If ``mapping`` names no field.
         SourceError: If a file is not a table or has no caption or no URL column.
     """
-    layouts = [_headed(f) for f in tabular.layouts(uri, options)]
+    layouts = [headed(f) for f in tabular.layouts(uri, options)]
     found = [_columns(f, options) for f in layouts]
     parts = tabular.read_all(layouts, found, FIELDS, options.limit)
-    notes = ignored_options.describe("laion", options, "images", "store_images", "annotator")
+    notes = ignored_options.describe("laion", options, "images", "store_images", *["annotator"] * (not options.keep))
+    for names in dict.fromkeys(tuple(columns.unplaced(f.names, c)) for f, c in zip(layouts, found, strict=True)):
+        notes += columns.left_out(names)
     return source_of(uri, [f.file for f in layouts], _chunks(uri, parts, options, notes), notes)
 
 
-def _headed(layout: Layout) -> Layout:
+def headed(layout: Layout) -> Layout:
     """Take a file with a URL where the header would stand for one of Conceptual Captions."""
     first = layout.names
     if layout.kind == "csv" and len(first) == 2 and "://" in first[1] and "://" not in first[0]:
@@ -84,7 +88,7 @@ def _columns(layout: Layout, options: ReadOptions) -> dict[str, int]:
     columns.require(found, ["caption"], layout.names, layout.file.uri)
     if "key" not in found:
         columns.require(found, ["url"], layout.names, layout.file.uri)
-    return found
+    return found | columns.as_labels(layout.names, options.keep, layout.file.uri)
 
 
 def _chunks(uri: str, parts: Iterator[Rows], options: ReadOptions, notes: list[str]) -> Iterator[Chunk]:
@@ -96,12 +100,13 @@ def _chunks(uri: str, parts: Iterator[Rows], options: ReadOptions, notes: list[s
 
 def _chunk(uri: str, sieve: Sieve, options: ReadOptions, seen: hashing.Seen, bad: BadValues) -> Chunk:
     keyed = sieve.has("key")
-    cells = _cells(sieve, bad)
+    cells, texts = _cells(sieve, bad), kept_texts(sieve)
     keys = hashing.key_ids(sieve.kept(cells["key"]))
     if keyed:
         again = ~seen.add(keys.to_numpy())
         sieve.refuse_kept(again, "duplicate_key", lambda i: f"key {shorten(cells['key'][i].as_py())} was there before")
         keys = keys.filter(pa.array(~again))
+    labels = LabelRows.of_columns(sieve, texts, cells["key"], options.annotator or "source")
     kept = {name: sieve.kept(array) for name, array in cells.items()}
     count, places = len(keys), sieve.places().take(sieve.keep)
     kept |= {
@@ -114,11 +119,13 @@ def _chunk(uri: str, sieve: Sieve, options: ReadOptions, seen: hashing.Seen, bad
         kept["split"] = pa.repeat(split, count)
     parts = (kept["key"], kept["origin"]) if keyed else (kept["key"], kept["origin"], kept["text"])
     kept["caption_id"] = hashing.hash_rows(*parts)
-    tables, positions = {}, {}
+    tables: dict[str, pa.Table] = {}
+    positions: dict[str, Sequence[str]] = {}
     for table in (IMAGES, CAPTIONS):
         first = hashing.first_of_each(kept[table.key].to_numpy())
         tables[table.name] = base_rows(table, kept, None if first.all() else first)
         positions[table.name] = places.take(first)
+    tables, positions = tables | labels.tables(), positions | labels.positions()
     return Chunk(tables, sieve.rejects, sieve.rows.count, sieve.rows.bytes_read, positions, sieve.rows.source)
 
 

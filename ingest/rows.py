@@ -59,7 +59,10 @@ class Places(Sequence[str]):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A row that could not even be cut into cells: its number, a short code, why."""
+    """A row that could not even be cut into cells: its number, a short code, why; never the row, which may hold perceived labels.
+
+    Everybody may read ``meta.errors``.
+    """
 
     number: int
     code: str
@@ -117,14 +120,40 @@ def shorten(value: object) -> str:
     return text[:_SHOWN] + ("…" if len(text) > _SHOWN else "")
 
 
-def cell_text(value: object) -> str:
-    r"""Return a cell as a short text for a message.
+def kind_of(value: object) -> str:
+    """Return what kind of JSON value stands there, and nothing of the value: what is said of people may be closed.
 
     Example:
-        >>> print(cell_text(b"caf\xff"), cell_text(1.5))
-        caf\xff 1.5
+        >>> kind_of("female"), kind_of({"gender": "female"}), kind_of([1, 2]), kind_of(True), kind_of(None)
+        ('a text', 'an object of 1', 'a list of 2', 'true or false', 'nothing')
     """
-    return (value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value))[:_SHOWN]
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true or false"
+        case str():
+            return "a text"
+        case list():
+            return f"a list of {len(value):,}"
+        case dict():
+            return f"an object of {len(value):,}"
+    return "a number"
+
+
+def cell_text(value: object) -> str:
+    r"""Return a cell in which a number was expected for a message; any other text is not shown, for cells may be shifted.
+
+    Example:
+        >>> [cell_text(v) for v in (b"nan", 1.5, "female", "")]
+        ['nan', '1.5', 'a text', '']
+    """
+    text = (value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value))[:_SHOWN]
+    try:
+        float(text)
+    except ValueError:
+        return "a text" if text.strip() else text
+    return text
 
 
 class Sieve:
@@ -211,7 +240,7 @@ class Sieve:
         except pa.ArrowInvalid:
             values = array.to_pylist()
         bad = np.array([v is not None and not _is_utf8(v) for v in values], dtype=bool)
-        self.refuse(bad, "bad_utf8", lambda i: f"{field} is not UTF-8: {shorten(values[i])}")
+        self.refuse(bad, "bad_utf8", f"{field} is not UTF-8")
         return pa.array([None if b else v for v, b in zip(values, bad, strict=True)], pa.binary()).cast(pa.string())
 
     def number(self, field: str) -> tuple[npt.NDArray[np.float64], Mask]:

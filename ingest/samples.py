@@ -63,6 +63,13 @@ class ShardSample:
             return self.parts[ending]
         return self.parts.get(f"{(self._picture() or '').rpartition('.')[0]}.{ending}")
 
+    def others(self) -> list[str]:
+        """Return the endings of pictures and texts that are not read, since others of the sample are."""
+        picture = self._picture() or ""
+        own = picture.rpartition(".")[0]
+        read = {picture, *TEXTS, *(f"{own}.{text}" for text in TEXTS)}
+        return [e for e in self.parts if e not in read and _last_ending(e) in EXTENSIONS | TEXTS]
+
     def _picture(self) -> str | None:
         for wanted in (_only_ending, _last_ending):
             found = [ending for ending in self.parts if wanted(ending) in EXTENSIONS]

@@ -10,7 +10,7 @@ from counterbalance.engine.errors import NotFoundError, did_you_mean
 from counterbalance.ingest import columns, laion
 from counterbalance.ingest.jsonlines import as_text, parsed
 from counterbalance.ingest.picture_rows import Caption
-from counterbalance.ingest.rows import MAX_TEXT, shorten
+from counterbalance.ingest.rows import MAX_TEXT
 from counterbalance.ingest.samples import Trouble
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _decoded(part: Part, facts: SampleFacts) -> str | None:
     try:
         return part.data.decode().removeprefix("\ufeff").rstrip("\r\n")
     except UnicodeDecodeError:
-        facts.troubles.append(Trouble(part.name, "bad_utf8", f"no UTF-8: {shorten(part.data)}"))
+        facts.troubles.append(Trouble(part.name, "bad_utf8", "no UTF-8"))
         return None
 
 
@@ -132,7 +132,7 @@ def _captions(value: object, sample: ShardSample, facts: SampleFacts) -> list[st
     values = value if isinstance(value, list) else [] if value is None else [value]
     texts = [v for v in values if isinstance(v, str) and v.strip() and len(v.encode()) <= MAX_TEXT]
     if len(texts) < len(values):
-        facts.troubles.append(Trouble(sample.key, "bad_caption", f"no text: {shorten(value)}"))
+        facts.troubles.append(Trouble(sample.key, "bad_caption", "no text"))
     return texts
 
 

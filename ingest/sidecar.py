@@ -93,7 +93,7 @@ def load(
 def _rows(
     file: File, fields: Mapping[str, tuple[str, ...]], mapping: Mapping[str, str]
 ) -> Iterable[tuple[str, dict[str, Any]]]:
-    names = parquet.names(file)
+    names = parquet.schema(file).names
     wanted = {**fields, "key": (), "status": ()}
     there = {f: n for f, n in mapping.items() if columns.plain(n) in map(columns.plain, names)}
     found = columns.resolve(names, wanted, there, file.uri)

@@ -1,6 +1,6 @@
-"""Table-like files as a stream of ``Rows``: CSV, TSV, JSON lines and Parquet, told apart by their content.
+"""Table-like files as a stream of ``Rows``: CSV, TSV, JSON lines, Parquet and Arrow, told apart by their content.
 
-``inspect`` looks at a file's first bytes (Parquet: also at its footer) and refuses what is none of these; readers call
+``inspect`` looks at a file's first bytes (Parquet: also at its footer; Arrow: at its schema) and refuses what is none of these; readers call
 it for every file before the first row leaves, so that a wrong file costs nothing. ``read`` then streams the columns
 that are asked for. A row that cannot be cut into cells is in ``Rows.refused``; a file that ends too early or whose
 checksum is wrong is a ``SourceError``.
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from counterbalance.engine.errors import SourceError
 from counterbalance.engine.ingest_types import CHUNK_ROWS
-from counterbalance.ingest import columns, compression, csvtext, jsonlines, parquet
+from counterbalance.ingest import arrowfile, columns, compression, csvtext, jsonlines, parquet
 from counterbalance.ingest.compression import Decompressed
 from counterbalance.ingest.files import expand
 from counterbalance.ingest.rows import Rows
@@ -31,11 +31,17 @@ if TYPE_CHECKING:
 
 HEAD: Final = 256 << 10
 """Bytes in which the header must end."""
-SUFFIXES: Final = (".parquet", *(e + z for e in (".csv", ".tsv", ".jsonl", ".ndjson") for z in compression.SUFFIXES))
+SUFFIXES: Final = (
+    ".parquet",
+    ".arrow",
+    *(e + z for e in (".csv", ".tsv", ".jsonl", ".ndjson") for z in compression.SUFFIXES),
+)
 _HTML: Final = re.compile(rb"\s*<(!doctype|html|head|body|\?xml|!--)", re.IGNORECASE)
 _ONE_A_LINE: Final = "one JSON object a line is read; a COCO file is read with --format coco"
 _COCO: Final = frozenset({"images", "annotations"})
 _JSON: Final = frozenset({"json", "jsonl", "ndjson"})
+_NONE: Final = b"\x1f"
+"""Separates the cells of a table of one column: commas in its texts are text."""
 _NO_TEXT: Final = bytes(set(range(32)) - set(b"\t\n\f\r"))
 """Bytes of control characters that stand in no text."""
 
@@ -46,11 +52,12 @@ class Layout:
 
     Args:
         file: The file.
-        kind: ``"csv"``, ``"jsonl"`` or ``"parquet"``.
+        kind: ``"csv"``, ``"jsonl"``, ``"parquet"`` or ``"arrow"``.
         names: Its columns in order; of CSV, the cells of its first line.
         dialect: How CSV is cut.
         compression: How it is compressed, if at all.
         headed: Whether the first line of CSV is a header.
+        schema: Types of the columns, where the file says them (Parquet and Arrow).
     """
 
     file: File
@@ -59,6 +66,7 @@ class Layout:
     dialect: csvtext.Dialect | None = None
     compression: str | None = None
     headed: bool = True
+    schema: pa.Schema | None = None
 
     def headless(self, names: Sequence[str]) -> Layout:
         """Return the same CSV without a header line and without quoting."""
@@ -84,15 +92,22 @@ def inspect(file: File) -> Layout:
     """
     head, kind = compression.read_head(file, HEAD)
     if kind is None and head[:4] == b"PAR1":
-        return Layout(file, "parquet", parquet.names(file))
-    if file.name.lower().endswith(".parquet"):
-        raise _no_table(file, f"is not a Parquet file; it begins with {head[:12]!r}")
+        return _typed(file, "parquet", parquet.schema(file))
+    if kind is None and arrowfile.is_arrow(head):
+        return _typed(file, "arrow", arrowfile.schema(file))
+    for ending, what in ((".parquet", "a Parquet"), (".arrow", "an Arrow")):
+        if file.name.lower().endswith(ending):
+            raise _no_table(file, f"is not {what} file; it begins with {head[:12]!r}")
     text = _text(file, head)
     if text.lstrip()[:1] == b"{":
         return Layout(file, "jsonl", _json_names(file, text), compression=kind)
     if file.name.lower().split(".")[-1 if not kind else -2] in _JSON:
         raise _no_table(file, "is not JSON lines", _ONE_A_LINE)
     return _csv(file, text, kind)
+
+
+def _typed(file: File, kind: str, schema: pa.Schema) -> Layout:
+    return Layout(file, kind, schema.names, schema=schema)
 
 
 def _text(file: File, head: bytes) -> bytes:
@@ -124,9 +139,9 @@ def _csv(file: File, text: bytes, kind: str | None) -> Layout:
     if len(line) >= HEAD - len(csvtext.BOM):
         raise _no_table(file, f"has a first line of more than {HEAD:,} bytes")
     tabs = re.search(r"\.(tsv|tab)(\.|$)", file.name.lower())
-    order = (b"\t", b",", b";") if tabs else (b",", b"\t", b";")
-    delimiter = next((d for d in order if d in line), order[0])
-    dialect = csvtext.Dialect(delimiter, 0, quoting=True, lenient=delimiter == b"\t")
+    order = (b"\t", b",", b";", b"|") if tabs else (b",", b"\t", b";", b"|")
+    delimiter = next((d for d in order if d in line), _NONE)
+    dialect = csvtext.Dialect(delimiter, 0, quoting=True, lenient=delimiter in {b"\t", b"|", _NONE})
     cells = csvtext.first_record(text, dialect)
     try:
         names = [c.decode() for c in cells]
@@ -154,7 +169,9 @@ def _json_names(file: File, text: bytes) -> list[str]:
 
 
 def _no_table(file: File, why: str, hint: str | None = None) -> SourceError:
-    return SourceError(f"{file.uri} {why}", code="E4010", hint=hint or "CSV, TSV, JSON lines and Parquet are read")
+    return SourceError(
+        f"{file.uri} {why}", code="E4010", hint=hint or "CSV, TSV, JSON lines, Parquet and Arrow are read"
+    )
 
 
 def read(layout: Layout, chosen: Mapping[str, int], matters: Callable[[str], bool] = lambda _: False) -> Iterator[Rows]:
@@ -172,8 +189,9 @@ def read(layout: Layout, chosen: Mapping[str, int], matters: Callable[[str], boo
     Raises:
         SourceError: If the file is damaged (``E4001``, ``E4012``).
     """
-    if layout.kind == "parquet":
-        yield from parquet.read(layout.file, {name: layout.names[i] for name, i in chosen.items()})
+    if layout.schema is not None:
+        typed = parquet if layout.kind == "parquet" else arrowfile
+        yield from typed.read(layout.file, {name: layout.names[i] for name, i in chosen.items()})
         return
     with Decompressed(layout.file, layout.compression) as stream:
         if layout.kind == "jsonl":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from counterbalance.ingest.name_parts import member_key
 from counterbalance.ingest.rows import MAX_KEY, is_null
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from counterbalance.engine.ingest_types import Images
     from counterbalance.ingest.rows import Sieve
@@ -20,7 +21,18 @@ if TYPE_CHECKING:
 FIELDS: Final = {
     "key": ("image_key",),
     "image_id": ("img_id",),
-    "name": ("member_name", "file_name", "filename", "image_file", "image_name", "image_path", "path", "image", "url"),
+    "name": (
+        "member_name",
+        "file_name",
+        "filename",
+        "file",
+        "image_file",
+        "image_name",
+        "image_path",
+        "path",
+        "image",
+        "url",
+    ),
 }
 """Ways to name an image: its key as it is, its id (or key), or a file name, which ``image_keys`` makes a key of."""
 
@@ -33,7 +45,8 @@ def is_named(found: Mapping[str, int]) -> bool:
 def image_keys(sieve: Sieve, images: Images) -> pa.Array:
     """Return the key (or id, as text) of each row's image; NULL where the row names none.
 
-    A URL is a key as it stands; so is any other file name that the lake has as it stands, else its ending is dropped.
+    A URL is a key as it stands; so is any other file name that the lake has as it stands, else its ending is dropped. What a
+    picture of the same source is called is its key (``Images.names``).
     """
     names = sieve.text("name", MAX_KEY)
     unique = pc.unique(names)
@@ -41,8 +54,40 @@ def image_keys(sieve: Sieve, images: Images) -> pa.Array:
     if images.has is not None and len(keys) and not keys.equals(unique):
         whole = pc.replace_substring_regex(unique, r"^(\./)+", "")
         keys = pc.if_else(pa.array(images.has(hashing.key_ids(whole))), whole, keys)
+    if images.names:
+        beside = [None if n is None else beside_of(n, images) for n in unique.to_pylist()]
+        keys = pc.coalesce(pa.array(beside, pa.string()), keys)
     from_name = pc.take(keys, pc.index_in(names, unique))
-    return pc.coalesce(sieve.text("image_id", MAX_KEY), sieve.text("key", MAX_KEY), from_name)
+    own = sieve.text("key", MAX_KEY)
+    if images.names:  # img2dataset's table calls by its stem the picture that lies in a folder
+        own = pa.array([k if k is None else beside_of(k, images) or k for k in own.to_pylist()], pa.string())
+    return pc.coalesce(sieve.text("image_id", MAX_KEY), own, from_name)
+
+
+def picture_keys(names: pa.Array, folders: Sequence[str], images: Images) -> pa.Array:
+    """Return what the lake calls images that a data set names by ids: the id itself, or its picture; NULL stays NULL.
+
+    Args:
+        names: Ids as texts.
+        folders: In which pictures may lie, beside none: ``ID.jpg``, ``FOLDER/ID.jpg``.
+        images: Those of the lake, and of the same source.
+    """
+    unique = pc.unique(names.drop_null())
+    keys = unique
+    if images.has is not None and len(unique):
+        picture = pc.binary_join_element_wise(unique, pa.scalar("jpg"), ".")
+        inside = [pc.binary_join_element_wise(pa.scalar(f), picture, "/") for f in folders]
+        for way in reversed([unique, picture, *inside]):
+            keys = pc.if_else(pa.array(images.has(hashing.key_ids(way))), way, keys)
+    if images.names:
+        keys = pc.coalesce(pa.array([beside_of(n, images) for n in unique.to_pylist()], pa.string()), keys)
+    return pc.take(keys, pc.index_in(names, unique))
+
+
+def beside_of(name: str, images: Images) -> str | None:
+    """Return the key of the picture of the same source that a name means, if it means one."""
+    plain = re.sub(r"^(\./)+", "", name)
+    return next((k for n in (plain, plain.rpartition("/")[2]) if (k := images.names.get(n)) is not None), None)
 
 
 def _key(name: str) -> str:

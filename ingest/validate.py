@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from counterbalance.engine.ingest_types import Reject
 from counterbalance.ingest.hashing import key_id
 from counterbalance.ingest.jsonobjects import Repeated
-from counterbalance.ingest.rows import MAX_KEY, MAX_TEXT, Places, shorten
+from counterbalance.ingest.rows import MAX_KEY, MAX_TEXT, Places, kind_of, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,6 +69,11 @@ def is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def _shown(value: object) -> str:
+    """Return a number, or what kind of value another one is: it may tell of people what is closed."""
+    return shorten(value) if is_number(value) else kind_of(value)
+
+
 def outside(boxes: Floats, width: Floats, height: Floats, tolerance: float = FRAME_TOLERANCE) -> Mask:
     """Return which boxes reach beyond their image by more than ``tolerance`` pixels.
 
@@ -107,7 +112,7 @@ class ObjectSieve:
             twice = [isinstance(i, Repeated) for i in items]
             self.refuse(twice, "duplicate_name", lambda i: items[i].message)
             odd = [not isinstance(i, dict) for i in items]
-            self.refuse(odd, "bad_item", lambda i: f"an object was expected, not {shorten(items[i])}")
+            self.refuse(odd, "bad_item", lambda i: f"an object was expected, not {kind_of(items[i])}")
             self.items = [{} if bad else i for i, bad in zip(items, odd, strict=True)]
 
     def __len__(self) -> int:
@@ -162,7 +167,7 @@ class ObjectSieve:
                     return numbers
         ids = [item_id(v) for v in values]
         self.refuse([v is None for v in values], "missing_id", lambda _: f"{field} is missing")
-        self.refuse([i is None for i in ids], "bad_id", lambda i: f"{field}: {_ID}, not {shorten(values[i])}")
+        self.refuse([i is None for i in ids], "bad_id", lambda i: f"{field}: {_ID}, not {_shown(values[i])}")
         return np.array([i or 0 for i in ids], dtype=np.int64)
 
     def text(self, field: str, *, limit: int = MAX_TEXT) -> pa.Array:
@@ -170,13 +175,13 @@ class ObjectSieve:
         values = self.values(field)
         if set(map(type, values)) - {str, type(None)}:
             odd = [not isinstance(v, (str, type(None))) for v in values]
-            self.refuse(odd, "bad_text", lambda i: f"{field} must be a text, not {shorten(values[i])}")
+            self.refuse(odd, "bad_text", lambda i: f"{field} must be a text, not {_shown(values[i])}")
             values = [None if bad else v for v, bad in zip(values, odd, strict=True)]
         try:
             array = pa.array(values, pa.string())
         except UnicodeEncodeError:
             odd = [v is not None and not is_utf8(v) for v in values]
-            self.refuse(odd, "bad_utf8", lambda i: f"{field} is not UTF-8: {shorten(values[i])}")
+            self.refuse(odd, "bad_utf8", lambda _: f"{field} is not UTF-8")
             array = pa.array([None if bad else v for v, bad in zip(values, odd, strict=True)], pa.string())
         lengths = pc.fill_null(pc.binary_length(array), 0).to_numpy(zero_copy_only=False)
         if len(lengths) and lengths.max() > limit:
@@ -189,7 +194,7 @@ class ObjectSieve:
         values = self.values(field)
         if set(map(type, values)) - {int, float}:
             odd = [v is not None and not is_number(v) for v in values]
-            self.refuse(odd, code, lambda i: f"{field} must be a number, not {shorten(values[i])}")
+            self.refuse(odd, code, lambda i: f"{field} must be a number, not {kind_of(values[i])}")
             known = [is_number(v) for v in values]
             numbers = np.array([float(v) if ok else np.nan for v, ok in zip(values, known, strict=True)])
         else:
@@ -217,7 +222,7 @@ class ObjectSieve:
         if not sound or set(map(type, chain.from_iterable(values))) - {int, float}:
             odd = [not isinstance(v, list) or len(v) != 4 or not all(map(is_number, v)) for v in values]
             message = "{} must be four numbers (x, y, width, height), not {}"
-            self.refuse(odd, "bad_box", lambda i: message.format(field, shorten(values[i])))
+            self.refuse(odd, "bad_box", lambda i: message.format(field, kind_of(values[i])))
             values = [[0, 0, 0, 0] if bad else v for v, bad in zip(values, odd, strict=True)]
         boxes = np.fromiter(chain.from_iterable(values), np.float64, 4 * len(values)).reshape(-1, 4)
         bad: Mask = ~np.all(np.abs(boxes) <= MAX_COORDINATE, axis=1)

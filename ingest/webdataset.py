@@ -13,6 +13,8 @@ refused as ``missing_sample``; what it calls a failed download was never part of
 from __future__ import annotations
 
 import posixpath
+from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import SourceError
@@ -20,10 +22,11 @@ from counterbalance.engine.images import ImageError, check, read_header, sha256
 from counterbalance.ingest import hashing, ignored_options, sidecar
 from counterbalance.ingest.compression import Decompressed, read_head
 from counterbalance.ingest.files import expand, source_of
+from counterbalance.ingest.lookahead import looked_ahead
 from counterbalance.ingest.name_parts import is_split, split_of
 from counterbalance.ingest.picture_rows import Label, Picture, PictureRows
 from counterbalance.ingest.rows import MAX_KEY
-from counterbalance.ingest.samples import Part, ShardSample, Trouble, samples
+from counterbalance.ingest.samples import ShardSample, Trouble, samples
 from counterbalance.ingest.sampletexts import FIELDS, SampleFacts, TextReader
 from counterbalance.ingest.tarstream import BLOCK, is_header
 
@@ -55,8 +58,8 @@ def read(uri: str, options: ReadOptions) -> Source:
     texts = TextReader(options.mapping)
     files = expand(uri, options.storage_options, SUFFIXES)
     shards = [(f, _compression(f)) for f in files]
-    notes = ignored_options.describe("webdataset", options, "images")
-    return source_of(uri, files, _chunks(uri, shards, options, texts), notes)
+    notes = ignored_options.describe("webdataset", options, "keep", "images")
+    return source_of(uri, files, _chunks(uri, shards, options, texts, notes), notes)
 
 
 def _compression(file: File) -> str | None:
@@ -70,17 +73,32 @@ def _compression(file: File) -> str | None:
 
 
 def _chunks(
-    uri: str, shards: Sequence[tuple[File, str | None]], options: ReadOptions, texts: TextReader
+    uri: str, shards: Sequence[tuple[File, str | None]], options: ReadOptions, texts: TextReader, notes: list[str]
 ) -> Iterator[Chunk]:
     neighbours, seen, left = sidecar.FolderListings(), hashing.Seen(), options.limit
+    others: Counter[str] = Counter()
     for file, kind in shards:
         rows = PictureRows(uri, file.uri, options.origin or "alt_text", seen)
         shard = _Shard(file, options, sidecar.load(neighbours, file, FIELDS, options.mapping), texts, rows)
         yield from shard.chunks(kind, left)
+        others += shard.others
         if left is not None:
             left -= shard.taken
             if left <= 0:
-                return
+                break
+    if others:
+        told = ", ".join(f".{ending} of {count:,}" for ending, count in others.most_common(5))
+        notes.append(f"left out: members {told} samples, beside the picture and text that are read")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The picture of a sample."""
+
+    name: str
+    data: bytes
+    header: Header
+    digest: str
 
 
 class _Shard:
@@ -96,17 +114,18 @@ class _Shard:
         self._annotator = options.annotator or "source"
         self._store = options.store_images is not False
         self.taken = 0
+        self.others: Counter[str] = Counter()
 
     def chunks(self, kind: str | None, limit: int | None) -> Iterator[Chunk]:
         """Yield rows of the shard, of at most ``limit`` samples."""
         if self._beside.problem:
             self._refuse(Trouble(self._beside.name, "bad_sidecar", self._beside.problem))
         with Decompressed(self._file, kind) as stream:
-            for item in samples(stream):
+            for item, found in looked_ahead(samples(stream), self._image):
                 if isinstance(item, Trouble):
                     self._refuse(item)
                 else:
-                    self._sample(item)
+                    self._sample(item, found)
                     self.taken += 1
                 if self._rows.full:
                     yield self._rows.flush(stream.consumed())
@@ -128,35 +147,36 @@ class _Shard:
             message = f"{beside.name} counts {beside.successes} samples; the shard holds {self.taken}"
             self._refuse(Trouble(beside.name, "count_mismatch", message))
 
-    def _sample(self, sample: ShardSample) -> None:
+    def _sample(self, sample: ShardSample, found: _Found | Trouble) -> None:
         self._waiting.pop(sample.key, None)
-        found = self._image(sample)
         if isinstance(found, Trouble):
             self._refuse(found)
             return
-        part, data, header = found
+        self.others.update(sample.others())
         facts = self._texts.of(sample, self._beside.rows.get(sample.key, {}))
         for trouble in facts.troubles:
             self._refuse(trouble)
         labels = [Label("class", facts.label, self._annotator)] if facts.label else []
-        self._rows.add(self._picture(sample.key, part, data, header, facts), facts.captions, labels)
+        self._rows.add(self._picture(sample.key, found, facts), facts.captions, labels)
 
-    def _picture(self, key: str, part: Part, data: bytes, header: Header, facts: SampleFacts) -> Picture:
+    def _picture(self, key: str, found: _Found, facts: SampleFacts) -> Picture:
         return Picture(
             key=key,
-            uri=f"{self._file.uri}#{part.name}",
-            place=f"{self._file.name}:{part.name}",
-            width=header.width,
-            height=header.height,
+            uri=f"{self._file.uri}#{found.name}",
+            place=f"{self._file.name}:{found.name}",
+            width=found.header.width,
+            height=found.header.height,
             split=self._split,
             license=facts.license,
             nsfw=facts.nsfw,
-            sha256=sha256(data),
-            image=data if self._store else None,
+            sha256=found.digest,
+            image=found.data if self._store else None,
         )
 
-    def _image(self, sample: ShardSample) -> tuple[Part, bytes, Header] | Trouble:
-        """Return the picture of a sample and its header, or why there is none."""
+    def _image(self, sample: ShardSample | Trouble) -> _Found | Trouble:
+        """Return the picture of a sample, or why there is none. Called in threads."""
+        if isinstance(sample, Trouble):
+            return sample
         if len(sample.key.encode()) > MAX_KEY:
             return Trouble(sample.key[:60], "too_long", f"a key of more than {MAX_KEY:,} bytes")
         try:
@@ -165,7 +185,8 @@ class _Shard:
                 return Trouble(sample.key, "missing_image", f"no picture among {sample.names()}")
             if part.data is None:
                 return Trouble(part.name, "too_big", f"{part.size:,} bytes")
-            return part, part.data, (check if self._store else read_header)(part.data)
+            header = (check if self._store else read_header)(part.data)
+            return _Found(part.name, part.data, header, sha256(part.data))
         except ImageError as error:
             return Trouble(part.name if part else sample.key, error.code, str(error))
         except ValueError:

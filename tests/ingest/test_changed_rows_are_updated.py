@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 
 import lance
 import pyarrow as pa
@@ -109,7 +110,10 @@ values = st.none() | st.sampled_from(["a", "b", "Ä", ""])
 rows = st.dictionaries(st.integers(0, 6), st.tuples(values, values, st.none() | st.integers(0, 3)), max_size=6)
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "5")),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(steps=st.lists(rows, min_size=2, max_size=4))
 def test_any_sequence_of_sources_is_as_a_dictionary(build, steps):
     lake = cb.connect(f"memory://changed-{next(lakes)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fsspec
 import pytest
 
-from counterbalance.engine.errors import NotFoundError, SourceError
+from counterbalance.engine.errors import NotFoundError, SourceError, StorageError
 from counterbalance.ingest.files import expand, source_of
 
 
@@ -124,7 +124,7 @@ def test_memory_uris_keep_their_protocol():
         ("a_{00,07}.json", NotFoundError, "E1006", "a_07.json"),
         ("a_{0..9999999}.json", SourceError, "E4003", "10,000,000"),
         ("{0..999}{0..999}{0..999}", SourceError, "E4003", "1,000,000"),
-        ("nosuch://bucket/x.json", SourceError, "E4001", "nosuch"),
+        ("nosuch://bucket/x.json", StorageError, "E6020", "nosuch"),
         ("a\0b.json", SourceError, "E4001", "null"),
         ("a_00.json/x.json", NotFoundError, "E1006", "no source"),
     ],

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from repeats import again
 
 import counterbalance as cb
 from counterbalance.engine.ingest_types import Chunk, Source
@@ -147,7 +149,10 @@ def as_a_dictionary(stored, statements):
     return {k: tuple(v) for k, v in rows.items()}, refused
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "5")),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(stored=files, statements=files)
 def test_any_files_are_as_a_dictionary_and_settle_at_once(build, stored, statements):
     lake = cb.connect(f"memory://disagree-{next(lakes)}")
@@ -192,7 +197,7 @@ def test_sensitive_labels_that_disagree_are_refused_without_a_word_of_them(disk_
     assert "SECRET" not in str(errors(disk_lake))
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("number", [1, *again(0, 2)])
 def test_many_files(disk_lake, build, number):
     """The first place is told among several."""
     names = ["a", "b", "c"]

@@ -194,4 +194,4 @@ def test_files_that_are_not_called_like_pictures_are_counted(tmp_path):
     fill(tmp_path, {"a.png": picture(1), "b": picture(2), "c.dat": b"x", "d/e": b"y", ".hidden": b"z", "f": b"u"})
     source = read(str(tmp_path), ReadOptions())
     assert sum(len(c.tables.get("images", ())) for c in source.chunks) == 1
-    assert source.notes == ["4 files are not called like a picture and not looked at: b, c.dat, e, …"]
+    assert source.notes == ["4 files are not called like a picture: b, c.dat, e, …"]

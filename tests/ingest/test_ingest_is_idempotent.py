@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 
 import pyarrow as pa
 import pytest
@@ -143,7 +144,10 @@ keys = st.integers(-(2**63), 2**63 - 1)
 texts = st.none() | st.text(max_size=6)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "5")),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     data=st.lists(st.tuples(keys, texts, texts, st.none() | st.integers(0, 2**31 - 1)), max_size=12),
     cut=st.integers(1, 5),

@@ -12,11 +12,14 @@ from collections import Counter
 import lance
 import pyarrow as pa
 import pytest
+from repeats import again
 
 from counterbalance.engine.write.ingest import _Ingest
 
 KILLS = int(os.environ.get("COUNTERBALANCE_KILLS", "12"))
 CHUNKS = max(50, 4 * KILLS)
+FEW = 24
+"""Chunks of a source that is killed a few times only."""
 FIRST = 100_000
 BASE = CHUNKS + 10
 
@@ -30,8 +33,8 @@ def base(disk_lake, build):
     return disk_lake
 
 
-def expected_captions():
-    ids = [FIRST + n * 4 + i for n in range(CHUNKS) for i in range(4)]
+def expected_captions(chunks):
+    ids = [FIRST + n * 4 + i for n in range(chunks) for i in range(4)]
     return [
         (i * 10 + part, i, f"text {i * 10 + part}", "human" if part == 0 else "alt_text")
         for i in ids
@@ -39,24 +42,24 @@ def expected_captions():
     ]
 
 
-def check_complete(lake):
+def check_complete(lake, chunks=FEW):
     """Exactly the rows of base and source, each once, with their codes; refusals once."""
-    ids = [FIRST + n * 4 + i for n in range(CHUNKS) for i in range(4)]
-    widths = {i: 5000 + i - 1 if i <= CHUNKS else 0 for i in range(1, BASE + 1)} | {i: i for i in ids}
+    ids = [FIRST + n * 4 + i for n in range(chunks) for i in range(4)]
+    widths = {i: 5000 + i - 1 if i <= chunks else 0 for i in range(1, BASE + 1)} | {i: i for i in ids}
     assert dict(lake.sql("SELECT image_id, width FROM images").fetchall()) == widths
     assert lake.sql("SELECT count(*), count(DISTINCT image_id) FROM images").fetchall() == [(len(widths), len(widths))]
     got = lake.sql(
         "SELECT caption_id, image_id, text, origin FROM captions WHERE image_id >= 100000 ORDER BY 1"
     ).fetchall()
-    assert got == expected_captions()
+    assert got == expected_captions(chunks)
     labels = lake.sql("SELECT attribute, count(*) FROM labels GROUP BY 1 ORDER BY 1", sensitive="a test").fetchall()
-    assert labels == [("perceived_gender", CHUNKS), ("scene", CHUNKS)]
+    assert labels == [("perceived_gender", chunks), ("scene", chunks)]
     refused = lake.sql(
         "SELECT code, count(*), count(DISTINCT position) FROM meta.errors GROUP BY 1 ORDER BY 1"
     ).fetchall()
-    assert refused == [("bad_item", CHUNKS, CHUNKS), ("unknown_image", CHUNKS, CHUNKS)]
+    assert refused == [("bad_item", chunks, chunks), ("unknown_image", chunks, chunks)]
     splits = lake.sql("SELECT split, count(*) FROM images GROUP BY 1 ORDER BY 1").fetchall()
-    assert splits == [("base", BASE - CHUNKS), ("s", CHUNKS + len(ids))]
+    assert splits == [("base", BASE - chunks), ("s", chunks + len(ids))]
     raw = lance.dataset(lake.location.table("captions")).to_table(columns=["caption_id"])["caption_id"].to_pylist()
     assert max(Counter(raw).values()) == 1
     assert lake.sql("SELECT state FROM meta.runs WHERE target LIKE 'many:%' ORDER BY at DESC LIMIT 1").fetchall() == [
@@ -74,8 +77,8 @@ def check_unseen(lake):
 class Killer:
     """Kills processes at random moments, each in chunks that none before it reached."""
 
-    def __init__(self, seed: int) -> None:
-        self.moment = random.Random(seed)
+    def __init__(self, seed: int, chunks: int = FEW) -> None:
+        self.moment, self.chunks = random.Random(seed), chunks
         self.reached = -1
 
     def kill(self, process: subprocess.Popen[str]) -> bool:
@@ -89,38 +92,39 @@ class Killer:
         threading.Timer(self.moment.random() * 0.06, process.send_signal, (signal.SIGKILL,)).start()
         out, errors = process.communicate()
         self.reached = max(
-            [self.reached, *(int(line) for line in out.splitlines() if line.isdigit() and int(line) < CHUNKS)]
+            [self.reached, *(int(line) for line in out.splitlines() if line.isdigit() and int(line) < self.chunks)]
         )
         assert process.returncode in {0, -signal.SIGKILL}, errors
         return process.returncode != 0
 
 
 @pytest.mark.slow
-def test_any_number_of_kills(base, spawn, record_property):
-    killer = Killer(20)
+@pytest.mark.parametrize(("most", "chunks"), [(4, FEW), *again((KILLS, CHUNKS))])
+def test_any_number_of_kills(base, spawn, record_property, most, chunks):
+    killer = Killer(20, chunks)
     kills = 0
-    while kills < KILLS and killer.reached < CHUNKS - 4:
-        kills += killer.kill(spawn("ingest_chunks", base.uri, FIRST, CHUNKS, 0))
+    while kills < most and killer.reached < chunks - 4:
+        kills += killer.kill(spawn("ingest_chunks", base.uri, FIRST, chunks, 0))
         check_unseen(base)
-    assert kills == KILLS
+    assert kills == most
     record_property("kills", kills)
-    last = spawn("ingest_chunks", base.uri, FIRST, CHUNKS, 0)
+    last = spawn("ingest_chunks", base.uri, FIRST, chunks, 0)
     _, errors = last.communicate()
     assert last.returncode == 0, errors
-    check_complete(base)
-    again = spawn("ingest_chunks", base.uri, FIRST, CHUNKS, 0)
-    assert again.communicate()[0].splitlines()[-1] == f"done 0 0 {CHUNKS * 15} {CHUNKS * 2}"
+    check_complete(base, chunks)
+    again = spawn("ingest_chunks", base.uri, FIRST, chunks, 0)
+    assert again.communicate()[0].splitlines()[-1] == f"done 0 0 {chunks * 15} {chunks * 2}"
 
 
 def test_each_kill_keeps_what_was_done(base, spawn):
     """A resumed run writes only what the killed one had not."""
-    first = spawn("ingest_chunks", base.uri, FIRST, CHUNKS, 30)
+    first = spawn("ingest_chunks", base.uri, FIRST, FEW, 30)
     assert first.stdout.readline() == "0\n"
     first.kill()
     first.communicate()
     check_unseen(base)
-    out, _ = spawn("ingest_chunks", base.uri, FIRST, CHUNKS, 0).communicate()
-    assert out.splitlines()[-1] == f"done {(CHUNKS - 1) * 14} {CHUNKS - 1} 15 {CHUNKS * 2}"
+    out, _ = spawn("ingest_chunks", base.uri, FIRST, FEW, 0).communicate()
+    assert out.splitlines()[-1] == f"done {(FEW - 1) * 14} {FEW - 1} 15 {FEW * 2}"
     check_complete(base)
 
 
@@ -129,10 +133,10 @@ def test_others_write_between_kills(base, spawn, build, record_property):
     import lancedb
 
     killer = Killer(3)
-    others = 4
+    others = 2
     record_property("kills", others)
     for number in range(others):
-        assert killer.kill(spawn("ingest_chunks", base.uri, FIRST, CHUNKS, 0))
+        assert killer.kill(spawn("ingest_chunks", base.uri, FIRST, FEW, 0))
         report = base.ingest(
             {"captions": build.captions(caption_id=[-100 - number], image_id=[1], origin=["generated"])}
         )
@@ -140,7 +144,7 @@ def test_others_write_between_kills(base, spawn, build, record_property):
         lancedb.connect(base.uri).open_table("captions").add(
             pa.table({"caption_id": [-200 - number], "image_id": [2], "text": ["foreign"], "origin": ["human"]})
         )
-    last = spawn("ingest_chunks", base.uri, FIRST, CHUNKS, 0)
+    last = spawn("ingest_chunks", base.uri, FIRST, FEW, 0)
     assert last.wait() == 0, last.stderr.read()
     check_complete(base)
     foreign = base.sql("SELECT caption_id, text, origin FROM captions WHERE caption_id < 0 ORDER BY 1").fetchall()
@@ -151,7 +155,7 @@ def test_others_write_between_kills(base, spawn, build, record_property):
 
 def test_a_reader_keeps_its_versions_through_a_kill(base, spawn):
     with base.session() as session:
-        process = spawn("ingest_chunks", base.uri, FIRST, CHUNKS, 30)
+        process = spawn("ingest_chunks", base.uri, FIRST, FEW, 30)
         process.stdout.readline()
         assert session.sql("SELECT count(*) FROM images").fetchall() == [(BASE,)]
         process.kill()
@@ -160,7 +164,7 @@ def test_a_reader_keeps_its_versions_through_a_kill(base, spawn):
 
 
 def test_a_new_lake_killed_at_once_is_an_empty_lake(disk_lake, spawn):
-    process = spawn("ingest_chunks", disk_lake.uri, FIRST, CHUNKS, 30)
+    process = spawn("ingest_chunks", disk_lake.uri, FIRST, FEW, 30)
     process.stdout.readline()
     process.kill()
     process.communicate()

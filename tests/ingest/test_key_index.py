@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import lance
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from counterbalance.engine.errors import StorageError
+from counterbalance.engine.write import key_index
 from counterbalance.engine.write.key_index import ABSENT, VIRTUAL, KeyIndex
 
 keys = st.integers(-(2**63), 2**63 - 1)
@@ -45,6 +51,39 @@ def test_replaced_as_in_a_dictionary(batches, wanted):
     index.replace(np.array(there, np.int64), np.array(there, np.int64) + 500)
     expected.update((k, k + 500) for k in there)
     assert find(index, list(range(-25, 26))) == [expected.get(k, ABSENT) for k in range(-25, 26)]
+
+
+@pytest.fixture
+def files(monkeypatch):
+    """Runs of more than five keys lie in files, and are merged three keys at a time."""
+    monkeypatch.setattr(key_index, "_IN_MEMORY", 5)
+    monkeypatch.setattr(key_index, "_AT_ONCE", 3)
+
+
+def test_in_files_as_in_memory(files):
+    test_as_a_dictionary()
+    test_replaced_as_in_a_dictionary()
+
+
+def test_long_runs_take_no_memory(files):
+    index = KeyIndex()
+    for number in range(64):
+        index.add(np.array([number * 7 % 64]), np.array([number]))
+    assert [type(keys.base) for keys, _ in index._runs] == [np.memmap]
+    assert find(index, range(64)) == [number * 55 % 64 for number in range(64)]
+
+
+def test_a_full_disk_is_told(files, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    index = KeyIndex()
+    index.add(np.arange(5), np.arange(5))
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(StorageError, match="no room for the keys") as caught:
+        index.add(np.arange(5, 10), np.arange(5))
+    assert caught.value.code == "E6045"
+    assert "TMPDIR" in caught.value.hint
 
 
 def test_runs_stay_few():
@@ -91,7 +130,8 @@ def test_a_table_with_deleted_and_updated_rows(tmp_path):
     dataset.update({"v": "'new'"}, where="k % 7 = 0")
     dataset.optimize.compact_files()
     dataset = lance.dataset(place)
-    index = KeyIndex.of(dataset, "k")
+    index = KeyIndex()
+    index.add_rows(dataset, "k")
     assert len(index) == 90
     wanted = [0, 7, 9, 10, 19, 20, 99, 100]
     found = index.find(np.array(wanted))
@@ -100,7 +140,3 @@ def test_a_table_with_deleted_and_updated_rows(tmp_path):
     taken = dataset._take_rows(there, columns=["k", "v"])
     assert taken["k"].to_pylist() == [0, 7, 9, 20, 99]
     assert taken["v"].to_pylist() == ["new", "new", "old", "old", "old"]
-
-
-def test_of_no_table():
-    assert len(KeyIndex.of(None, "k")) == 0

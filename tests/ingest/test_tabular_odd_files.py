@@ -85,7 +85,8 @@ def test_a_compressed_file_that_breaks_off_later_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "names"), [("a;b\n1;2\n", ["a", "b"]), ("a\tb\n1\t2\n", ["a", "b"]), ("a|b\n", ["a|b"])]
+    ("text", "names"),
+    [("a;b\n1;2\n", ["a", "b"]), ("a\tb\n1\t2\n", ["a", "b"]), ("a|b\n", ["a", "b"]), ("a b\n", ["a b"])],
 )
 def test_the_separator_is_found(tmp_path, text, names):
     path = tmp_path / "a.csv"

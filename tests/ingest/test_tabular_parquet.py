@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from counterbalance.engine.errors import SourceError
-from counterbalance.ingest import parquet
+from counterbalance.ingest import batches, parquet
 from counterbalance.ingest.files import expand
 from counterbalance.ingest.rows import Rows, Sieve
 
@@ -20,7 +20,7 @@ def read(path, **columns):
 
 
 def test_rows_are_numbered_across_row_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "CHUNK_ROWS", 500)
+    monkeypatch.setattr(batches, "CHUNK_ROWS", 500)
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"n": range(1000), "t": [str(i) for i in range(1000)]}), path, row_group_size=300)
     parts = read(path, text="t", number="n")
@@ -33,7 +33,7 @@ def test_rows_are_numbered_across_row_groups(tmp_path, monkeypatch):
 @pytest.mark.parametrize("coded", [False, True])
 def test_a_small_file_of_huge_equal_texts_is_read_in_bounded_pieces(tmp_path, monkeypatch, coded):
     monkeypatch.setattr(parquet, "DECODED", 4 << 20)
-    monkeypatch.setattr(parquet, "CHUNK_BYTES", 1 << 20)
+    monkeypatch.setattr(batches, "CHUNK_BYTES", 1 << 20)
     path = tmp_path / "a.parquet"
     long = pa.DictionaryArray.from_arrays(pa.array(np.zeros(4000, np.int32)), pa.array(["x" * 100_000]))
     long = long if coded else long.dictionary_decode()
@@ -49,7 +49,7 @@ def test_a_small_file_of_huge_equal_texts_is_read_in_bounded_pieces(tmp_path, mo
 
 
 def test_a_text_that_is_too_long_is_refused_and_its_neighbours_are_taken(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "MAX_TEXT", 10)
+    monkeypatch.setattr(batches, "MAX_TEXT", 10)
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"t": ["a", "b" * 11, None, "c"]}), path)
     (part,) = read(path, t="t")
@@ -78,7 +78,7 @@ def test_a_truncated_file_is_an_error(tmp_path, keep):
     pq.write_table(pa.table({"t": [str(i) for i in range(5000)]}), path)
     path.write_bytes(path.read_bytes()[: int(path.stat().st_size * keep)])
     with pytest.raises(SourceError, match="damaged Parquet"):
-        parquet.names(expand(str(path))[0])
+        parquet.schema(expand(str(path))[0])
 
 
 def test_text_that_is_forged_is_refused_by_row(tmp_path):

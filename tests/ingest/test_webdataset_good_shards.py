@@ -222,3 +222,20 @@ def test_texts_go_with_the_picture_of_their_own_name(tmp_path):
     assert rejects == []
     assert [c["text"] for c in tables["captions"]] == ["one", "two"]
     assert [x["value"] for x in tables["labels"]] == ["7"]
+
+
+def test_members_that_are_not_read_are_told(tmp_path):
+    members = [
+        ("a.jpg", picture(1)),
+        ("a.txt", b"x"),
+        ("a.alt.txt", b"y"),
+        ("a.seg.png", picture(2, "PNG")),
+        ("a.npy", b"z"),
+    ]
+    shard(tmp_path / "a.tar", members)
+    source = read(str(tmp_path / "a.tar"), ReadOptions(keep=["mood"]))
+    list(source.chunks)
+    assert source.notes == [
+        "the format webdataset ignores keep",
+        "left out: members .alt.txt of 1, .seg.png of 1 samples, beside the picture and text that are read",
+    ]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from repeats import again
 
 from counterbalance.engine.errors import SourceError
 from counterbalance.engine.ingest_types import ReadOptions
@@ -85,10 +86,11 @@ def test_only_the_end_mark_is_missing(load):
     assert [c for _, c in rejects] == ["truncated_shard"]
 
 
-def test_every_cut_is_told(load):
+@pytest.mark.parametrize("step", [389, *again(97)])
+def test_every_cut_is_told(load, step):
     data = archive(good("abcd"), tarfile.USTAR_FORMAT)
     end = data.rindex(b"caption d") + 512
-    for cut in range(1, end, 97):
+    for cut in range(1, end, step):
         if cut < 512:
             with pytest.raises(SourceError):
                 load(data[:cut])

@@ -1,0 +1,132 @@
+"""Captions from any table: of images that the lake has, of files that are only named, or texts alone.
+
+A row needs a caption; its image is named as in ``labels``, by key, id or file name (``targets``). An image that the lake has
+keeps what it says of itself; any other becomes a row of ``images`` with the name as its ``uri``. Where a table names no
+images, each text is of an image of its own, whose key is ``FILE:ROW``. The id of a caption is a hash of key, origin and text:
+an image has any number of captions, each once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from counterbalance.engine.ingest_types import Chunk, Images
+from counterbalance.engine.schema import CAPTIONS, IMAGES
+from counterbalance.ingest import columns, hashing, ignored_options, laion, tabular, targets
+from counterbalance.ingest.files import source_of
+from counterbalance.ingest.labelrows import LabelRows, kept_texts
+from counterbalance.ingest.name_parts import split_of
+from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, floats, is_null
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from counterbalance.engine.ingest_types import ReadOptions, Source
+    from counterbalance.ingest.rows import Rows
+    from counterbalance.ingest.tabular import Layout
+
+FIELDS: Final = {
+    "caption": (*laion.FIELDS["caption"], "sentence", "comment", "captions", "prompt", "txt"),
+    **targets.FIELDS,
+    "similarity": laion.FIELDS["similarity"],
+    "split": (),
+}
+
+
+def read(uri: str, options: ReadOptions) -> Source:
+    """Return rows of ``captions``, and of ``images`` that the lake does not have.
+
+    Args:
+        uri: File, folder, glob or brace range of Parquet, Arrow, CSV, TSV or JSON lines, compressed or not.
+        options: ``split``, ``mapping`` (fields of ``FIELDS``), ``keep``, ``origin`` (default ``"human"``), ``annotator`` of what
+            is kept (default ``"source"``), ``limit`` (rows).
+
+    Raises:
+        NotFoundError: If there is no such file, or no such column in ``mapping`` or ``keep``.
+        RequestError: If ``mapping`` names no field.
+        SourceError: If a file is not a table or has no caption column.
+    """
+    layouts, images = tabular.layouts(uri, options), Images()
+    found = [_columns(f, options) for f in layouts]
+    parts = tabular.read_all(layouts, found, FIELDS, options.limit)
+    notes = ignored_options.describe("captions", options, "images", "store_images")
+    if not all(map(targets.is_named, found)):
+        notes.append("no column names an image: each text is of one of its own")
+    for names in dict.fromkeys(tuple(columns.unplaced(f.names, c)) for f, c in zip(layouts, found, strict=True)):
+        notes += columns.left_out(names)
+    return source_of(uri, [f.file for f in layouts], chunks(uri, parts, options, images, notes), notes, images)
+
+
+def _columns(layout: Layout, options: ReadOptions) -> dict[str, int]:
+    found = columns.resolve(layout.names, FIELDS, options.mapping, layout.file.uri)
+    columns.require(found, ["caption"], layout.names, layout.file.uri)
+    return found | columns.as_labels(layout.names, options.keep, layout.file.uri)
+
+
+def chunks(uri: str, parts: Iterator[Rows], options: ReadOptions, images: Images, notes: list[str]) -> Iterator[Chunk]:
+    """Yield captions and their images.
+
+    Args:
+        uri: The source.
+        parts: Rows with fields of ``FIELDS``.
+        options: As for ``read``.
+        images: What is asked about the lake, and about pictures of the same source.
+        notes: Gets what a person should know of values that were left out.
+    """
+    bad, without = laion.BadValues(), 0
+    for rows in parts:
+        chunk = _chunk(uri, Sieve(rows), options, images, bad)
+        without += chunk.tables[IMAGES.name].num_rows
+        yield chunk
+    notes += bad.notes()
+    if images.names and without:
+        notes.append(f"{without:,} images that captions name are not among the pictures beside them")
+
+
+def _chunk(uri: str, sieve: Sieve, options: ReadOptions, images: Images, bad: laion.BadValues) -> Chunk:
+    text = bad.text(sieve, "caption")
+    sieve.refuse(is_null(text), "missing_caption", "no caption")
+    similarity = bad.number(sieve, "similarity", floats)
+    keys = _keys(sieve, images)
+    sieve.refuse(is_null(keys), "missing_key", "the row names no image")
+    split, named, texts = sieve.text("split"), sieve.text("name", MAX_KEY), kept_texts(sieve)
+    told = options.split or (None if sieve.has("split") else split_of(sieve.rows.source.rpartition("/")[2]))
+    labels = LabelRows.of_columns(sieve, texts, keys, options.annotator or "source")
+    count = int(sieve.keep.sum())
+    kept = {
+        "key": sieve.kept(keys),
+        "uri": sieve.kept(named),
+        "split": pa.repeat(told, count) if told else sieve.kept(split),
+        "source": pa.repeat(uri, count),
+        "text": sieve.kept(text),
+        "origin": pa.repeat(options.origin or "human", count),
+        "similarity": sieve.kept(similarity),
+    }
+    kept["image_id"] = hashing.key_ids(kept["key"])
+    kept["caption_id"] = hashing.hash_rows(kept["key"], kept["origin"], kept["text"])
+    fresh = hashing.first_of_each(kept["image_id"].to_numpy())
+    if images.has is not None:
+        fresh &= ~images.has(kept["image_id"])
+    places = sieve.places().take(sieve.keep)
+    once = hashing.first_of_each(kept["caption_id"].to_numpy())
+    tables = {IMAGES.name: base_rows(IMAGES, kept, fresh), CAPTIONS.name: base_rows(CAPTIONS, kept, once)}
+    positions: dict[str, Sequence[str]] = {IMAGES.name: places.take(fresh), CAPTIONS.name: places.take(once)}
+    return Chunk(
+        tables | labels.tables(),
+        sieve.rejects,
+        sieve.rows.count,
+        sieve.rows.bytes_read,
+        positions | labels.positions(),
+        sieve.rows.source,
+    )
+
+
+def _keys(sieve: Sieve, images: Images) -> pa.Array:
+    """Return the key of each row's image: what the row calls it, or where it stands."""
+    if targets.is_named(dict.fromkeys(sieve.rows.table.column_names, 0)):
+        return targets.image_keys(sieve, images)
+    file = sieve.rows.source.rpartition("/")[2]
+    return pc.binary_join_element_wise(file, pa.array(sieve.rows.numbers).cast(pa.string()), ":")

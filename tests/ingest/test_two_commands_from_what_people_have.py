@@ -1,0 +1,36 @@
+"""What people have becomes a first audit with two commands: nothing but the source, the lake and the audit is typed."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+from pathlib import Path
+
+import pytest
+from repeats import chosen
+
+from counterbalance.__main__ import main
+
+_SPEC = importlib.util.spec_from_file_location("first_audit", Path(__file__).parents[2] / "bench" / "first_audit.py")
+first_audit = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(first_audit)
+
+
+FORMATS = "saved_dataset shards imagefolder coco captions_alone laion yolo open_images phase".split()  # noqa: SIM905
+"""Of each kind of source one; tests/ingest/test_formats_are_told_by_content.py tells the others apart."""
+
+
+@pytest.mark.parametrize(
+    "make",
+    chosen(first_audit.MAKERS, *(getattr(first_audit, name) for name in FORMATS)),
+    ids=lambda make: make.__name__,
+)
+def test_two_commands(tmp_path, make, capsys):
+    source = make(tmp_path, first_audit.ROWS)
+    capsys.readouterr()
+    assert [main(words) for words in first_audit.commands(source, tmp_path / "a.lake")] == [0, 0]
+    written = "label,count" + capsys.readouterr().out.partition("label,count")[2]
+    rows = {row["label"]: int(row["count"]) for row in csv.DictReader(io.StringIO(written))}
+    assert rows.keys() >= {"male", "female"} or rows.keys() == {"mixed"}
+    assert sum(rows.values()) in {first_audit.ROWS, first_audit.ROWS - 1}
