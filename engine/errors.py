@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -34,6 +35,8 @@ DAMAGED: Final = "a file may be missing or damaged: counterbalance verify LAKE s
 """The hint of every error over files that cannot be read."""
 UNFORESEEN: Final = "E9000"
 """The code of an error that nothing here raises on purpose: one of a function or plug-in, or a bug."""
+_HERE: Final = Path(__file__).parents[1]
+_PACKAGES: Final = frozenset({"site-packages", "dist-packages"})
 UNTOLD: Final = "its text is hidden: it may hold closed values"
 """In the place of the text of an error of something closed."""
 
@@ -72,6 +75,23 @@ class CounterbalanceError(Exception):
     def to_dict(self) -> dict[str, Any]:
         """The error as JSON-ready fields: code, message, hint, retryable."""
         return {"code": self.code, "message": self.message, "hint": self.hint, "retryable": self.retryable}
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython and notebooks show: the error, under the lines that led to it but those of packages; of a bug all."""
+        if self.code == UNFORESEEN:
+            return traceback.format_exception(self)
+        error: BaseException | None = self
+        frames: list[traceback.FrameSummary] = []
+        while error is not None:
+            frames = [*traceback.extract_tb(error.__traceback__), *frames]
+            error = error.__cause__
+        own = [f for f in frames if not _is_of_package(Path(f.filename))]
+        return [*traceback.format_list(own), f"{type(self).__name__} {self.code}: {self}"]
+
+
+def _is_of_package(file: Path) -> bool:
+    """Tell whether a file is of this package or of another that is installed, rather than the user's own."""
+    return file.is_relative_to(_HERE) or not _PACKAGES.isdisjoint(file.parts)
 
 
 def kind_of(error: BaseException) -> str:

@@ -28,6 +28,7 @@ class Exported:
         bytes: Bytes of all shards.
         seconds: How long it took.
         notes: What the reader must know.
+        pushed: Address that it was uploaded to, where that was asked for.
     """
 
     folder: str
@@ -38,6 +39,7 @@ class Exported:
     bytes: int
     seconds: float
     notes: list[str] = field(default_factory=list)
+    pushed: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready fields."""

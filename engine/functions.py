@@ -2,9 +2,14 @@
 
 A function is declared once, with types, a version and a line of help::
 
-    @udf(returns=pa.float64(), parameters=[Parameter("text", pa.string())], version="1")
-    def shouting(text: pa.Array) -> pa.Array:
+    @udf
+    def shouting(text: str) -> float:
         '''Share of capital letters.'''
+
+or, over arrays, with the types where hints do not tell them::
+
+    @udf(returns=pa.float64(), parameters=[Parameter("text", pa.string())], version="1")
+    def shouting(text: pa.Array) -> pa.Array: ...
 
 A model is a class: constants come to its constructor, ``open(device)`` loads it once a worker, calling it takes a batch,
 ``close()`` lets go::
@@ -27,6 +32,7 @@ the result must have that length too. A callable whose only parameter is named `
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import importlib.resources
 import importlib.util
@@ -43,6 +49,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from counterbalance.engine import listing, type_hints
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
 from counterbalance.engine.plugins import entry_points
 
@@ -238,10 +245,11 @@ _loading: str | None = None
 
 
 def udf(
+    call: Callable[..., Any] | None = None,
     *,
-    returns: pa.DataType | Callable[..., pa.DataType],
-    parameters: Sequence[Parameter] | Mapping[str, pa.DataType],
-    version: str,
+    returns: pa.DataType | Callable[..., pa.DataType] | None = None,
+    parameters: Sequence[Parameter] | Mapping[str, pa.DataType] | None = None,
+    version: str | None = None,
     name: str | None = None,
     batch_size: int = 1024,
     device: Literal["cpu", "auto"] = "cpu",
@@ -249,7 +257,7 @@ def udf(
     on_error: Literal["record", "raise"] = "record",
     weights: str | Callable[..., str] | None = None,
     in_sql: Callable[..., str | None] | None = None,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[..., Any]:
     """Declare a function for SQL; the Python function or class itself is returned unchanged.
 
     A function gets Arrow arrays by parameter name, or one record batch when its only parameter is named ``batch``, and
@@ -257,11 +265,18 @@ def udf(
     (``device`` is ``"cpu"``, ``"cuda:0"`` …), each call gets a batch, ``close()`` lets it go. Rows that fail are told by
     raising, which tries the rows of the batch apart, or by returning ``Partial``.
 
+    Without ``returns`` and ``parameters`` type hints tell them. Where they are of Python values, as in
+    ``def shout(text: str, times: int = 2) -> float``, it is called row by row; NULL gives NULL unless a hint is of ``None``, too, and
+    what it raises is that row's error. Where they are of arrays (``pa.StringArray``), it is called batch by batch. Parameters with
+    a default are constants.
+
     Args:
+        call: The function, where the decorator stands without parentheses.
         returns: Arrow type of the result: numbers, strings, booleans, bytes, lists, fixed-size lists, structs; or a
             function of the constants that tells it without loading a model.
         parameters: The signature, in order, required ones first; or types by name.
-        version: Changes when results change; columns made with another version are stale.
+        version: Changes when results change; columns made with another version are stale. A digest of the source without it,
+            which changes with any of its letters, and not with functions that it calls.
         name: SQL name; the Python name otherwise.
         batch_size: Rows it likes at once, when a column is computed.
         device: ``"auto"`` for one that uses an accelerator when there is one.
@@ -274,9 +289,15 @@ def udf(
             ``CASE WHEN NOT regexp_matches(text, '…', 'i') THEN false ELSE shouting(text) END``.
 
     Raises:
-        RequestError: The name is taken by another function.
+        RequestError: The name is taken by another function, or its hints do not tell the types.
 
     Example:
+        >>> @udf
+        ... def doc_shout(text: str, times: int = 2) -> float:
+        ...     return times * sum(map(str.isupper, text)) / max(len(text), 1)
+        >>> function("doc_shout").signature, function("doc_shout").version[:6]
+        ('doc_shout(text[, times])', 'source')
+
         >>> import pyarrow as pa, pyarrow.compute as pc
         >>> @udf(returns=pa.int32(), parameters={"text": pa.string()}, version="1", name="doc_length")
         ... def doc_length(text: pa.Array) -> pa.Array:
@@ -284,19 +305,23 @@ def udf(
         >>> function("doc_length").signature
         'doc_length(text)'
     """
-    if not isinstance(parameters, list | tuple):
+    if (returns is None) != (parameters is None):
+        raise RequestError("@udf takes returns and parameters, or neither where type hints tell them", code="E3066")
+    if parameters is not None and not isinstance(parameters, list | tuple):
         items = parameters.items() if hasattr(parameters, "items") else ((p.name, p) for p in parameters)
         parameters = [p if isinstance(p, Parameter) else Parameter(n, p) for n, p in items]
-    signature = tuple(parameters)
 
     def declare(call: Callable[..., Any]) -> Callable[..., Any]:
         doc = (call.__doc__ or "").strip().splitlines()
+        run, signature, kind = call, tuple(parameters or ()), returns
+        if kind is None:
+            run, signature, kind = _hinted(call)
         function = Function(
             (name or call.__name__).lower(),
-            call,
+            run,
             signature,
-            returns,
-            version,
+            kind,
+            version or type_hints.version(call),
             doc[0] if doc else "",
             batch_size=batch_size,
             device=device,
@@ -313,7 +338,26 @@ def udf(
         _registry[function.name] = function
         return call
 
-    return declare
+    return declare if call is None else declare(call)
+
+
+def _hinted(call: Callable[..., Any]) -> tuple[Callable[..., Any], tuple[Parameter, ...], pa.DataType]:
+    """Return what runs over arrays, the signature and the type of the result of a function, by its hints."""
+    hinted = type_hints.read(call)
+    signature = tuple(
+        Parameter(n, kind) if default is type_hints.REQUIRED else Parameter(n, kind, default, constant=True)
+        for n, (kind, default) in hinted.parameters.items()
+    )
+    if not hinted.by_row:
+        return call, signature, hinted.returns
+    of_arrays = type_hints.by_row(call, hinted)
+
+    @functools.wraps(call)
+    def run(**given: Any) -> pa.Array | Partial:
+        values, errors = of_arrays(**given)
+        return Partial(values, errors) if errors else values
+
+    return run, signature, hinted.returns
 
 
 def load_file(path: str) -> list[str]:
@@ -379,6 +423,12 @@ class Functions(Mapping[str, Function]):
     def __len__(self) -> int:
         """Return how many there are."""
         return len({*_registry, *_installed()})
+
+    def __repr__(self) -> str:
+        return listing.as_text((f.signature, f.doc) for f in function_list())
+
+    def _repr_html_(self) -> str:
+        return listing.as_html((f.signature, f.doc) for f in function_list())
 
 
 @cache

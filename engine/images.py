@@ -277,6 +277,20 @@ def encode(picture: Image, kind: str = "PNG", *, xmp: bytes | None = None) -> by
     return buffer.getvalue()
 
 
+def described(data: bytes) -> str:
+    """What stands for bytes where they cannot be shown.
+
+    Example:
+        >>> described(b"abc")
+        '<3 bytes>'
+    """
+    try:
+        header = read_header(data)
+    except ImageError:
+        return f"<{len(data)} bytes>"
+    return f"[image {header.width}x{header.height} {header.format}]"
+
+
 def read_xmp(data: bytes) -> bytes | None:
     """The XMP packet in the head of an encoded picture, as it stands there; ``None`` without one.
 

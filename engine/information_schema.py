@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import pyarrow as pa
 
@@ -18,6 +18,10 @@ from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
     from counterbalance.engine.catalog.pinned import Pinned
+
+
+STORED: Final = frozenset({"table", "materialized view"})
+"""Kinds of relations that hold rows of the lake's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +69,20 @@ def stored_columns(lake: Pinned, *, sensitive: bool) -> dict[str, tuple[tuple[st
         dataset = None if version is None else tables.open_table(lake.location, name, version)
         if dataset is not None:
             hidden = frozenset() if sensitive else lake.closed.hidden(name)
-            schema = visible_schema(dataset, hidden)
+            schema = visible_schema(dataset, hidden, pictures=True)
         elif name in BASE_TABLES:
-            schema = BASE_TABLES[name].schema()
+            schema = BASE_TABLES[name].schema(blobs=True)
         else:
             schema = pa.schema([])
         found[name] = tuple((f.name, str(f.type)) for f in schema)
     return found
 
 
-def listed(found: list[Relation]) -> pa.Table:
-    """Relations as a table, for SHOW TABLES."""
+def listed(found: list[Relation], *, all_: bool) -> pa.Table:
+    """Relations as a table, for SHOW TABLES: those with rows of the lake's own, or all of them."""
     rows = [
         {"name": r.name if r.schema is None else f"{r.schema}.{r.name}", "kind": r.kind, "doc": r.doc}
         for r in found
-        if r.kind != "function"
+        if r.kind in STORED or (all_ and r.kind != "function")
     ]
     return pa.Table.from_pylist(rows)

@@ -31,6 +31,7 @@ class ReadOptions:
         images: Folder or URI of the pictures, when they do not lie with the source.
         store_images: Whether to store picture bytes; ``None`` leaves it to the format.
         mapping: Column of the base tables to column of the source, e.g. ``{"caption": "alt"}``.
+        keep: Columns of the source that no base table has a place for, to be stored as labels of their images.
         annotator: Name of the annotator or model where the source does not say.
         origin: Origin of captions or boxes where the source does not say.
         limit: Stop after that many items (images, rows) of the source.
@@ -41,6 +42,7 @@ class ReadOptions:
     images: str | None = None
     store_images: bool | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
+    keep: Sequence[str] = ()
     annotator: str | None = None
     origin: str | None = None
     limit: int | None = None
@@ -97,9 +99,13 @@ class Images:
 
     Args:
         has: Which of some ids (int64, NULL for none) the lake has; ``None`` where no lake is known.
+        sizes: Width and height in pixels of images of some ids, NaN where unknown; shape (n, 2).
+        names: What the pictures of the same source are called in other files of it, by path, file name or stem, to their keys.
     """
 
     has: Callable[[pa.Array], NDArray[np.bool_]] | None = None
+    sizes: Callable[[pa.Array], NDArray[np.float64]] | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +119,8 @@ class Source:
         files: The files it consists of, in order.
         notes: What a person should know; grows as the chunks are taken.
         images: What the reader may ask about the lake.
+        format: What it turned out to be, where the reader is of several formats.
+        pictures: Folders that the user has named for their pictures, which may be read from there later.
     """
 
     uri: str
@@ -121,3 +129,5 @@ class Source:
     files: Sequence[str] = ()
     notes: list[str] = field(default_factory=list)
     images: Images = field(default_factory=Images)
+    format: str = ""
+    pictures: Sequence[str] = ()

@@ -7,7 +7,7 @@ import datetime as dt
 import functools
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError, did_you_mean
@@ -15,10 +15,10 @@ from counterbalance.engine.ingest_types import GROUP, Chunk, ReadOptions, Source
 from counterbalance.engine.plugins import entry_points
 from counterbalance.engine.sql import statements
 from counterbalance.engine.store import tables
-from counterbalance.engine.store.location import Location
+from counterbalance.engine.store.location import Location, at_moment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     import lancedb
     import pyarrow as pa
@@ -115,7 +115,7 @@ class Lake:
     def ingest(
         self,
         source: str | Mapping[str, Any],
-        format: str = "arrow",  # noqa: A002 - the word of the command line
+        format: str = "auto",  # noqa: A002 - the word of the command line
         *,
         dry_run: bool = False,
         strict: bool = False,
@@ -127,16 +127,17 @@ class Lake:
         """Read a source into the lake; the same source again changes nothing.
 
         Args:
-            source: Path, glob or URI for the format's reader; or a mapping from base table to rows (anything with
-                ``__arrow_c_stream__``).
-            format: ``coco``, ``laion``, ``webdataset``, ``imagefolder``, ``detections``, ``labels``,
-                ``counterfactuals``, or ``arrow`` for a mapping.
+            source: Path, glob or URI for the format's reader; a ``Dataset`` or ``DatasetDict`` of Hugging Face; or a
+                mapping from base table to rows (anything with ``__arrow_c_stream__``).
+            format: ``coco``, ``laion``, ``captions``, ``karpathy``, ``webdataset``, ``imagefolder``, ``yolo``, ``voc``, ``cvat``,
+                ``openimages``, ``visualgenome``, ``phase``, ``huggingface``, ``detections``, ``labels``, ``counterfactuals``, or
+                ``arrow`` for a mapping; without it the content tells.
             dry_run: Count, write nothing.
             strict: Raise when an item was refused, after everything else was kept.
             sensitive: Further attributes of ``labels`` to keep apart.
             wait: Seconds to wait for another writer.
             progress: Called after every chunk.
-            options: Fields of ``ReadOptions``: split, images, store_images, limit, mapping, annotator, origin.
+            options: Fields of ``ReadOptions``: split, images, store_images, limit, mapping, keep, annotator, origin.
 
         Returns:
             Counts by table: written, updated, unchanged, rejected, and of perceived labels known (updated or unchanged).
@@ -147,6 +148,8 @@ class Lake:
         """
         from counterbalance.engine.write.ingest import ingest
 
+        source = os.fspath(source) if isinstance(source, os.PathLike) else source
+        format = format if isinstance(source, str) else _format_in_memory(source, format)  # noqa: A001
         read: Callable[[Any, ReadOptions], Source] = _read_arrow if format == "arrow" else reader(format)
         known = [f.name for f in dataclasses.fields(ReadOptions)]
         if unknown := [name for name in options if name not in known]:
@@ -173,21 +176,33 @@ class Lake:
 
     @_readable
     def session(
-        self, *, attach: Mapping[str, str | Lake] | None = None, isolated: bool | None = None, **settings: Any
+        self,
+        *,
+        attach: Mapping[str, str | Lake] | None = None,
+        isolated: bool | None = None,
+        queries: str | os.PathLike[str] | None = None,
+        **settings: Any,
     ) -> Session:
         """A session on one snapshot; see ``Session`` for its settings.
 
         Args:
-            attach: Other lakes by name.
+            attach: Other lakes by name; ``LAKE@v1`` and ``LAKE@2026-11-01`` are a lake at a tag or moment.
             isolated: Queries run in a worker process, which is held to the limits and may crash; by default where ``timeout``
                 or ``memory`` is given. A lake in memory is read in this process.
+            queries: A folder of audits, views and functions of one's own, which this process knows from then on.
             settings: Of ``Session``.
         """
         from counterbalance.engine.session import Session
+        from counterbalance.engine.sql.queries import load
 
-        places = {
-            name: (lake if isinstance(lake, Lake) else Lake(lake)).location for name, lake in (attach or {}).items()
+        if queries is not None:
+            load(os.fspath(queries))
+        told = {
+            name: (lake, None) if isinstance(lake, Lake) else at_moment(lake) for name, lake in (attach or {}).items()
         }
+        places = {n: (lake if isinstance(lake, Lake) else Lake(lake)).location for n, (lake, _) in told.items()}
+        moments = {name: at for name, (_, at) in told.items() if at is not None}
+        settings["attached_at"] = {**(settings.get("attached_at") or {}), **moments}
         limited = any(settings.get(limit) is not None for limit in ("timeout", "memory"))
         limited &= settings.get("engine") != "spark"
         apart = _is_apart(self.location, *places.values(), isolated=isolated, limited=limited)
@@ -198,9 +213,10 @@ class Lake:
     def sql(
         self,
         text: str,
-        values: Mapping[str, Any] | None = None,
+        values: Mapping[str, Any] | Sequence[Any] | None = None,
         /,
         *,
+        params: Mapping[str, Any] | Sequence[Any] | None = None,
         at: str | None = None,
         attach: Mapping[str, str | Lake] | None = None,
         sensitive: str | None = None,
@@ -210,16 +226,20 @@ class Lake:
         engine: Engine = "duckdb",
         isolated: bool | None = None,
         max_rows: int | None = None,
-        **params: Any,
+        queries: str | os.PathLike[str] | None = None,
+        **named: Any,
     ) -> Result:
         """A query's result, on the newest versions (or those of ``at``), lazy until it is read.
 
-        Values of ``$name`` are keywords or, where a keyword has another meaning, a mapping: ``sql("SELECT $at", {"at": 1})``.
+        Values of ``$name`` are keywords or, where a keyword has another meaning, a mapping: ``sql("SELECT $at", {"at": 1})``;
+        those of ``?`` are a list: ``sql("SELECT ?", params=[1])``.
         Tables of your own are given likewise, and read by name: ``sql("SELECT * FROM mine JOIN images USING (key)", mine=df)``.
         Models that it loads stay for the next query, until one names others; ``close``, ``refresh`` and ``recipe`` let them go.
+        Audits, views and functions of your own in the folder ``queries`` can be named, there and from then on.
         With ``timeout`` or ``memory`` it runs in a worker process, which is ended where it does not keep to them (``isolated``).
         """
         from counterbalance.engine.sql import arguments
+        from counterbalance.engine.sql import queries as query_files
 
         settings: dict[str, Any] = {
             "at": at,
@@ -229,9 +249,14 @@ class Lake:
             "threads": threads,
             "engine": engine,
         }
-        arguments.not_settings(attach=attach, isolated=isolated, max_rows=max_rows, **settings)
-        session = self.session(attach=attach, isolated=isolated, **settings)
-        result = session.sql(text, values, max_rows=max_rows, **params)
+        arguments.not_settings(
+            attach=attach, isolated=isolated, max_rows=max_rows, params=params, queries=queries, **settings
+        )
+        session = self.session(attach=attach, isolated=isolated, queries=queries, **settings)
+        result = session.sql(text, values, params=params, max_rows=max_rows, **named)
+        if queries is not None:
+            left = query_files.broken().items()
+            result.notes += [f"{name} was left out: {error.message}" for name, error in left]
         self._keep_models(session)
         return result
 
@@ -267,6 +292,7 @@ class Lake:
         until: str | None = None,
         sensitive: str | None = None,
         measure: bool = False,
+        replace: bool = False,
         udfs: str | Sequence[str] = (),
         progress: Callable[[Progress], None] | None = None,
         tell: Callable[[StepReport], None] | None = None,
@@ -277,16 +303,18 @@ class Lake:
 
         Args:
             name: A recipe, or the path of a file with one.
-            values: Values of its parameters; ``params`` win over them.
+            values: Mapping[str, Any] | Sequence[Any] | None of its parameters; ``params`` win over them.
             dry_run: Tell what would be done and how long it would take; change nothing.
             until: The last step.
             sensitive: Purpose for which perceived labels are read, if a step reads them.
             measure: In a dry run, run functions on a few rows where no run tells how fast they are.
+            replace: Put a view in the place of one of its name that has another query, such as one for more requests;
+                rows whose key stays are kept with their generated columns, and others are removed.
             udfs: Files of your own functions and actions.
             progress: Called as rows are done.
             tell: Called when a step begins and when it ended.
             refresh: Options of its refreshes: executor, workers, device, batch_size, retry_errors.
-            params: Values of its parameters.
+            params: Mapping[str, Any] | Sequence[Any] | None of its parameters.
 
         Raises:
             StepError: A step failed; those before it stay done, and the same call goes on.
@@ -295,7 +323,7 @@ class Lake:
         from counterbalance.engine.recipes.model import Running
 
         files = (udfs,) if isinstance(udfs, str) else tuple(udfs)
-        how = Running(until, sensitive, refresh or {}, files, measure, progress, tell)
+        how = Running(until, sensitive, refresh or {}, files, measure, progress, tell, replace)
         self._models = None
         return runner.run(self, name, {**(values or {}), **params}, how, dry_run=dry_run)
 
@@ -307,7 +335,7 @@ class Lake:
             folder: Where; refused where it is not empty.
             to: ``webdataset``, ``coco``, ``imagefolder``, ``parquet`` or ``hf`` (for ``datasets.load_dataset``).
             options: shard_size (``10000`` rows or ``"500MB"``), overwrite, sensitive (a purpose), at, key, image, text
-                (names of columns), progress.
+                (names of columns), push (a repository of the Hugging Face Hub to upload an export to ``hf`` to), progress.
 
         Returns:
             Counts of rows, shards and bytes, and of rows that were left out.
@@ -405,6 +433,7 @@ class Lake:
         dry_run: bool = False,
         sensitive: str | None = None,
         progress: Callable[[Progress], None] | None = None,
+        openlineage: str | None = None,
         **options: Any,
     ) -> RefreshReport:
         """Compute what is missing or stale of these columns, views and indexes, and of what they read; of all without any.
@@ -414,6 +443,7 @@ class Lake:
             dry_run: Tell what would be done and why; do nothing.
             sensitive: Purpose for which numbers of closed rows are told; it becomes a line of the access log.
             progress: Called as rows are done.
+            openlineage: File or http(s) address that events of OpenLineage go to as stages begin and end; see ``notes``.
             options: Fields of ``Options``: full, retry_errors, due, executor, workers, device, batch_size, udfs.
 
         Returns:
@@ -427,7 +457,15 @@ class Lake:
 
         self._models = None  # workers may need the memory
         how = dispatch.options(options)
-        return runner.refresh(self.location, targets, how, dry_run=dry_run, purpose=sensitive, progress=progress)
+        return runner.refresh(
+            self.location,
+            targets,
+            how,
+            dry_run=dry_run,
+            purpose=sensitive,
+            progress=progress,
+            openlineage=openlineage,
+        )
 
     @_readable
     def status(self, *, sensitive: str | None = None) -> pa.Table:
@@ -551,9 +589,16 @@ class Lake:
         dispatch.execute(self.location, statement, purpose=purpose)
 
     def lancedb(self) -> lancedb.DBConnection:
-        """The lake as a LanceDB connection, for its tables and searches; write through ``ingest``, not through it."""
-        import lancedb
+        """The lake as a LanceDB connection, for its tables and searches; write through ``ingest``, not through it.
 
+        Raises:
+            RequestError: LanceDB is not installed; it is as large as Lance itself, which is all that a lake needs.
+        """
+        try:
+            import lancedb
+        except ImportError as error:
+            hint = "pip install 'counterbalance[lancedb]'"
+            raise RequestError("LanceDB is not installed", code="E3480", hint=hint) from error
         options = self.location.lance_options()
         return lancedb.connect(self.location.root, storage_options=options or None)
 
@@ -588,6 +633,27 @@ def reader(name: str) -> Callable[[Any, ReadOptions], Source]:
     raise NotFoundError(
         f"no format {name!r}{did_you_mean(name, formats())}", code="E1010", hint="formats: " + ", ".join(formats())
     )
+
+
+def _format_in_memory(source: Any, asked: str) -> str:
+    """The format of what is no path: ``huggingface`` for datasets, one or by split, ``arrow`` for rows by base table.
+
+    Raises:
+        RequestError: It is neither, or another format was asked for.
+    """
+    mapping = isinstance(source, Mapping)
+    parts = list(source.values()) if mapping else [source]
+    told = "huggingface" if parts and all(hasattr(p, "with_format") for p in parts) else "arrow" if mapping else ""
+    odd = next((p for p in parts if told == "arrow" and not hasattr(p, "__arrow_c_stream__")), None)
+    if not told or odd is not None or asked not in {"auto", told}:
+        raise RequestError(
+            f"{type(source if odd is None else odd).__name__} cannot be read"
+            + (f" as {asked}" if asked != "auto" else ""),
+            code="E3052",
+            hint="give a path or URI, a Dataset or DatasetDict of Hugging Face, or rows such as {'captions': table}, where table is "
+            "of pyarrow, pandas or polars",
+        )
+    return told
 
 
 def _read_arrow(source: str | Mapping[str, Any], options: ReadOptions) -> Source:

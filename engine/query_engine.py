@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 _BATCH_ROWS: Final = 65_536
 _STREAM_ROWS: Final = 8192
 _TRIED_ROWS: Final = 2
+_OF_ALL: Final = "SHOW ALL TABLES lists built-in views, audits, system tables and word lists, too"
 _VERBS: Final = {"query": "", "explain": "EXPLAIN ", "describe": "DESCRIBE ", "summarize": "SUMMARIZE "}
 
 
@@ -64,7 +65,7 @@ class QueryEngine:
         resolver: What names mean.
         backend: Runs plans.
         at: The tag or moment that is read, for notes.
-        with_bytes: Queries may select pictures.
+        with_bytes: Stars of queries stand for pictures, too.
         tries: What has to run while a query is bound runs on a few rows, as where only types are asked for.
         purpose: For which perceived labels are read; every query is then logged.
     """
@@ -103,8 +104,9 @@ class QueryEngine:
             statement = parse.parse(text)
             if statement.kind == "show":
                 found = information_schema.relations(self.resolver.main, sensitive=self.resolver.sensitive)
-                shown = information_schema.listed(found)
-                return Result(lambda: iter(shown.to_batches()), lambda: shown.schema, text)
+                shown = information_schema.listed(found, all_=statement.of_all)
+                notes = [] if statement.of_all else [_OF_ALL]
+                return Result(lambda: iter(shown.to_batches()), lambda: shown.schema, text, notes=notes)
             return self._result(statement, text, params or {}, max_rows)
         except SqlError as error:
             raise engine_errors.located(error, text) from error.__cause__
@@ -151,6 +153,9 @@ class QueryEngine:
     def _result(self, statement: parse.Statement, text: str, params: Mapping[str, Any], max_rows: int | None) -> Result:
         own = {n.lower(): bound_rows(n, arguments.rows_of(n, v)) for n, v in params.items() if arguments.is_table(v)}
         values = {n: v for n, v in params.items() if n.lower() not in own}
+        places = [n.name for n in statement.tree.find_all(exp.Placeholder, exp.Parameter)]
+        if places or values:
+            arguments.check_places(places, values)
         binder = Binder(self.resolver, self._statement(), inline_audits=statement.kind == "explain")
         facts = binder.facts
         facts.text = text
@@ -162,9 +167,10 @@ class QueryEngine:
             raise SensitiveError(
                 "EXPLAIN ANALYZE counts rows that are too few to be shown", code="E3307", hint="EXPLAIN alone is fine"
             )
-        is_as_written = not facts.changed and statement.kind == "query" and statement.is_plain
+        is_as_written = not facts.changed and statement.kind == "query" and statement.is_plain and "?" not in text
         verb = "EXPLAIN ANALYZE " if statement.analyze else _VERBS[statement.kind]
-        bound = replace(plan, verb=verb, shows_bytes=self._with_bytes)
+        all_columns = self._with_bytes or (statement.kind == "describe" and statement.of_name)
+        bound = replace(plan, verb=verb, shows_bytes=all_columns)
         plan = self._rewritten(bound)
         plans = (plan, *(call.plan for call in plan.audits))
         _check_values({name for one in plans for name in one.placeholders()}, params, own.keys())
@@ -348,8 +354,6 @@ def _check_values(names: set[str], given: Mapping[str, Any], tables: Any) -> Non
 
 def _no_value(name: str, given: Mapping[str, Any]) -> SqlError:
     """No value for a parameter of a query; perhaps it was given under another name."""
-    if name == "?":
-        return SqlError("? has no name to give it a value by", code="E3119", hint="write $name in its place")
     others = f"; given: {', '.join(given)}" if given else ""
     return SqlError(f"no value for ${name}", code="E3119", hint=f"-p {name}=… or sql(…, {name}=…){others}")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import html
 import importlib.util
 import threading
@@ -12,15 +14,21 @@ import pyarrow as pa
 from counterbalance.engine.errors import LimitError, RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     import pandas as pd
     import polars as pl
+    from PIL.Image import Image
 
 _SHOWN_ROWS: Final = 10
+_SIDE: Final = 128
+"""Pixels of the longer side of a picture that is shown."""
 _ROW_BYTES: Final = 64
 _CELL_BYTES: Final = 48
 """What Python takes for a row and for a value beside the value's own bytes, about."""
+_NUMBER: Final = "text-align: right; white-space: nowrap"
+_TEXT: Final = "text-align: left; white-space: nowrap; max-width: 30em; overflow: hidden; text-overflow: ellipsis"
+"""Of columns of a table in a notebook, whose own style has all at the right and breaks lines."""
 
 
 class Result:
@@ -57,6 +65,8 @@ class Result:
         self._max_rows, self._done, self._most_bytes = max_rows, done, most_bytes
         self._schema: pa.Schema | None = None
         self._table: pa.Table | None = None
+        self._first: pa.Table | None = None
+        self._failed = False
         self._lock = threading.Lock()
         self.notes: list[str] = notes if notes is not None else []
         self.session: object = None  # whose it is, which stays open while the result may be read
@@ -79,7 +89,7 @@ class Result:
             return self._table.to_reader()
         return pa.RecordBatchReader.from_batches(self.schema, self._batches())
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
+    def _batches(self) -> Generator[pa.RecordBatch]:
         rows = 0
         for batch in self._start():
             if self._max_rows is not None and rows + batch.num_rows > self._max_rows:
@@ -125,7 +135,8 @@ class Result:
     def df(self) -> pd.DataFrame:
         """The rows as a pandas data frame (needs pandas)."""
         _need("pandas", "df")
-        return self.to_arrow().to_pandas()
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
 
     def pl(self) -> pl.DataFrame:
         """The rows as a polars data frame (needs polars)."""
@@ -150,30 +161,87 @@ class Result:
         for batch in self.to_batches():
             yield from zip(*(c.to_pylist() for c in batch.columns), strict=True)
 
+    def images(self, column: str | None = None) -> Iterator[Image | None]:
+        """The pictures of a column, decoded one after the other, as stored and in RGB; ``None`` where there is none.
+
+        Args:
+            column: Its name; not needed where only one column holds bytes.
+
+        Raises:
+            RequestError: It is not clear which column is meant (E3054), or a picture cannot be decoded (E3055).
+        """
+        from counterbalance.engine import images
+
+        held = [f.name for f in self.schema if pa.types.is_binary(f.type)]
+        named = [column] if column is not None else held
+        if len(named) != 1 or named[0] not in held:
+            raise _no_pictures(column, held)
+        at = self.columns.index(named[0])
+        for number, row in enumerate(self, 1):
+            try:
+                yield None if row[at] is None else images.decode(row[at])
+            except images.ImageError as error:
+                hint = "leave the row out, or read its bytes with fetchall()"
+                raise RequestError(f"{named[0]} of row {number}: {error}", code="E3055", hint=hint) from error
+
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.to_batches().__arrow_c_stream__(requested_schema)
 
     def __len__(self) -> int:
         return int(self.to_arrow().num_rows)
 
-    def __repr__(self) -> str:
-        kinds = ", ".join(f"{f.name} {f.type}" for f in self.schema)
-        rows = "not read yet" if self._table is None else f"{self._table.num_rows} rows"
-        return f"<Result ({kinds}), {rows}>"
+    def _head(self) -> pa.Table:
+        """The first rows, one more than are shown; of what is not read yet they are computed, and no more are kept."""
+        wanted = _SHOWN_ROWS + 1
+        if self._table is not None:
+            return self._table.slice(0, wanted)
+        if self._first is None:
+            found, rows = [], 0
+            self._failed = True
+            with contextlib.closing(self._batches()) as batches:
+                for batch in batches:
+                    found.append(batch.slice(0, wanted - rows))
+                    rows += len(found[-1])
+                    if rows == wanted:
+                        break
+            self._failed = False
+            self._first = pa.Table.from_batches(found, self.schema)
+        return self._first
 
-    def _repr_html_(self) -> str:
-        rows = self._table
-        if rows is None:
-            how = ".df(), .pl(), .to_arrow() or .fetchall() read it"
-            return f"<p>{html.escape(repr(self))}: {how}</p><pre>{html.escape(self.sql)}</pre>"
-        head = "".join(f"<th>{html.escape(c)}</th>" for c in rows.column_names)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_shown(v))}</td>" for v in row.values()) + "</tr>"
-            for row in rows.slice(0, _SHOWN_ROWS).to_pylist()
-        )
-        said = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        more = f"<p>{rows.num_rows} rows, {_SHOWN_ROWS} shown</p>" if rows.num_rows > _SHOWN_ROWS else ""
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}{said}"
+    def _said(self) -> list[str]:
+        """Say how many rows there are, as far as that is known, and the notes."""
+        shown = min(len(self._head()), _SHOWN_ROWS)
+        if self._table is not None:
+            count = f"{len(self._table):,} row{'s' * (len(self._table) != 1)}"
+            told = count if len(self._table) <= _SHOWN_ROWS else f"{count}, {shown} shown"
+        elif len(self._head()) > _SHOWN_ROWS:
+            told = f"the first {shown} rows; .df(), .pl(), .to_arrow() or .fetchall() read all"
+        else:
+            told = f"{shown} row{'s' * (shown != 1)}"
+        return [told, *dict.fromkeys(self.notes)]
+
+    def __repr__(self) -> str:
+        import duckdb
+
+        head = _without_bytes(self._head().slice(0, _SHOWN_ROWS))
+        if not head.num_columns:
+            return "\n".join(self._said())
+        with duckdb.connect() as connection:
+            return "\n".join([str(connection.from_arrow(head)).rstrip("\n"), *self._said()])
+
+    def _repr_html_(self) -> str | None:
+        if self._failed:  # a notebook asks for text first, and would show the error twice
+            return None
+        rows = self._head()
+        columns = []
+        for name, column in zip(rows.column_names, rows.slice(0, _SHOWN_ROWS).columns, strict=True):
+            is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+            style = _NUMBER if is_number else _TEXT
+            values = (f'<td style="{style}">{_in_html(value)}</td>' for value in column.to_pylist())
+            columns.append([f'<th style="{style}">{html.escape(name)}</th>', *values])
+        made = ["<tr>" + "".join(row) + "</tr>" for row in zip(*columns, strict=True)]
+        said = "".join(f"<p>{html.escape(text)}</p>" for text in self._said())
+        return f"<table><thead>{''.join(made[:1])}</thead><tbody>{''.join(made[1:])}</tbody></table>{said}"
 
 
 def _need(package: str, form: str) -> None:
@@ -185,6 +253,47 @@ def _need(package: str, form: str) -> None:
         )
 
 
+def _no_pictures(column: str | None, held: list[str]) -> RequestError:
+    told = "no column of bytes" if not held else f"bytes in {', '.join(held)}"
+    asked = "images()" if column is None else f"images({column!r})"
+    hint = (
+        "SELECT image FROM images LIMIT 5 has pictures"
+        if not held
+        else f"images({held[0]!r}) reads the pictures of one"
+    )
+    return RequestError(f"{asked}: the result has {told}", code="E3054", hint=hint)
+
+
+def _without_bytes(rows: pa.Table) -> pa.Table:
+    """Rows with a word on each value of bytes in its place."""
+    from counterbalance.engine import images
+
+    for at, field in enumerate(rows.schema):
+        if pa.types.is_binary(field.type):
+            told = [None if v is None else images.described(v) for v in rows.column(at).to_pylist()]
+            rows = rows.set_column(at, field.name, pa.array(told, pa.string()))
+    return rows
+
+
 def _shown(value: Any) -> str:
     text = "NULL" if value is None else str(value)
     return text if len(text) <= 200 else text[:199] + "…"
+
+
+def _in_html(value: Any) -> str:
+    """Return a value as what a cell holds: a picture small, a number to six digits, anything else as escaped text."""
+    picture = picture_in_html(value) if isinstance(value, bytes) else None
+    return picture or html.escape(f"{value:.6g}" if isinstance(value, float) else _shown(value))
+
+
+def picture_in_html(data: bytes) -> str | None:
+    """Return a picture, small, as an element of a page that needs no other file; ``None`` for bytes that are none."""
+    from counterbalance.engine import images
+
+    with contextlib.suppress(images.ImageError):
+        if images.sniff(data) is not None:
+            picture = images.decode(data, side=_SIDE)
+            picture.thumbnail((_SIDE, _SIDE))
+            coded = base64.b64encode(images.encode(picture, "JPEG")).decode()
+            return f'<img src="data:image/jpeg;base64,{coded}" alt="">'
+    return None

@@ -8,6 +8,7 @@ NULL. Boxes are in pixels of the image as stored, origin top-left.
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
@@ -128,7 +129,11 @@ LABELS: Final = Table(
     (
         Column("label_id", pa.int64(), "a 63-bit hash of target, attribute and annotator"),
         Column("image_id", pa.int64(), "the image"),
-        Column("detection_id", pa.int64(), "the box, or NULL for the whole image"),
+        Column(
+            "detection_id",
+            pa.int64(),
+            "the box, or of an answer of attribute NAME:VIEW the edit; NULL for the whole image",
+        ),
         Column("attribute", pa.string(), "what is labelled: 'scene', 'perceived_gender' …", coded=True),
         Column("value", pa.string(), "the label", coded=True),
         Column("score", pa.float32(), "probability or confidence, when there is one", measures=("value",)),
@@ -166,6 +171,32 @@ PERCEIVED: Final = "perceived_"
 """So is every attribute whose name begins like this."""
 
 
+_GAPS: Final = re.compile(r"[\W_]+")
+_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_TRAIT: Final = (
+    "gender|sex|male|female|man|men|woman|women|boys?|girls?|lady|ladies|gentleman|race|ethnicity|ethnic|nationality|"
+    "age|young|elderly|senior_citizen|asian|caucasian|african_american|hispanic|latin[oa]|"
+    "skin|skin_?tone|skin_?color|skin_?type|fitzpatrick|religion|disability|sexual_orientation"
+)
+_OF_PEOPLE: Final = re.compile(
+    r"((pred|predicted|predominant|dominant|apparent|estimated|annotated|true|gt|is|a|face|fairface|person|pale|dark|light|monk)_)*"
+    rf"({_TRAIT})(_({_TRAIT}|label|group|class|category|bin|name|pred|prediction|presentation|presenting|expression|identity|"
+    r"at_birth|range|type|scale|person|people|perceived))*"
+)
+"""How data sets name columns of labels of people."""
+
+
+def plain_name(name: str) -> str:
+    """A name in one spelling: without case, width and invisible signs, and ``_`` for all that is no letter or digit.
+
+    Example:
+        >>> plain_name("Perceived\u00a0Gender"), plain_name("race/ethnicity "), plain_name("\uff47ender\u200b.")
+        ('perceived_gender', 'race_ethnicity', 'gender')
+    """
+    text = unicodedata.normalize("NFKC", name).casefold()
+    return _GAPS.sub("_", "".join(c for c in text if unicodedata.category(c) != "Cf")).strip("_")
+
+
 def is_sensitive(name: str) -> bool:
     """Whether a name says that it holds perceived-demographic labels: one of the attributes, or ``perceived_…``.
 
@@ -173,13 +204,34 @@ def is_sensitive(name: str) -> bool:
         >>> is_sensitive("Perceived_Gender"), is_sensitive("perceived mood"), is_sensitive("gender words")
         (True, True, False)
     """
-    normal = re.sub(r"[\s-]+", "_", name.strip().lower())
-    return normal in SENSITIVE_ATTRIBUTES or normal.startswith(PERCEIVED)
+    return any(n in SENSITIVE_ATTRIBUTES or n.startswith(PERCEIVED) for n in map(plain_name, _spelled(name)))
 
 
+def is_of_people(attribute: str) -> bool:
+    """Whether labels of an attribute are kept apart: what ``is_sensitive`` tells, and other names that data sets have for it.
+
+    Example:
+        >>> [is_of_people(a) for a in ("age", "pred_gender", "Woman", "GenderPresentation", "caption_gender", "scene")]
+        [True, True, True, True, False, False]
+        >>> is_of_people("gender:gensynth_set")  # answers about edits
+        True
+    """
+    spelled = (s for name in _spelled(attribute) for s in (name, _HUMP.sub("_", name)))
+    return is_sensitive(attribute) or any(_OF_PEOPLE.fullmatch(plain_name(name)) for name in spelled)
+
+
+def _spelled(name: str) -> tuple[str, str]:
+    """Return a name, and what stands before the colon in it: ``NAME:VIEW`` are answers about edits."""
+    return name, name.partition(":")[0]
+
+
+KEY_INDEX: Final = "key__"
+"""Name of the index that an ingest keeps of a large table's keys."""
 CODE_SUFFIX: Final = "__code"
 """Suffix of the hidden int16 column that stands beside a coded one."""
 BLANK: Final = "\ue000removed "
 """What stands, with its number, in a dictionary of codes for a value that was removed: no row has it any more."""
+ROW: Final = "_rowid"
+"""Lance's own number of a row, by which its other columns are read later."""
 STAMP_SUFFIX: Final = "__v"
 """Suffix of the hidden int64 column beside a generated one: the table version its value was published on."""

@@ -22,7 +22,7 @@ from counterbalance.engine.sql.diagnostics import engine_errors
 from counterbalance.engine.sql.resolver import Resolver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from sqlglot import exp
 
@@ -59,11 +59,12 @@ class Session:
         location: The lake.
         at: Tag or moment to read.
         attach: Other lakes by name; their tables are ``name.table``.
+        attached_at: Tag or moment at which some of them are read.
         sensitive: Purpose for which sensitive labels are read; every query is then logged.
         timeout: Seconds a query may run, as far as DuckDB listens; a worker process keeps to it.
         memory: DuckDB's limit, such as ``"2GB"``; a worker process counts all that a query takes.
         threads: Worker threads; all cores by default.
-        with_bytes: Queries may select pictures.
+        with_bytes: Stars of queries stand for pictures, too.
         engine: What runs queries: ``"duckdb"``, or ``"spark"``, whose limits of memory and threads are its own.
         isolated: Queries run in a worker process, which the limits end: a query that can run in this process only is refused
             with ``True``, and runs here with ``False``; ``None`` for no such process.
@@ -76,6 +77,7 @@ class Session:
         *,
         at: str | None = None,
         attach: Mapping[str, Location] | None = None,
+        attached_at: Mapping[str, str] | None = None,
         sensitive: str | None = None,
         timeout: float | None = None,
         memory: str | None = None,
@@ -104,13 +106,14 @@ class Session:
         else:
             backend = DuckDB(memory=memory, threads=threads, timeout=timeout, reusable=reusable, lazy=lazy)
         main = pins(location, at)
-        attached = {name.lower(): pins(place, None) for name, place in (attach or {}).items()}
+        attached = {name.lower(): pins(place, (attached_at or {}).get(name)) for name, place in (attach or {}).items()}
         self._pins = [main.pin, *(p.pin for p in attached.values())]
         resolver = Resolver(main, attached, sensitive=is_sensitive)
         self._engine = QueryEngine(resolver, backend, at=at, with_bytes=with_bytes, purpose=sensitive)
         self._remote: Remote | None = None
         if isolated is not None:
-            settings = {"at": at, "sensitive": sensitive, "with_bytes": with_bytes, "threads": threads}
+            settings: dict[str, Any] = {"at": at, "sensitive": sensitive, "with_bytes": with_bytes, "threads": threads}
+            settings["attached_at"] = dict(attached_at or {})
             self._remote = Remote(self._engine, timeout=timeout, memory=memory, required=isolated, settings=settings)
 
     def __enter__(self) -> Self:
@@ -167,17 +170,25 @@ class Session:
     # -- queries -----------------------------------------------------------------------------------------------------
 
     def sql(
-        self, text: str, values: Mapping[str, Any] | None = None, /, *, max_rows: int | None = None, **params: Any
+        self,
+        text: str,
+        values: Mapping[str, Any] | Sequence[Any] | None = None,
+        /,
+        *,
+        params: Mapping[str, Any] | Sequence[Any] | None = None,
+        max_rows: int | None = None,
+        **named: Any,
     ) -> Result:
         """Return a query's result, lazy until it is read.
 
         Args:
             text: One statement in DuckDB's SQL that reads, with audits, views, functions and word lists; or one that declares,
                 drops or refreshes columns, views and indexes.
-            values: Values of ``$name``; ``params`` win over them. A table (anything with ``__arrow_c_stream__``: of
-                Arrow, pandas, Polars, or a result) is a relation of that name instead: ``FROM name``.
+            values: Mapping[str, Any] | Sequence[Any] | None of ``$name``, or a list of those of ``?``; ``named`` win over them. A table (anything with
+                ``__arrow_c_stream__``: of Arrow, pandas, Polars, or a result) is a relation of that name instead: ``FROM name``.
+            params: The same by a keyword.
             max_rows: Stop after that many rows.
-            params: The same, as keywords.
+            named: Values of ``$name``, and tables, as keywords.
 
         Raises:
             SqlError: It is not right; says where.
@@ -186,13 +197,14 @@ class Session:
             LimitError: It is too long to be read.
         """
         parse.check_length(text)
-        if values is not None or params:
-            given = {**arguments.by_name(values), **params}
-            params = {n: v if arguments.is_table(v) else arguments.plain(v) for n, v in given.items()}
-            arguments.check_used(text, params)
+        given = named
+        if values is not None or params is not None or named:
+            given = {**arguments.by_name(values), **arguments.by_name(params), **named}
+            given = {n: v if arguments.is_table(v) else arguments.plain(v) for n, v in given.items()}
+            arguments.check_used(text, given)
         manage = partial(self._manage, text)
         try:
-            return dispatch.dispatch(text, query=partial(self._read, params, max_rows), declare=manage, refresh=manage)
+            return dispatch.dispatch(text, query=partial(self._read, given, max_rows), declare=manage, refresh=manage)
         except SqlError as error:
             raise engine_errors.located(error, text) from error.__cause__
         except RecursionError:
@@ -235,7 +247,7 @@ class Session:
         Args:
             text: The query.
             dialect: SQL of ``"duckdb"``, ``"spark"`` or ``"trino"``, with its word lists written out.
-            **params: Values of ``$name``.
+            **params: Mapping[str, Any] | Sequence[Any] | None of ``$name``.
         """
         here = partial(self._engine.expand, text, params, dialect=dialect)
         return here() if self._remote is None or dialect is not None else self._remote.expand(text, params, here)

@@ -7,6 +7,7 @@ process that opens a session can tell whose folders nobody needs any more, also 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import stat
@@ -27,12 +28,8 @@ def folder() -> str:
     """A new folder; the first call of a process removes what killed processes left."""
     _remove_abandoned(Path(tempfile.gettempdir()))
     path = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
-    with contextlib.suppress(ImportError):  # Windows has no such locks; its folders stay after a kill
-        import fcntl
-
-        handle = os.open(Path(path) / _ALIVE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        _locked[path] = handle
+    handle = _locked[path] = os.open(Path(path) / _ALIVE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(handle, fcntl.LOCK_EX)
     return path
 
 
@@ -85,15 +82,13 @@ def _remove_abandoned(place: Path) -> None:
 def _is_abandoned(path: Path) -> bool:
     """Whether a folder is this user's, and no process holds it."""
     try:
-        import fcntl
-
         found = path.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or time.time() - found.st_mtime < _YOUNG:
             return False
         handle = os.open(path / _ALIVE, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
         return path.is_dir()
-    except (ImportError, OSError):
+    except OSError:
         return False
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

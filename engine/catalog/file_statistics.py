@@ -221,6 +221,25 @@ def holding(
     return None if known is None else known.holding(passed)
 
 
+def highest_codes(location: Location, stored: str, dataset: lance.LanceDataset) -> tuple[dict[str, int], list[Any]]:
+    """Return the highest code of each coded column in files whose codes are kept, and the fragments of all others.
+
+    Args:
+        location: The lake.
+        stored: Name of a base table, or of its sensitive part.
+        dataset: The table at some version.
+    """
+    base, kept = BASE_TABLES[stored.rpartition("/")[2]], _read(location, stored)
+    highest, unread = np.full(len(base.coded), -1), []
+    for file, fragment in _files(dataset, base):
+        codes = kept[file]["codes"] if file in kept else None
+        if codes is None:
+            unread.append(fragment)
+        elif len(codes):
+            highest = np.maximum(highest, codes.reshape(-1, len(base.coded)).max(axis=0))
+    return dict(zip(base.coded, highest.tolist(), strict=True)), unread
+
+
 def _read(location: Location, stored: str) -> dict[str, Mapping[str, Any]]:
     """What is kept of a table's files, by their names."""
     columns = ("file", "codes", "rows", "first_image", "last_image")

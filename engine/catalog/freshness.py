@@ -8,7 +8,7 @@ from counterbalance.engine.catalog.definitions import FINGERPRINT
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.schema import STAMP_SUFFIX
 from counterbalance.engine.sql.expression import analyse, same_call
-from counterbalance.engine.store import history, tables
+from counterbalance.engine.store import history, pictures, tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -63,7 +63,7 @@ def _is_fresh(
     try:
         if metadata.get(FINGERPRINT) != fingerprint(definition).encode():
             return False
-        expression = analyse(definition.sql, definition.table, dataset.schema.names)
+        expression = analyse(definition.sql, definition.table, pictures.readable(dataset.schema.names))
     except CounterbalanceError:
         return False
     upstream = tuple(c for c in expression.columns if c in generated)

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import SqlError
-from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, STAMP_SUFFIX
+from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, KEY_INDEX, STAMP_SUFFIX
 from counterbalance.engine.search import SIGNATURES
 from counterbalance.engine.sql import queries
 from counterbalance.engine.sql.call_syntax import callable_names
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.catalog.planning import Catalog
 
 _WORD: Final = re.compile(r"[A-Za-z]\w*", re.ASCII)
-_HIDDEN: Final = (STAMP_SUFFIX, CODE_SUFFIX)
+_HIDDEN: Final = (STAMP_SUFFIX, CODE_SUFFIX, KEY_INDEX)
 _WORDS_OF_STATEMENTS: Final = frozenset({"all", "main", "meta", "lists", "temp", "system", "sensitive", "refresh"})
 _LONGEST: Final = 64
 

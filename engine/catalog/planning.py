@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+
 from counterbalance.engine.backends.duckdb.backend import DuckDB
 from counterbalance.engine.catalog import access, closed, definitions, snapshot
 from counterbalance.engine.catalog.pinned import pin
@@ -20,12 +22,10 @@ from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, STAMP_SUFFIX
 from counterbalance.engine.sql.expression import Evaluator, analyse
 from counterbalance.engine.sql.resolver import Resolver
 from counterbalance.engine.sql.types import storable
-from counterbalance.engine.store import tables
+from counterbalance.engine.store import pictures, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import pyarrow as pa
 
     from counterbalance.engine.catalog.definitions import Definition
     from counterbalance.engine.store.location import Location
@@ -116,8 +116,8 @@ class Catalog:
 
 def column_type(definition: Definition, types: dict[str, pa.DataType]) -> pa.DataType:
     """Arrow type of a generated column over columns of these types."""
-    expression = analyse(definition.sql, definition.table, list(types), definition.type)
-    evaluator = Evaluator(expression, {c: types[c] for c in expression.columns})
+    expression = analyse(definition.sql, definition.table, pictures.readable(list(types)), definition.type)
+    evaluator = Evaluator(expression, {c: types.get(c, pa.binary()) for c in expression.columns})
     evaluator.close()
     return evaluator.type
 

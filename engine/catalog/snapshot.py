@@ -16,7 +16,9 @@ from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX
 from counterbalance.engine.store import digests, lock, tables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    import lance
 
     from counterbalance.engine.store.location import Location
 
@@ -234,8 +236,7 @@ def require_codes(
     location: Location,
     versions: Mapping[str, int],
     known: Mapping[tuple[str, str], list[str | None]],
-    *,
-    every: bool = False,
+    kept: Callable[[Location, str, lance.LanceDataset], tuple[dict[str, int], list[Any]]] | None = None,
 ) -> None:
     """Refuse to go on where a table has codes that no dictionary has.
 
@@ -243,7 +244,8 @@ def require_codes(
         location: The lake.
         versions: The tables to look at.
         known: The dictionaries, as ``codes`` returns them.
-        every: Look at each table, which reads its codes; else at those only that have no dictionary at all.
+        kept: Tells of a table the highest code of each column as it is kept beside its files, and the fragments to read
+            (``file_statistics.highest_codes``): look at each table; else at those only that have no dictionary at all.
 
     Raises:
         StorageError: Rows of ``meta/codes`` are gone.
@@ -251,15 +253,35 @@ def require_codes(
     told = {table for table, _ in known}
     for name, version in versions.items():
         base = BASE_TABLES.get(name.rpartition("/")[2])
-        dataset = None if base is None or (name in told and not every) else tables.open_table(location, name, version)
+        dataset = (
+            None if base is None or (name in told and kept is None) else tables.open_table(location, name, version)
+        )
         if base is None or dataset is None:
             continue
+        highest, unread = ({}, dataset.get_fragments()) if kept is None else kept(location, name, dataset)
         for column in (c for c in base.coded if c + CODE_SUFFIX in dataset.schema.names):
-            beyond = f"`{column}{CODE_SUFFIX}` >= {len(known.get((name, column), ()))}"
-            with tables.reading(location, name):
-                found = dataset.to_table(columns=[base.key], filter=beyond, limit=1)
-            if len(found):
+            count = len(known.get((name, column), ()))
+            if highest.get(column, -1) >= count or _any_beyond(
+                location, name, dataset, unread, base.key, column, count
+            ):
                 raise _lost(location, f"lacks codes of {name}.{column}")
+
+
+def _any_beyond(
+    location: Location,
+    name: str,
+    dataset: lance.LanceDataset,
+    fragments: Sequence[Any],
+    key: str,
+    column: str,
+    count: int,
+) -> bool:
+    """Tell whether rows of some fragments have a code of a column that is no less than ``count``."""
+    if not fragments:
+        return False
+    with tables.reading(location, name):
+        beyond = f"`{column}{CODE_SUFFIX}` >= {count}"
+        return bool(dataset.scanner(columns=[key], filter=beyond, limit=1, fragments=fragments).to_table().num_rows)
 
 
 def _lost(location: Location, what: str) -> StorageError:

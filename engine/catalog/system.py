@@ -56,7 +56,7 @@ def relation(
         "tables": lambda: _tables(location, versions, closing.Closed() if sensitive else closed),
         "columns": lambda: _columns(location, versions),
         "runs": lambda: _runs(location, frozenset() if sensitive else closing.ever(location)),
-        "errors": lambda: _errors(location, sensitive=sensitive),
+        "errors": lambda: _errors(location, None if sensitive else closed),
         "tags": lambda: _tags(location),
         "views": lambda: definitions.relation(location, "view"),
         "indexes": lambda: definitions.relation(location, "index"),
@@ -101,12 +101,12 @@ def _columns(location: Location, versions: Mapping[str, int]) -> pa.Table:
     rows = []
     for name, table in BASE_TABLES.items():
         for column in table.columns:
-            kind = "blob" if column.type is None else str(column.type)
+            kind = str(column.type or pa.binary())
             rows.append({"table_name": name, "column_name": column.name, "type": kind, "doc": column.doc})
     for name in sorted({*(v for v in versions if "/" not in v), *BASE_TABLES, *declared.views()}):
         dataset = tables.open_table(location, name, versions[name]) if name in versions else None
         generated = declared.columns(name)
-        known = {} if dataset is None else {f.name: str(f.type) for f in visible_schema(dataset)}
+        known = {} if dataset is None else {f.name: str(f.type) for f in visible_schema(dataset, pictures=True)}
         names = [n for n in known if n in generated or name not in BASE_TABLES]
         names += [n for n in generated if n not in known]  # declared, and not computed yet
         rows += [
@@ -140,14 +140,39 @@ def _runs(location: Location, untold: frozenset[str]) -> pa.Table:
     return chosen
 
 
-def _errors(location: Location, *, sensitive: bool) -> pa.Table:
-    """Refused items and failed rows; the keys of closed rows are told where they are numbers, for a text may be a label."""
-    closed = meta.read(location, "errors", closed=True)
-    if not sensitive:
-        number = pc.match_substring_regex(closed["key"], r"^-?\d+$")
-        shown = pc.if_else(number, closed["key"], pa.scalar(None, pa.string()))
-        closed = closed.set_column(closed.column_names.index("key"), "key", shown)
-    return pa.concat_tables([meta.read(location, "errors"), closed])
+def _errors(location: Location, hidden: Closed | None) -> pa.Table:
+    """Refused items and failed rows.
+
+    Args:
+        location: The lake.
+        hidden: What is closed to the session. Which rows of a closed view there are, or for which a column fails that is
+            computed of closed ones, would tell labels: each code of these is one row, without a key. Keys of others are told
+            where they are numbers, for a text may be a label.
+    """
+    failed = meta.read(location, "errors", closed=True)
+    if hidden is not None and len(failed):
+        declared = definitions.load(location).by_target
+        ever = closing.ever(location)
+
+        def tells(table: str, column: str | None) -> bool:
+            definition = declared.get(f"{table}.{column}")
+            read = frozenset() if definition is None else {c for r, c in definition.reads if r == table}
+            return table in hidden.views or table in ever or not read.isdisjoint(hidden.hidden(table))
+
+        pairs = zip(failed["table_name"].to_pylist(), failed["column_name"].to_pylist(), strict=True)
+        mask = pa.array([tells(*pair) for pair in pairs], pa.bool_())
+        number = pc.match_substring_regex(failed["key"], r"^-?\d+$")
+        shown = pc.if_else(number, failed["key"], pa.scalar(None, pa.string()))
+        failed = failed.set_column(failed.column_names.index("key"), "key", shown)
+        failed = pa.concat_tables([failed.filter(pc.invert(mask)), _kinds(failed.filter(mask))])
+    return pa.concat_tables([meta.read(location, "errors"), failed])
+
+
+def _kinds(failed: pa.Table) -> pa.Table:
+    """One row for every code of a column, and nothing of single rows."""
+    found = {(row["table_name"], row["column_name"], row["code"]): row for row in failed.to_pylist()}
+    unsaid = {"error_id": 0, "key": None, "source": None, "position": None, "attempts": None}
+    return pa.Table.from_pylist([{**row, **unsaid} for row in found.values()], schema=failed.schema)
 
 
 def _as_json(versions: pa.ChunkedArray) -> pa.Array:

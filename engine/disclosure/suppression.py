@@ -28,6 +28,8 @@ SHOWN: Final = 0
 SMALL: Final = 1
 COMPLEMENTARY: Final = 2
 _ROUNDS: Final = 16
+_AT_ONCE: Final = 8
+"""Small cells whose bounds are looked for in one call of the solver."""
 _NOTHING: Final = 1e-6
 """What linear programming may be off by."""
 OTHERS: Final = "others"
@@ -172,6 +174,9 @@ def _of_siblings(
     What the cells lack of their total is one more cell, which nobody sees, and by what they exceed it another: those in two cells. Where it is known how many there are of every label
     (``out_of``), what the cells lack of these adds up to ``k``, too: then each can be anything between bounds that are ``k``
     apart, or as far apart as its label has units; the cell that nobody sees counts for the first sum where it is not small.
+
+    By name, small cells have the same company whatever else is hidden: a cell that is hidden for a label which another audit does
+    not count is shown there, and would be no shelter.
     """
     counts, wholes, missing = numbers
     size = int(groups.max()) + 1
@@ -193,7 +198,9 @@ def _of_siblings(
     ends[groups[has_ends]] = True
     rest[ends & (rest < k)] = 0
     size_of = (np.zeros(len(counts)),) * 2 if by_name else (known, known == 0)
-    order = np.lexsort((rank, *size_of, ~unclear, np.isnan(counts), ~first, groups))
+    own = np.zeros(size, bool)
+    own[groups[small]] = by_name
+    order = np.lexsort((rank, *size_of, ~unclear, np.isnan(counts), ~np.where(own[groups], small, first), groups))
     at = groups[order]
     starts = np.flatnonzero(np.diff(at, prepend=-1))
     length = np.diff(np.append(starts, len(at)))
@@ -300,15 +307,13 @@ class _Linked:
         if not len(cells):
             return found
         problem = self._problem(hidden)
+        wanted = np.minimum(float(k), self.most) - _NOTHING
         signs = np.random.default_rng(0).choice([-1, 1], (_ROUNDS if len(cells) > _ROUNDS else 0, len(cells)))
-        for sign in signs:  # a few solutions that move many cells at once
-            _widen(problem, cells, sign, low, high)
-        for cell in cells.tolist():
-            for sign in (1, -1):
-                if high[cell] - low[cell] < min(k, self.most[cell]) - _NOTHING:
-                    _widen(problem, np.array([cell]), np.array([sign]), low, high)
-            if high[cell] - low[cell] < min(k, self.most[cell]) - _NOTHING:
-                found.append(cell)
+        _widen(problem, [(cells, sign) for sign in signs], low, high)  # a few solutions that move many cells at once
+        for start in range(0, len(cells), _AT_ONCE):
+            left = [c for c in cells[start : start + _AT_ONCE].tolist() if high[c] - low[c] < wanted[c]]
+            _widen(problem, [(np.array([c]), np.array([sign])) for c in left for sign in (1, -1)], low, high)
+            found += [c for c in left if high[c] - low[c] < wanted[c]]
         return found
 
     def _problem(self, hidden: NDArray[np.bool_]) -> tuple[Any, ...]:
@@ -358,23 +363,40 @@ def _matrix(rows: Sequence[tuple[dict[int, float], float]], size: int) -> tuple[
 
 def _widen(
     problem: tuple[Any, ...],
-    cells: NDArray[np.int64],
-    signs: NDArray[np.int64],
+    aims: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]],
     low: NDArray[np.float64],
     high: NDArray[np.float64],
 ) -> None:
-    """Take one more solution of what is known into the bounds of all cells: one in which these are small (1) or large (-1)."""
-    from scipy.optimize import linprog
+    """Take more solutions of what is known into the bounds of all cells: in each, some are small (1) or large (-1).
 
+    Solved together, as copies that know nothing of each other: a call of the solver takes longer than most problems.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import eye_array, kron
+
+    if not aims:
+        return
     place, largest, (equal, equals), (most, bounds) = problem
-    aim = np.zeros(len(largest))
-    aim[[place[int(c)] for c in cells]] = signs
+    copies, size = len(aims), len(largest)
+    aim = np.zeros((copies, size))
+    for own, (cells, signs) in zip(aim, aims, strict=True):
+        own[[place[int(c)] for c in cells]] = signs
     top = float(high.sum()) * 2 + 1  # nothing is larger than all there is
-    ends = np.column_stack([np.zeros(len(largest)), np.minimum(largest, top)])
-    solved = linprog(aim, A_ub=most, b_ub=bounds, A_eq=equal, b_eq=equals, bounds=ends, method="highs")
+    ends = np.column_stack([np.zeros(size), np.minimum(largest, top)])
+    each = eye_array(copies)
+    solved = linprog(
+        aim.ravel(),
+        A_ub=None if most is None else kron(each, most, "csr"),
+        b_ub=None if most is None else np.tile(bounds, copies),
+        A_eq=None if equal is None else kron(each, equal, "csr"),
+        b_eq=None if equal is None else np.tile(equals, copies),
+        bounds=np.tile(ends, (copies, 1)),
+        method="highs",
+    )
     if solved.status == 0:
-        for one, at in place.items():
-            low[one], high[one] = min(low[one], solved.x[at]), max(high[one], solved.x[at])
+        one, at = list(place), list(place.values())
+        found = solved.x.reshape(copies, size)[:, at]
+        low[one], high[one] = np.minimum(low[one], found.min(axis=0)), np.maximum(high[one], found.max(axis=0))
 
 
 def _of_linked(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.functions import load_file
 from counterbalance.engine.sql.expression import analyse
-from counterbalance.engine.store import tables
+from counterbalance.engine.store import pictures, tables
 from counterbalance.engine.store.location import Location
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def expression(job: Job) -> Expression:
     for file in job.udfs:
         load_file(file)
     dataset = tables.existing(Location(job.uri, dict(job.storage_options)), job.table, job.version)
-    return analyse(job.sql, job.table, dataset.schema.names, job.type)
+    return analyse(job.sql, job.table, pictures.readable(dataset.schema.names), job.type)
 
 
 def wanted(job: Job) -> bool:
@@ -36,7 +36,7 @@ def available(wish: str, *, wants: bool) -> list[str]:
     """The devices of this machine that a wish names, at least one.
 
     Args:
-        wish: ``"auto"``, ``"cpu"``, ``"cuda"`` (every GPU) or one such as ``"cuda:1"``.
+        wish: ``"auto"``, ``"cpu"``, ``"cuda"`` (every GPU), or some, such as ``"cuda:1"`` or ``"cuda:0,2"``.
         wants: Whether a function can use an accelerator; without, it is the CPU whatever the wish.
 
     Raises:
@@ -52,10 +52,11 @@ def available(wish: str, *, wants: bool) -> list[str]:
     every = [f"cuda:{i}" for i in range(count)]
     if wish == "auto":
         return every or ["cpu"]
-    if not every or (wish != "cuda" and wish not in every):
+    named = [f"cuda:{n}" for n in wish.removeprefix("cuda:").split(",")] if wish.startswith("cuda:") else every
+    if not every or not set(named) <= set(every) or wish.partition(":")[0] != "cuda":
         seen = f"torch sees {count} here" if count else "torch is not installed here, or sees no GPU"
         raise RequestError(f"no device {wish!r}: {seen}", code="E3462", hint="say --device auto or cpu")
-    return every if wish == "cuda" else [wish]
+    return named
 
 
 def _gpus() -> int:

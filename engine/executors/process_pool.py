@@ -106,7 +106,7 @@ class Crew:
     """Gives tasks to processes one at a time until all are done.
 
     Args:
-        hello: What each is told; a device that is ``auto`` or ``cuda`` is looked up by the first of them.
+        hello: What each is told; devices that are not one alone (``auto``, ``cuda``, ``cuda:0,1``) are looked up by the first of them.
         tasks: What to do, at least one task.
         workers: How many, or ``None`` for one a device.
     """
@@ -122,7 +122,7 @@ class Crew:
         """Events of all tasks; whatever ends this ends the processes."""
         try:
             wish = self._hello.job.device
-            for device in [wish] * (1 if wish in {"auto", "cuda"} else self._workers or 1):
+            for device in [wish] * (1 if _several(wish) else self._workers or 1):
                 self._start(device)
             while self._children:
                 for child in self._speaking():
@@ -166,7 +166,7 @@ class Crew:
 
     def _staff(self, child: Child, devices: list[str]) -> None:
         """Start the others once the first knows the devices."""
-        if child.device in {"auto", "cuda"}:
+        if _several(child.device):
             child.device = devices[0]
             count = self._workers or len(devices)
             self._threads = max(1, cores() // count)
@@ -181,6 +181,11 @@ class Crew:
             self._lost.count(child.task, how_it_ended(code))
             self._pending.appendleft(child.task)
             self._start(child.device)
+
+
+def _several(wish: str) -> bool:
+    """Tell whether a wish may stand for several devices."""
+    return wish in {"auto", "cuda"} or "," in wish
 
 
 def cores() -> int:

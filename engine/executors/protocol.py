@@ -59,6 +59,7 @@ class Job:
         device: ``"cpu"``, ``"cuda"``, ``"cuda:0"`` …
         udfs: Files of the user's own functions.
         closed: Its values are closed: errors tell no text that may hold some.
+        images: Version of ``images`` whose pictures are read by key, where the expression needs them.
     """
 
     uri: str
@@ -75,6 +76,7 @@ class Job:
     device: str
     udfs: tuple[str, ...]
     closed: bool = False
+    images: int | None = None
 
     def to_json(self) -> str:
         """For another process."""

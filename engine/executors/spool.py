@@ -51,6 +51,21 @@ def schema(value: pa.DataType) -> pa.Schema:
     return pa.schema([*fields, (KEY, pa.string()), (CODE, pa.string()), (MESSAGE, pa.string())])
 
 
+def file_name(fragment: int, first_row: int) -> str:
+    """Return the first part of the names of files that hold results of rows of a fragment, from a row on."""
+    return f"f{fragment:08}-{first_row}"
+
+
+def fragment_of(file: str) -> int | None:
+    """Return the number of the fragment that rows of a file were read from; ``None`` for a name of an earlier release.
+
+    Example:
+        >>> fragment_of(file_name(12, 4000) + "-5f3a91c0.arrows")
+        12
+    """
+    return int(file[1 : file.index("-")]) if file.startswith("f") else None
+
+
 _FRAME: Final = 16
 """Bytes before each message of a file."""
 _RUNS: Final = (STAMP, KEY, CODE, MESSAGE)
@@ -161,7 +176,7 @@ class Spool:
             batches = self.read(file)
             good = [b.filter(b.column(CODE).is_null()) for b in batches]
             if sum(map(len, good)) < sum(map(len, batches)):
-                writer = self.writer("kept")
+                writer = self.writer("-".join(file.split("-")[:2]))
                 for batch in good:
                     if len(batch):
                         writer.append(batch)
@@ -173,7 +188,7 @@ class Spool:
         for file in self.files():
             batches = self.read(file)
             kept = [b.filter(pa.array(np.isin(b.column(ROW).to_numpy(), there))) for b in batches]
-            writer = self.writer("kept")
+            writer = self.writer("-".join(file.split("-")[:2]))
             for batch in kept:
                 if len(batch):
                     writer.append(batch)

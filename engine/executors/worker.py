@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
@@ -20,20 +19,22 @@ from counterbalance.engine.executors.protocol import Event
 from counterbalance.engine.functions import load_file
 from counterbalance.engine.schema import PICTURES
 from counterbalance.engine.sql.expression import Evaluator, analyse
-from counterbalance.engine.store import tables
+from counterbalance.engine.store import pictures, tables
 from counterbalance.engine.store.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from numpy.typing import NDArray
+
     from counterbalance.engine.executors.protocol import Job, Task
+    from counterbalance.engine.images import ImageError
 
     _Block = tuple[pa.RecordBatch, Any, Any]
     _Part = tuple[Task, _Block | None]
     _Computed = tuple[pa.Array, dict[int, tuple[str, str]]]
 
-_NUMBER: Final = re.compile(r"-?\d+")
 _ROW_VERSION: Final = "_row_last_updated_at_version"
 _BLOCK_ROWS: Final = 65_536
 _FATAL: Final = (FunctionError, ImportError, SystemExit)
@@ -54,9 +55,12 @@ class Worker:
         self._location = Location(job.uri, dict(job.storage_options))
         self._dataset = dataset = tables.existing(self._location, job.table, job.version)
         self._spool = spools.Spool(self._location, job.spool)
-        expression = analyse(job.sql, job.table, dataset.schema.names, job.type)
+        expression = analyse(job.sql, job.table, pictures.readable(dataset.schema.names), job.type)
         self._columns = list(expression.columns)
-        types = {c: input_type(dataset.schema.field(c)) for c in self._columns}
+        types = input_types(dataset.schema, self._columns)
+        self._by_key: pictures.ByKey | None = None
+        if job.images is not None:
+            self._by_key = pictures.ByKey(tables.existing(self._location, "images", job.images))
         self._pictures = [c for c in self._columns if c in PICTURES and pa.types.is_binary(types[c])]
         self._evaluator = Evaluator(expression, types)
         self._must_not_fail = expression.must_not_fail
@@ -66,6 +70,7 @@ class Worker:
         self._block_rows = size if self._large else max(size, _BLOCK_ROWS // size * size)
         self._schema = spools.schema(self._evaluator.type)
         self._no_failure = pa.nulls(min(size, _BLOCK_ROWS), pa.string())
+        self._unread: dict[int, ImageError] = {}
         self._opened = False
         self._files = frozenset(self._spool.files())
         self._done = spools.Done([b for f in sorted(self._files) for b in self._spool.read(f)])
@@ -93,14 +98,23 @@ class Worker:
     def _parts(self, tasks: Iterable[Task]) -> Generator[_Part]:
         """Blocks of stale rows, task after task, without those that the spool holds; nothing where a task ends."""
         for task in tasks:
-            since = self._done_since(task)
+            self._look_up_pictures(task)
+            since, read = self._done_since(task), 0
             for rows, ids, stamps in self._stale(task):
+                read += len(ids)
                 held = self._done.has(ids, stamps) | since.has(ids, stamps)
                 if not held.any():
-                    yield task, (rows, ids, stamps)
+                    yield task, (self._with_pictures(rows, ids), ids, stamps)
                 elif not held.all():
                     keep = np.flatnonzero(~held)
-                    yield task, (rows.take(pa.array(keep)), ids[keep], stamps[keep])
+                    yield task, (self._with_pictures(rows.take(pa.array(keep)), ids[keep]), ids[keep], stamps[keep])
+            if task.count is not None and read != task.count:  # the version is fixed, so that it never may
+                raise StorageError(
+                    f"{read:,} rows of fragment {task.fragment} of {self._job.table} were read, and it has {task.count:,} "
+                    "to compute",
+                    code="E6047",
+                    hint="refresh again: what was computed is kept; counterbalance verify LAKE shows what is damaged",
+                )
             yield task, None
 
     def _with_next(self, parts: Iterator[_Part]) -> Iterator[tuple[_Part, pa.RecordBatch | None]]:
@@ -148,7 +162,8 @@ class Worker:
 
     def _done_since(self, task: Task) -> spools.Done:
         """What a worker that was lost has left of this task since this one looked at the spool."""
-        files = [f for f in self._spool.files() if f.startswith(_file_name(task) + "-") and f not in self._files]
+        own = spools.file_name(task.fragment, task.low) + "-"
+        files = [f for f in self._spool.files() if f.startswith(own) and f not in self._files]
         return spools.Done([b for f in files for b in self._spool.read(f)])
 
     def _stale(self, task: Task) -> Iterator[_Block]:
@@ -158,7 +173,10 @@ class Worker:
         if fragment is None:
             return
         where = f"_rowid >= {task.low} AND _rowid <= {task.high}"
-        names = [*self._columns, *(k for k in job.key if k not in self._columns), *job.stamps, _ROW_VERSION]
+        told = pictures.columns(self._columns, self._dataset.schema.names)
+        names = [*self._columns, *told, *(k for k in job.key if k not in self._columns), *job.stamps, _ROW_VERSION]
+        if self._by_key is not None:
+            names = [*(n for n in names if n in self._dataset.schema.names or n == _ROW_VERSION), *self._by_key.columns]
         scanner = self._dataset.scanner(
             columns=list(dict.fromkeys(names)),
             filter=where if job.stale is None else f"({job.stale}) AND {where}",
@@ -175,16 +193,22 @@ class Worker:
                 stamps = np.maximum(stamps, own)
             yield batch, batch.column("_rowid").to_numpy().view(np.int64), stamps
 
+    def _look_up_pictures(self, task: Task) -> None:
+        """Where the pictures of a task lie that are read by key: found for all of its rows at once."""
+        fragment = self._dataset.get_fragment(task.fragment)
+        if self._by_key is not None and fragment is not None:
+            within = f"_rowid >= {task.low} AND _rowid <= {task.high}"
+            where = within if self._job.stale is None else f"({self._job.stale}) AND {within}"
+            rows = self._dataset.scanner(columns=["image_id"], filter=where, fragments=[fragment]).to_table()
+            self._by_key.expect(rows["image_id"])
+
     def _batch(self, task: Task, writer: spools.Writer, rows: pa.RecordBatch, ids: pa.Array, stamps: pa.Array) -> Event:
         values, errors = self._computed(rows)
+        if self._unread:
+            values, errors = self._without_unread(values, errors, ids)
         if errors and self._must_not_fail:
             row, (_, message) = min(errors.items())
-            key = (
-                shown_key(key_text(rows, self._job.key, row))
-                if self._job.closed
-                else key_text(rows, self._job.key, row)
-            )
-            where = f"{self._job.table} {key}"
+            where = self._job.table if self._job.closed else f"{self._job.table} {key_text(rows, self._job.key, row)}"
             raise FunctionError(f"{self._job.sql} failed for {where}: {message}", code="E8004")
         told = self._failures(rows, errors)
         with self._guard:
@@ -194,6 +218,21 @@ class Worker:
         return Event(
             task.number, rows=len(ids), errors=len(errors), message=first, note=self._halving.note, blank=blank
         )
+
+    def _with_pictures(self, rows: pa.RecordBatch, ids: NDArray[np.int64]) -> pa.RecordBatch:
+        """The rows with pictures that lie elsewhere; those that cannot be read are remembered by row id."""
+        if not self._pictures:
+            return rows
+        filled, errors = pictures.fill(rows) if self._by_key is None else self._by_key.fill(rows)
+        self._unread |= {int(ids[row]): error for row, error in errors.items()}
+        return filled
+
+    def _without_unread(self, values: pa.Array, errors: Mapping[int, tuple[str, str]], ids: pa.Array) -> _Computed:
+        """Values and errors, those of rows whose picture could not be read being NULL and that."""
+        found = ((row, self._unread.pop(row_id, None)) for row, row_id in enumerate(ids.to_pylist()))
+        own = {r: (e.code, UNTOLD if self._job.closed else str(e)) for r, e in found if e is not None}
+        kept = [None if row in own else row for row in range(len(values))]
+        return values.take(pa.array(kept, pa.int64())), {**errors, **own}
 
     def _failures(self, rows: pa.RecordBatch, errors: Mapping[int, tuple[str, str]]) -> list[pa.Array]:
         """Key, code and message of the rows that failed, NULL in the others."""
@@ -249,7 +288,7 @@ class _Writers:
     def of(self, task: Task) -> spools.Writer:
         """The file of a task, until ``close``."""
         if self._writer is None:
-            self._writer = self._spool.writer(_file_name(task))
+            self._writer = self._spool.writer(spools.file_name(task.fragment, task.low))
         return self._writer
 
     def close(self) -> None:
@@ -286,15 +325,16 @@ def _sized(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.RecordBa
         yield held[0] if len(held) == 1 else pa.concat_batches(held)
 
 
-def _file_name(task: Task) -> str:
-    return f"f{task.fragment:08}-{task.low}"
-
-
 def input_type(field: pa.Field) -> pa.DataType:
     """Arrow type of a stored column as functions get it; pictures as bytes."""
     extension = str(getattr(field.type, "extension_name", ""))
     marked = field.metadata is not None and field.metadata.get(b"lance-encoding:blob") == b"true"
     return pa.binary() if extension.startswith("lance.blob") or marked else field.type
+
+
+def input_types(schema: pa.Schema, columns: Iterable[str]) -> dict[str, pa.DataType]:
+    """Arrow types of some columns as functions get them; one that is not stored is a picture that is read by key."""
+    return {c: input_type(schema.field(c)) if c in schema.names else pa.binary() for c in columns}
 
 
 def key_text(rows: pa.RecordBatch, key: tuple[str, ...], row: int) -> str:
@@ -307,11 +347,6 @@ def said(error: BaseException) -> str:
     """An exception as one short line."""
     lines = str(error).strip().splitlines()
     return (f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__)[:500]
-
-
-def shown_key(key: str) -> str | None:
-    """The key of a row of something closed as it may be told: a number, for a text may be a label."""
-    return key if _NUMBER.fullmatch(key) else None
 
 
 def _unloadable(error: BaseException, job: Job) -> FunctionError:

@@ -413,5 +413,4 @@ def _leave() -> None:
     _all.clear()
 
 
-if hasattr(os, "register_at_fork"):  # there is no fork on Windows
-    os.register_at_fork(after_in_child=_leave)
+os.register_at_fork(after_in_child=_leave)

@@ -52,11 +52,11 @@ class _NoPin:
 
 def _session(lakes: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any]) -> Session:
     """Return the parent's session here: on the same snapshot, with what was declared when that was taken."""
-    by_uri = {lake["uri"]: lake for lake in lakes.values()}
+    moments = {"": settings["at"], **settings["attached_at"]}
+    by_place = {(lake["uri"], moments.get(name)): lake for name, lake in lakes.items()}
 
     def pinned(location: Location, at: str | None) -> Pinned:
-        del at  # the versions say it
-        lake = by_uri[location.uri]
+        lake = by_place[location.uri, at]
         moment = None if lake["moment"] is None else dt.datetime.fromisoformat(lake["moment"])
         taken = snapshot.Snapshot(
             lake["versions"], frozenset(lake["coded"]), lake["unfinished"], lake["details"], moment

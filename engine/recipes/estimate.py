@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from counterbalance.engine import dispatch
 from counterbalance.engine.catalog import ddl
+from counterbalance.engine.catalog.ddl.declaration import ANOTHER
 from counterbalance.engine.catalog.planning import Catalog
-from counterbalance.engine.errors import CounterbalanceError
+from counterbalance.engine.errors import CounterbalanceError, SqlError
 from counterbalance.engine.recipes import actions, rates, values
 from counterbalance.engine.recipes.model import StepError, StepReport
 from counterbalance.engine.refresh import runner as refreshing
@@ -78,11 +79,26 @@ class Estimate:
         if target in self._catalog.definitions.by_target:
             if isinstance(statement, statements.AddColumn):  # what is there already is compared, and no more is done
                 ddl.add_column(self._lake.location, statement)
-            elif isinstance(statement, statements.CreateView) and statement.if_not_exists:
-                ddl.create_view(self._lake.location, statement)
-            return
+                return
+            if not isinstance(statement, statements.CreateView) or not self._differs(statement):
+                return
         self._planned[target] = statement
-        report.does("make", target)
+        report.does("replace" if target in self._catalog.definitions.by_target else "make", target)
+
+    def _differs(self, statement: statements.CreateView) -> bool:
+        """Whether a view would take the place of one that has another query.
+
+        Raises:
+            SqlError: It would, and may not.
+        """
+        try:
+            if statement.if_not_exists:
+                ddl.create_view(self._lake.location, statement)
+        except SqlError as error:
+            if not (self._how.replace and error.code == ANOTHER):
+                raise
+            return True
+        return False
 
     def _refresh(self, report: StepReport, statement: statements.Refresh) -> None:
         stages = [s for s in self._stages(statement) if s[0] not in self._told]  # what several read is computed once

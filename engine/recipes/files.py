@@ -30,6 +30,7 @@ Recipes are found in the folder ``recipes`` of the packages that offer audits (e
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -37,6 +38,7 @@ from typing import TYPE_CHECKING, Final
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
 from counterbalance.engine.recipes import values
 from counterbalance.engine.recipes.model import Recipe, Step
+from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.sql import queries, query_files
 
 if TYPE_CHECKING:
@@ -95,6 +97,20 @@ def _pieces(text: str) -> Iterator[str]:
         start, filled = token.end + 1, False
     if filled:
         yield text[start:].strip()
+
+
+def made_by(name: str) -> str | None:
+    """Tell which recipe makes a view of that name, or a column of a base table.
+
+    Example:
+        >>> made_by("caption_clusters_set"), made_by("text")
+        ('counterbalance recipe LAKE caption_clusters makes it', None)
+    """
+    table, exists = "|".join(BASE_TABLES), r"(?:IF\s+NOT\s+EXISTS\s+)?"
+    made = re.compile(rf"\b(?:VIEW|TABLE\s+(?:{table})\s+ADD\s+COLUMN)\s+{exists}{re.escape(name)}\b", re.IGNORECASE)
+    found = (file.name for file in queries.shipped(FOLDER) if made.search(file.read_text(encoding="utf-8")))
+    file = next(found, None)
+    return None if file is None else f"counterbalance recipe LAKE {file.removesuffix('.sql')} makes it"
 
 
 def recipes() -> dict[str, Recipe]:

@@ -81,6 +81,7 @@ class Running:
         measure: In a dry run, run functions on a few rows where no run has told how fast they are.
         progress: Called as rows are done.
         tell: Called when a step begins (state ``planned``) and when it ended.
+        replace: Put a view in the place of one of its name that has another query; rows whose key stays are kept.
     """
 
     until: str | None = None
@@ -90,6 +91,7 @@ class Running:
     measure: bool = False
     progress: Callable[[Progress], None] | None = None
     tell: Callable[[StepReport], None] | None = None
+    replace: bool = False
 
 
 @dataclass(slots=True)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 from counterbalance.engine.catalog import runs
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.executors import devices
+from counterbalance.engine.schema import IMAGES
 from counterbalance.engine.sql.expression import Evaluator, analyse
-from counterbalance.engine.store import tables
+from counterbalance.engine.store import pictures, tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,7 +66,7 @@ class Rates:
 
     def _analysed(self, table: str, sql: str) -> Expression | None:
         try:
-            return analyse(sql, table, list(self._catalog.types(table)))
+            return analyse(sql, table, pictures.readable(list(self._catalog.types(table))))
         except CounterbalanceError:  # it stands on what is not there yet
             return None
 
@@ -87,10 +88,11 @@ class Rates:
     def _rows(self, table: str, expression: Expression) -> pa.RecordBatch | None:
         """The first rows that have all that the expression reads; ``None`` where not all of it is computed yet."""
         dataset = tables.open_table(self._catalog.location, table)
-        if dataset is None or not set(expression.columns) <= set(dataset.schema.names):
+        stored = [] if dataset is None else dataset.schema.names
+        if dataset is None or not set(expression.columns) <= set(pictures.readable(stored)):
             return None
-        rows = dataset.scanner(
-            columns=list(expression.columns), limit=TRIED_ROWS, blob_handling="all_binary", scan_in_order=True
-        ).to_table()
-        found = rows.drop_null().combine_chunks().to_batches()
-        return found[0] if found else None
+        images = tables.open_table(self._catalog.location, IMAGES.name)
+        for batch in pictures.scan(dataset, expression.columns, images, limit=TRIED_ROWS, scan_in_order=True):
+            if rows := batch.drop_null():
+                return rows
+        return None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from counterbalance.engine import dispatch
 from counterbalance.engine.catalog.ddl.create_view import UNCHECKED
-from counterbalance.engine.errors import CounterbalanceError, RefusedError
+from counterbalance.engine.catalog.ddl.declaration import ANOTHER
+from counterbalance.engine.errors import CounterbalanceError, RefusedError, SqlError
 from counterbalance.engine.functions import load_file
 from counterbalance.engine.query_engine import reading
 from counterbalance.engine.recipes import actions, needs, values
@@ -141,7 +143,13 @@ class _Run:
 
     def _declare(self, report: StepReport, statement: statements.Declaration) -> None:
         notes: list[str] = []
-        told = dispatch.execute(self._lake.location, statement, purpose=self._how.sensitive, notes=notes)
+        execute = partial(dispatch.execute, self._lake.location, purpose=self._how.sensitive, notes=notes)
+        try:
+            told = execute(statement)
+        except SqlError as error:
+            if not (self._how.replace and error.code == ANOTHER and isinstance(statement, statements.CreateView)):
+                raise
+            told = execute(replace(statement, if_not_exists=False, replace=True))
         self._note([n for n in notes if not n.startswith(UNCHECKED)], report)  # a refresh is what comes next
         for row in told.to_pylist():
             verb = "declared" if row["statement"].startswith(("ADD", "CREATE")) else "dropped"

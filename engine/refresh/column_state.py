@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from counterbalance.engine.catalog.definitions import FINGERPRINT
 from counterbalance.engine.catalog.freshness import ROW_VERSION, stale_filter
-from counterbalance.engine.executors.worker import input_type
+from counterbalance.engine.executors.worker import input_types
 from counterbalance.engine.schema import STAMP_SUFFIX
 from counterbalance.engine.sql.expression import Evaluator, Expression
 from counterbalance.engine.store import tables
@@ -34,6 +34,7 @@ class Column:
         upstream: Generated columns of the same table that it reads.
         key: Key columns of the table.
         is_closed: Its values are closed, and whatever is made on the way to them.
+        images: Version of ``images`` whose pictures it reads by key, if it does.
     """
 
     location: Location
@@ -44,6 +45,7 @@ class Column:
     upstream: tuple[str, ...]
     key: tuple[str, ...]
     is_closed: bool = False
+    images: int | None = None
 
     @property
     def name(self) -> str:
@@ -63,8 +65,7 @@ class Column:
     @cached_property
     def type(self) -> pa.DataType:
         """Arrow type of its values."""
-        types = {c: input_type(self.dataset.schema.field(c)) for c in self.expression.columns}
-        evaluator = Evaluator(self.expression, types)
+        evaluator = Evaluator(self.expression, input_types(self.dataset.schema, self.expression.columns))
         evaluator.close()
         return evaluator.type
 
@@ -95,6 +96,11 @@ class Column:
         if not whole and self.stale is not None:
             parts.insert(0, f"({self.stale})")
         return " AND ".join(parts) or None
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """Of the tables that it reads."""
+        return {self.table: int(self.dataset.version), **({} if self.images is None else {"images": self.images})}
 
     def stale_rows(self) -> int:
         """How many rows are stale."""

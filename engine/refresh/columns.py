@@ -19,10 +19,10 @@ from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh import failures, staleness
 from counterbalance.engine.refresh.column_state import Column
 from counterbalance.engine.refresh.commit import Publishing
-from counterbalance.engine.refresh.compute import Computing
+from counterbalance.engine.refresh.compute import Computing, Groups
 from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, STAMP_SUFFIX
 from counterbalance.engine.sql.expression import analyse
-from counterbalance.engine.store import columns, tables
+from counterbalance.engine.store import columns, pictures, pins, tables
 from counterbalance.engine.write.journal import writing
 
 if TYPE_CHECKING:
@@ -54,14 +54,16 @@ def look(context: Context, definition: Definition) -> Column | None:
             hint="its rows cannot be identified after an update; ingest it into a table of this lake",
         )
     generated = context.definitions.columns(definition.table)
-    known = [*visible_names(dataset), *(g for g in generated if g not in dataset.schema.names)]
+    known = pictures.readable([*visible_names(dataset), *(g for g in generated if g not in dataset.schema.names)])
     expression = analyse(definition.sql, definition.table, known, definition.type)
     upstream = tuple(c for c in expression.columns if c in generated)
     view = context.definitions.views().get(definition.table)
     key = view.key if view is not None else (BASE_TABLES[definition.table].key,)
     fingerprint = context.fingerprints.of(definition)
     closed = context.closed.holds(definition)
-    return Column(context.location, definition, dataset, expression, fingerprint, upstream, key, closed)
+    reads_by_key = any(c not in dataset.schema.names and c not in generated for c in expression.columns)
+    images = int(tables.existing(context.location, "images").version) if reads_by_key else None
+    return Column(context.location, definition, dataset, expression, fingerprint, upstream, key, closed, images)
 
 
 def visible_names(dataset: lance.LanceDataset) -> list[str]:
@@ -78,17 +80,38 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
     column = look(context, definition)
     if column is not None and context.options.retry_errors and column.is_current:
         _invalidate_failed(context, stage, column)
-    for number in range(_PASSES):
-        column = look(context, definition)
-        if column is None:
-            return
-        if not _pass(context, stage, column, first=number == 0):
-            break
-    else:
-        context.notes.append("its table was written to all the time; what changed last is computed by the next refresh")
+    pin = pins.Pin(context.location)
+    try:
+        column = _compute(context, stage, definition, pin)
+    finally:
+        pin.release()
     if column is not None:
         _forget_deleted(column)
     stage.versions_out = context.versions({definition.table})
+
+
+def _compute(context: Context, stage: Stage, definition: Definition, pin: pins.Pin) -> Column | None:
+    """Compute and publish until nothing is stale; returns the column as it was seen last.
+
+    Its table may be at a version that no reader sees, of an ingest that goes on: that is pinned while it is read.
+    """
+    groups, passes = Groups(), 0
+    while passes < _PASSES:
+        pin.choose()
+        if stage.versions_in:
+            context.check_current(definition)
+        column = look(context, definition)
+        if column is None:
+            return None
+        pin.keep(column.versions)
+        more = _pass(context, stage, column, groups, first=not stage.versions_in)
+        if groups.is_last:
+            groups.done.clear()
+            passes += 1
+            if not more:
+                return column
+    context.notes.append("its table was written to all the time; what changed last is computed by the next refresh")
+    return column
 
 
 def why(context: Context, column: Column, rows: int) -> str:
@@ -106,22 +129,30 @@ def _what_changed(context: Context, column: Column) -> str:
     return told or "its definition, function or inputs changed"
 
 
-def _pass(context: Context, stage: Stage, column: Column, *, first: bool) -> bool:
-    """Compute and publish what is stale now; whether there may be more."""
+def _pass(context: Context, stage: Stage, column: Column, groups: Groups, *, first: bool) -> bool:
+    """Compute and publish what is stale now, of a large table of the next fragments; whether there may be more.
+
+    Values that are there are made anew at once, in whatever table: readers see all of the old ones, or of the new ones.
+    """
     full = context.options.full and first
     whole = full or not column.is_current
+    is_whole_table = not groups.done
     spool = _spool(context, column, fresh=full)
-    total = int(column.dataset.count_rows(filter=column.to_compute(whole=whole)))
+    if is_whole_table:
+        groups.left = int(column.dataset.count_rows(filter=column.to_compute(whole=whole)))
+    total = groups.left
     if first:
         stage.mode = "rebuild" if whole else "incremental" if total else "no_op"
         stage.reason = stage.reason or why(context, column, total)
-        stage.versions_in = {column.table: int(column.dataset.version)}
+        stage.versions_in = column.versions
     if not total and not whole and not spool.files():
-        return False
-    Computing(context, stage, column, spool, whole=whole).run(total)
-    alone = Publishing(context, stage, column, spool, whole=whole).run(total)
+        groups.is_last = True
+        return not is_whole_table
+    found = Computing(context, stage, column, spool, groups, whole=whole).run(stage.rows + total)
+    groups.left -= found
+    alone = Publishing(context, stage, column, spool, whole=whole).run(found)
     spool.remove()
-    return not alone
+    return not (alone and is_whole_table and not groups.left)
 
 
 def _spool(context: Context, column: Column, *, fresh: bool) -> spools.Spool:

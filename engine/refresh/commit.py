@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _COMMIT_ROWS: Final = 4_000_000
 _TRIES: Final = 20
+_GONE: Final = -1
+"""Row id of a row that is not there any more."""
 _SAME: Final = 65_536
 """Rows of a column of equal numbers that are held once."""
 
@@ -47,7 +49,9 @@ class Publishing:
     def __init__(self, context: Context, stage: Stage, column: Column, spool: spools.Spool, *, whole: bool) -> None:
         self._context, self._stage, self._column, self._spool = context, stage, column, spool
         self._whole = whole
-        batches = [b for f in spool.files() for b in spool.read(f)]
+        files = spool.files()
+        batches = [b for f in files for b in spool.read(f)]
+        self._fragments = {spools.fragment_of(f) for f in files}
         if spool.cut:
             context.notes.append(
                 f"{column.definition.target}: {len(spool.cut):,} parts of what was computed end in the middle of a batch, "
@@ -62,6 +66,8 @@ class Publishing:
         self._order = _order(ids, self._stamps, self._failed)
         self._ids = ids if self._order is None else ids[self._order]
         self._held = np.zeros(len(ids), bool)
+        self._different = int((np.diff(self._ids, prepend=-1) != 0).sum())
+        self._met = 0
 
     def run(self, total: int) -> bool:
         """Publish; whether all of ``total`` stale rows are, and nobody has written to the table since they were looked at."""
@@ -97,8 +103,11 @@ class Publishing:
         values = self._values(int(dataset.version))
         group: list[columns.Fill] = []
         self._held[:] = False
+        self._met = 0
         undisturbed = True
-        for fragment in dataset.get_fragments() if len(self._ids) else ():
+        for fragment in sorted(dataset.get_fragments(), key=lambda f: f.fragment_id not in self._fragments):
+            if self._met == self._different:  # mostly the rows are where they were read from
+                break
             places, rows = self._matching(dataset, fragment)
             if len(places):
                 group.append(columns.Fill(fragment, places, rows))
@@ -140,7 +149,9 @@ class Publishing:
         ids = _numbers(stored["_rowid"])
         at = self._found(ids)
         rows = at if self._order is None else self._order[at]
-        holds = (self._ids[at] == ids) & (self._stamps[rows] == now)
+        is_there = self._ids[at] == ids
+        self._met += int(is_there.sum())
+        holds = is_there & (self._stamps[rows] == now)
         self._held[rows[holds]] = True
         wanted = holds & (_numbers(stored[column.stamp]) < now)
         places = _numbers(stored["_rowaddr"]) & 0xFFFFFFFF
@@ -171,14 +182,11 @@ class Publishing:
             failures.record(location, round_, known, told)
         if len(known):
             there = failures.row_ids(column.newest(), column.key, known["key"].to_pylist())
-            rows = self._rows[spools.ROW].to_numpy()
-            again = set(rows[self._held].tolist())
-            still = set(failed[spools.ROW].to_pylist())
-            over = [
-                key not in there or (there[key] in again and (token != self._spool.token or there[key] not in still))
-                for key, token in zip(known["key"].to_pylist(), known["position"].to_pylist(), strict=True)
-            ]
-            failures.forget(location, known.filter(pa.array(over)))
+            rows = np.array([there.get(key, _GONE) for key in known["key"].to_pylist()], np.int64)
+            again = np.isin(rows, self._rows[spools.ROW].to_numpy()[self._held])
+            still = np.isin(rows, failed[spools.ROW].to_numpy())
+            earlier = pc.fill_null(pc.not_equal(known["position"], self._spool.token), fill_value=True).to_numpy()
+            failures.forget(location, known.filter(pa.array((rows == _GONE) | (again & (earlier | ~still)))))
 
 
 def _order(ids: NDArray[np.int64], stamps: NDArray[np.int64], failed: NDArray[np.bool_]) -> NDArray[np.int64] | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.errors import FunctionError
@@ -12,6 +14,7 @@ from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.executors.protocol import Job, Task
 from counterbalance.engine.executors.registry import executor
 from counterbalance.engine.schema import STAMP_SUFFIX
+from counterbalance.engine.store import pictures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,9 +24,27 @@ if TYPE_CHECKING:
     from counterbalance.engine.refresh.model import Stage
 
 _TASK_ROWS: Final = 131_072
+_GROUP_ROWS: Final = 1 << 22
+_GROUP_BYTES: Final = 1 << 32
+"""Values of a group of fragments that is published before the next one is computed."""
 _SUSPICIOUS: Final = 20
 """So many failures without a success: is it the data, or is the function broken?"""
 _CONTROLS: Final = 4
+
+
+@dataclass
+class Groups:
+    """Remember which fragments of a large table a refresh has published: the next group begins behind them.
+
+    Args:
+        done: Numbers of these fragments.
+        left: Rows to compute behind them.
+        is_last: The group at hand goes to the end of the table.
+    """
+
+    done: set[int] = field(default_factory=set)
+    left: int = 0
+    is_last: bool = True
 
 
 class Computing:
@@ -34,39 +55,49 @@ class Computing:
         stage: Its stage.
         column: What to compute.
         spool: Where results go.
+        groups: What was published before, and comes after.
         whole: Every row, not only stale ones.
     """
 
-    def __init__(self, context: Context, stage: Stage, column: Column, spool: spools.Spool, *, whole: bool) -> None:
+    def __init__(
+        self, context: Context, stage: Stage, column: Column, spool: spools.Spool, groups: Groups, *, whole: bool
+    ) -> None:
         self._context, self._stage, self._column, self._spool = context, stage, column, spool
+        self._groups, self._earlier = groups, stage.rows
+        values_go = whole and column.has_values()  # readers see all of the old ones, or of the new ones
+        self._most = None if values_go else max(_TASK_ROWS, min(_GROUP_ROWS, _GROUP_BYTES // _bytes(column.type)))
         self._where = column.to_compute(whole=whole)
         self._before = set(spool.files())
         self._good = self._bad = self._blank = 0
         self._streak, self._patience = 0, _SUSPICIOUS
 
-    def run(self, total: int) -> None:
-        """Compute all rows that the spool lacks, ``total`` with those that it holds.
+    def run(self, total: int) -> int:
+        """Compute the rows of a group of fragments that the spool lacks; returns how many rows these have.
+
+        Args:
+            total: Rows to compute in all.
 
         Raises:
             FunctionError: It cannot run, or it fails for everything.
         """
         tasks = list(self._tasks())
         if not tasks:
-            return
+            return 0
         message = self._events(tasks, total)
         if message is None and self._bad and not self._good and total > 1 and not self._works_on_known_rows():
             message = self._first_message()
         if message is not None:
             self._stop(message)
         if self._blank:
-            told = f"{self._blank:,} of {self._good + self._bad:,} rows have no picture: ingest with --store-images"
+            told = f"{self._blank:,} of {self._good + self._bad:,} rows have no picture: {pictures.HELP}"
             self._context.notes.append(told)
+        return sum(task.rows for task in tasks)
 
     def _events(self, tasks: list[Task], total: int) -> str | None:
         """Run the tasks; returns the failure that nothing succeeded after, if it came to that."""
         target, options = self._column.definition.target, self._context.options
         runner = executor(options.executor, workers=options.workers, device=options.device)
-        self._context.tell(target, 0, total)
+        self._context.tell(target, self._earlier, total)
         events = runner.run(self._job(self._spool.folder, self._where), tasks)
         try:
             for event in events:
@@ -78,7 +109,7 @@ class Computing:
                 self._stage.rows += event.rows
                 if event.note:
                     self._context.notes.append(f"{target}: {event.note}")
-                self._context.tell(target, self._good + self._bad, total, self._bad)
+                self._context.tell(target, self._earlier + self._good + self._bad, total, self._bad)
                 if event.message and self._streak >= self._patience:
                     if not self._works_on_known_rows():
                         return event.message
@@ -107,11 +138,19 @@ class Computing:
             device=options.device,
             udfs=options.files,
             closed=column.is_closed,
+            images=column.images,
         )
 
     def _tasks(self) -> Iterator[Task]:
-        number = 0
+        number, rows, groups = 0, 0, self._groups
+        groups.is_last = True
         for fragment in self._column.dataset.get_fragments():
+            if fragment.fragment_id in groups.done:
+                continue
+            if self._most is not None and rows >= self._most:
+                groups.is_last = False
+                return
+            groups.done.add(fragment.fragment_id)
             scanner = self._column.dataset.scanner(
                 columns=[], filter=self._where, fragments=[fragment], with_row_id=True
             )
@@ -120,6 +159,7 @@ class Computing:
                 part = ids[start : start + _TASK_ROWS]
                 yield Task(number, fragment.fragment_id, int(part[0]), int(part[-1]), len(part))
                 number += 1
+            rows += len(ids)
 
     def _stop(self, message: str) -> None:
         """A broken function must not look like bad data: what failed is forgotten, what succeeded before is kept.
@@ -132,8 +172,12 @@ class Computing:
         raise FunctionError(
             f"{self._column.definition.target}: the function failed for {which}: {message}",
             code="E8005",
-            hint="nothing was published; repair the function or its inputs, then refresh again",
+            hint=f"{self._published()} published; repair the function or its inputs, then refresh again",
         )
+
+    def _published(self) -> str:
+        rows = self._stage.updated
+        return f"only {rows:,} rows that were computed before are" if rows else "nothing was"
 
     def _works_on_known_rows(self) -> bool:
         """Whether it still computes rows that it once computed, of the table or of this round; no, if there are none."""
@@ -183,3 +227,10 @@ class Computing:
                 if len(told):
                     return str(told[0].as_py())
         return "no reason was given"
+
+
+def _bytes(kind: pa.DataType) -> int:
+    """Bytes of a value, at least; those of texts and lists of any length are not known."""
+    if pa.types.is_fixed_size_list(kind):
+        return int(kind.list_size) * _bytes(kind.value_type)
+    return max(int(kind.bit_width) // 8, 1) if pa.types.is_primitive(kind) else 16

@@ -75,7 +75,7 @@ class Context:
             raise RequestError(
                 f"{definition.target} was dropped or declared anew while it was computed",
                 code="E3428",
-                hint="nothing of it was published; refresh again",
+                hint="what was computed of it meanwhile is not published; refresh again",
             )
 
     def versions(self, relations: set[str]) -> dict[str, int]:

@@ -22,7 +22,7 @@ from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.query_engine import reading
 from counterbalance.engine.refresh import failures, runner
 from counterbalance.engine.refresh.gc import DEFAULT_AGE, gc
-from counterbalance.engine.schema import BASE_TABLES
+from counterbalance.engine.schema import BASE_TABLES, KEY_INDEX
 from counterbalance.engine.search import indexes
 from counterbalance.engine.store import lock, pins, tables
 from counterbalance.engine.write import dictionaries, removal
@@ -430,7 +430,9 @@ def _drop_indexes(location: Location, wait: float, notes: list[str]) -> list[str
                 indexes.drop(dataset, index)
                 work.committed(name)
             work.finish("incremental", {}, f"{len(there):,} indexes to be made again")
-        notes += [f"index {i} of {name} was made by another tool: make it again" for i in there if i not in ours]
+        notes += [
+            f"index {i} of {name} was made by another tool: make it again" for i in there if i not in {*ours, KEY_INDEX}
+        ]
     return dropped
 
 

@@ -135,10 +135,11 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class RefreshReport:
-    """What a refresh did, stage by stage in the order of work."""
+    """What a refresh did, stage by stage in the order of work, and what a person should know beside it."""
 
     stages: tuple[Stage, ...]
     dry_run: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def mode(self) -> Mode:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 from typing import TYPE_CHECKING, Final
@@ -19,6 +20,7 @@ from counterbalance.engine.refresh import columns, due, indexes, plan, staleness
 from counterbalance.engine.refresh.context import Context
 from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.refresh.model import Options, RefreshReport, Stage
+from counterbalance.engine.refresh.openlineage import Events
 from counterbalance.engine.sql.diagnostics.engine_errors import is_ctrl_c
 from counterbalance.engine.store import lock
 from counterbalance.engine.write.journal import require_lake, settle
@@ -45,6 +47,7 @@ def refresh(
     purpose: str | None = None,
     progress: Callable[[Progress], None] | None = None,
     done: Callable[[Stage], None] | None = None,
+    openlineage: str | None = None,
 ) -> RefreshReport:
     """Bring targets, and what they read, up to date; everything that is declared without targets.
 
@@ -58,6 +61,7 @@ def refresh(
         purpose: For which numbers of closed rows are told; without one they are ``None``.
         progress: Called as rows are done.
         done: Called when a stage ended.
+        openlineage: File or address that events of OpenLineage go to.
 
     Raises:
         BusyError: Another refresh is running.
@@ -70,6 +74,7 @@ def refresh(
     sensitive = access.stated(location, purpose, " ".join(("REFRESH", *targets)))
     if dry_run:
         return _dry(location, targets, options, sensitive=sensitive)
+    events = None if openlineage is None else Events(openlineage)
     with lock.writer_lock(location, "refresh", wait=0.0, name=lock.REFRESH):
         settle(location, wait=options.wait)
         if closed.lying_open(location):
@@ -79,9 +84,9 @@ def refresh(
             context, chosen = _context(location, engine, targets, options, progress, sensitive=sensitive)
             wanted = _wanted(context, chosen)
             staleness.remember(location, context.fingerprints, wanted)
-            stages = _run(context, wanted, done)
+            stages = _run(context, wanted, done, events)
             runs.record_digests(location)
-    return RefreshReport(tuple(stages))
+    return RefreshReport(tuple(stages), notes=() if events is None else tuple(events.notes))
 
 
 def _dry(location: Location, targets: Sequence[str], options: Options, *, sensitive: bool) -> RefreshReport:
@@ -115,12 +120,18 @@ def _context(
     return Context(location, declared, fingerprints, options, progress, closed=hidden, sensitive=sensitive), chosen
 
 
-def _run(context: Context, wanted: Sequence[Definition], done: Callable[[Stage], None] | None) -> list[Stage]:
+def _run(
+    context: Context, wanted: Sequence[Definition], done: Callable[[Stage], None] | None, events: Events | None
+) -> list[Stage]:
     stages: list[Stage] = []
     broken: set[str] = set()
     for definition in wanted:
         needs = sorted(d.target for d in context.definitions.upstream(definition) if d.target in broken)
-        stage = _skipped(definition, needs) if needs else _stage(context, definition)
+        work = functools.partial(_stage, context, definition)
+        if needs:
+            stage = _skipped(definition, needs)
+        else:
+            stage = work() if events is None else events.around(context, definition, work)
         if stage.mode in {"failed", "skipped"}:
             broken.add(definition.target)
         stages.append(context.told(stage))

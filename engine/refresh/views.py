@@ -18,7 +18,6 @@ from counterbalance.engine.catalog.closed import OPENED
 from counterbalance.engine.catalog.ddl.create_view import must_rebuild
 from counterbalance.engine.errors import NotFoundError, RequestError, SqlError, StorageError, kind_of
 from counterbalance.engine.executors import spool as spools
-from counterbalance.engine.executors.worker import shown_key
 from counterbalance.engine.query_engine import reading
 from counterbalance.engine.refresh import staleness as changes
 from counterbalance.engine.refresh.blob_store import ROWS, Parked
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS: Final = 65_536
 _CHUNK: Final = 5_000
+_IMAGE: Final = "image_id"
 _AT_ONCE: Final = 64 << 20
 
 
@@ -215,10 +215,11 @@ class _Difference:
             f"SELECT {names}, count(*) FROM new GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL LIMIT 1"
         ).fetchall()
         if twice:
-            values = map(str, twice[0][:-1])
-            shown = ", ".join((shown_key(v) or "…") if self._definition.sensitive else v for v in values)
+            which = (
+                "" if self._definition.sensitive else f": {twice[0][-1]} rows have {', '.join(map(str, twice[0][:-1]))}"
+            )
             raise RequestError(
-                f"the key ({', '.join(key)}) of {self._name} is not unique: {twice[0][-1]} rows have {shown}",
+                f"the key ({', '.join(key)}) of {self._name} is not unique{which}",
                 code="E3422",
                 hint="choose a key that names one row, or group by it",
             )
@@ -230,7 +231,7 @@ class _Difference:
         if dataset is None or anew:  # other columns or types: nothing of what is stored can stay
             if dataset is None:
                 self._forget_rounds()
-            rows = connection.sql(f"SELECT {_names(schema)} FROM new ORDER BY {_keys(self._definition)}")
+            rows = connection.sql(f"SELECT {_names(schema)} FROM new ORDER BY {_order(self._definition, schema)}")
             batches = _cast(self._parked.give(rows.to_arrow_reader(_BATCH_ROWS)), schema)
             tables.overwrite(self._location, self._name, pa.RecordBatchReader.from_batches(schema, batches))
             self._work.committed(self._name)
@@ -273,7 +274,7 @@ class _Difference:
             f"SELECT {columns} FROM new JOIN old USING ({using}) WHERE {differs} ORDER BY {_keys(self._definition, 'new')}"
         )
         fresh = connection.sql(
-            f"SELECT {columns} FROM new ANTI JOIN old USING ({using}) ORDER BY {_keys(self._definition, 'new')}"
+            f"SELECT {columns} FROM new ANTI JOIN old USING ({using}) ORDER BY {_order(self._definition, schema, 'new')}"
         )
         self._delete([row[0] for row in gone])
         for rows in _tables(self._parked.give(changed.to_arrow_reader(_BATCH_ROWS)), schema):
@@ -331,6 +332,14 @@ def _count(location: Any, name: str) -> int:
 
 def _names(schema: pa.Schema) -> str:
     return ", ".join(map(quoted, schema.names))
+
+
+def _order(definition: Definition, schema: pa.Schema, table: str | None = None) -> str:
+    """In which order rows are written: those of an image together, since functions of them share its work; then by key."""
+    keys = _keys(definition, table)
+    if _IMAGE not in schema.names or _IMAGE in definition.key:
+        return keys
+    return f"{_IMAGE if table is None else f'{table}.{_IMAGE}'}, {keys}"
 
 
 def _keys(definition: Definition, table: str | None = None) -> str:

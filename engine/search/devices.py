@@ -57,7 +57,8 @@ def device(name: str = "auto") -> Device:
     """The device of that name.
 
     Args:
-        name: ``"auto"`` (a GPU when torch and one are there), ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
+        name: ``"auto"`` (a GPU when torch and one are there), ``"cpu"``, ``"cuda"`` or ``"cuda:1"``; of several, as in
+            ``"cuda:0,1"``, the first.
 
     Raises:
         RequestError: There is no such device, or torch is not installed.
@@ -66,6 +67,7 @@ def device(name: str = "auto") -> Device:
         >>> type(device("cpu")).__name__
         'Cpu'
     """
+    name = name.partition(",")[0]
     if name not in {"auto", "cpu"} and name.partition(":")[0] != "cuda":
         raise RequestError(f"no device {name!r}", code="E3461", hint="devices: auto, cpu, cuda, cuda:0 …")
     count = 0 if name == "cpu" else _gpus()

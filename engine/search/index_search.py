@@ -17,11 +17,12 @@ import pyarrow as pa
 
 from counterbalance.engine.errors import RequestError, SqlError, did_you_mean, without_sources
 from counterbalance.engine.functions import function
+from counterbalance.engine.schema import ROW
 from counterbalance.engine.search.exact_knn import METRICS
 from counterbalance.engine.search.index_kinds import is_vector
 from counterbalance.engine.search.indexes import coverages
 from counterbalance.engine.search.lance_filter import lance_filter
-from counterbalance.engine.search.scan import ROW, among, exact, ranked
+from counterbalance.engine.search.scan import among, exact, ranked
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from counterbalance.engine.search.scan import ROW
+from counterbalance.engine.schema import ROW
+from counterbalance.engine.store.tables import rows_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,10 +45,7 @@ class Found:
 
     def _read(self, names: Sequence[str]) -> pa.Table:
         schema = pa.schema([self.schema.field(n) for n in names])
-        ids = self._hits[ROW]
-        listed = ", ".join(map(str, ids.to_pylist())) or "NULL"
-        there = self._table.dataset.scanner(columns=[*names, ROW], filter=f"{ROW} IN ({listed})").to_table()
-        return there.take(pc.index_in(ids, there[ROW])).select(names).cast(schema)
+        return rows_at(self._table.dataset, self._hits[ROW], schema)
 
     def register(self, connection: duckdb.DuckDBPyConnection, name: str) -> None:
         """Make them readable under a name; without DuckDB's source protocol (``backends/duckdb/scan.py``) all is read at once."""

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from counterbalance.engine.schema import ROW
 from counterbalance.engine.search.devices import device as device_of
 from counterbalance.engine.search.exact_knn import nearest
 from counterbalance.engine.search.sample import matrix
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 _BATCH_NUMBERS: Final = 1 << 23
 """Numbers of a batch: 32 MB of float32."""
-ROW: Final = "_rowid"
-"""Lance's own number of a row, by which its other columns are read later."""
 
 
 def exact(

@@ -10,16 +10,27 @@ import pyarrow as pa
 from sqlglot import exp
 
 from counterbalance.engine.errors import RequestError, SqlError, did_you_mean
-from counterbalance.engine.sql.parse import DIALECT, parse, to_sql
+from counterbalance.engine.sql.parse import DIALECT, PLACE, parse, to_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from counterbalance.engine.functions import Function, Parameter
     from counterbalance.engine.sql.query_files import QueryParameter
 
 _INTEGERS: Final = frozenset({"integer", "int", "bigint"})
-_SETTINGS: Final = ("at", "attach", "sensitive", "timeout", "memory", "threads", "isolated", "max_rows")
+_SETTINGS: Final = (
+    "at",
+    "attach",
+    "sensitive",
+    "timeout",
+    "memory",
+    "threads",
+    "isolated",
+    "max_rows",
+    "params",
+    "queries",
+)
 _FLOATS: Final = frozenset({"double", "float", "real"})
 
 
@@ -197,18 +208,24 @@ def constant(node: exp.Expr, where: str) -> Any:
 
 
 def by_name(values: Any) -> dict[str, Any]:
-    """Values of ``$name`` as a caller gave them; ``None`` is none.
+    """Values of ``$name`` as a caller gave them, of a list by their places; ``None`` is none.
 
     Raises:
-        RequestError: They are not a mapping from names.
+        RequestError: They are neither a mapping from names nor a list.
+
+    Example:
+        >>> by_name(["a", 5])
+        {'_1': 'a', '_2': 5}
     """
     if values is None:
         return {}
+    if isinstance(values, list | tuple):
+        return {f"{PLACE}{place}": value for place, value in enumerate(values, 1)}
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise RequestError(
-            f"values are given by name, not as {type(values).__name__}",
+            f"values are given by name or as a list, not as {type(values).__name__}",
             code="E3042",
-            hint="write $name in the query, and sql(…, {'name': value}) or sql(…, name=value)",
+            hint="write $name in the query, and sql(…, name=value) or sql(…, {'name': value}); or ?, and params=[value]",
         )
     return values
 
@@ -287,6 +304,8 @@ def check_used(text: str, values: Mapping[str, Any]) -> None:
     """
     asked = re.findall(r"\$(\w+)", text)
     for name, value in values.items():
+        if _is_place(name):
+            continue  # of a place, which ``check_places`` counts
         sign = "" if is_table(value) else r"\$"
         if not re.search(rf"{sign}(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE):
             shown = f"table {name}" if not sign else f"${name}"
@@ -303,6 +322,36 @@ def check_used(text: str, values: Mapping[str, Any]) -> None:
                 + ", ".join(_SETTINGS)
                 + "; anything else is a value of $name, or a table by its name",
             )
+
+
+def check_places(names: Iterable[str], values: Iterable[str]) -> None:
+    """Refuse as many values as a query has no places for.
+
+    Args:
+        names: What the query asks for.
+        values: What is given.
+
+    Raises:
+        SqlError: There are more or fewer.
+
+    Example:
+        >>> check_places(["_1", "word"], ["_1"])
+        >>> check_places(["_1"], ["_1", "_2"])
+        Traceback (most recent call last):
+            ...
+        counterbalance.engine.errors.SqlError: the query has 1 place for a value (?), and 2 values are given
+        hint: params=[…] has a value for every ?, in their order; $name takes one by its name
+    """
+    asked, given = ({name for name in each if _is_place(name)} for each in (names, values))
+    if asked != given:
+        places = f"{len(asked)} place{'s' * (len(asked) != 1)} for {'values' if len(asked) != 1 else 'a value'} (?)"
+        told = f"{len(given)} value{'s are' if len(given) != 1 else ' is'} given"
+        hint = "params=[…] has a value for every ?, in their order; $name takes one by its name"
+        raise SqlError(f"the query has {places}, and {told}", code="E3121", hint=hint)
+
+
+def _is_place(name: str) -> bool:
+    return name.startswith(PLACE) and name.removeprefix(PLACE).isdigit()
 
 
 def as_json(values: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ from counterbalance.engine.errors import (
     SqlError,
     did_you_mean,
 )
+from counterbalance.engine.recipes import files
 from counterbalance.engine.search import SIGNATURES
 from counterbalance.engine.sql import arguments, audit_checks, kept_views, presets, queries, query_files
 from counterbalance.engine.sql.bind_functions import FunctionCalls
@@ -180,7 +181,7 @@ class Binder:
                 node.replace(exp.paren(value.copy()) if isinstance(value, exp.Neg) else value.copy())
         if tree.find(exp.Anonymous) or next(islice(tree.find_all(exp.Query), 1, None), None):
             keep_names(tree, bound=self._bind)
-        done: list[exp.Expr] = []
+        done: dict[int, exp.Expr] = {}  # by identity, and kept, so that no other takes theirs
         for part in (
             *(cte.this for cte in in_order(tree)),
             tree,
@@ -197,11 +198,10 @@ class Binder:
             self._written.add(name)
             self._statement.user[name] = cte
 
-    def _part(self, part: exp.Expr, root: exp.Expr, done: list[exp.Expr], env: Env) -> None:
+    def _part(self, part: exp.Expr, root: exp.Expr, done: dict[int, exp.Expr], env: Env) -> None:
         def fresh(*kinds: type[exp.Expr]) -> list[exp.Expr]:
-            known = {id(n) for n in done}
-            nodes = [n for n in part.find_all(*kinds) if id(n) not in known]
-            done.extend(nodes)
+            nodes = [n for n in part.find_all(*kinds) if id(n) not in done]
+            done.update((id(n), n) for n in nodes)
             return nodes
 
         for node in fresh(exp.Table):
@@ -308,7 +308,7 @@ class Binder:
                 code="E3204",
                 hint="ingest it first",
             )
-        return NotFoundError.table(name, self._resolver.names(), other=known_as(name))
+        return NotFoundError.table(name, self._resolver.names(), other=known_as(name) or files.made_by(name))
 
     def _rename(self, node: exp.Table, target: str, shown: str) -> None:
         node.set("this", exp.to_identifier(target, quoted=not target.isidentifier()))
@@ -411,6 +411,7 @@ class Binder:
         trusted = is_ours or self._sensitive
         bound = self._bound(query, given, replace(env, refers=trusted), None, trusted=trusted)
         self._check_together(query, given)
+        self.facts.audits.append(query.name)
         self.facts.mixed += cross_lake.matched(query, given, self._resolver.lakes())
         key = self._key(query, bound, None, trusted=trusted)
         if key not in self._memo:

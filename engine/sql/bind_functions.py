@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import sqlglot
 from sqlglot import exp
 
 from counterbalance.engine.functions import functions
 from counterbalance.engine.sql import arguments
 from counterbalance.engine.sql.computed_columns import stored_column
-from counterbalance.engine.sql.parse import to_sql
+from counterbalance.engine.sql.parse import DIALECT, to_sql
 from counterbalance.engine.sql.policy import refuse_labelling
 from counterbalance.engine.sql.postings import answer
 from counterbalance.engine.sql.scope import substituted
@@ -89,12 +91,17 @@ def _in_sql(call: exp.Anonymous, function: Function, text: str) -> exp.Expr:
     """Return what SQL says of a function, with the arguments of a call in it, which stands where the function is named."""
     names = [p.name for p in function.parameters if not p.constant]
     given = dict(zip(names, call.expressions, strict=True))
-    tree: exp.Expr = exp.maybe_parse(text, dialect="duckdb")
 
     def put(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Anonymous) and node.name.lower() == function.name:
             return call.copy()
         return given[node.name].copy() if isinstance(node, exp.Column) and node.name in given else node
 
-    made: exp.Expr = tree.transform(put)
+    made: exp.Expr = _parsed(text).transform(put)
     return made
+
+
+@lru_cache(maxsize=32)  # that of a word list has 30,000 characters
+def _parsed(text: str) -> exp.Expr:
+    """Return the tree of an expression: to be copied before it is changed."""
+    return sqlglot.parse_one(text, dialect=DIALECT)

@@ -19,10 +19,9 @@ def keep_names(tree: exp.Expr, *, bound: bool) -> None:
     """
     names = {*queries.sql_functions(), *(functions() if bound else ())} if tree.find(exp.Anonymous) else set()
     for select in list(tree.find_all(exp.Select)):
-        for item in select.expressions:
-            calls = item.find_all(exp.Anonymous)
-            is_renamed = any(str(c.name).lower() in names for c in calls) or (bound and item.find(exp.Query))
-            if is_renamed and not item.alias:
+        for item in [e for e in select.expressions if not e.alias]:
+            calls = item.find_all(exp.Anonymous) if names else ()
+            if any(str(c.name).lower() in names for c in calls) or (bound and item.find(exp.Query)):
                 item.replace(exp.alias_(item.copy(), to_sql(item), quoted=True))
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _MANY_ROWS: Final = frozenset({"unnest", "unlist", "generate_subscripts", "explode", "posexplode", "inline"})
 _WHOLE_ROWS: Final = 65_536
+_OF_PICTURES: Final = "; a view that selects image_id and sha256 of images reads their pictures as image"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,7 @@ def _columns(tree: exp.Expr, table: str, known: Sequence[str]) -> list[str]:
             raise NotFoundError(
                 f"{table} has no column {node.name!r}{did_you_mean(node.name, known)}",
                 code="E1033",
-                hint="columns: " + ", ".join(known),
+                hint="columns: " + ", ".join(known) + (_OF_PICTURES if name == "image" and "image_id" in names else ""),
             )
         node.set("table", None)
         found[names[name]] = None

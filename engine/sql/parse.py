@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from counterbalance.engine.errors import LimitError, RefusedError, SqlError, did_you_mean
 from counterbalance.engine.sql.diagnostics import hints
@@ -21,7 +21,6 @@ from counterbalance.engine.sql.diagnostics import hints
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sqlglot.tokenizer_core import Token
 
 MOST_CHARACTERS: Final = 2_000_000
 MOST_WORDS: Final = 250_000
@@ -33,6 +32,8 @@ _OPEN: Final = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
 _CLOSE: Final = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
 _HINT: Final = 'give many values as a table: sql("… WHERE key IN (SELECT key FROM mine)", mine=table)'
 DIALECT: Final = "duckdb"
+PLACE: Final = "_"
+"""What the names of values begin with that are written as ``?``; a number follows."""
 DuckDB.parser_class.FUNCTIONS.pop("VECTOR_SEARCH", None)  # BigQuery's, of another form, which DuckDB does not have
 Kind = Literal["query", "explain", "describe", "summarize", "show"]
 
@@ -108,12 +109,16 @@ class Statement:
         tree: The query; for ``show`` a placeholder.
         text: What was written.
         analyze: ``EXPLAIN ANALYZE``.
+        of_name: A relation was named where a query may stand.
+        of_all: Of ``SHOW``, also what the lake does not hold itself.
     """
 
     kind: Kind
     tree: exp.Query
     text: str
     analyze: bool = False
+    of_name: bool = False
+    of_all: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -162,7 +167,7 @@ def _one(text: str) -> exp.Expr:
     logging.getLogger("sqlglot").setLevel(logging.ERROR)
     try:
         dialect = (_Plain if "$" in text and _PLAIN.fullmatch(text) else DuckDB)()
-        words = dialect.tokenize(text)
+        words = _with_places(dialect.tokenize(text))
         check_words(words)
         parsed = dialect.parser().parse(words, text)
         trees = [t for t in parsed if t is not None and not isinstance(t, exp.Semicolon)]
@@ -180,6 +185,20 @@ def _one(text: str) -> exp.Expr:
         raise RefusedError("one statement at a time", code="E3201", hint="split the text at its semicolons")
     tree: exp.Expr = trees[0]
     return tree
+
+
+def _with_places(words: list[Token]) -> list[Token]:
+    """Name the places of values without names: ``?`` is ``$_1``, the next one ``$_2``, as DuckDB takes them beside others."""
+    found: list[Token] = []
+    places = 0
+    for word in words:
+        if word.token_type != TokenType.PLACEHOLDER:
+            found.append(word)
+            continue
+        places += 1
+        parts = ((TokenType.PARAMETER, "$"), (TokenType.VAR, PLACE + str(places)))
+        found += [Token(kind, said, word.line, word.col, word.start, word.end) for kind, said in parts]
+    return found
 
 
 def _syntax(text: str, error: ParseError) -> SqlError:
@@ -248,9 +267,9 @@ def _verb(node: exp.Expr) -> str:
 
 def _classified(tree: exp.Expr, text: str) -> Statement:
     if isinstance(tree, exp.Show) or (isinstance(tree, exp.Describe) and tree.this is None):
-        return Statement("show", exp.select("1"), text)
+        return Statement("show", exp.select("1"), text, of_all=bool(re.match(r"\s*SHOW\s+ALL\b", text, re.IGNORECASE)))
     if isinstance(tree, exp.Describe):
-        return Statement("describe", _as_query(tree.this, text), text)
+        return Statement("describe", _as_query(tree.this, text), text, of_name=isinstance(tree.this, exp.Table))
     if isinstance(tree, exp.Summarize):
         return Statement("summarize", _as_query(tree.this, text), text)
     return Statement("query", _as_query(tree, text), text)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import lance
     import pyarrow as pa
 
+    from counterbalance.engine.backends.duckdb.fetch import Picture
     from counterbalance.engine.catalog.pinned import Pinned
     from counterbalance.engine.sql.query_files import Meeting, Query, QueryParameter
 
@@ -59,7 +60,8 @@ class StoredTable:
         codes: Dictionaries of its coded columns, where these can be trusted.
         hidden: Columns that must not be seen.
         condition: Lance filter of the rows that are there at all.
-        shows: What is there beside the visible columns: codes, bytes, or a column of zeros that can be counted.
+        shows: What is there beside the visible columns: codes, bytes, these and numbers of rows, or a column of zeros that can be counted.
+        by_index: Whether indexes of single values are used: other tools may write to a base table without keeping them.
     """
 
     lake: Pinned
@@ -68,7 +70,8 @@ class StoredTable:
     codes: Mapping[str, list[str | None]]
     hidden: frozenset[str]
     condition: str | None = None
-    shows: Literal["columns", "codes", "bytes", "count"] = "columns"
+    shows: Literal["columns", "codes", "bytes", "rows", "count"] = "columns"
+    by_index: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +149,7 @@ class Relation:
             self._derived[way, key] = Relation(id_, self.shown, make(), ways, sources)
         return self._derived[way, key]
 
-    def showing(self, shows: Literal["codes", "bytes", "count"]) -> Relation:
+    def showing(self, shows: Literal["codes", "bytes", "rows", "count"]) -> Relation:
         """Return the same stored table with these columns beside the visible ones."""
         table = self.holds
         return self.derived(shows, lambda: replace(table, shows=shows))
@@ -306,6 +309,7 @@ class Facts:
         pooled: Attributes whose annotators are taken together.
         mixed: Notes on relations of several lakes.
         used: Relations that were named, in the order they were met.
+        audits: Names of the audits that it calls.
     """
 
     text: str = ""
@@ -322,6 +326,7 @@ class Facts:
     pooled: list[Pooled] = field(default_factory=list)
     mixed: list[str] = field(default_factory=list)
     used: dict[str, Relation] = field(default_factory=dict)
+    audits: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -335,7 +340,8 @@ class Plan:
         verb: What stands before the query, such as ``EXPLAIN``.
         sql: Its text, once it is finished.
         as_written: That is what the user wrote, so that places in errors hold.
-        shows_bytes: It may select pictures.
+        shows_bytes: Its stars stand for pictures, too.
+        pictures: Columns of the result that hold numbers of rows until their bytes are read, by name.
     """
 
     tree: exp.Query
@@ -345,6 +351,7 @@ class Plan:
     sql: str | None = None
     as_written: bool = False
     shows_bytes: bool = False
+    pictures: Mapping[str, Picture] = field(default_factory=dict)
 
     def relation(self, table: exp.Table) -> Relation | None:
         """Return what a table of its tree stands for; ``None`` for an expression of its own."""

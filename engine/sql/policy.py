@@ -118,7 +118,13 @@ def without_values(name: str, error: CounterbalanceError) -> CounterbalanceError
 
 
 def refuse_undeclared(query: query_files.Query) -> None:
-    """Refuse an audit of perceived labels that does not say which of its columns count people or images."""
+    """Refuse an audit of perceived labels that does not say which of its columns count people or images, or whose numbers do."""
+    if query.exact:
+        raise SensitiveError(
+            f"{query.name}() shows numbers that tell single perceived labels, whatever counts are hidden",
+            code="E3329",
+            hint=f"ask it of open labels, or of what a model says of the images; or {_PURPOSE}",
+        )
     if not query.cells:
         raise SensitiveError(
             f"{query.name}() declares no cells, so that nothing would hide small counts of perceived labels",

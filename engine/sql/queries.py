@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import NotFoundError, RequestError
+from counterbalance.engine.listing import Listing
 from counterbalance.engine.plugins import entry_points
 from counterbalance.engine.sql.query_files import Kind, Query, parse
 
@@ -50,7 +51,8 @@ class Library(Mapping[str, Query]):
             raise RequestError(f"two queries are called {name!r}", code="E3031", hint=f"give {file} another name")
         self._files[name] = (kind, file)
         self._read.pop(name, None)
-        self.added += [(kind, file)] if isinstance(file, Path) and self._is_filled else []
+        if isinstance(file, Path) and self._is_filled and (kind, file) not in self.added:
+            self.added.append((kind, file))
         return name
 
     def _shipped(self, folder: str) -> Iterator[Traversable]:
@@ -185,9 +187,9 @@ def restore(files_: Iterable[tuple[Kind, str]]) -> None:
             library.add(kind, Path(file))
 
 
-def audits() -> dict[str, Query]:
+def audits() -> Listing[Query]:
     """Return the audits by name."""
-    return {q.name: q for q in sound() if q.kind == "audit"}
+    return Listing({q.name: q for q in sound() if q.kind == "audit"})
 
 
 def audit(name: str) -> Query:

@@ -38,7 +38,8 @@ single images or persons; ``kernel``, what computes the same rows without SQL wh
 ``meets``, which columns of two relations must share names, else a note says so (``watched``: the column of the result that tells it, ``value`` when left out); ``among``, which parameters are labels of a
 relation (the first that is given, else the last), with a note of one that nothing has; ``together``, relations that are given
 together or not at all; ``apart``, relations that are counted each for itself and never matched image by image;
-``open_labels``, that of ``labels`` it reads only what needs no purpose, even inside of an audit; ``returns``, the type of a
+``open_labels``, that of ``labels`` it reads only what needs no purpose, even inside of an audit; ``exact``, that its numbers
+tell of single rows whatever cells are hidden, so that an audit of perceived labels needs a purpose; ``returns``, the type of a
 function's value (``macros.py``); ``cells``, the counts that rows tell (``engine.disclosure.cells``).
 
 A parameter is a relation, with the columns that its rows must have (``relation = []`` names none), and stands in the SQL as a
@@ -93,6 +94,7 @@ _KEYS: Final = {
     "kernel": "line",
     "returns": "line",
     "open_labels": "flag",
+    "exact": "flag",
     "apart": "texts",
     "together": "texts",
     "meets": "table",
@@ -272,6 +274,7 @@ class Query:
     Args:
         returns: The type of a function's value.
         open_labels: It reads of ``labels`` only what needs no purpose, even inside of an audit.
+        exact: Its numbers tell of single rows, whatever cells are hidden.
         apart: Relations that it counts each for itself and never matches image by image, so that those of another lake
             tell nothing of single images of this one.
         among: Parameters that are labels, and of which relation.
@@ -295,6 +298,7 @@ class Query:
     together: frozenset[str] = frozenset()
     subject: str = ""
     open_labels: bool = False
+    exact: bool = False
     apart: frozenset[str] = frozenset()
     returns: str = ""
     cells: tuple[Cells, ...] = ()

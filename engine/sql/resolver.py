@@ -193,8 +193,10 @@ class Resolver:
         if dataset is None:
             return None
         known = {c: v for (t, c), v in pinned.codes.items() if t == name and None not in v}
-        codes = known if name in pinned.snapshot.coded and registers_sources() else {}
-        table = StoredTable(pinned, name, dataset, codes, self._hidden(pinned, name))
+        ours = name in pinned.snapshot.coded
+        codes = known if ours and registers_sources() else {}
+        by_index = ours or name.rpartition("/")[2] not in BASE_TABLES
+        table = StoredTable(pinned, name, dataset, codes, self._hidden(pinned, name), by_index=by_index)
         return Relation(id_, shown, table, closed=closed)
 
     def _hidden(self, pinned: Pinned, stored: str) -> frozenset[str]:

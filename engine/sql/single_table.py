@@ -52,9 +52,10 @@ def over_stored(plan: Plan, tree: exp.Query) -> list[tuple[exp.Select, exp.Table
     """Return the selects of a plan's tree, or of a copy of it, that read one stored relation, from the outside in."""
     found = []
     for select in tree.find_all(exp.Select):
-        table = one_table(select)
-        relation = None if table is None else plan.relation(table)
-        if table is not None and relation is not None and relation.tables:
+        source = select.args.get("from_")
+        named = source.this if isinstance(source, exp.From) else None
+        relation = plan.relation(named) if isinstance(named, exp.Table) else None  # first: most are of no stored table
+        if relation is not None and relation.tables and (table := one_table(select)) is not None:
             found.append((select, table, relation))
     return found
 

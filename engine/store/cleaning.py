@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.store import digests, tables
+from counterbalance.engine.store import digests, history, pins, tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 _MANY_FRAGMENTS: Final = 16
+_LITTLE_ROWS: Final = 1 << 16
+_LITTLE_BYTES: Final = 1 << 25
+"""A fragment with fewer rows and bytes is little."""
+_MANY_LITTLE: Final = 32
+"""So many of them are put together."""
+_TARGET_ROWS: Final = 1 << 20
+_MANY_VERSIONS: Final = 32
+"""So many versions that nobody can have seen are removed."""
 
 
 def moment(version: Mapping[str, Any]) -> dt.datetime:
@@ -56,7 +64,11 @@ def removable(dataset: lance.LanceDataset, versions: list[int], *, alone: bool) 
 
 
 def remove(location: Location, name: str, dataset: lance.LanceDataset, versions: list[int], *, alone: bool) -> int:
-    """Remove these versions and what only they, or nothing, refers to, and its digests; returns the bytes."""
+    """Remove these versions and what only they, or nothing, refers to, and its digests; returns the bytes.
+
+    The digests of what only they have go first: after a kill files are there without a digest, and none is missed.
+    """
+    digests.forget(location, name, _only_of(location, name, dataset, versions))
     before = digests.files(location, [name]).get(name, {})
     done = dataset.cleanup_old_versions(
         versions=_named(dataset, versions), delete_unverified=alone, error_if_tagged_old_versions=False
@@ -64,6 +76,18 @@ def remove(location: Location, name: str, dataset: lance.LanceDataset, versions:
     after = digests.files(location, [name]).get(name, {})
     digests.forget(location, name, before.keys() - after.keys())
     return int(done.bytes_removed)
+
+
+def _only_of(location: Location, name: str, dataset: lance.LanceDataset, versions: list[int]) -> list[str]:
+    """Files, as paths in the table, that only these versions have."""
+    if location.is_memory or not versions:
+        return []
+    goes, recorded = {*versions}, digests.read(location, name)
+    alone = {path for path, of in history.users(location, name, int(dataset.version)).items() if goes.issuperset(of)}
+    paths = recorded.entries if recorded is not None else ()
+    return [
+        path for path in paths if path in alone or path.rpartition("/")[0] in alone
+    ]  # of an index the folder is told
 
 
 def _named(dataset: lance.LanceDataset, versions: list[int]) -> list[int]:
@@ -112,3 +136,42 @@ def compact(location: Location, name: str, *, small: bool) -> int:
         materialize_deletions=True, materialize_deletions_threshold=0.0, excluded_fragment_ids=whole
     )
     return (tables.latest_version(location, name) or before) - before
+
+
+def gather(location: Location, name: str) -> None:
+    """Put little fragments together where there are many; the writer lock is held. Row ids, order and indexes stay."""
+    dataset: Any = tables.open_table(location, name)
+    rows = {f.fragment_id: int(f.metadata.num_rows) for f in dataset.get_fragments()}
+    if sum(count < _LITTLE_ROWS for count in rows.values()) < _MANY_LITTLE:
+        return
+    bytes_ = sizes(location, name, dataset)
+    little = {
+        f.fragment_id
+        for f in dataset.get_fragments()
+        if rows[f.fragment_id] < _LITTLE_ROWS and sum(bytes_[d.path] for d in f.data_files()) < _LITTLE_BYTES
+    }
+    if len(little) >= _MANY_LITTLE:
+        others = [number for number in rows if number not in little]
+        dataset.optimize.compact_files(
+            target_rows_per_fragment=_TARGET_ROWS, materialize_deletions=False, excluded_fragment_ids=others
+        )
+
+
+def remove_unseen(location: Location, name: str, seen: int) -> None:
+    """Remove versions between the one that readers see and the newest, where they are many; the writer lock is held.
+
+    A refresh looks at the newest version there is, and pins it; while one is about to choose, none goes.
+
+    Args:
+        location: The lake.
+        name: The table.
+        seen: The version that readers see, 0 for none.
+    """
+    dataset: Any = tables.open_table(location, name)
+    keep, undecided = pins.pinned(location)
+    if undecided:
+        return
+    spared = {int(dataset.version), *keep.get(name, ()), *tagged(dataset)}
+    unseen = [v for v in (int(v["version"]) for v in dataset.versions()) if v > seen and v not in spared]
+    if len(unseen) >= _MANY_VERSIONS:
+        remove(location, name, dataset, unseen, alone=False)

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.errors import RequestError, StorageError
+from counterbalance.engine.errors import RequestError, StorageError, did_you_mean
 from counterbalance.engine.store import credentials
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ ENCLOSED: Final = f"{CLOSED}/tables"
 """Where tables lie as a whole that have, or had, something closed in them. Not in ``CLOSED`` itself, where ``labels`` has a
 closed part beside an open one, and the access log lies."""
 _PROTOCOL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?://|(?=/))")
+_SCHEMES: Final = re.compile(r"(?:^|::)([A-Za-z0-9][A-Za-z0-9+._-]*)://")
 _S3_NAMES = {
     "access_key_id": "key",
     "secret_access_key": "secret",
@@ -30,6 +31,20 @@ _S3_NAMES = {
     "endpoint": "endpoint_url",
 }
 """Lance's names of S3 options, without ``aws_``, and fsspec's."""
+_EXTRAS: Final = {
+    "s3": "s3",
+    "gs": "gs",
+    "gcs": "gs",
+    "az": "az",
+    "abfs": "az",
+    "abfss": "az",
+    "hf": "hf",
+    "http": "http",
+    "https": "http",
+}
+"""Schemes of addresses, and the extra of this package that brings what reads them."""
+_LAKES: Final = ("s3", "gs", "az", "abfss", "oss", "tos")
+"""Schemes of stores that Lance and fsspec both read and write."""
 
 
 @dataclass(frozen=True)
@@ -126,9 +141,20 @@ class Location:
         return options
 
     def filesystem(self) -> tuple[Any, str]:
-        """An fsspec file system and the root's path in it; for object stores and local folders."""
-        import fsspec
+        """An fsspec file system and the root's path in it; for object stores and local folders.
 
+        Raises:
+            StorageError: No lake can lie there (``E6020``), or as ``open_store``.
+        """
+        if not self.is_local:
+            scheme = self.root.partition("://")[0]
+            if scheme not in _LAKES:
+                _require_known(scheme, self.uri)
+                raise StorageError(
+                    f"a lake cannot lie at {self.uri}: {scheme}:// is nothing that tables are written to",
+                    code="E6020",
+                    hint=f"a folder of this machine, or {', '.join(f'{s}://' for s in _LAKES)}",
+                )
         options: dict[str, Any] = {}
         if self.root.startswith("s3://"):
             given = {name.removeprefix("aws_"): value for name, value in self.lance_options().items()}
@@ -139,24 +165,13 @@ class Location:
                 options |= credentials.from_environment()
             if "region" in given:
                 options["client_kwargs"] = {"region_name": given["region"]}
-        try:
-            system, path = fsspec.core.url_to_fs(self.root, **options)
-        except ImportError as error:
-            kind = self.root.partition("://")[0]
-            extra = " (pip install 'counterbalance[s3]')" if kind == "s3" else ""
-            raise StorageError(
-                f"cannot reach {self.uri}: {error}", code="E6017", hint=f"install what reads {kind}://{extra}"
-            ) from error
-        return system, path
+        return open_store(self.root, options)
 
     def files(self) -> tuple[Any, str]:
         """As ``filesystem``, for a lake in memory too, whose files live in fsspec's memory."""
         if not self.is_memory:
             return self.filesystem()
-        import fsspec
-
-        system, path = fsspec.core.url_to_fs("memory://" + self.root.removeprefix("shared-memory://"))
-        return system, path
+        return open_store("memory://" + self.root.removeprefix("shared-memory://"))
 
     def folders(self, under: str = "") -> Iterator[str]:
         """Names of the Lance tables that lie there, whoever made them."""
@@ -177,6 +192,59 @@ class Location:
                 else []
             )
         yield from sorted(e.removesuffix(SUFFIX) for e in entries if e.endswith(SUFFIX))
+
+
+def open_store(uri: str, options: Mapping[str, Any] | None = None) -> tuple[Any, str]:
+    """Return the fsspec file system of a path or address, and the path there; nothing is asked of it yet.
+
+    Args:
+        uri: A path, or a URI, also several that are chained (``zip://a.csv::https://…``).
+        options: Storage options, as fsspec names them.
+
+    Raises:
+        StorageError: What reads such addresses is not installed (``E6017``), or nothing is known to (``E6020``).
+    """
+    import fsspec
+
+    for scheme in _SCHEMES.findall(uri):
+        _require_known(scheme, uri)
+        try:
+            fsspec.get_filesystem_class(scheme)
+        except (ImportError, ValueError) as error:  # of some it is the library that makes them known
+            install = f"pip install 'counterbalance[{_EXTRAS[scheme]}]'" if scheme in _EXTRAS else str(error)
+            raise StorageError(
+                f"cannot reach {uri}: what reads {scheme}:// is not installed", code="E6017", hint=install
+            ) from error
+    system, path = fsspec.core.url_to_fs(uri, **(options or {}))
+    return system, path
+
+
+def _require_known(scheme: str, uri: str) -> None:
+    """Refuse a scheme that nothing reads (``E6020``)."""
+    import fsspec
+
+    known = {*_EXTRAS, *fsspec.available_protocols()}
+    if scheme not in known:
+        raise StorageError(
+            f"cannot reach {uri}: nothing is known that reads {scheme}://{did_you_mean(scheme, known)}",
+            code="E6020",
+            hint=f"a path, or {', '.join(f'{s}://' for s in _EXTRAS)}; and what else fsspec reads: ftp://, sftp://, oss:// …",
+        )
+
+
+def at_moment(place: str | os.PathLike[str]) -> tuple[str, str | None]:
+    """Return a lake's place, and the tag or moment behind the last ``@`` of it; ``None`` without one, or where all of it is there.
+
+    Example:
+        >>> at_moment("coco.lake@v1"), at_moment("s3://me@there/coco.lake")
+        (('coco.lake', 'v1'), ('s3://me@there/coco.lake', None))
+    """
+    place = str(place)
+    lake, sign, at = place.rpartition("@")
+    if not sign or not lake or not at or "/" in at:
+        return place, None
+    system, root = Location(place).files()
+    return (place, None) if system.exists(root) else (lake, at)
 
 
 def local_path(uri: str | os.PathLike[str]) -> Path:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import fcntl
 import json
 import os
 import socket
@@ -103,8 +104,6 @@ def _flock(location: Location, purpose: str, wait: float, name: str) -> Iterator
 
 def _locked_file(location: Location, deadline: float, name: str) -> int:
     """The locked file; one that was removed while it was waited for is not a lock, and the next one is tried."""
-    import fcntl
-
     while True:
         try:
             location.path.mkdir(parents=True, exist_ok=True)

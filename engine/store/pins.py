@@ -55,6 +55,10 @@ class Pin:
         self._end.atexit = False
         _open.add(self)
 
+    def choose(self) -> None:
+        """Say that other versions are about to be chosen: none goes until they are."""
+        self._keep(None)
+
     def keep(self, versions: Mapping[str, int]) -> None:
         """Say which version of every table is read."""
         self._keep(dict(versions))

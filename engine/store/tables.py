@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from counterbalance.engine.errors import DAMAGED, CounterbalanceError, StorageError, is_unreadable, without_sources
+from counterbalance.engine.schema import ROW
 from counterbalance.engine.store import digests
 from counterbalance.engine.store.location import SUFFIX, session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     import lance
     import pyarrow as pa
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 
+LOWEST: Final = -(2**63)
+"""The one integer of 64 bits that is no literal of Lance's SQL."""
 _UNENCODED: Final = " !$&'()+,-./:;=@_`"
 """What Lance leaves as it is in a path, beside letters and digits."""
 
@@ -127,6 +130,18 @@ def _unreadable(location: Location, name: str | None, error: BaseException) -> S
     return StorageError(f"cannot read {what}{location.uri}: {_first_line(error)}", code="E6001", hint=DAMAGED)
 
 
+def rows_at(dataset: lance.LanceDataset, ids: pa.Array | pa.ChunkedArray, schema: pa.Schema) -> pa.Table:
+    """Read columns of the rows with these numbers, in this order, pictures as bytes; NULL where a number is NULL."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ids = ids.cast(pa.uint64())
+    listed = ", ".join(map(str, ids.drop_null().to_pylist())) or "NULL"
+    scanner = dataset.scanner(columns=[*schema.names, ROW], filter=f"{ROW} IN ({listed})", blob_handling="all_binary")
+    there = scanner.to_table()
+    return there.take(pc.index_in(ids, there[ROW])).select(schema.names).cast(schema)
+
+
 def _was_enclosed(location: Location, name: str) -> bool:
     """Whether another process made a table of an object store in the closed folder since it was asked."""
     if location.is_local or location.is_memory or "/" in name or location.encloses(name):
@@ -140,6 +155,18 @@ def _exists(location: Location, name: str) -> bool:
 
 def _first_line(error: BaseException) -> str:
     return without_sources(str(error).splitlines()[0])[:300]
+
+
+def keys_in(column: str, keys: Collection[int]) -> str:
+    """Return Lance's SQL for an int64 column holding one of some keys.
+
+    Example:
+        >>> keys_in("image_id", [3, 5]), keys_in("k", [-(2**63), 1])
+        ('image_id IN (3, 5)', 'k IN (1) OR k < -9223372036854775807')
+    """
+    listed = [key for key in keys if key > LOWEST]
+    text = f"{column} IN ({', '.join(map(str, listed)) or 'NULL'})"
+    return text if len(listed) == len(keys) else f"{text} OR {column} < {LOWEST + 1}"
 
 
 def latest_version(location: Location, name: str) -> int | None:

@@ -12,28 +12,32 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from counterbalance.engine.catalog import closed, file_statistics, meta, runs, snapshot
 from counterbalance.engine.errors import RequestError, SourceError
 from counterbalance.engine.progress import Progress
-from counterbalance.engine.schema import BASE_TABLES, SENSITIVE_ATTRIBUTES
-from counterbalance.engine.store import digests, enclosing, tables
+from counterbalance.engine.schema import BASE_TABLES, is_of_people
+from counterbalance.engine.store import digests, enclosing, pictures, tables
 from counterbalance.engine.store.lock import writer_lock
 from counterbalance.engine.write.dictionaries import Coder, codes_hold
 from counterbalance.engine.write.journal import recover, wait_again
+from counterbalance.engine.write.key_index import ABSENT
 from counterbalance.engine.write.removal import Removed
 from counterbalance.engine.write.tables import REMOVED, Counts, TableWriter, plain_names, split_sensitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from counterbalance.engine.ingest_types import Chunk, Source
     from counterbalance.engine.store.location import Location
 
+_SHOWN: Final = 3
+"""Rows of each table that a dry run shows."""
 IN_MEMORY: Final = "arrow"
 """Format, and name, of a source that is not a file: what had it before may be other rows."""
 
@@ -51,6 +55,7 @@ class IngestReport:
         seconds: Wall time.
         dry_run: Nothing was written.
         notes: What a person should know.
+        first: Of a dry run, by base table, the first rows of the source as they would be read; no pictures, no perceived labels.
         shows: What an earlier ingest had written before it was interrupted is seen from here on.
         wrote: Something was written.
     """
@@ -63,6 +68,7 @@ class IngestReport:
     seconds: float = 0.0
     dry_run: bool = False
     notes: list[str] = field(default_factory=list)
+    first: dict[str, pa.Table] = field(default_factory=dict)
     shows: bool = False
     wrote: bool = False
 
@@ -148,6 +154,7 @@ def ingest(
             meta.forget_rejects(location, source.files, report.by_table, run.refused)
             digests.record(location, ["meta/errors"])
         enclosing.seal(location)
+        report.notes += [] if dry_run else pictures.remember(source.pictures)
         return report
 
 
@@ -165,19 +172,20 @@ class _Ingest:
         limited: bool,
     ) -> None:
         self._location, self._source, self._dry_run, self._limited = location, source, dry_run, limited
-        self._report = IngestReport(source.uri, format_name, dry_run=dry_run)
+        self._report = IngestReport(source.uri, source.format or format_name, dry_run=dry_run)
         self.refused: set[int] = set()
         self._run = runs.Run(location, "ingest", source.uri)
         self._is_new = not runs.exist(location)
         self._physical = snapshot.newest(location)
         self._visible = self._seen()
         self._codes = snapshot.codes(location)
-        snapshot.require_codes(location, self._physical, self._codes, every=True)
+        snapshot.require_codes(location, self._physical, self._codes, file_statistics.highest_codes)
         self._sensitive = self._kept_apart(sensitive)
         coder = Coder(location)
         coded = self._coded_at_start()
         self._removed = Removed.load(location)
         self._held_back = 0
+        self._dry_sizes: dict[int, tuple[float, float]] = {}
         self._writers: dict[str, TableWriter] = {}
         for stored in (*BASE_TABLES, snapshot.SENSITIVE_LABELS):
             self._writers[stored] = TableWriter(
@@ -200,7 +208,7 @@ class _Ingest:
     def _kept_apart(self, asked: frozenset[str]) -> frozenset[str]:
         """Attributes to keep apart: those asked for, and all that this lake keeps apart already."""
         asked = frozenset(plain_names(pa.array(sorted(asked), pa.string())).to_pylist())
-        open_labels = tables.open_table(self._location, "labels") if asked - SENSITIVE_ATTRIBUTES else None
+        open_labels = tables.open_table(self._location, "labels") if any(not is_of_people(a) for a in asked) else None
         for batch in open_labels.scanner(columns=["attribute"]).to_reader() if open_labels is not None else ():
             names = plain_names(batch.column(0).unique())
             if shown := asked & set(names.to_pylist()):
@@ -220,13 +228,17 @@ class _Ingest:
         return {**start, **known}
 
     def _coded(self, versions: Mapping[str, int]) -> set[str]:
-        """Tables whose codes hold at these versions; those that others wrote to are read to find out."""
+        """Tables whose codes, and index of keys, hold at these versions; those that others wrote to are read to find out."""
         found, known = set(), snapshot.codes(self._location)
         for name, version in versions.items():
             if name not in self._writers:
                 continue
             codes = {c: values for (t, c), values in known.items() if t == name}
-            if self._writers[name].coded == version or _holds(self._location, name, version, codes):
+            writer = self._writers[name]
+            is_sound = writer.coded == version or (
+                writer.has_sound_index and _holds(self._location, name, version, codes)
+            )
+            if is_sound:
                 found.add(name)
         return found
 
@@ -236,7 +248,7 @@ class _Ingest:
     def run(self, progress: Callable[[Progress], None] | None) -> IngestReport:
         started = time.monotonic()
         bytes_done = 0
-        self._source.images.has = self._knows
+        self._source.images.has, self._source.images.sizes = self._knows, self._sizes_of
         try:
             for chunk in self._source.chunks:
                 self._chunk(chunk)
@@ -263,11 +275,26 @@ class _Ingest:
         known = self._writers["images"].has(ids)
         return known | self._removed.has("image_id", ids) if self._removed else known
 
+    def _sizes_of(self, ids: pa.Array) -> NDArray[np.float64]:
+        """Return the widths and heights of some images, NaN where the lake has none; a dry run knows those that it read."""
+        keys = pc.fill_null(ids, ABSENT).to_numpy()
+        found = self._writers["images"].stored(keys, ["width", "height"])
+        sizes = np.stack([found[c].cast(pa.float64()).to_numpy() for c in ("width", "height")], axis=1)
+        for at in np.flatnonzero(np.isnan(sizes).any(axis=1)).tolist() if self._dry_sizes else ():
+            sizes[at] = self._dry_sizes.get(int(keys[at]), (np.nan, np.nan))
+        return sizes
+
     def _chunk(self, chunk: Chunk) -> None:
+        images = chunk.tables.get("images")
+        if self._dry_run and images is not None and {"width", "height"} <= set(images.column_names):
+            sides = zip(*(images[c].cast(pa.float64()).to_numpy() for c in ("width", "height")), strict=True)
+            self._dry_sizes |= dict(zip(images["image_id"].to_pylist(), sides, strict=True))
         self._report.rows_read += chunk.rows_read
         rejects, seen = [("", r) for r in chunk.rejects], set(chunk.rejects)
         for name, rows, positions, keys in self._parts(chunk):
             writer = self._writers[name]
+            if self._dry_run and name in BASE_TABLES:
+                self._show(name, rows)
             counts = self._report.by_table.setdefault(writer.table.name, Counts())
             refused = writer.write(rows, positions, chunk.source or self._source.uri, counts, keys)
             if positions is not None:  # a place of the source, which may have rows in several tables, is refused once
@@ -280,6 +307,16 @@ class _Ingest:
         self._report.rejected += len(rejects)
         if rejects and not self._dry_run:
             self.refused |= meta.record_rejects(self._location, self._run.run_id, rejects)
+
+    def _show(self, table: str, rows: pa.Table) -> None:
+        """Keep the first rows for whoever looks."""
+        shown = self._report.first.get(table)
+        left = _SHOWN - (0 if shown is None else shown.num_rows)
+        if left > 0:
+            more = rows.drop_columns([b for b in BASE_TABLES[table].blobs if b in rows.column_names]).slice(0, left)
+            self._report.first[table] = (
+                more if shown is None else pa.concat_tables([shown, more], promote_options="default")
+            )
 
     def _parts(self, chunk: Chunk) -> list[tuple[str, pa.Table, Any, pa.Array | None]]:
         parts: list[tuple[str, pa.Table, Any, pa.Array | None]] = []
@@ -315,6 +352,9 @@ class _Ingest:
             self._run.note("no_op", counts=counts)
             wait_again(self._location, self._visible)
             return
+        for name, writer in self._writers.items():
+            if writer.has_written:
+                writer.tidy(self._visible.versions.get(name, 0))
         for name in (n for n in BASE_TABLES if self._writers[n].has_written or interrupted is not None):
             file_statistics.keep(self._location, name)
         versions, mode = snapshot.newest(self._location), "incremental" if report.changed else "no_op"

@@ -150,8 +150,12 @@ def _unhashed(location: Location, images: pa.Table) -> Iterator[str | None]:
         return
     ids = images["image_id"].filter(pc.is_null(images["sha256"])).to_pylist()
     for start in range(0, len(ids), _PICTURES):
-        wanted = ", ".join(map(str, ids[start : start + _PICTURES]))
-        rows = dataset.scanner(columns=["image"], filter=f"image_id IN ({wanted})", blob_handling="all_binary")
+        rows = dataset.scanner(
+            columns=["image"],
+            filter=tables.keys_in("image_id", ids[start : start + _PICTURES]),
+            blob_handling="all_binary",
+            use_scalar_index=False,
+        )
         yield from map(_sha256, rows.to_table()["image"].to_pylist())
 
 

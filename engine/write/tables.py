@@ -11,13 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.catalog.snapshot import SENSITIVE_LABELS
-from counterbalance.engine.errors import RequestError, SourceError
+from counterbalance.engine.errors import RequestError, SourceError, StorageError
 from counterbalance.engine.ingest_types import Reject
-from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, PERCEIVED, SENSITIVE_ATTRIBUTES
-from counterbalance.engine.store import tables
+from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, is_of_people, plain_name
+from counterbalance.engine.store import cleaning, history, tables
+from counterbalance.engine.write import stored_keys
 from counterbalance.engine.write.first_statement import Said
-from counterbalance.engine.write.key_index import ABSENT, VIRTUAL, KeyIndex
+from counterbalance.engine.write.key_index import ABSENT, VIRTUAL
 from counterbalance.engine.write.row_diff import changed_rows
+from counterbalance.engine.write.stored_keys import StoredKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from counterbalance.engine.write.removal import Removed
 
 _SHOWN: Final = 100
+_AT_ONCE: Final = 64
+"""After so many appends little fragments are put together."""
 REMOVED: Final = "removed"
 """Code of rows that are refused because their image was taken out of the lake."""
 _PLACE: Final = re.compile(r"[a-z]+(?: \d+|\[\d+\])")
@@ -66,7 +70,14 @@ def _with_measures(rows: pa.Table, table: Table) -> pa.Table:
 
 def plain_names(attributes: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Names of attributes in one spelling: ``Perceived Gender`` and ``perceived-gender`` are ``perceived_gender``."""
-    return pc.replace_substring_regex(pc.utf8_trim_whitespace(pc.utf8_lower(attributes)), r"[\s-]+", "_")
+    return _each(attributes, plain_name, pa.string())
+
+
+def _each(names: pa.Array | pa.ChunkedArray, told: Callable[[str], object], kind: pa.DataType) -> pa.Array:
+    """What is told of each name, asked once for those that are equal; NULL stays NULL."""
+    unique = pc.unique(names)
+    found = pa.array([None if n is None else told(n) for n in unique.to_pylist()], kind)
+    return pc.take(found, pc.index_in(names, unique))
 
 
 def split_sensitive(
@@ -75,10 +86,8 @@ def split_sensitive(
     """Labels of sensitive attributes, however they are spelled, go to a table of their own."""
     if "attribute" not in rows.column_names:
         raise _misfit(BASE_TABLES["labels"], "no column attribute")
-    names = pa.array(sorted(SENSITIVE_ATTRIBUTES | extra))
-    plain = plain_names(rows["attribute"])
-    closed = pc.or_(pc.is_in(plain, value_set=names), pc.starts_with(plain, PERCEIVED))
-    mask = pc.fill_null(closed, fill_value=False).to_numpy()
+    closed = _each(rows["attribute"], lambda name: is_of_people(name) or plain_name(name) in extra, pa.bool_())
+    mask = pc.fill_null(closed, fill_value=False).to_numpy(zero_copy_only=False)
     parts: list[tuple[str, pa.Table, Sequence[str] | None, pa.Array | None]] = []
     for stored, at in (("labels", np.flatnonzero(~mask)), (SENSITIVE_LABELS, np.flatnonzero(mask))):
         if len(at):
@@ -88,7 +97,7 @@ def split_sensitive(
 
 
 class TableWriter:
-    """Writes one stored table during one ingest. Holds the table's keys and those of the source, nothing else of them.
+    """Writes one stored table during one ingest. Holds keys of the source, and of the table where these are read, nothing else.
 
     Args:
         location: The lake.
@@ -120,15 +129,22 @@ class TableWriter:
         self.coded = coded
         self._is_closed = stored == SENSITIVE_LABELS
         self.has_written = False
-        self._index: KeyIndex | None = None
+        self._appended = 0
+        self._keys: StoredKeys | None = None
         self._said = Said(self.table)
 
     @property
-    def index(self) -> KeyIndex:
-        """The keys that are stored, loaded when first asked for."""
-        if self._index is None:
-            self._index = KeyIndex.of(tables.open_table(self._location, self._stored), self.table.key)
-        return self._index
+    def keys(self) -> StoredKeys:
+        """The keys that are stored, looked at when first asked for."""
+        if self._keys is None:
+            ours = self.coded is not None
+            self._keys = StoredKeys(self._location, self._stored, self.table.key, ours=ours)
+        return self._keys
+
+    @property
+    def has_sound_index(self) -> bool:
+        """Whether an index of the keys that the table has now tells of all rows."""
+        return not self.keys.is_unsound
 
     def write(
         self,
@@ -145,7 +161,7 @@ class TableWriter:
         rejects = _Rejects(source, positions)
         rows, numbers = self._checked(_typed(self.table, rows), rejects, called)
         keys = rows[self.table.key].to_numpy()
-        found, earlier = self.index.find(keys), self._said.before(keys, source)
+        found, earlier = self.keys.find(keys), self._said.before(keys, source)
         is_new = found == ABSENT
         comparable = ~is_new & (found != VIRTUAL) & ~((earlier.wrote | self._is_closed) & self._dry_run)
         changed, clash = self._changed(rows, np.flatnonzero(comparable), found, numbers, earlier, rejects)
@@ -164,7 +180,7 @@ class TableWriter:
         if not self._dry_run:
             self._commit(rows.take(pa.array(new)), changed)
         elif len(new):
-            self.index.add(keys[new], np.full(len(new), VIRTUAL, np.int64))
+            self.keys.add(keys[new], np.full(len(new), VIRTUAL, np.int64))
         return rejects.items
 
     def _checked(
@@ -206,7 +222,7 @@ class TableWriter:
 
     def has(self, ids: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
         """Which of some keys (int64, NULL for none) the table has."""
-        found: NDArray[np.bool_] = self.index.find(pc.fill_null(ids, ABSENT).to_numpy()) != ABSENT
+        found: NDArray[np.bool_] = self.keys.find(pc.fill_null(ids, ABSENT).to_numpy()) != ABSENT
         known: NDArray[np.bool_] = found & pc.is_valid(ids).to_numpy(zero_copy_only=False)
         return known
 
@@ -225,15 +241,19 @@ class TableWriter:
 
     def image_ids(self, keys: NDArray[np.int64]) -> list[int | None]:
         """The image of each of this table's rows by key, ``None`` for an unknown one."""
-        found = self.index.find(keys)
+        images: list[int | None] = self.stored(keys, ["image_id"])["image_id"].to_pylist()
+        return images
+
+    def stored(self, keys: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
+        """Some columns of this table's rows by key, NULL for an unknown one."""
+        found = self.keys.find(keys)
         hit = found >= 0
         dataset = tables.open_table(self._location, self._stored)
-        images: list[int | None] = [None] * len(keys)
-        if dataset is not None and hit.any():
-            taken = dataset._take_rows(found[hit].tolist(), columns=["image_id"])["image_id"].to_pylist()  # noqa: SLF001
-            for at, image in zip(np.flatnonzero(hit).tolist(), taken, strict=True):
-                images[at] = image
-        return images
+        if dataset is None or not hit.any():
+            return pa.table({c: pa.nulls(len(keys), self.table.schema().field(c).type) for c in columns})
+        taken = dataset._take_rows(found[hit].tolist(), columns=list(columns))  # noqa: SLF001
+        place = np.cumsum(hit) - 1
+        return taken.take(pa.array(place, mask=~hit))
 
     def _refuse_repeats(
         self, rows: pa.Table, first: NDArray[np.int64], numbers: NDArray[np.int64], rejects: _Rejects
@@ -291,6 +311,9 @@ class TableWriter:
             self._before_write()
             if "/" in self._stored and self._location.is_local:
                 (self._location.path / self._stored).parent.mkdir(mode=0o700, exist_ok=True)
+            if self.keys.is_unsound:  # writes go by it, too
+                self._do_harmless(stored_keys.drop)
+                self.keys.is_unsound = False
         if len(changed):
             self._update(changed)
         if len(new):
@@ -302,7 +325,27 @@ class TableWriter:
             self._follow(0 if before is None else before.version, version)
             dataset = tables.existing(self._location, self._stored)
             fragments = [f for f in dataset.get_fragments() if f.fragment_id not in known]
-            self.index.add_rows(dataset, self.table.key, fragments)
+            there = sum(int(f.metadata.num_rows) for f in fragments)
+            if there < len(rows):
+                raise StorageError(
+                    f"{len(rows):,} rows were written to {self._stored}, and {there:,} are there",
+                    code="E6048",
+                    hint="nothing of this ingest is seen; run it again",
+                )
+            self.keys.add_rows(dataset, fragments)
+            self._appended += 1
+            if self._appended % _AT_ONCE == 0:
+                self._do_harmless(cleaning.gather)
+
+    def tidy(self, seen: int) -> None:
+        """Once all is written: index the keys of a large table, and put little fragments together.
+
+        Args:
+            seen: The version that readers see, 0 for none. If there are many between that and the newest, they go.
+        """
+        for step in (stored_keys.extend, cleaning.gather):
+            self._do_harmless(step)
+        cleaning.remove_unseen(self._location, self._stored, seen)
 
     def _update(self, changed: pa.Table) -> None:
         rows = self._coder.encode(self._stored, self.table, changed)
@@ -317,6 +360,15 @@ class TableWriter:
     def _fill(self, rows: pa.Table) -> None:
         before = tables.latest_version(self._location, self._stored) or 0
         self._follow(before, tables.fill(self._location, self._stored, [self.table.key], rows))
+
+    def _do_harmless(self, step: Callable[[Location, str], None]) -> None:
+        """Let something commit that changes no row."""
+        before = tables.latest_version(self._location, self._stored) or 0
+        step(self._location, self._stored)
+        after = tables.latest_version(self._location, self._stored) or 0
+        same = self.coded == before and not history.changed(self._location, self._stored, before, after, None)
+        self.coded = after if same else None
+        self.has_written = self.has_written or after > before
 
     def _follow(self, before: int, after: int) -> None:
         """A commit of ours on a version whose codes hold; codes are unknown once another tool committed between."""

@@ -8,7 +8,7 @@ import pytest
 
 import counterbalance as cb
 from counterbalance.engine.catalog import ddl, definitions, snapshot
-from counterbalance.engine.errors import NotFoundError, RefusedError
+from counterbalance.engine.errors import NotFoundError, RefusedError, SqlError
 from counterbalance.engine.sql.statements import (
     AddColumn,
     CreateIndex,
@@ -118,6 +118,23 @@ def test_dependents_are_dropped_first(chained):
     assert order[-1] == "v"
     assert order.index("w") < order.index("v.twice")
     assert order.index("by_twice") < order.index("v.twice")
+
+
+@pytest.mark.parametrize(
+    ("target", "another"),
+    [
+        ("captions.size", "ALTER TABLE captions ADD COLUMN IF NOT EXISTS size AS (1)"),
+        ("captions.other", "ALTER TABLE captions ADD COLUMN IF NOT EXISTS other AS (1)"),
+        ("v", "CREATE MATERIALIZED VIEW IF NOT EXISTS v WITH (key = 'n') AS SELECT 1 AS n"),
+    ],
+)
+def test_what_makes_way_for_another_definition_is_told(chained, target, another):
+    with pytest.raises(SqlError) as caught:
+        run(chained, another)
+    command, _, along = caught.value.hint.partition("or first: ")[2].partition(" CASCADE, with ")
+    told = set(along.removesuffix(" and their values").split(", ")) - {""}
+    assert dropped(chained, f"{command} CASCADE" if along else command) == {*told, target}
+    run(chained, another)
 
 
 def test_a_dropped_column_is_gone_with_its_stamp(chained):

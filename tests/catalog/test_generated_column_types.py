@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from repeats import again
 
 from counterbalance.engine.store import tables
 
@@ -38,8 +40,17 @@ def _stored(lake: Lake, name: str) -> dict[int, Any]:
     return dict(zip(rows["caption_id"].to_pylist(), rows[name].to_pylist(), strict=True))
 
 
-@pytest.mark.parametrize("place", ["lake", "disk"])
-@pytest.mark.parametrize("kind", _RESULTS)
+_ON_DISK = ("string", "bytes", "vector", "structs")
+"""Types that are stored on a disk by default, and the others in memory: of one width, of any, of a fixed number of items, and nested."""
+
+
+_PLACES = [(kind, "disk" if kind in _ON_DISK else "lake") for kind in _RESULTS]
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"),
+    [*_PLACES, *again(*(p for p in itertools.product(_RESULTS, ("lake", "disk")) if p not in _PLACES))],
+)
 def test_results_and_inputs(
     lake: Lake, disk_lake: Lake, row_function: Callable[..., Any], kind: str, place: str
 ) -> None:

@@ -12,6 +12,9 @@ import pyarrow as pa
 import pytest
 
 import counterbalance as cb
+from counterbalance.engine.catalog import definitions
+from counterbalance.engine.catalog.definitions import Definition
+from counterbalance.engine.store import tables
 
 WHY = "a test of closed columns"
 BROKEN = {"after": 10**9}
@@ -101,6 +104,18 @@ def _closed(_marked, tmp_path_factory):
     marked.create_index("captions", "perceived_gender", "btree", name="captions_gender")
     marked.refresh(executor="inline", batch_size=1)
     return marked
+
+
+@pytest.fixture(scope="session")
+def store_closed():
+    """Store rows of a closed view, as they are declared and refreshed, at less cost."""
+
+    def store(lake, name, columns, key):
+        tables.append(lake.location, name, pa.table(columns))
+        select = f"SELECT * FROM {name}_before WHERE EXISTS (FROM labels)"
+        definitions.declare(lake.location, Definition("view", name, name, select, key=(key,), sensitive=True))
+
+    return store
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from repeats import again
 
 import counterbalance as cb
 from counterbalance.engine.errors import CounterbalanceError
@@ -13,7 +14,16 @@ ROWS = (
     "'man' AS word FROM labels WHERE attribute LIKE 'perceived%')"
 )
 CROSSED = f"crossed_words(words := {ROWS}, other_words := (SELECT 'man' AS term, 'y' AS class, 'man' AS word))"
-LISTS = ("crime_words", "compare_crime_words", "harmful_zero_shot", "leakage", "lic", "ratio", "spurious_probe")
+LISTS = (
+    "crime_words",
+    "compare_crime_words",
+    "harmful_zero_shot",
+    "leakage",
+    "lic",
+    "ratio",
+    "ratio_shift",
+    "spurious_probe",
+)
 """Audits with a parameter whose default is a word list."""
 
 
@@ -54,19 +64,25 @@ def test_every_audit_with_a_word_list_is_tried():
     assert with_lists == set(LISTS)
 
 
-@pytest.mark.parametrize("audit", LISTS)
+ARGUMENTS = [
+    CROSSED,
+    ROWS,
+    f"crossed_words({ROWS}, {ROWS})",
+    f"'{CROSSED}'".replace("'man'", "''man''")
+    .replace("':'", "'':''")
+    .replace("'='", "''=''")
+    .replace("';'", "'';''")
+    .replace("'perceived%'", "''perceived%''")
+    .replace("'y'", "''y''"),
+]
+
+
 @pytest.mark.parametrize(
-    "argument",
+    ("audit", "argument"),
     [
-        CROSSED,
-        ROWS,
-        f"crossed_words({ROWS}, {ROWS})",
-        f"'{CROSSED}'".replace("'man'", "''man''")
-        .replace("':'", "'':''")
-        .replace("'='", "''=''")
-        .replace("';'", "'';''")
-        .replace("'perceived%'", "''perceived%''")
-        .replace("'y'", "''y''"),
+        *((audit, ARGUMENTS[0]) for audit in LISTS),
+        *(("crime_words", argument) for argument in ARGUMENTS[1:]),
+        *again(*((audit, argument) for audit in LISTS[1:] for argument in ARGUMENTS[1:])),
     ],
 )
 def test_no_label_comes_out(lake, audit, argument):

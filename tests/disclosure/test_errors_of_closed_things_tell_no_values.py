@@ -59,12 +59,12 @@ def test_an_open_view_tells_as_before(marked):
     assert "OPEN caption" in report.stages[1].message
 
 
-def test_a_key_that_is_not_unique_names_numbers_alone(marked, why, monkeypatch):
+def test_a_key_that_is_not_unique_is_not_told(marked, why, monkeypatch):
     monkeypatch.setattr(CREATE_VIEW, "_refuse_repeated_keys", lambda *_: None)
     text = "SELECT image_id % 2 AS image_id, value FROM labels"
     marked.create_materialized_view("bad", text, ("image_id", "value"), purpose=why)
     message = marked.refresh(executor="inline").stages[0].message
-    assert "… rows have 0, …" in message
+    assert message.endswith("of bad is not unique")
 
 
 def test_a_row_that_fails(closed, why, capsys):
@@ -95,6 +95,15 @@ def test_keys_that_are_labels_need_a_purpose(marked, why):
     marked.refresh(executor="inline", batch_size=1)
     assert marked.sql("SELECT key, code FROM meta.errors").fetchall() == [(None, "ValueError")]
     assert marked.sql("SELECT key FROM meta.errors", sensitive=why).fetchall() == [("MARKlabel1",)]
+
+
+def test_which_rows_of_a_closed_view_failed_needs_a_purpose(marked, why):
+    marked.create_materialized_view("v", "SELECT label_id AS image_id, value FROM labels", "image_id", purpose=why)
+    marked.add_column("v", "mark", "perceived_mark(if(image_id % 2 = 0, 'broken', value))", purpose=why)
+    marked.refresh(executor="inline", batch_size=1)
+    told = "SELECT error_id, key, attempts, code FROM meta.errors WHERE table_name = 'v'"
+    assert marked.sql(told).fetchall() == [(0, None, None, "ValueError")]
+    assert len(marked.sql(told, sensitive=why).fetchall()) > 1
 
 
 def test_a_function_that_breaks(marked, break_later, capsys, monkeypatch):

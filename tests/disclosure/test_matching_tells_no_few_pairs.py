@@ -17,7 +17,7 @@ def asked(build, uri, differences):
     lake = cb.connect(uri)
     labels = {"label_id": ids, "image_id": ids, "attribute": ["perceived_gender"] * len(ids), "value": ["x"] * len(ids)}
     lake.ingest({"images": build.images(image_id=ids), "labels": build.labels(**labels)})
-    scores = {"rr": differences, **{head: [0.0] * len(ids) for head in ("rc", "cr", "cc")}}
+    scores = {"rr": differences, **{head: [0.0] * len(ids) for head in ("r_o", "o_r", "cc", "c_o", "o_c")}}
     tables.append(lake.location, "open_scores", pa.table({"pair_id": ids, **scores}))
     reads = "SELECT * FROM open_scores WHERE pair_id IN (SELECT label_id FROM labels)"
     lake.create_materialized_view("scores", reads, "pair_id", purpose="the owner's")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import os
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from repeats import chosen
 
 import counterbalance as cb
 from counterbalance.engine.store import tables
 
 pytestmark = pytest.mark.slow
 
-IMAGES = 160
+IMAGES = 100
 GROUPS = "groups := image_labels('perceived_gender')"
 OF_TWO = [
     f"{audit}, label := '{label}')"
@@ -21,9 +23,9 @@ OF_TWO = [
     for audit in (
         f"association(vectors, prompts, {GROUPS}",
         f"similarity_bias(vectors, prompts, {GROUPS}",
-        f"leakage({GROUPS}, data := label_concepts('thing'), seeds := 2",
-        f"lic({GROUPS}, seeds := 2",
-        f"spurious_probe({GROUPS}, vectors := vectors, seeds := 2",
+        f"leakage({GROUPS}, data := label_concepts('thing'), seeds := 1",
+        f"lic({GROUPS}, seeds := 1",
+        f"spurious_probe({GROUPS}, vectors := vectors, seeds := 1",
     )
 ]
 CALLS = [
@@ -34,11 +36,15 @@ CALLS = [
     "ieat(vectors, image_labels('scene'), image_labels('perceived_gender'), 'sea', 'city', x := 'rare', y := 'male')",
     "ieat(vectors, image_labels('scene'), image_labels('perceived_gender'), 'sea', 'city', x := 'female', y := 'male')",
     f"harmful_zero_shot(seen, {GROUPS})",
-    f"artifact_shift(edits, vectors, {GROUPS}, seeds := 2)",
+    f"artifact_shift(edits, vectors, {GROUPS}, seeds := 1)",
     f"retrieval_bias({GROUPS}, positive := 'rare', negative := 'male')",
     f"retrieval_bias({GROUPS}, positive := 'male', negative := 'female')",
     f"retrieval_bias_models(['embedding'], asked, ranked, {GROUPS}, positive := 'rare', negative := 'male')",
 ]
+
+
+ASKED = [call for call in CALLS if not (call in OF_TWO[6:] or "'male', negative" in call or "x := 'female'" in call)]
+"""One of each kind: what is not told of the label of few is told of the label beside it neither, as the first of ``OF_TWO`` shows."""
 
 
 def filled(build, location, rare):
@@ -82,16 +88,22 @@ def lakes(build, tmp_path_factory):
     return [filled(build, folder / f"{len(rare)}.lake", rare) for rare in ({1, 3, 6}, {8, 11, 13, 16, 18})]
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_the_same_rows(lakes, call):
-    one, other = (lake.sql(f"SELECT * EXCLUDE (reason) FROM {call}").to_arrow().to_pylist() for lake in lakes)
+@pytest.fixture(scope="module")
+def rows(lakes):
+    """Rows of a call over one of the lakes."""
+    return functools.cache(lambda place, call: lakes[place].sql(f"FROM {call}").to_arrow().to_pylist())
+
+
+@pytest.mark.parametrize("call", chosen(CALLS, *ASKED))
+def test_the_same_rows(rows, call):
+    one, other = ([{k: v for k, v in row.items() if k != "reason"} for row in rows(place, call)] for place in range(2))
     assert one or "harmful_zero_shot" in call  # all of it is hidden
     assert one == other
 
 
-@pytest.mark.parametrize("call", OF_TWO)
-def test_nothing_is_shown_of_two_labels_that_would_tell(lakes, call):
-    for row in lakes[0].sql(f"FROM {call}").to_arrow().to_pylist():
+@pytest.mark.parametrize("call", chosen(OF_TWO, *OF_TWO[:6]))
+def test_nothing_is_shown_of_two_labels_that_would_tell(rows, call):
+    for row in rows(0, call):
         keys = {"category", "metric", "features", "definition", "side", "suppressed", "reason", "params"}
         assert not {k for k, v in row.items() if v is not None} - keys
         assert row["reason"] == "confidential"

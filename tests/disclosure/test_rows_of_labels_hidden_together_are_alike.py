@@ -77,7 +77,7 @@ def seen_of(rows, label, swapped):
     return sorted(found)
 
 
-@pytest.fixture(scope="module", params=range(6))
+@pytest.fixture(scope="module", params=[0, *(pytest.param(s, marks=pytest.mark.thorough) for s in (1, 2))])
 def lake(build, tmp_path_factory, request):
     return lake_of(build, tmp_path_factory.mktemp("alike") / "a.lake", request.param)
 

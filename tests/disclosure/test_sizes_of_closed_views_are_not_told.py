@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
+import counterbalance as cb
 from counterbalance.__main__ import main
 
 COUNTS = ("rows_read", "written", "updated", "unchanged", "rejected")
@@ -14,12 +16,18 @@ OPEN = "open_ids"
 GUESS = "SELECT label_id, image_id, 'MARKlabel1' AS value FROM (SELECT image_id AS label_id, image_id FROM images) WHERE image_id < 8"
 
 
+@pytest.fixture(scope="module")
+def _both(_closed, tmp_path_factory):
+    both = cb.connect(shutil.copytree(_closed.location.path, tmp_path_factory.mktemp("both") / "test.lake"))
+    both.create_materialized_view(OPEN, "SELECT image_id FROM images", "image_id")
+    both.refresh(OPEN, executor="inline")
+    return both
+
+
 @pytest.fixture
-def both(closed):
+def both(_both, open_folder):
     """The closed lake with an open view beside."""
-    closed.create_materialized_view(OPEN, "SELECT image_id FROM images", "image_id")
-    closed.refresh(OPEN)
-    return closed
+    return cb.connect(shutil.copytree(_both.location.path, open_folder / "test.lake"))
 
 
 def answered(capsys, *command):

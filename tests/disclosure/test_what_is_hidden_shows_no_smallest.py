@@ -51,7 +51,7 @@ def scored(build, seed):
 
 
 @pytest.mark.parametrize(("make", "call"), [(annotated, AGREEMENT), (annotated, VALIDATION), (scored, SCORES)])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_number_of_a_hidden_row(build, make, call, seed):
     rows = make(build, seed).sql(f"SELECT * FROM {call}").to_arrow().to_pylist()
     assert any(row["suppressed"] for row in rows)
@@ -62,7 +62,7 @@ def test_no_number_of_a_hidden_row(build, make, call, seed):
 
 
 @pytest.mark.parametrize("call", [AGREEMENT, VALIDATION])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_what_is_hidden_of_a_confusion_is_not_told_apart(build, call, seed):
     rows = annotated(build, seed).sql(f"SELECT * EXCLUDE (annotator, params) FROM {call}").to_arrow().to_pylist()
     hidden = [r for r in rows if (r["metric"], r["is_same"]) == ("confusion", True) and r["suppressed"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+from repeats import again
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.executors import devices
@@ -62,6 +63,26 @@ def test_one_worker_for_every_gpu(devices_of, torch_with):
     assert "torch" not in sys.modules
 
 
+@pytest.mark.parametrize(
+    ("wish", "found"),
+    [
+        *(("cuda", ["cuda:0", "cuda:1"]), ("cuda:0,2", ["cuda:0", "cuda:2"])),
+        *again(("cuda", ["cuda:0", "cuda:1", "cuda:2"]), ("cuda:1", ["cuda:1"])),
+    ],
+)
+def test_some_of_the_gpus(devices_of, torch_with, wish, found):
+    torch_with(len(found) if wish == "cuda" else 3)
+    assert devices_of(Local(device=wish), len(found))[0] == found
+
+
+@pytest.mark.parametrize("wish", ["cuda:3", "cuda:0,3", "cuda:", "cuda:0,", "cuda0", "gpu", "cudas"])
+def test_gpus_that_are_not_there(torch_with, wish):
+    torch_with(3)
+    with pytest.raises(RequestError, match="no device") as caught:
+        devices.available(wish, wants=True)
+    assert caught.value.code == "E3462"
+
+
 def test_workers_may_share_a_gpu(devices_of, torch_with, tmp_path):
     torch_with(1)
     assert devices_of(Local(workers=2), 1)[0] == ["cuda:0"]
@@ -85,7 +106,7 @@ def test_inline_takes_the_first(devices_of, torch_with):
 
 
 @pytest.mark.parametrize("executor", [Local, Inline])
-@pytest.mark.parametrize("wish", ["cuda", "cuda:1"])
+@pytest.mark.parametrize("wish", ["cuda:1", *again("cuda")])
 def test_a_gpu_that_is_not_there_is_an_error(executor, wish, devices_of, torch_with):
     torch_with(0)
     with pytest.raises(

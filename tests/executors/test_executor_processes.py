@@ -9,6 +9,7 @@ import time
 
 import psutil
 import pytest
+from repeats import again
 
 from counterbalance.engine.errors import FunctionError
 from counterbalance.engine.executors import process_pool
@@ -79,7 +80,7 @@ def test_functions_have_their_own_streams_and_their_share_of_the_cores(run, jobs
     assert children() == []
 
 
-@pytest.mark.parametrize("how", ["SIGSEGV", "exit"])
+@pytest.mark.parametrize("how", ["SIGSEGV", *again("exit")])
 def test_the_task_of_a_worker_that_died_goes_to_a_fresh_one(how, run, jobs, disk_lake, tmp_path):
     job, events = run(f"x_dies(text, folder := '{tmp_path}', how := '{how}')", Local(workers=2))
     assert sum(e.done for e in events) == 2

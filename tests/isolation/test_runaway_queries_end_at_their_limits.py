@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from repeats import chosen
 
 from counterbalance.engine.errors import LimitError, RequestError
 from counterbalance.engine.isolation import process
@@ -33,6 +34,10 @@ RUNAWAY = {
     "endless answer": "SELECT range, range::VARCHAR AS text FROM range(100000000000)",
     "wide answer": "SELECT repeat(text, 100000) AS t FROM captions, range(1000000)",
 }
+KEPT = set(RUNAWAY) - {
+    "arithmetic", "regular expression", "distinct", "self join", "correlated", "window", "jaccard", "repeat", "sorted list",
+}  # fmt: skip
+"""By default one of each way to run away: the others are operators, text and list functions that end as these do."""
 LIMIT = 0.5
 MEMORY = "512MB"
 ROOM = 700 << 20
@@ -55,7 +60,7 @@ def session(folder_lake):
         yield opened
 
 
-@pytest.mark.parametrize("name", RUNAWAY)
+@pytest.mark.parametrize("name", chosen(RUNAWAY, *KEPT))
 def test_it_ends(session, name, answer, record_property):
     record_property("queries", 1)
     with pytest.raises(LimitError) as caught:
@@ -76,7 +81,7 @@ def test_an_answer_that_is_kept_has_the_limit_too(folder_lake, form):
 
 
 def test_planning_is_timed(folder_lake):
-    slow = "SELECT " + ", ".join(f"image_id + {n} AS c{n}" for n in range(20_000)) + " FROM images"
+    slow = "SELECT " + ", ".join(f"image_id + {n} AS c{n}" for n in range(10_000)) + " FROM images"
     with pytest.raises(LimitError) as caught:
         folder_lake.sql(slow, timeout=0.3)
     assert caught.value.code == "E5001"

@@ -55,9 +55,13 @@ class _Held:
         self._thread.join(60)
 
 
-@pytest.mark.parametrize("place", ["empty_lake", "disk_lake", "s3_lake"])
+@pytest.mark.parametrize("place", ["empty_lake", "disk_lake"])
 def test_busy(request: Any, build: SimpleNamespace, row_function: Callable[..., Any], place: str) -> None:
-    lake = _prepare(request.getfixturevalue(place), build)
+    _busy(request.getfixturevalue(place), build, row_function, place)
+
+
+def _busy(lake: Lake, build: SimpleNamespace, row_function: Callable[..., Any], place: str) -> None:
+    _prepare(lake, build)
     with _Held(lake, row_function, f"o_{place}"):
         with pytest.raises(BusyError):
             lake.refresh(executor="inline")
@@ -93,18 +97,18 @@ def test_a_killed_refresh_keeps_nothing(
     )
 
 
-def test_the_lease_of_a_dead_process(
+def test_busy_on_an_object_store_and_the_lease_of_a_dead_process(
     s3_lake: Lake, build: SimpleNamespace, row_function: Callable[..., Any], monkeypatch: Any
 ) -> None:
-    """On an object store it is taken over once it has not been renewed for its time."""
-    lake = _prepare(s3_lake, build)
-    row_function("o_lease", len)
-    lake.add_column("captions", "size", "o_lease(text)")
+    """There it is taken over once it has not been renewed for its time."""
+    lake = s3_lake
+    _busy(lake, build, row_function, "s3_lake")
     system, root = lake.location.filesystem()
     note = {"pid": 1, "host": "gone", "purpose": "refresh", "since": dt.datetime.now(dt.UTC).isoformat()}
     system.pipe_file(f"{root}/{lock.REFRESH}", json.dumps(note).encode())
     with pytest.raises(BusyError, match="gone"):
         lake.refresh(executor="inline")
     monkeypatch.setattr(lock, "LEASE_SECONDS", -1.0)
+    row_function("o_s3_lake", len, version="2")
     assert lake.refresh(executor="inline").mode == "rebuild"
     assert not system.exists(f"{root}/{lock.REFRESH}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from repeats import again
 
 from counterbalance.engine.store import tables
 
@@ -242,13 +243,15 @@ _TYPES = {
 }
 
 
-@pytest.mark.parametrize("kind", _TYPES)
+@pytest.mark.parametrize("kind", ["all", *again(*_TYPES)])
 def test_types(empty_lake: Lake, build: SimpleNamespace, row_function: Callable[..., Any], kind: str) -> None:
-    """Whatever a query returns is stored, compared and left alone when it is equal."""
+    """Whatever a query returns is stored, compared and left alone when it is equal: all kinds at once, and each alone."""
+    kinds = list(_TYPES) if kind == "all" else [kind]
+    values = ", ".join(f"{_TYPES[k]} AS value_{k}" for k in kinds)
     edit = row_function("d_types", lambda key: key, parameters={"key": pa.int64()})
     empty_lake.ingest({"images": build.images(image_id=list(range(10)), key=[str(i) for i in range(10)])})
     _captions(empty_lake, build, range(8))
-    select = f"SELECT image_id, {_TYPES[kind]} AS value FROM captions GROUP BY image_id, text"
+    select = f"SELECT image_id, {values} FROM captions GROUP BY image_id, text"
     empty_lake.create_materialized_view("v", select, "image_id")
     empty_lake.add_column("v", "edited", "d_types(image_id)")
     _stages(empty_lake)
@@ -257,6 +260,8 @@ def test_types(empty_lake: Lake, build: SimpleNamespace, row_function: Callable[
     found = _stages(empty_lake)
     assert (found["v"].written, found["v"].updated, found["v"].deleted) == (1, 0, 0)
     assert edit.taken() == [9]
-    stored = _dataset(empty_lake, "v").to_table(columns=["image_id", "value"]).sort_by("image_id")["value"].to_pylist()
-    wanted = empty_lake.sql(f"{select} ORDER BY 1").to_arrow()["value"].to_pylist()
-    np.testing.assert_equal(stored, wanted)
+    names = [f"value_{k}" for k in kinds]
+    stored = _dataset(empty_lake, "v").to_table(columns=["image_id", *names]).sort_by("image_id")
+    wanted = empty_lake.sql(f"{select} ORDER BY 1").to_arrow()
+    for name in names:
+        np.testing.assert_equal(stored[name].to_pylist(), wanted[name].to_pylist())

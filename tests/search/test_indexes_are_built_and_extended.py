@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import lance
 import numpy as np
 import pyarrow as pa
 import pytest
+from repeats import again, chosen
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.search import indexes
@@ -112,8 +115,14 @@ def found(dataset, name, query, k=10):
     return set(table["id"].to_pylist())
 
 
-@pytest.mark.parametrize("kind", VECTOR)
-@pytest.mark.parametrize("metric", ["cosine", "l2", "dot"])
+METRICS = [("ivf_rq", "cosine"), ("ivf_flat", "l2"), ("ivf_sq", "dot"), ("ivf_pq", "cosine"), ("ivf_hnsw_sq", "l2")]
+"""Kinds with a metric, each at least once; any goes with any."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "metric"),
+    [*METRICS, *again(*(m for m in itertools.product(VECTOR, ("cosine", "l2", "dot")) if m not in METRICS))],
+)
 def test_vector_kinds(write, kind, metric):
     spec = IndexSpec("it", kind, "embedding", {"metric": metric, "num_partitions": 12})
     dataset = write(rows(0, 1500))
@@ -150,7 +159,7 @@ def test_vectors_that_are_null_or_no_number_are_passed_over(write, kind):
     assert all(i % 5 > 1 for i in ids)
 
 
-@pytest.mark.parametrize("kind", VECTOR)
+@pytest.mark.parametrize("kind", chosen(VECTOR, "ivf_rq", "ivf_hnsw_sq"))
 def test_half_floats(write, kind):
     dataset = write(rows(0, 600, pa.float16()))
     spec = IndexSpec("it", kind, "embedding")
@@ -158,8 +167,13 @@ def test_half_floats(write, kind):
     assert max(r["recall"] for r in recall(dataset, spec, queries=20).to_pylist()) >= 0.85
 
 
-@pytest.mark.parametrize("kind", VECTOR)
-@pytest.mark.parametrize("count", [0, 1, 3, 40])
+COUNTS = [*((kind, 3) for kind in VECTOR), *(("ivf_rq", count) for count in (0, 1, 40))]
+
+
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [*COUNTS, *again(*(c for c in itertools.product(VECTOR, (0, 1, 3, 40)) if c not in COUNTS))],
+)
 def test_few_rows_are_a_plain_list_until_the_table_grows(write, kind, count):
     spec = IndexSpec("it", kind, "embedding", {"num_partitions": 64})
     dataset = write(rows(0, count))

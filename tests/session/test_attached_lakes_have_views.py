@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+from repeats import again
 
 import counterbalance as cb
 from counterbalance.engine.errors import NotFoundError, RefusedError, SensitiveError
 
 
-@pytest.fixture
-def both(lake, build):
-    """The lake, and one of two images: a woman, a man."""
-    other = cb.connect(f"{lake.uri}-attached")
+@pytest.fixture(scope="module")
+def other(build):
+    """A lake of two images: a woman, a man."""
+    other = cb.connect(f"memory://attached-{os.getpid()}")
     other.ingest(
         {
             "images": build.images(image_id=[1, 2], key=["a", "b"], width=[10, 20], height=[10, 40]),
@@ -25,6 +28,12 @@ def both(lake, build):
             ),
         }
     )
+    return other
+
+
+@pytest.fixture
+def both(lake, other):
+    """The lake, and that one beside it."""
 
     def ask(text, **more):
         return lake.sql(text, attach={"cc": other}, **more).fetchall()
@@ -36,12 +45,10 @@ def both(lake, build):
     ("text", "rows"),
     [
         ("SELECT image_id, label FROM cc.caption_gender ORDER BY 1", [(1, "female"), (2, "male")]),
-        ("SELECT image_id, label FROM cc.caption_gender() ORDER BY 1", [(1, "female"), (2, "male")]),
         ("SELECT label FROM cc.caption_gender(rule := 'gensynth') ORDER BY image_id", [("female",), ("unclear",)]),
         ("SELECT caption_gender.label FROM CC.caption_gender WHERE image_id = 1", [("female",)]),
         ("SELECT cc.caption_gender.label FROM cc.caption_gender WHERE image_id = 1", [("female",)]),
         ("SELECT DISTINCT label FROM cc.image_labels('scene')", [("beach",)]),
-        ("SELECT DISTINCT concept FROM cc.label_concepts('scene')", [("beach",)]),
         ("SELECT count(*) FROM cc.persons", [(0,)]),
         (
             "SELECT a.label, b.label FROM caption_gender AS a JOIN cc.caption_gender AS b USING (image_id) WHERE image_id < 3 ORDER BY image_id",
@@ -50,7 +57,11 @@ def both(lake, build):
         ("SELECT label, images FROM group_sizes(cc.caption_gender, 1) ORDER BY 1", [("female", 1), ("male", 1)]),
         ("SELECT label, images FROM group_sizes(cc.image_labels('scene'), 1)", [("beach", 2)]),
         ("SELECT count(*) FROM main.caption_gender", [(6,)]),
-        ("SELECT count(*) FROM main.caption_gender()", [(6,)]),
+        *again(
+            ("SELECT image_id, label FROM cc.caption_gender() ORDER BY 1", [(1, "female"), (2, "male")]),
+            ("SELECT DISTINCT concept FROM cc.label_concepts('scene')", [("beach",)]),
+            ("SELECT count(*) FROM main.caption_gender()", [(6,)]),
+        ),
     ],
 )
 def test_views(both, text, rows):

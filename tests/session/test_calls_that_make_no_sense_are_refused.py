@@ -18,7 +18,8 @@ REFUSED = {
     "E3011": lambda lake: lake.tag("2026-11-01"),
     "E3020": lambda lake: lake.ingest({"images": pa.table({"image_id": [1], "hue": [0.5]})}),
     "E3041": lambda lake: lake.sql("SELECT 1", memory="lots").fetchall(),
-    "E3045": lambda lake: lake.ingest("captions.csv"),
+    "E3045": lambda lake: lake.ingest("captions.csv", format="arrow"),
+    "E3052": lambda lake: lake.ingest({"images": pa.table({"image_id": [1]})}, format="coco"),
     "E3081": lambda lake: lake.gc(older_than=dt.timedelta(days=-1)),
     "E3083": lambda lake: lake.delete(ids=["one"], by="nickname"),
     "E4009": lambda lake: lake.ingest({"captions": pa.table({"caption_id": [99], "image_id": [99]})}, strict=True),
@@ -38,6 +39,12 @@ def test_labels_need_an_attribute(lake):
     with pytest.raises(CounterbalanceError, match="no column attribute") as caught:
         lake.ingest({"labels": pa.table({"image_id": [1], "value": ["x"]})})
     assert caught.value.code == "E3020"
+
+
+def test_rows_are_a_table_and_no_list(lake):
+    with pytest.raises(CounterbalanceError, match=r"^list cannot be read") as caught:
+        lake.ingest({"images": [{"image_id": 1}]})
+    assert caught.value.code == "E3052"
 
 
 def test_a_session_of_the_past_changes_nothing(lake):

@@ -47,10 +47,10 @@ def test_values_as_a_mapping(empty_lake):
         assert session.sql(query, {"w": "b"}).fetchall() == [(2,)]
 
 
-@pytest.mark.parametrize("values", [["b"], ("b",), "b", 5, {1: "b"}])
+@pytest.mark.parametrize("values", ["b", 5, {1: "b"}])
 def test_values_without_names(empty_lake, values):
     empty_lake.ingest({"images": IMAGES})
-    with pytest.raises(RequestError, match="values are given by name") as caught:
+    with pytest.raises(RequestError, match="values are given by name or as a list") as caught:
         empty_lake.sql("SELECT $1", values)
     assert caught.value.code == "E3042"
 

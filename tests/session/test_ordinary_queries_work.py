@@ -163,7 +163,7 @@ def test_there_are_enough_of_them():
 def test_statements_about_relations(both):
     session, _ = both
     assert {"images", "captions", "caption_gender", "meta.tables"} <= {
-        r[0] for r in session.sql("SHOW TABLES").fetchall()
+        r[0] for r in session.sql("SHOW ALL TABLES").fetchall()
     }
     described = session.sql("DESCRIBE images").to_arrow().to_pylist()
     assert (described[0]["column_name"], described[0]["column_type"]) == ("image_id", "BIGINT")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import io
+import re
 import threading
 
 import pyarrow as pa
 import pytest
+from PIL import Image
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.result import Result
@@ -30,8 +34,6 @@ def test_nothing_runs_before_it_is_read(counted):
     result, runs = counted
     assert result.columns == ["a", "b"]
     assert result.schema.names == ["a", "b"]
-    assert repr(result) == "<Result (a int64, b string), not read yet>"
-    assert "not read yet" in result._repr_html_()
     assert runs == []
 
 
@@ -177,10 +179,79 @@ def test_a_note_is_said_once(lake):
     assert result.notes == ["stopped after 4 rows"]
 
 
+def test_what_is_shown_is_computed_once(counted):
+    result, runs = counted
+    assert repr(result).splitlines()[1:7] == [
+        "│   a   │    b    │",
+        "│ int64 │ varchar │",
+        "├───────┼─────────┤",
+        "│     1 │ x       │",
+        "│     2 │ NULL    │",
+        "│     3 │ <b>     │",
+    ]
+    assert repr(result).endswith("┘\n3 rows")
+    assert result._repr_html_().endswith("<p>3 rows</p>")
+    assert runs == [1]
+    result.to_arrow()
+    assert repr(result).endswith("\n3 rows")
+    assert runs == [1, 1]
+
+
+def test_only_the_first_rows_are_computed_to_be_shown():
+    taken = []
+
+    def start():
+        for number in range(100):
+            taken.append(number)
+            yield pa.record_batch({"a": [2 * number, 2 * number + 1]})
+
+    schema = pa.schema([("a", pa.int64())])
+    result = Result(start, lambda: schema, "SELECT 1")
+    told = "the first 10 rows; .df(), .pl(), .to_arrow() or .fetchall() read all"
+    assert repr(result).endswith(told)
+    assert result._repr_html_().endswith(f"<p>{told}</p>")
+    assert "│     9 │\n└" in repr(result)
+    assert len(taken) == 6
+    result.to_arrow()
+    assert repr(result).endswith("200 rows, 10 shown")
+
+
+def test_without_rows_or_columns():
+    empty = pa.schema([("a", pa.int64())])
+    shown = Result(lambda: iter([]), lambda: empty, "SELECT 1")
+    assert repr(shown).endswith("\n0 rows")
+    assert ">a</th>" in shown._repr_html_()
+    nothing = Result(lambda: iter([]), lambda: pa.schema([]), "DROP")
+    assert repr(nothing) == "0 rows"
+    assert nothing._repr_html_().endswith("<p>0 rows</p>")
+
+
+def test_pictures_are_shown_small():
+    buffer = io.BytesIO()
+    Image.new("RGB", (640, 480), "navy").save(buffer, "PNG")
+    data = [buffer.getvalue(), b"no picture", buffer.getvalue()[:60]]
+    table = pa.table({"image": pa.array(data, pa.binary()), "a": ["x", "y", "z"]})
+    page = Result(lambda: iter(table.to_batches()), lambda: table.schema, "SELECT 1")._repr_html_()
+    (shown,) = re.findall(r'<img src="data:image/jpeg;base64,([^"]+)"', page)
+    assert Image.open(io.BytesIO(base64.b64decode(shown))).size == (128, 96)
+    assert "no picture" in page
+
+
+def test_columns_of_one_name_are_all_shown():
+    table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
+    page = Result(lambda: iter(table.to_batches()), lambda: table.schema, "SELECT 1")._repr_html_()
+    assert re.findall("<td[^>]*>(.*?)</td>", page) == ["1", "2"]
+
+
+def test_numbers_stand_at_the_right_to_six_digits():
+    table = pa.table({"a": [0.32655745871039177], "b": ["x"], "c": [7], "d": [True], "e": [1e-12]})
+    page = Result(lambda: iter(table.to_batches()), lambda: table.schema, "SELECT 1")._repr_html_()
+    cells = re.findall('<td style="text-align: (left|right);[^>]*>(.*?)</td>', page)
+    assert cells == [("right", "0.326557"), ("left", "x"), ("right", "7"), ("left", "True"), ("right", "1e-12")]
+
+
 def test_html(counted):
     result, _ = counted
-    assert "SELECT 1 &lt; 2" in result._repr_html_()
-    result.to_arrow()
     page = result._repr_html_()
     assert page.count("<tr>") == 4
     assert "&lt;b&gt;" in page
@@ -235,4 +306,5 @@ def test_notes_stand_below_the_table():
     table = pa.table({"a": [1]})
     result = Result(lambda: iter(table.to_batches()), lambda: table.schema, "SELECT 1", notes=["hidden & gone"])
     result.to_arrow()
-    assert result._repr_html_().endswith("</table><p>hidden &amp; gone</p>")
+    assert result._repr_html_().endswith("</table><p>1 row</p><p>hidden &amp; gone</p>")
+    assert repr(result).endswith("\n1 row\nhidden & gone")

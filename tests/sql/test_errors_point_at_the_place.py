@@ -309,9 +309,9 @@ def test_a_setting_that_is_written_wrongly_is_no_value(lake):
 
 
 def test_what_is_missing_of_an_ingest_is_told(lake, tmp_path):
-    with pytest.raises(RequestError, match="a path needs a format") as caught:
+    with pytest.raises(NotFoundError, match=r"labels\.csv") as missing:
         lake.ingest("labels.csv")
-    assert "labels" in caught.value.hint
+    assert missing.value.code == "E1006"
     with pytest.raises(RequestError, match="no option 'splitt'; did you mean 'split'") as caught:
         lake.ingest("labels.csv", "labels", splitt="x")
     assert caught.value.code == "E3046"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib.metadata import EntryPoint, entry_points
 
+import pyarrow as pa
 import pytest
 
 import counterbalance as cb
@@ -59,7 +60,7 @@ def test_a_query_imports_what_it_calls(lake):
 
 def test_a_function_of_ones_own_cannot_take_the_name_of_one_that_was_not_imported():
     with pytest.raises(RequestError, match=r"already declared by counterbalance\.udfs\.vader") as caught:
-        cb.udf(returns=None, parameters={}, version="1", name="vader")(lambda: None)
+        cb.udf(returns=pa.float64(), parameters={"text": pa.string()}, version="1", name="vader")(lambda: None)
     assert caught.value.code == "E3004"
 
 

@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterbalance as cb
@@ -91,6 +91,7 @@ def test_they_hold_the_estimate_and_end_within_what_counts_allow(session, cells)
 
 
 @given(st.lists(CELLS.filter(lambda c: c[0] + c[1] and c[0] + c[2]), min_size=1, max_size=50), st.floats(1, 10))
+@settings(max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "4")))
 def test_they_are_there_for_counts_divided_by_a_design_effect(session, cells, effect):
     a, b, c, d = np.array(cells).T
     both, one, other, n = (counts / effect for counts in (a, a + b, a + c, a + b + c + d))
@@ -103,7 +104,13 @@ def test_they_are_there_for_counts_divided_by_a_design_effect(session, cells, ef
 @pytest.mark.parametrize(
     ("n", "one", "other", "ratio"),
     [
-        (n, one, other, ratio)
+        pytest.param(
+            n,
+            one,
+            other,
+            ratio,
+            marks=[] if (n, ratio) in {(200, 1), (1000, 1.6), (200, 0.3)} else pytest.mark.thorough,
+        )
         for n in (200, 1000)
         for one, other in ((0.1, 0.05), (0.1, 0.5), (0.5, 0.5), (0.02, 0.9))
         for ratio in (0.3, 1, 1.05, 1.6)

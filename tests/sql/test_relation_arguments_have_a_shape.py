@@ -89,11 +89,13 @@ def test_vectors_and_numbers_are_not_called_texts(lake):
         "it takes (edit_id BIGINT, image_id BIGINT, label VARCHAR, template VARCHAR, accepted, predicted VARCHAR, "
     )
     error = fails(lambda: lake.audit("image_text_matching", scores="captions"))
-    assert error.hint.startswith("it takes (pair_id, rr DOUBLE, rc DOUBLE, cr DOUBLE, cc DOUBLE); ")
+    assert error.hint.startswith(
+        "it takes (pair_id, rr DOUBLE, r_o DOUBLE, o_r DOUBLE, cc DOUBLE, c_o DOUBLE, o_c DOUBLE); "
+    )
 
 
 def test_a_column_of_the_right_type_is_not_blamed(lake):
-    scores = "(SELECT image_id AS pair_id, CAST('inf' AS DOUBLE) AS rr, 0.5 AS rc, 0.5 AS cr, 1 AS cc FROM images)"
+    scores = "(SELECT image_id AS pair_id, CAST(error('no score') AS DOUBLE) AS rr, 0.5 AS r_o, 0.5 AS o_r, 1 AS cc, 1 AS c_o, 1 AS o_c FROM images)"
     assert fails(lambda: lake.audit("image_text_matching", scores=scores)).code != "E3131"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import lance
 import pyarrow as pa
 import pytest
@@ -43,7 +45,7 @@ def test_every_coded_column(disk_lake, build):
     assert set(BASE_TABLES["images"].coded) >= {"split", "license"}
 
 
-@settings(max_examples=10)
+@settings(max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "5")))
 @given(steps=st.lists(st.lists(st.none() | st.text(max_size=3), max_size=8), min_size=1, max_size=4))
 def test_any_values_in_any_order(build, tmp_path_factory, steps):
     lake = cb.connect(tmp_path_factory.mktemp("codes") / "a.lake")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copies
 import pytest
 
 from counterbalance.engine.catalog import file_statistics, snapshot
@@ -21,20 +22,27 @@ class Killed(BaseException):
     """As if the process had ended."""
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    return tmp_path_factory.mktemp("kept") / "filled.lake"
+
+
 @pytest.fixture
-def filled(disk_lake, build):
-    ids = list(range(40))
-    disk_lake.ingest(
-        {
-            "images": build.images(image_id=ids, key=[f"mkkey{i:03}" for i in ids]),
-            "captions": build.captions(caption_id=ids, image_id=ids, text=[f"mktext{i:03} xyz" for i in ids]),
-        }
-    )
-    disk_lake.create_index("captions", "text", "fts", name="words")
-    disk_lake.refresh()
-    for name in ("T1", "T2"):
-        disk_lake.tag(name)
-    return disk_lake
+def filled(kept, disk_lake, build):
+    def fill(lake):
+        ids = list(range(40))
+        lake.ingest(
+            {
+                "images": build.images(image_id=ids, key=[f"mkkey{i:03}" for i in ids]),
+                "captions": build.captions(caption_id=ids, image_id=ids, text=[f"mktext{i:03} xyz" for i in ids]),
+            }
+        )
+        lake.create_index("captions", "text", "fts", name="words")
+        lake.refresh()
+        for name in ("T1", "T2"):
+            lake.tag(name)
+
+    return copies.filled(kept, disk_lake, fill)
 
 
 def purge(lake, *tags):

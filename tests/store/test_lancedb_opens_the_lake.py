@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import lance
 import pytest
+
+from counterbalance.engine.errors import RequestError
 
 
 @pytest.fixture
@@ -30,6 +34,13 @@ def test_lancedb(coco):
     assert table.count_rows("origin = 'human'") == 2
     rows = table.search().where("image_id = 1").select(["caption_id", "text"]).limit(10).to_arrow()
     assert sorted(zip(*(rows[c].to_pylist() for c in ("caption_id", "text")), strict=True)) == [(1, "a"), (2, "b")]
+
+
+def test_without_lancedb_the_extra_is_named(coco, monkeypatch):
+    monkeypatch.setitem(sys.modules, "lancedb", None)
+    with pytest.raises(RequestError, match="LanceDB is not installed") as raised:
+        coco.lancedb()
+    assert (raised.value.code, raised.value.hint) == ("E3480", "pip install 'counterbalance[lancedb]'")
 
 
 def test_lancedb_sees_no_sensitive_table(coco):

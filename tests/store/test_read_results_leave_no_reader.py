@@ -7,6 +7,7 @@ import gc
 
 import pytest
 
+import counterbalance as cb
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.store import pins
 
@@ -32,15 +33,22 @@ QUERIES = (
 )
 
 
-@pytest.fixture
-def filled(disk_lake, build, row_function):
-    row_function("half", len)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, build):
+    """A lake that tests only read."""
+    lake = cb.connect(tmp_path_factory.mktemp("made") / "made.lake")
     images = build.images(image_id=[1, 2], key=["a", "b"])
     captions = build.captions(caption_id=[1, 2], image_id=[1, 2], text=["a dog", "a cat"])
     labels = build.labels(label_id=[1, 2], image_id=[1, 2], attribute=["scene"] * 2, value=["beach", "street"])
-    disk_lake.ingest({"images": images, "captions": captions, "labels": labels})
-    disk_lake.sql("SELECT 1").fetchall()
-    return disk_lake
+    lake.ingest({"images": images, "captions": captions, "labels": labels})
+    lake.sql("SELECT 1").fetchall()
+    return lake
+
+
+@pytest.fixture
+def filled(made, row_function):
+    row_function("half", len)
+    return cb.connect(made.uri)
 
 
 @pytest.fixture

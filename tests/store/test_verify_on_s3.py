@@ -55,9 +55,10 @@ def test_a_lost_version(stored):
         lake.sql("SELECT count(*) FROM images").fetchall()
 
 
-def test_a_lake_that_was_copied_there(full_lake, s3_lake):
+def test_a_lake_that_was_copied_there(disk_lake, s3_lake, fill):
+    fill(disk_lake, count=6)
     system, root = s3_lake.location.filesystem()
-    system.put(f"{full_lake}/", f"{root}/", recursive=True)
+    system.put(f"{disk_lake.location.path}/", f"{root}/", recursive=True)
     assert s3_lake.verify().findings == []
     path = next(p for p in objects(system, f"{root}/images.lance/data") if p.endswith(".lance"))
     content = bytearray(system.cat_file(path))

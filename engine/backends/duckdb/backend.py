@@ -6,12 +6,14 @@ import threading
 import weakref
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from counterbalance.engine.backends.duckdb import scan
 from counterbalance.engine.backends.duckdb.connection import Instance, release, take
+from counterbalance.engine.backends.duckdb.fetch import described, fetched
 from counterbalance.engine.backends.duckdb.register import register_function
 from counterbalance.engine.catalog import file_statistics
 from counterbalance.engine.errors import RequestError
@@ -90,16 +92,18 @@ class DuckDB:
         """Run a plan; batches of at most so many rows, fewer where they hold pictures; an empty one where there is none."""
         with self._cursor(plan) as cursor, self._stoppable(cursor):
             rows = cursor.sql(f"{plan.verb}{plan.sql}", params=dict(plan.values) or None)
-            batches = rows.to_arrow_reader(_BYTES_ROWS if "BLOB" in map(str, rows.types) else batch_rows)
-            yield next(batches, None) or pa.RecordBatch.from_pylist([], batches.schema)
-            yield from batches
+            has_bytes = plan.pictures or "BLOB" in map(str, rows.types)
+            batches = rows.to_arrow_reader(_BYTES_ROWS if has_bytes else batch_rows)
+            first = next(batches, None) or pa.RecordBatch.from_pylist([], batches.schema)
+            for batch in chain([first], batches):
+                yield fetched(batch, plan.pictures) if plan.pictures else batch
 
     def schema(self, plan: Plan) -> pa.Schema:
         """Return the columns of a plan, without running it."""
         with self._cursor(plan) as cursor:
-            return (
-                cursor.sql(f"{plan.verb}{plan.sql}", params=dict(plan.values) or None).limit(0).to_arrow_table().schema
-            )
+            rows = cursor.sql(f"{plan.verb}{plan.sql}", params=dict(plan.values) or None).limit(0)
+            schema = rows.to_arrow_table().schema
+            return described(schema, plan.pictures) if plan.pictures else schema
 
     def function(self, function: Function, constants: Mapping[str, Any]) -> str:
         """Make a Python function callable with its constants fixed; from then on this DuckDB serves no other session."""

@@ -160,8 +160,7 @@ def _leave() -> None:
     _idle.clear()
 
 
-if hasattr(os, "register_at_fork"):  # there is no fork on Windows
-    os.register_at_fork(after_in_child=_leave)
+os.register_at_fork(after_in_child=_leave)
 
 
 def connect(spill: str, memory: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:

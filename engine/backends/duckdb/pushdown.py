@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from counterbalance.engine.schema import CODE_SUFFIX
+from counterbalance.engine.schema import CODE_SUFFIX, KEY_INDEX
+from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ _PUSHED_TYPES: Final = frozenset(
     {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP"}
 )
 _COMPARISONS: Final = frozenset({"=", "!=", "<", "<=", ">", ">="})
+_ORDERED: Final = _COMPARISONS - {"="}
 _UNKNOWN_CODE: Final = -2
 _EXACT_INDEXES: Final = frozenset({"bitmap", "btree"})
 
@@ -35,6 +37,14 @@ def indexed_columns(dataset: lance.LanceDataset) -> frozenset[str]:
     )
 
 
+def by_key_range(dataset: lance.LanceDataset, filters: Sequence[Any]) -> bool:
+    """Tell whether a range of keys is asked for: the index of keys is for single ones, and finds many slower than a scan."""
+    ordered = {column for node in filters for column in _ordered(node)}
+    return bool(ordered) and any(
+        i.name == KEY_INDEX and i.field_names[0] in ordered for i in dataset.describe_indices()
+    )
+
+
 class Filters:
     """What becomes of the predicates that DuckDB offers to the scan of a table.
 
@@ -43,7 +53,13 @@ class Filters:
         indexed: Columns with an exact index.
     """
 
-    def __init__(self, codes: Mapping[str, Sequence[str | None]], indexed: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        codes: Mapping[str, Sequence[str | None]],
+        indexed: frozenset[str] = frozenset(),
+        filled: frozenset[str] = frozenset(),
+    ) -> None:
+        self._filled = filled
         self._codes = {c: {v: i for i, v in enumerate(values) if v is not None} for c, values in codes.items()}
         self._indexed = indexed
 
@@ -85,13 +101,15 @@ class Filters:
                 inner = self.render(operand, by_index=by_index)
                 return None if inner is None else f"(NOT {inner})"
             case nodes.Postfix(op="IS NULL" | "IS NOT NULL" as op, operand=nodes.Col(parts=parts)):
+                if parts[0] in self._filled:
+                    return None
                 return f"({_column(parts)} {op})"
             case nodes.In(operand=nodes.Col(parts=parts), values=values):
                 return self._member(parts, values, by_index=by_index)
         return None
 
     def _compare(self, parts: tuple[str, ...], op: str, constant: Any, *, by_index: bool) -> str | None:
-        if constant.type not in _PUSHED_TYPES:
+        if not _is_known(constant):
             return None
         if parts[0] in self._codes:
             if op not in {"=", "!="}:
@@ -101,7 +119,7 @@ class Filters:
         return f"({_column(parts)} {op} {constant.fragment()})"
 
     def _member(self, parts: tuple[str, ...], values: Sequence[Any], *, by_index: bool) -> str | None:
-        if any(v.type not in _PUSHED_TYPES for v in values):
+        if not all(map(_is_known, values)):
             return None
         if parts[0] in self._codes and not (by_index and parts[0] in self._indexed):
             wanted = ", ".join(str(self._code(parts[0], v)) for v in values)
@@ -110,6 +128,11 @@ class Filters:
 
     def _code(self, column: str, constant: Any) -> int:
         return self._codes[column].get(constant.value, _UNKNOWN_CODE)
+
+
+def _is_known(constant: Any) -> bool:
+    """Whether Lance reads a value as what it is."""
+    return constant.type in _PUSHED_TYPES and constant.value != tables.LOWEST
 
 
 def _column(parts: tuple[str, ...]) -> str:
@@ -127,6 +150,20 @@ def _columns(node: Any) -> set[str]:
             return _columns(operand)
         case nodes.Col(parts=parts):
             return {".".join(parts)}
+    return set()
+
+
+def _ordered(node: Any) -> set[str]:
+    """Columns that a predicate compares with a value, but for equality."""
+    from duckdb._sources import nodes
+
+    match node:
+        case nodes.Binary(op=op, left=nodes.Col()):
+            return _columns(node) if op in _ORDERED else set()
+        case nodes.Binary(left=left, right=right):
+            return _ordered(left) | _ordered(right)
+        case nodes.Unary(operand=operand):  # NOT (key = 5)
+            return _columns(operand)
     return set()
 
 

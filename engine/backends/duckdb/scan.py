@@ -14,12 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as pads
 
-from counterbalance.engine.backends.duckdb.pushdown import Filters, indexed_columns
-from counterbalance.engine.schema import CODE_SUFFIX, STAMP_SUFFIX
+from counterbalance.engine.backends.duckdb.pushdown import Filters, by_key_range, indexed_columns
+from counterbalance.engine.schema import CODE_SUFFIX, PICTURES, ROW, STAMP_SUFFIX
 from counterbalance.engine.search.by_image import passes
+from counterbalance.engine.store import pictures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import duckdb
     import lance
@@ -36,22 +37,27 @@ _BATCH_NUMBERS: Final = 1 << 22
 BYTES_ROWS: Final = 256
 COUNTED: Final = "rows__"
 """A column of zeros that no table stores: all that ``count(*)`` has to read, where ``rewrites/count_star.py`` asks for it."""
+_WITH_BYTES: Final = frozenset({"bytes", "rows"})
 _ZEROS: Final = 1 << 20
 _FEW: Final = 50
 """An index is used when it finds less than a fiftieth of the rows."""
 
 
-def visible_schema(dataset: lance.LanceDataset, hidden: frozenset[str] = frozenset()) -> pa.Schema:
-    """The columns that SQL sees: no bytes, no codes, no stamps, nothing hidden; half floats as float32."""
+def visible_schema(
+    dataset: lance.LanceDataset, hidden: frozenset[str] = frozenset(), *, pictures: bool = False
+) -> pa.Schema:
+    """The columns that a star stands for: no codes, no stamps, nothing hidden, bytes when asked for; half floats as float32."""
     names = set(dataset.schema.names)
     fields = [
-        pa.field(f.name, _widened(f.type)) for f in dataset.schema if _is_visible(f, names) and f.name not in hidden
+        pa.field(f.name, pa.binary() if _is_bytes(f) else _widened(f.type))
+        for f in dataset.schema
+        if _is_visible(f, names) and f.name not in hidden and (pictures or not _is_bytes(f))
     ]
     return pa.schema(fields)
 
 
 def bytes_of(dataset: lance.LanceDataset) -> list[str]:
-    """Columns that hold bytes: functions get them, a plain ``SELECT *`` does not."""
+    """Columns that hold bytes: a query that names them gets them, a plain ``SELECT *`` does not."""
     return [f.name for f in dataset.schema if _is_bytes(f)]
 
 
@@ -63,7 +69,7 @@ def _is_bytes(field: pa.Field) -> bool:
 
 def _is_visible(field: pa.Field, names: set[str]) -> bool:
     is_stamp = field.name.endswith(STAMP_SUFFIX) and field.name.removesuffix(STAMP_SUFFIX) in names
-    return not (field.name.endswith(CODE_SUFFIX) or is_stamp or _is_bytes(field))
+    return not (field.name.endswith(CODE_SUFFIX) or is_stamp)
 
 
 def _widened(kind: pa.DataType) -> pa.DataType:
@@ -101,13 +107,14 @@ def register(
         holding: Fragments that may hold rows whose codes pass; ``None`` where that is not known.
     """
     dataset, hidden = table.dataset, table.hidden
-    bytes_ = [pa.field(b, pa.binary()) for b in bytes_of(dataset) if b not in hidden and table.shows == "bytes"]
+    bytes_ = [pa.field(b, pa.binary()) for b in bytes_of(dataset) if b not in hidden and table.shows in _WITH_BYTES]
+    bytes_ += [pa.field(ROW, pa.int64())] if table.shows == "rows" else []
     add = getattr(connection, "_register_arrow_source", None)
     if add is not None:
-        source = _source_class()(dataset, table.codes, hidden, table.condition, holding)
+        source = _source_class()(table, holding)
         more = [pa.field(COUNTED, pa.int8())] if table.shows == "count" else []
         codes = [pa.field(c + CODE_SUFFIX, pa.int16()) for c in source.coded if table.shows == "codes"]
-        add(name, source.showing(more, codes + bytes_, BYTES_ROWS if table.shows == "bytes" else BATCH_ROWS))
+        add(name, source.showing(more, codes + bytes_, BYTES_ROWS if table.shows in _WITH_BYTES else BATCH_ROWS))
     else:
         connection.register(name, LanceView(dataset, pa.schema([*visible_schema(dataset, hidden), *bytes_])))
 
@@ -120,28 +127,24 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
 
         schema_is_stable = True
 
-        def __init__(
-            self,
-            dataset: lance.LanceDataset,
-            codes: Mapping[str, Sequence[str | None]],
-            hidden: frozenset[str],
-            condition: str | None,
-            holding: Holding,
-        ) -> None:
+        def __init__(self, table: StoredTable, holding: Holding) -> None:
+            dataset, codes = table.dataset, table.codes
             super().__init__(dataset)
-            self._holding = holding
-            schema = visible_schema(dataset, hidden)
+            self._holding, self._by_index = holding, table.by_index
+            schema = visible_schema(dataset, table.hidden)
             stored = set(dataset.schema.names)
-            self._condition, self._batch = condition, BATCH_ROWS
+            self._condition, self._batch = table.condition, BATCH_ROWS
             self._codes = {
                 c: pa.array(list(values), pa.string()) for c, values in codes.items() if c + CODE_SUFFIX in stored
             }
             self._filters = Filters(
-                {c: values for c, values in codes.items() if c in self._codes}, indexed_columns(dataset)
+                {c: values for c, values in codes.items() if c in self._codes},
+                indexed_columns(dataset) if self._by_index else frozenset(),
+                PICTURES if pictures.may_lie_elsewhere([*PICTURES], dataset.schema.names) else frozenset(),
             )
             kinds = (pa.dictionary(pa.int16(), pa.string()) if f.name in self._codes else f.type for f in schema)
             self._declared = pa.schema([pa.field(f.name, k) for f, k in zip(schema, kinds, strict=True)])
-            self._rows = int(dataset.count_rows(filter=condition))
+            self._rows = self._count(table.condition)
 
         @property
         def coded(self) -> list[str]:
@@ -173,13 +176,17 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
             if fragments is not None and not fragments:  # Lance takes none for all
                 return pa.RecordBatchReader.from_batches(chosen, []).__arrow_c_stream__(), columns is not None
             stored = [n + CODE_SUFFIX if n in self._codes else n for n in chosen.names]
+            told = pictures.columns(chosen.names, self.obj.schema.names)
             reader = self.obj.scanner(
-                columns=list(dict.fromkeys(stored)),
+                columns=list(dict.fromkeys([*stored, *told])),
                 filter=self._both(self._quickest(filters)),
                 batch_size=min(self._batch, _rows_at_once(chosen)),
                 blob_handling="all_binary",
                 fragments=fragments,
+                use_scalar_index=self._by_index and not by_key_range(self.obj, filters),
             ).to_reader()
+            if pictures.may_lie_elsewhere(chosen.names, self.obj.schema.names):
+                reader = _with_pictures(reader)
             if reader.schema.types != chosen.types:
                 batches = (self._converted(batch, stored, chosen) for batch in reader)
                 reader = pa.RecordBatchReader.from_batches(chosen, batches)
@@ -197,17 +204,22 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
             """How many rows pass; codes are compared here, which costs half of what Lance's own filter does."""
             looked_up = self._filters.on_codes(filters)
             if not looked_up or len(looked_up) < len(filters) or self._condition is not None:
-                return int(self.obj.count_rows(filter=self._both(self._filters.text(filters, by_index=True))))
+                return self._count(self._both(self._filters.text(filters, by_index=True)))
             names = list(dict.fromkeys(column + CODE_SUFFIX for column, _ in looked_up))
             batches = self.obj.scanner(columns=names, batch_size=BATCH_ROWS).to_reader()
             return sum(_passing([(b.column(c + CODE_SUFFIX), passed) for c, passed in looked_up]) for b in batches)
+
+        def _count(self, text: str | None) -> int:
+            if text is None:
+                return int(self.obj.count_rows())
+            return int(self.obj.scanner(filter=text, use_scalar_index=self._by_index).count_rows())
 
         def _quickest(self, filters: Sequence[Any]) -> str | None:
             """By an index on strings when that finds few rows, else by codes."""
             scanned, looked_up = self._filters.text(filters), self._filters.text(filters, by_index=True)
             if looked_up == scanned:
                 return scanned
-            return looked_up if self.obj.count_rows(filter=looked_up) * _FEW < self._rows else scanned
+            return looked_up if self._count(looked_up) * _FEW < self._rows else scanned
 
         def _both(self, text: str | None) -> str | None:
             parts = [f"({part})" for part in (self._condition, text) if part is not None]
@@ -224,6 +236,11 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
             return pa.record_batch(arrays, schema=chosen)
 
     return LanceSource
+
+
+def _with_pictures(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """The same rows, of the same types, with pictures that lie elsewhere (``store/pictures.py``)."""
+    return pa.RecordBatchReader.from_batches(reader.schema, map(pictures.require, reader))
 
 
 def _passing(codes: Sequence[tuple[pa.Array, NDArray[np.bool_]]]) -> int:
@@ -271,8 +288,11 @@ class _ViewScanner(pads.Scanner):  # type: ignore[misc, unused-ignore]
     def to_reader(self) -> pa.RecordBatchReader:
         def cast(reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
             for batch in reader:
-                yield batch.cast(schema)
+                yield batch.select(schema.names).cast(schema)
 
-        stored = self._lance.scanner(columns=self._schema.names, blob_handling="all_binary").to_reader()
+        told = pictures.columns(self._schema.names, self._lance.schema.names)
+        stored = self._lance.scanner(columns=[*self._schema.names, *told], blob_handling="all_binary").to_reader()
+        if pictures.may_lie_elsewhere(self._schema.names, self._lance.schema.names):
+            stored = _with_pictures(stored)
         whole = pa.RecordBatchReader.from_batches(self._schema, cast(stored, self._schema))
         return pads.Scanner.from_batches(whole, columns=self._columns, filter=self._predicate).to_reader()

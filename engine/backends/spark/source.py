@@ -63,7 +63,7 @@ def load(
     condition = " AND ".join(f"({one})" for one in (table.condition, condition) if one is not None) or None
     location = table.lake.location
     if location.is_memory:  # no other process can read it
-        found = table.dataset.scanner(columns=schema.names, filter=condition).to_table()
+        found = table.dataset.scanner(columns=schema.names, filter=condition, use_scalar_index=False).to_table()
         return spark.createDataFrame(plain(found))
     options = options_of(table.dataset.uri, table.dataset.version, location.lance_options(), condition)
     return spark.read.format(source).schema(from_arrow_schema(schema)).options(**options).load()
@@ -129,7 +129,12 @@ class LanceReader(DataSourceReader):
 
         if fragment is None:  # a version never loses one
             return
-        scanner = fragment.scanner(columns=self._columns, filter=self._options.get("condition"), batch_size=_BATCH_ROWS)
+        scanner = fragment.scanner(
+            columns=self._columns,
+            filter=self._options.get("condition"),
+            batch_size=_BATCH_ROWS,
+            use_scalar_index=False,
+        )
         for batch in scanner.to_batches():
             columns = [_as(batch.column(f.name), f.type) for f in self._schema]
             yield pa.record_batch(columns, schema=self._schema)

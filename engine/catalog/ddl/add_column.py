@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from sqlglot import parse_one
@@ -15,11 +15,12 @@ from counterbalance.engine.catalog.ddl.declaration import (
     journaled,
     reads_itself,
     refuse_cycle,
+    way_for,
 )
 from counterbalance.engine.catalog.definitions import Definition
 from counterbalance.engine.catalog.planning import Catalog
 from counterbalance.engine.errors import NotFoundError, SqlError, did_you_mean
-from counterbalance.engine.schema import PICTURES, STAMP_SUFFIX, is_sensitive
+from counterbalance.engine.schema import IMAGES, PICTURES, STAMP_SUFFIX, is_sensitive
 from counterbalance.engine.sql.call_syntax import callable_names
 from counterbalance.engine.sql.diagnostics import hints
 from counterbalance.engine.sql.expression import Evaluator, analyse, same_call
@@ -27,7 +28,7 @@ from counterbalance.engine.sql.parse import DIALECT
 from counterbalance.engine.sql.policy import perceives
 from counterbalance.engine.sql.resolver import closed_to_all
 from counterbalance.engine.sql.statements import COLUMN_OPTIONS, check_options
-from counterbalance.engine.store import columns, enclosing, tables
+from counterbalance.engine.store import columns, enclosing, pictures, tables
 from counterbalance.engine.store.location import ENCLOSED
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from counterbalance.engine.sql.expression import Expression
     from counterbalance.engine.sql.statements import AddColumn
     from counterbalance.engine.store.location import Location
+
+_LOOKED_AT: Final = 100
+"""Rows whose uri is looked at, to see whether pictures lie in a folder that is read."""
 
 
 def add_column(
@@ -65,14 +69,16 @@ def add_column(
     check_options(statement.options, COLUMN_OPTIONS)
     known = catalog.definitions.columns(table).get(name)
     if known is not None and statement.if_not_exists:
-        return _same(known, statement)
+        return _same(catalog, known, statement)
     names.check_column(catalog, table, name)
     if purpose is None and table in catalog.closed.views:
         raise closed_to_all(f"view {table}")  # which rows fail, and whether all do, would tell what they hold
     expression, kind = _checked(catalog, statement)
     if purpose is None and (read := sorted(catalog.sensitive_columns(table) & set(expression.columns))):
         raise closed_to_all(f"{table}.{read[0]}")
-    reads = tuple((table, c) for c in expression.columns)
+    own = catalog.types(table)
+    _refuse_other_pictures(catalog, table, name)
+    reads = tuple((table if c in own else IMAGES.name, c) for c in expression.columns)
     as_said = Definition(
         "column",
         table,
@@ -111,6 +117,21 @@ def add_column(
     return new
 
 
+def _refuse_other_pictures(catalog: Catalog, table: str, name: str) -> None:
+    """Refuse a column that would take the place of the pictures that others of the table read by key.
+
+    Raises:
+        SqlError: It is called as they are.
+    """
+    others = [d.name for d in catalog.definitions.columns(table).values() if (IMAGES.name, name) in d.reads]
+    if others:
+        raise SqlError(
+            f"{table}.{others[0]} reads {name!r} of images, by image_id and sha256: a column of {table} of that name would change it",
+            code="E3199",
+            hint="take another name",
+        )
+
+
 def _without_pictures(dataset: lance.LanceDataset, new: Definition, expression: Expression) -> list[str]:
     """What to say where the column reads pictures and no row has one; the first row that has one ends the search."""
     read = [c for c in expression.columns if c in PICTURES and c in dataset.schema.names]
@@ -119,27 +140,43 @@ def _without_pictures(dataset: lance.LanceDataset, new: Definition, expression: 
     there = " OR ".join(f"`{c}` IS NOT NULL" for c in read)
     if dataset.scanner(columns=[], filter=there, with_row_id=True, limit=1).to_table().num_rows:
         return []
-    return [f"no row of {new.table} has a picture: {new.target} will be NULL; ingest with --store-images"]
+    elsewhere = pictures.may_lie_elsewhere(read, dataset.schema.names)
+    if elsewhere and any(pictures.is_readable(u) for u in _first_uris(dataset)):
+        return []
+    return [f"no row of {new.table} has a picture: {new.target} will be NULL; {pictures.HELP}"]
 
 
-def _same(known: Definition, statement: AddColumn) -> Definition:
+def _first_uris(dataset: lance.LanceDataset) -> list[str | None]:
+    rows = dataset.scanner(columns=["uri"], filter="uri IS NOT NULL", limit=_LOOKED_AT).to_table()
+    found: list[str | None] = rows["uri"].to_pylist()
+    return found
+
+
+def _same(catalog: Catalog, known: Definition, statement: AddColumn) -> Definition:
     same_type = (known.type or "").lower() == (statement.type or "").lower()
     if not same_type or same_call(known.sql) != same_call(statement.expression):
-        raise is_another(known.target, f"expression: {known.sql}", "drop it first, or take another name")
+        first = way_for(catalog.definitions, known, f"ALTER TABLE {known.table} DROP COLUMN {known.name}")
+        raise is_another(known.target, f"expression: {known.sql}", f"take another name, or first: {first}")
     return known
 
 
 def _checked(catalog: Catalog, statement: AddColumn) -> tuple[Expression, pa.DataType]:
     types = catalog.types(statement.table)
     try:
-        expression = analyse(statement.expression, statement.table, list(types), statement.type)
+        expression = analyse(statement.expression, statement.table, pictures.readable(list(types)), statement.type)
     except NotFoundError as error:
         if error.code == "E1033" and f"no column {statement.name!r}" in error.message.lower():
             target = f"{statement.table}.{statement.name}"
             raise reads_itself(target, (target, target)) from None
         raise
+    if any(c not in types for c in expression.columns) and not pa.types.is_integer(types[IMAGES.key]):
+        raise SqlError(
+            f"{statement.table}.{IMAGES.key} is {types[IMAGES.key]}, and pictures are read by a whole number",
+            code="E3198",
+            hint=f"select {IMAGES.key} of images as it is",
+        )
     try:
-        evaluator = Evaluator(expression, {c: types[c] for c in expression.columns})
+        evaluator = Evaluator(expression, {c: types.get(c, pa.binary()) for c in expression.columns})
         try:
             evaluator.check()
         finally:

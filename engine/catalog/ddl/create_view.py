@@ -16,6 +16,7 @@ from counterbalance.engine.catalog.ddl.declaration import (
     journaled,
     refuse_cycle,
     refuse_dependents,
+    way_for,
 )
 from counterbalance.engine.catalog.definitions import ERRORS, Definition
 from counterbalance.engine.catalog.planning import Catalog, queries_over
@@ -67,7 +68,7 @@ def create_view(
     known = catalog.definitions.views().get(statement.name)
     if known is not None and statement.if_not_exists:
         notes += _lacking(location, known)
-        return _same(known, statement)
+        return _same(catalog, known, statement)
     if known is None or not statement.replace:
         names.check_relation(catalog, statement.name, "a view")
     _refuse_odd(statement.select)
@@ -101,11 +102,12 @@ def create_view(
     return new
 
 
-def _same(known: Definition, statement: CreateView) -> Definition:
+def _same(catalog: Catalog, known: Definition, statement: CreateView) -> Definition:
     same_key = [k.lower() for k in known.key] == [k.lower() for k in statement.key]
     if not same_key or parse(known.sql).tree != parse(statement.select).tree:
-        hint = f"CREATE OR REPLACE changes it; or first: DROP MATERIALIZED VIEW {known.name}"
-        raise is_another(known.name, "query or key", hint)
+        kept = "CREATE OR REPLACE (of a recipe: --replace) changes it and keeps rows whose key stays, if its columns do"
+        first = way_for(catalog.definitions, known, f"DROP MATERIALIZED VIEW {known.name}")
+        raise is_another(known.name, "query or key", f"{kept}; or first: {first}")
     return known
 
 

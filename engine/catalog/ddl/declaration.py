@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine import schedule
 from counterbalance.engine.catalog import definitions
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from counterbalance.engine.catalog.definitions import Definition, Definitions
     from counterbalance.engine.catalog.planning import Catalog
     from counterbalance.engine.write.journal import Writing
+
+ANOTHER: Final = "E3174"
+"""Code of the error about IF NOT EXISTS where something else has the name."""
 
 
 @contextlib.contextmanager
@@ -63,9 +66,13 @@ def dependents(known: Definitions, definition: Definition) -> list[Definition]:
     return [d for d in reversed(known.order()) if d.target in found]
 
 
-def refuse_dependents(
-    what: str, others: Iterable[Definition], hint: str = "CASCADE drops them too, or drop them first"
-) -> None:
+def way_for(known: Definitions, definition: Definition, command: str) -> str:
+    """The command that drops a thing, with what it takes along."""
+    others = sorted(d.target for d in dependents(known, definition))
+    return f"{command} CASCADE, with {', '.join(others)} and their values" if others else command
+
+
+def refuse_dependents(what: str, others: Iterable[Definition], hint: str) -> None:
     """Refuse to take away what others stand on.
 
     Raises:
@@ -107,4 +114,4 @@ def reads_itself(target: str, way: Sequence[str]) -> SqlError:
 
 def is_another(target: str, what: str, hint: str) -> SqlError:
     """The error for IF NOT EXISTS where something else has the name."""
-    return SqlError(f"{target} is there with another {what}", code="E3174", hint=hint)
+    return SqlError(f"{target} is there with another {what}", code=ANOTHER, hint=hint)

@@ -39,7 +39,8 @@ def drop_column(location: Location, statement: DropColumn) -> list[Definition]:
     table, name = statement.table, statement.name
     known = catalog.definitions.columns(table)
     if name in known:
-        return _drop(catalog, known[name], f"{table}.{name}", cascade=statement.cascade)
+        command = f"ALTER TABLE {table} DROP COLUMN {name}"
+        return _drop(catalog, known[name], f"{table}.{name}", command, cascade=statement.cascade)
     if statement.if_exists:
         return []
     catalog.require(table)
@@ -63,7 +64,8 @@ def drop_view(location: Location, statement: DropView) -> list[Definition]:
     catalog = Catalog(location)
     known = catalog.definitions.views()
     if statement.name in known:
-        return _drop(catalog, known[statement.name], f"view {statement.name}", cascade=statement.cascade)
+        name, command = f"view {statement.name}", f"DROP MATERIALIZED VIEW {statement.name}"
+        return _drop(catalog, known[statement.name], name, command, cascade=statement.cascade)
     if statement.if_exists:
         return []
     raise _missing(f"materialized view {statement.name!r}", statement.name, known)
@@ -79,7 +81,8 @@ def drop_index(location: Location, statement: DropIndex) -> list[Definition]:
     catalog = Catalog(location)
     known = catalog.definitions.indexes()
     if statement.name in known:
-        return _drop(catalog, known[statement.name], f"index {statement.name}", cascade=False)
+        name, command = f"index {statement.name}", f"DROP INDEX {statement.name}"
+        return _drop(catalog, known[statement.name], name, command, cascade=False)
     if statement.if_exists:
         return []
     raise _missing(f"index {statement.name!r}", statement.name, known)
@@ -90,10 +93,11 @@ def _missing(what: str, name: str, known: Collection[str]) -> NotFoundError:
     return NotFoundError(f"no {what}{did_you_mean(name, known)}", code="E1034", hint=hint)
 
 
-def _drop(catalog: Catalog, definition: Definition, what: str, *, cascade: bool) -> list[Definition]:
+def _drop(catalog: Catalog, definition: Definition, what: str, command: str, *, cascade: bool) -> list[Definition]:
     others = dependents(catalog.definitions, definition)
     if not cascade:
-        refuse_dependents(what, others)
+        hint = f"{command} CASCADE drops them too, with all values that were computed; or drop them first"
+        refuse_dependents(what, others, hint)
     gone = [*others, definition]
     views = {d.name for d in gone if d.kind == "view"}
     with journaled(catalog, definition.target, "dropped") as work:

@@ -38,8 +38,10 @@ _TYPES: Final[dict[str, _Type]] = {
     "id": ("BIGINT", pa.types.is_integer),
     "pair_id": _UNKNOWN,  # of any type: it is only compared
     "rank": ("INTEGER", pa.types.is_integer),
-    **dict.fromkeys(("score", "x", "y", "width", "height", "rr", "rc", "cr", "cc"), ("DOUBLE", _number)),
-    **dict.fromkeys(("embedding", "grid"), ("FLOAT[]", _vector)),
+    **dict.fromkeys(
+        ("score", "x", "y", "width", "height", "rr", "r_o", "o_r", "cc", "c_o", "o_c"), ("DOUBLE", _number)
+    ),
+    **dict.fromkeys(("embedding", "grid", "text_o", "image_o", "text_c", "drawn_o", "drawn_c"), ("FLOAT[]", _vector)),
     **dict.fromkeys(
         ("annotator", "attribute", "category", "class", "concept", "counterfactual", "kind", "label", "original"),
         ("VARCHAR", _text),

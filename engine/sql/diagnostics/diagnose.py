@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from counterbalance.engine.catalog import snapshot
-from counterbalance.engine.sql.diagnostics import join_overlap, unknown_values
+from counterbalance.engine.sql.diagnostics import join_overlap, nothing_to_count, unknown_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -69,7 +69,10 @@ def diagnosed(
         if watch is not None:
             watch.see(batch)
         yield batch
-    told = [f"{table} has no rows" for table in resolver.without_rows(facts.used.values())] if rows == 0 else []
+    empty = resolver.without_rows(facts.used.values()) if rows == 0 or facts.audits else []
+    told = nothing_to_count.notes(resolver, facts) if empty and facts.audits else []
+    if rows == 0 and not told:
+        told = [f"{table} has no rows" for table in empty]
     told += [text for one in facts.asked for text in join_overlap.missing(one, evaluate)]
     if facts.pooled and len(_known(resolver, "annotator") or ()) > 1:
         told += [text for one in facts.pooled for text in join_overlap.together(one, evaluate)]

@@ -18,8 +18,10 @@ from counterbalance.engine.errors import (
     place_of,
     without_sources,
 )
+from counterbalance.engine.recipes import files
 from counterbalance.engine.sql.call_syntax import known_as
 from counterbalance.engine.sql.diagnostics import hints
+from counterbalance.engine.store import pictures
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
@@ -61,7 +63,7 @@ def translate(
         names: Known columns, functions and relations, for a suggestion.
         columns: Columns of each relation, for the same.
         answered: By stored column the call that it was read for: of the column the user wrote nothing.
-        bytes_: Columns of bytes, which queries see only as arguments of functions.
+        bytes_: Columns of bytes, which queries see only where they name them.
         seconds: The time limit that was set.
 
     Raises:
@@ -156,6 +158,9 @@ def point(error: SqlError, name: str, sql: str) -> None:
 
 
 def _unreadable(text: str) -> StorageError:
+    if pictures.TOLD in text:
+        why = text[text.index(pictures.TOLD) :]
+        return pictures.unread(re.sub(r"\. Detail: .*$", "", _first(why)))
     table = re.search(r"registered as '([^']+)'", text)
     reason = re.sub(r"^.*failed: |\. Detail: .*$", "", _first(without_sources(text)))
     what = f"table {table[1].partition('~')[0]!r} cannot be read: " if table else ""
@@ -220,7 +225,7 @@ def _sql_error(
         if _NO_COLUMN.search(message):
             message, suggestion = _no_column(absent[1], text, sql, columns, better)
         is_of_one = " in " in message  # no function or relation is a column of some table
-        better = better or (None if suggestion or is_of_one else known_as(absent[1]))
+        better = better or (None if suggestion or is_of_one else known_as(absent[1])) or files.made_by(absent[1])
     return SqlError(
         message + suggestion,
         code=_CODES.get(type(error).__name__, "E3100"),

@@ -39,7 +39,7 @@ _HINTS: Final = (
     ),
     (
         r"SHOW\b",
-        "SHOW TABLES lists all relations, DESCRIBE name one's columns; counterbalance audit --list lists audits",
+        "SHOW TABLES lists what the lake holds, SHOW ALL TABLES all relations, DESCRIBE name one's columns; counterbalance audit --list lists audits",
     ),
     (r"CALL\b", "CALL is for recipes: write it into FILE.sql, and run counterbalance recipe LAKE FILE.sql"),
     (r"(FORCE\s+)?(INSTALL|LOAD)\b", "extensions are not loaded; put the data into a lake: counterbalance ingest"),
@@ -113,13 +113,13 @@ def open_quote(text: str) -> tuple[str, int, int] | None:
 
 
 def of_bytes(name: str) -> str:
-    """That a column of bytes is for functions.
+    """That no star stands for a column of bytes.
 
     Example:
         >>> of_bytes("image")
-        'image holds bytes, which only functions are given, such as octet_length(image)'
+        'image holds bytes, which no star stands for: name it in the SELECT whose FROM names its table'
     """
-    return f"{name} holds bytes, which only functions are given, such as octet_length({name})"
+    return f"{name} holds bytes, which no star stands for: name it in the SELECT whose FROM names its table"
 
 
 def of_double_quotes(name: str, sql: str) -> str | None:

@@ -28,11 +28,10 @@ REWRITES: Final = (*COUNTING, show_bytes)
 def rewritten(plan: Plan) -> Plan:
     """Return a plan after all rewrites; those that can find nothing in it are passed over."""
     counts = plan.tree.find(exp.AggFunc, exp.Group, exp.Distinct) is not None
-    bytes_ = plan.shows_bytes or plan.tree.find(exp.Anonymous) is not None
     seen, has_tables = None, False
     for rewrite in REWRITES:
         if plan is not seen:
             seen, has_tables = plan, any(relation.tables for relation in plan.needed())
-        if has_tables and (counts if rewrite in COUNTING else bytes_):
+        if has_tables and (counts or rewrite not in COUNTING):
             plan = rewrite(plan)
     return plan

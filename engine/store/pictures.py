@@ -1,0 +1,275 @@
+"""Pictures of images that are not stored in the lake: read from where ``uri`` says, if that is a folder that may be read.
+
+A ``uri`` is text out of somebody's file. So a picture is read only from below a folder that this user has named: in
+``COUNTERBALANCE_PICTURES`` (several as in ``PATH``), or as the source or ``--images`` of an ingest, which is remembered in
+``$XDG_STATE_HOME/counterbalance/picture-folders``. Links that lead out of it are not followed. One that is gone, or is no
+longer of the size or digest that its row tells, is an error of its row; any other ``uri`` is an image without a picture.
+
+A table whose rows say which image they are of, and its digest (``image_id``, ``sha256``), needs no copy of the picture:
+functions over ``image`` get that of ``images``. The digest makes its rows change with the picture.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from counterbalance.engine.errors import StorageError
+from counterbalance.engine.images import MAX_BYTES, ImageError, read_header, sha256
+from counterbalance.engine.schema import IMAGES, PICTURES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    import lance
+    from numpy.typing import NDArray
+
+VARIABLE: Final = "COUNTERBALANCE_PICTURES"
+HELP: Final = f"ingest with --store-images, or name the folder of their files in {VARIABLE}"
+"""What to do where there are none."""
+TOLD: Final = "a picture cannot be read: "
+"""Begins what is said of one."""
+_FACTS: Final = ("uri", "width", "height", "sha256")
+"""Columns of ``images`` that say where a picture is, and what it was."""
+_THREADS: Final = 8
+_IMAGE: Final = "image"
+_BY_KEY: Final = (IMAGES.key, "sha256")
+"""Columns of a table whose pictures are read by key."""
+
+
+def are_by_key(stored: Collection[str]) -> bool:
+    """Whether a table with these columns holds no pictures, and says in every row which of ``images`` is meant.
+
+    Example:
+        >>> are_by_key(["edit_id", "image_id", "sha256", "prompt"]), are_by_key(["image_id", "sha256", "image"])
+        (True, False)
+    """
+    return set(_BY_KEY) <= set(stored) and _IMAGE not in stored
+
+
+def readable(stored: Sequence[str]) -> list[str]:
+    """Columns that an expression over a table may read: its own, and ``image`` where pictures are read by key."""
+    return [*stored, _IMAGE] if are_by_key(stored) else list(stored)
+
+
+class ByKey:
+    """Pictures of ``images`` for the rows of another table.
+
+    Args:
+        images: That table.
+    """
+
+    columns: Final = _BY_KEY
+    """What the rows must have."""
+
+    def __init__(self, images: lance.LanceDataset) -> None:
+        self._images = images
+        self._places: dict[int, int | None] = {}
+
+    def expect(self, ids: pa.Array | pa.ChunkedArray) -> None:
+        """Look up where these images lie, in one pass over the keys; forgets those before."""
+        wanted = np.unique(pc.drop_null(ids).to_numpy(zero_copy_only=False))
+        found = dict(zip(*places(self._images, IMAGES.key, wanted), strict=True))
+        self._places = {int(i): found.get(int(i)) for i in wanted}
+
+    def fill(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, ImageError]]:
+        """Rows with a column ``image``; and by position, why one could not be read, as ``fill`` says it."""
+        ids, digests = (rows.column(c).to_pylist() for c in _BY_KEY)
+        if not {i for i in ids if i is not None} <= self._places.keys():
+            self.expect(rows.column(IMAGES.key))
+        found = self._read({i for i in ids if i is not None})
+        images: list[bytes | None] = []
+        errors: dict[int, ImageError] = {}
+        for row, (image, digest) in enumerate(zip(ids, digests, strict=True)):
+            data, known = found.get(image, (None, None))
+            if image not in found and image is not None:
+                data = ImageError(f"there is no image {image} in the lake", "missing_picture")
+            elif data is not None and known != digest:
+                data = ImageError(
+                    f"sha256 is not that of image {image}: refresh the view, if it takes it from images",
+                    "changed_picture",
+                )
+            if isinstance(data, ImageError):
+                errors[row], data = data, None
+            images.append(data)
+        return rows.append_column(pa.field(_IMAGE, pa.binary()), pa.array(images, pa.binary())), errors
+
+    def _read(self, ids: Iterable[int]) -> dict[int, tuple[bytes | ImageError | None, str | None]]:
+        """Picture and digest by key."""
+        rows = ", ".join(str(place) for i in ids if (place := self._places[i]) is not None)
+        if not rows:
+            return {}
+        read: dict[int, tuple[bytes | ImageError | None, str | None]] = {}
+        names = list(dict.fromkeys([IMAGES.key, _IMAGE, *_FACTS]))
+        scanner = self._images.scanner(columns=names, filter=f"_rowid IN ({rows})", blob_handling="all_binary")
+        for batch in scanner.to_batches():
+            filled, errors = fill(batch)
+            told = zip(*(filled.column(c).to_pylist() for c in (IMAGES.key, _IMAGE, "sha256")), strict=True)
+            read |= {key: (errors.get(i, data), digest) for i, (key, data, digest) in enumerate(told)}
+        return read
+
+
+def places(dataset: lance.LanceDataset, key: str, ids: NDArray[np.int64]) -> tuple[list[int], list[int]]:
+    """Keys that a table has of some that rise, and the row ids of these rows, by one pass over its keys."""
+    if not len(ids):
+        return [], []
+    keys, rows = [], []
+    for batch in dataset.scanner(columns=[key], with_row_id=True).to_batches():
+        own = batch.column(key).to_numpy(zero_copy_only=False)
+        hit = ids[np.minimum(np.searchsorted(ids, own), len(ids) - 1)] == own
+        keys += own[hit].tolist()
+        rows += batch.column("_rowid").to_numpy()[hit].tolist()
+    return keys, rows
+
+
+def folders() -> tuple[str, ...]:
+    """Folders that pictures may be read from, links resolved."""
+    named = [f for f in os.environ.get(VARIABLE, "").split(os.pathsep) if f]
+    with contextlib.suppress(OSError, ValueError):
+        named += _remembered().read_text(encoding="utf-8").splitlines()
+    return tuple(dict.fromkeys(os.path.realpath(f) for f in named if Path(f).is_absolute()))
+
+
+def remember(named: Iterable[str]) -> list[str]:
+    """Note folders that the user has named, and return what must be said of it: nothing where it worked."""
+    new = [f for f in map(os.path.realpath, named) if f not in folders()]
+    if not new:
+        return []
+    file = _remembered()
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with file.open("a", encoding="utf-8") as lines:
+            lines.writelines(f"{f}\n" for f in new if f.isprintable())
+    except OSError as error:
+        return [f"{file} cannot be written ({error}): set {VARIABLE}={new[0]} to have pictures read from there"]
+    return []
+
+
+def _remembered() -> Path:
+    home = os.environ.get("XDG_STATE_HOME", "")
+    state = Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "state"
+    return state / "counterbalance" / "picture-folders"
+
+
+def may_lie_elsewhere(wanted: Sequence[str], stored: Sequence[str]) -> bool:
+    """Whether some columns of a table are pictures of ``images``, for which ``fill`` is."""
+    return not PICTURES.isdisjoint(wanted) and {IMAGES.key, *_FACTS} <= set(stored)
+
+
+def columns(wanted: Sequence[str], stored: Sequence[str]) -> list[str]:
+    """Columns to read beside some of a table for ``fill`` to work."""
+    return [c for c in _FACTS if c not in wanted] if may_lie_elsewhere(wanted, stored) else []
+
+
+def scan(
+    dataset: lance.LanceDataset, wanted: Sequence[str], images: lance.LanceDataset | None = None, **how: Any
+) -> Iterator[pa.RecordBatch]:
+    """Columns of a table, with pictures that lie elsewhere or are read by key; NULL where one cannot be read.
+
+    Args:
+        dataset: The table.
+        wanted: Its columns.
+        images: The table of pictures that are read by key.
+        how: As for Lance's ``scanner``: ``filter``, ``limit``, ``scan_in_order`` …
+    """
+    stored = dataset.schema.names
+    if images is not None and _IMAGE in wanted and are_by_key(stored):
+        names = list(dict.fromkeys([*(c for c in wanted if c != _IMAGE), *_BY_KEY]))
+        lookup = ByKey(images)
+        for batch in dataset.scanner(columns=names, **how).to_batches():
+            yield lookup.fill(batch)[0].select(list(wanted))
+        return
+    told = columns(wanted, stored)
+    for batch in dataset.scanner(columns=[*wanted, *told], blob_handling="all_binary", **how).to_batches():
+        yield fill(batch)[0].select(list(wanted))
+
+
+def fill(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, ImageError]]:
+    """Rows with the pictures that are not stored, where they may be read; and by position, why one could not be.
+
+    Args:
+        rows: With ``image`` (binary) and the columns of ``columns``; as they are where these are missing.
+
+    Returns:
+        The rows in their columns, and what is wrong with each picture that should be there and is not.
+    """
+    names = rows.schema.names
+    if not {*PICTURES, *_FACTS} <= set(names) or not rows.column("image").null_count:
+        return rows, {}
+    missing = rows.column("image").is_null().to_pylist()
+    told = [rows.column(c).to_pylist() for c in _FACTS]
+    may = folders()
+    paths = {i: path for i, uri in enumerate(told[0]) if missing[i] and (path := _allowed(uri, may))}
+    if not paths:
+        return rows, {}
+    with ThreadPoolExecutor(_THREADS) as pool:
+        read = pool.map(lambda i: _read(paths[i], *(column[i] for column in told[1:])), paths)
+        found = dict(zip(paths, read, strict=True))
+    images = rows.column("image").to_pylist()
+    for i, data in found.items():
+        images[i] = data if isinstance(data, bytes) else None
+    place = names.index("image")
+    filled = rows.set_column(place, rows.schema.field(place), pa.array(images, rows.schema.field(place).type))
+    return filled, {i: why for i, why in found.items() if isinstance(why, ImageError)}
+
+
+def is_readable(uri: str | None) -> bool:
+    """Whether a ``uri`` lies in a folder that pictures may be read from."""
+    return _allowed(uri, folders()) is not None
+
+
+def require(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows as ``fill`` gives them, where every picture that should be there can be read.
+
+    Raises:
+        StorageError: One cannot (E6046).
+    """
+    filled, errors = fill(rows)
+    if errors:
+        raise unread(str(next(iter(errors.values()))))
+    return filled
+
+
+def unread(why: str) -> StorageError:
+    """The error about a picture that a query needs; a stream of rows carries its text alone, which ``TOLD`` marks."""
+    hint = "put it back, ingest its folder again, or leave the row out by its uri or key; a refreshed column goes on without it"
+    return StorageError(why if why.startswith(TOLD) else f"{TOLD}{why}", code="E6046", hint=hint)
+
+
+def _allowed(uri: str | None, may: Sequence[str]) -> str | None:
+    """The local path of a ``uri``, links resolved, if it lies in one of some folders."""
+    path = (uri or "").removeprefix("file://")
+    if not may or not path.startswith("/") or "\0" in path:
+        return None
+    if "#" in path and Path(path.partition("#")[0]).is_file():  # a part of a shard or table: stored, or not read
+        return None
+    real = os.path.realpath(path)
+    return real if any(real.startswith(folder.rstrip("/") + "/") for folder in may) else None
+
+
+def _read(path: str, width: int | None, height: int | None, digest: str | None) -> bytes | ImageError:
+    """The bytes of a picture, if it is the one that its row tells of. Called in threads."""
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a pipe would wait for its writer
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return ImageError(f"{path} is no file", "missing_picture")
+            data = file.read(MAX_BYTES + 1)
+        header = read_header(data)
+    except OSError as error:
+        return ImageError(f"no picture at {path}: {error.strerror}", "missing_picture")
+    except ImageError as error:
+        return ImageError(f"{path}: {error}", error.code)
+    if digest is not None and sha256(data) != digest:
+        return ImageError(f"{path} is another picture than the one that was ingested", "changed_picture")
+    if None not in {width, height} and (header.width, header.height) != (width, height):
+        message = f"{path} has {header.width} x {header.height} pixels, and had {width} x {height}; ingest it again"
+        return ImageError(message, "changed_picture")
+    return data
