@@ -1,4 +1,4 @@
-"""Find groups in sets of vectors and texts, as functions over lists: ``kmeans``, ``tsne``, ``lda``.
+"""Find groups in sets of vectors and texts, as functions over lists: ``kmeans``, ``mean_vector``, ``principal_axes``, ``tsne``, ``lda``.
 
 One row of a query holds a whole set as lists. Give them in a fixed order, ``list(x ORDER BY id)``: then the same rows give
 the same bits, whatever the order in which they are stored.
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _VECTORS: Final = pa.list_(pa.list_(pa.float32()))
 POINTS: Final = pa.list_(pa.struct([("x", pa.float64()), ("y", pa.float64())]))
+_NUMBERS: Final = pa.list_(pa.float64())
+AXES: Final = pa.struct([("mean", _NUMBERS), ("first", _NUMBERS), ("second", _NUMBERS), ("share", pa.float64())])
 TOPICS: Final = pa.list_(pa.struct([("share", pa.float64()), ("words", pa.list_(pa.string()))]))
 _WORD: Final = re.compile(r"\w\w+")
 _SEED: Final = Parameter("seed", pa.int64(), 0, constant=True)
@@ -73,6 +75,52 @@ def kmeans(vectors: pa.Array, k: int, seed: int = 0, starts: int = 10, device: s
             raise RequestError(f"{name!r} of kmeans() is {value}; it must be at least 1", code="E3051")
     found = [_centroids(m, k, seed, starts, device) for m in _matrices("kmeans", vectors)]
     return pa.array([None if f is None else f.tolist() for f in found], _VECTORS)
+
+
+@udf(returns=_VECTORS.value_type, parameters=[Parameter("vectors", _VECTORS)], version="1")
+def mean_vector(vectors: pa.Array) -> pa.Array:
+    """Return the mean of vectors, such as those of an image's captions.
+
+    Args:
+        vectors: Lists of float32, all of one length; NULL gives NULL, and so does a list without vectors.
+
+    Returns:
+        A list of float32: sums are of float64, so that it is the nearest one.
+
+    Raises:
+        RequestError: Vectors as in ``kmeans``.
+
+    Example:
+        >>> mean_vector(pa.array([[[0.0, 1.0], [1.0, 4.0]], []])).to_pylist()
+        [[0.5, 2.5], None]
+    """
+    means = [None if m is None or not len(m) else m.mean(0, np.float64) for m in _matrices("mean_vector", vectors)]
+    return pa.array([None if m is None else m.tolist() for m in means], _VECTORS.value_type)
+
+
+@udf(returns=AXES, parameters=[Parameter("vectors", _VECTORS)], version="1")
+def principal_axes(vectors: pa.Array) -> pa.Array:
+    """Return the two directions along which vectors differ most (principal components, by LAPACK).
+
+    Args:
+        vectors: Lists of float32, all of one length; NULL gives NULL, and so does a list without vectors.
+
+    Returns:
+        The vectors' mean, the two axes as unit vectors whose largest component is above 0, and the share of the variance
+        that both explain; all zeros for an axis along which nothing differs, 0 where nothing differs at all.
+
+    Raises:
+        RequestError: Vectors as in ``kmeans``.
+
+    Source:
+        Pearson, On lines and planes of closest fit to systems of points in space (1901).
+
+    Example:
+        >>> axes = principal_axes(pa.array([[[0.0, 1.0], [0.0, 3.0], [3.0, 2.0]]]))[0].as_py()
+        >>> axes["mean"], [abs(round(x)) for x in axes["first"]], axes["share"]
+        ([1.0, 2.0], [1, 0], 1.0)
+    """
+    return pa.array([_axes(matrix) for matrix in _matrices("principal_axes", vectors)], AXES)
 
 
 @udf(
@@ -164,10 +212,19 @@ def _matrices(function: str, vectors: pa.Array) -> list[Floats | None]:
     Raises:
         RequestError: Lengths differ (E3700), or there is what is not a number (E3702).
     """
-    return [_matrix(function, vectors[row].values) if vectors[row].is_valid else None for row in range(len(vectors))]
+    return [matrix(function, vectors[row].values) if vectors[row].is_valid else None for row in range(len(vectors))]
 
 
-def _matrix(function: str, vectors: pa.Array) -> Floats:
+def matrix(function: str, vectors: pa.Array) -> Floats:
+    """Return float32 (vectors, length).
+
+    Args:
+        function: Whose vectors they are, for errors.
+        vectors: Lists of float32.
+
+    Raises:
+        RequestError: Lengths differ (E3700), or there is what is not a number (E3702).
+    """
     lengths = set(vectors.value_lengths().to_pylist())
     if len(lengths) > 1 or None in lengths:
         shown = " and ".join(sorted(str(n) if n is not None else "none (NULL)" for n in lengths)[:3])
@@ -192,6 +249,25 @@ def _centroids(points: Floats | None, k: int, seed: int, starts: int, device: st
     from counterbalance.engine.search.kmeans import best
 
     return best(points, k, seed=seed, starts=starts, device=device)
+
+
+def _axes(points: Floats | None) -> dict[str, Any] | None:
+    if points is None or not len(points):
+        return None
+    from threadpoolctl import threadpool_limits
+
+    mean = points.mean(axis=0, dtype=np.float64)
+    with threadpool_limits(1):  # the same bits on every machine with any number of cores
+        apart = points - mean
+        values, columns = np.linalg.eigh(apart.T @ apart)
+    axes = np.zeros((2, len(mean)))
+    whole = max(float(values.sum()), 0.0)
+    for place, column in enumerate(reversed(range(max(0, len(mean) - 2), len(mean)))):
+        if values[column] > whole * np.finfo(np.float32).eps:
+            axis = columns[:, column]
+            axes[place] = axis * np.sign(axis[np.abs(axis).argmax()])
+    share = float(values[-2:].clip(0).sum()) / whole if whole else 0.0
+    return {"mean": mean.tolist(), "first": axes[0].tolist(), "second": axes[1].tolist(), "share": min(share, 1.0)}
 
 
 def _map(points: Floats, perplexity: float, seed: int) -> NDArray[Any]:

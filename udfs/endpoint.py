@@ -6,6 +6,7 @@ environment, goes into one header, and is neither stored nor printed.
 
 from __future__ import annotations
 
+import base64
 import http.client
 import ipaddress
 import json
@@ -26,6 +27,12 @@ KEY: Final = "COUNTERBALANCE_LLM_KEY"
 TIMEOUT: Final = 100.0
 """Seconds without an answer, as in the released code of GELDA."""
 _AGAIN: Final = frozenset({408, 409, 429, 500, 502, 503, 504})
+_HINTS: Final = {
+    401: f"set {KEY}",
+    403: f"set {KEY}",
+    404: "is the address the base, such as …/v1, and the model there?",
+}
+"""What is wrong for every question; other refusals are of one."""
 _LARGEST: Final = 1 << 22
 _LONGEST_PAUSE: Final = 60.0
 _CUT: Final = 200
@@ -82,11 +89,30 @@ class Endpoint:
         Raises:
             FunctionError: The endpoint cannot be reached (E8321), refuses (E8322), or answers something else (E8323).
         """
+        return self._said(question, seed)
+
+    def ask_about(self, picture: bytes, question: str, tokens: int) -> str:
+        """Return the reply to a question about a picture, which is sent along.
+
+        Args:
+            picture: PNG.
+            question: What the user says.
+            tokens: Most tokens of the reply.
+
+        Raises:
+            FunctionError: As ``ask``.
+        """
+        shown = {"url": f"data:image/png;base64,{base64.b64encode(picture).decode()}"}
+        content: list[dict[str, Any]] = [{"type": "image_url", "image_url": shown}, {"type": "text", "text": question}]
+        return self._said(content, 0, max_tokens=tokens)
+
+    def _said(self, content: str | list[dict[str, Any]], seed: int, **more: Any) -> str:
         body = {
             "model": self._model,
-            "messages": [{"role": "user", "content": question}],
+            "messages": [{"role": "user", "content": content}],
             "temperature": self._temperature,
             "seed": seed,
+            **more,
         }
         return self._content(self._sent(json.dumps(body).encode()))
 
@@ -126,15 +152,10 @@ class Endpoint:
         answer = error.read(_LARGEST).decode("utf-8", "replace").strip().replace("\n", " ")
         if self._key:
             answer = answer.replace(self._key, "…")
-        hints = {
-            401: f"set {KEY}",
-            403: f"set {KEY}",
-            404: "is the address the base, such as …/v1, and the model there?",
-        }
         return FunctionError(
             f"{self.url} answers {error.code} {error.reason}, tried {attempts} times: {answer[:_CUT]}",
             code="E8322",
-            hint=hints.get(error.code),
+            hint=_HINTS.get(error.code),
         )
 
     def _content(self, answer: bytes) -> str:

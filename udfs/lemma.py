@@ -55,7 +55,11 @@ def inflected(lemmas: Iterable[str]) -> frozenset[str]:
         >>> sorted(inflected(["steal"]))
         ['steaies', 'steal', 'steald', 'stealing', 'steals', 'stole', 'stolen']
     """
-    known = frozenset(lemmas)
+    return _inflected(frozenset(lemmas))
+
+
+@lru_cache(32)  # of a list of words each; the whole dictionary is walked through
+def _inflected(known: frozenset[str]) -> frozenset[str]:
     _lemmatize()
     found = {word.lower() for word, lemma in _dictionary().items() if lemma.lower() in known}
     by_rule = {word for lemma in known for word in (lemma, lemma + "s", lemma + "d", lemma[:-1] + "ies")}

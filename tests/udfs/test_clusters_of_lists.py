@@ -1,4 +1,4 @@
-"""kmeans, tsne and lda give what scikit-learn gives for the same lists, in an order that rows do not decide."""
+"""kmeans, principal_axes, tsne and lda give what scikit-learn gives for the same lists, in an order that rows do not decide."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial import KDTree
 
 from counterbalance.engine.errors import RequestError
-from counterbalance.udfs.clusters import kmeans, lda, tsne
+from counterbalance.udfs.clusters import kmeans, lda, principal_axes, tsne
 
 WORDS = "surf board wave beach pan oven stove sink horse saddle".split()  # noqa: SIM905
 
@@ -131,3 +131,27 @@ def test_the_order_of_texts_does_not_matter_to_lda():
     first, turned = (lda(pa.array([t]), pa.nulls(1), topics=3).to_pylist() for t in (given, given[::-1]))
     assert first == turned
     assert lda(pa.array([["a !", None], None]), pa.nulls(2)).to_pylist() == [[], None]
+
+
+def test_axes_are_those_of_scikit_learn():
+    from sklearn.decomposition import PCA
+
+    points, _ = blobs()
+    found = principal_axes(pa.array([points.tolist()]))[0].as_py()
+    model = PCA(2, svd_solver="full").fit(points.astype(np.float64))
+    for ours, theirs in zip((found["first"], found["second"]), model.components_, strict=True):
+        assert max(ours, key=abs) > 0
+        assert np.abs(np.abs(np.dot(ours, theirs)) - 1) < 1e-9
+    assert found["share"] == pytest.approx(model.explained_variance_ratio_.sum())
+    np.testing.assert_allclose(found["mean"], points.mean(axis=0, dtype=np.float64))
+
+
+@pytest.mark.parametrize(
+    ("vectors", "second"), [([[1.0], [3.0]], [0.0]), ([[1.0, 2.0]] * 3, [0.0, 0.0]), ([[5.0, 1.0]], [0.0, 0.0])]
+)
+def test_axes_along_which_nothing_differs_are_zeros(vectors, second):
+    assert principal_axes(pa.array([vectors]))[0].as_py()["second"] == second
+
+
+def test_no_axes_of_no_vectors():
+    assert principal_axes(pa.array([[], None], pa.list_(pa.list_(pa.float32())))).to_pylist() == [None, None]

@@ -97,7 +97,9 @@ def test_a_pipeline_is_loaded_once_and_let_go(folder):
     one = opened(folder)
     other = function("prompt_to_prompt").open({"model": str(folder), "attention": "self", "size": 64}, "cpu")
     try:
-        assert [key for key in MODELS._held if key[1] == str(folder)] == [("generate", str(folder), "cpu")]
+        assert [key[:4] for key in MODELS._held if key[1] == str(folder)] == [
+            ("generate", str(folder), "cpu", "checked")
+        ]
     finally:
         one.close()
         other.close()

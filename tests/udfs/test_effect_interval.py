@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from repeats import again
 
 from counterbalance.udfs.associations import effect_interval
 
@@ -14,8 +15,8 @@ def ends(*columns):
     return tuple(found.field(name).to_numpy(zero_copy_only=False) for name in ("low", "high"))
 
 
-@pytest.mark.parametrize(("n", "m"), [(10, 10), (12, 40), (30, 30), (25, 500), (300, 200)])
-@pytest.mark.parametrize("shift", [0, 0.5, 1, 3])
+@pytest.mark.parametrize(("n", "m"), [(10, 10), (25, 500), *again((12, 40), (30, 30), (300, 200))])
+@pytest.mark.parametrize("shift", [0, 1, *again(0.5, 3)])
 @pytest.mark.parametrize("scale", [1, 2])
 def test_it_holds_the_truth_as_often_as_it_says(n, m, shift, scale):
     draw = np.random.default_rng(5)
@@ -27,7 +28,7 @@ def test_it_holds_the_truth_as_often_as_it_says(n, m, shift, scale):
 
 def test_it_holds_the_effect_size_and_ends_within_what_sizes_allow():
     draw = np.random.default_rng(6)
-    for _ in range(200):
+    for _ in range(60):
         n, m = draw.integers(2, 30, 2)
         x, y = draw.normal(draw.normal() * 5, 1, n), draw.normal(0, draw.exponential(), m)
         value = (x.mean() - y.mean()) / np.concatenate([x, y]).std(ddof=1)

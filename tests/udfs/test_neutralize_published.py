@@ -62,7 +62,7 @@ def test_any_text(mode, texts):
 @pytest.mark.parametrize("mode", MODES)
 def test_real_captions(data_dir, mode):
     path = data_dir / "coco" / "captions_val2017.json"
-    texts = [a["caption"] for a in json.loads(path.read_text(encoding="utf-8"))["annotations"]][::8]
+    texts = [a["caption"] for a in json.loads(path.read_text(encoding="utf-8"))["annotations"]][::40]
     lines = (data_dir / "gcc" / "validation-8000.tsv").read_text(encoding="utf-8").splitlines()
-    texts += [line.split("\t")[0] for line in lines][::4]
+    texts += [line.split("\t")[0] for line in lines][::20]
     assert neutralize(pa.array(texts), mode).to_pylist() == [literally(t, mode) for t in texts]

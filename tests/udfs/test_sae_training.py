@@ -10,6 +10,7 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 import pytest
+from copies import filled
 
 from counterbalance.engine.errors import FunctionError, NotFoundError, RequestError
 from counterbalance.engine.functions import function
@@ -37,20 +38,25 @@ def truth():
     return directions, [None if i % 50 == 7 else v.tolist() for i, v in enumerate(vectors)]
 
 
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """The folder of a lake that every test has a copy of; the first that asks makes it."""
+    return tmp_path_factory.mktemp("planted") / "planted.lake"
+
+
 @pytest.fixture
-def lake(disk_lake, build, row_function, truth):
+def lake(planted, disk_lake, build, row_function, truth):
     vectors = truth[1]
     row_function("planted_vector", lambda text: vectors[int(text)], returns=pa.list_(pa.float32(), WIDTH))
-    ids = list(range(ROWS))
-    disk_lake.ingest(
-        {
-            "images": build.images(image_id=[1], key=["one"]),
-            "captions": build.captions(caption_id=ids, image_id=[1] * ROWS, text=[str(i) for i in ids]),
-        }
-    )
-    disk_lake.add_column("captions", "embedding", "planted_vector(text)")
-    disk_lake.refresh("captions.embedding", executor="inline")
-    return disk_lake
+
+    def fill(lake):
+        ids = list(range(ROWS))
+        captions = build.captions(caption_id=ids, image_id=[1] * ROWS, text=[str(i) for i in ids])
+        lake.ingest({"images": build.images(image_id=[1], key=["one"]), "captions": captions})
+        lake.add_column("captions", "embedding", "planted_vector(text)")
+        lake.refresh("captions.embedding", executor="inline")
+
+    return filled(planted, disk_lake, fill)
 
 
 def weights(folder):

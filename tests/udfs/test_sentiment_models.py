@@ -101,9 +101,16 @@ def classifier(folder, kind, labels, problem, **options):
 
 
 @pytest.fixture(scope="module", params=["roberta", "bert"])
-def feelings(request, tmp_path_factory):
+def each(request, tmp_path_factory):
+    """A classifier of feelings of each architecture, for what depends on that."""
     path = tmp_path_factory.mktemp("sentiment") / request.param
     return classifier(path, request.param, FEELINGS, "single_label_classification")
+
+
+@pytest.fixture(scope="module")
+def feelings(tmp_path_factory):
+    path = tmp_path_factory.mktemp("feelings") / "roberta"
+    return classifier(path, "roberta", FEELINGS, "single_label_classification")
 
 
 @pytest.fixture(scope="module")
@@ -130,9 +137,9 @@ def direct(folder, activation):
     return [None if text is None else {r["label"]: r["score"] for r in pipe(text, **options)} for text in texts]
 
 
-def test_sentiment_is_the_library_s(feelings):
-    found = opened("sentiment", feelings)([pa.array(TEXTS)]).to_pylist()
-    for row, expected in zip(found, direct(feelings, "softmax"), strict=True):
+def test_sentiment_is_the_library_s(each):
+    found = opened("sentiment", each)([pa.array(TEXTS)]).to_pylist()
+    for row, expected in zip(found, direct(each, "softmax"), strict=True):
         if expected is None:
             assert row is None
             continue
@@ -152,9 +159,9 @@ def test_hate_scores_are_the_library_s(hate):
             assert row == {aspect: pytest.approx(expected[aspect], abs=2e-6) for aspect in ASPECTS}
 
 
-def test_texts_of_one_batch_do_not_matter_to_each_other(feelings):
+def test_texts_of_one_batch_do_not_matter_to_each_other(each):
     texts = [f"day {i} at the beach " * (1 + i % 7) for i in range(60)]
-    call = opened("sentiment", feelings)
+    call = opened("sentiment", each)
     many = call([pa.array(texts)]).to_pylist()
     for row in range(0, 60, 13):
         alone = call([pa.array([texts[row]])]).to_pylist()[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 
@@ -68,9 +69,10 @@ def references(tmp_path, monkeypatch):
     return {"vader": analyzer, "nltk": nltk_vader.SentimentIntensityAnalyzer("lexicon.txt")}
 
 
+@functools.cache
 def texts():
     draw = random.Random(3)
-    return [" ".join(draw.choices(WORDS, k=draw.randrange(3, 14))) for _ in range(8_000)]
+    return [" ".join(draw.choices(WORDS, k=draw.randrange(3, 14))) for _ in range(2_000)]
 
 
 def test_the_model_of_the_new_sum():
@@ -98,23 +100,26 @@ def test_scores_follow_the_sum_of_the_python_they_run_on(references, monkeypatch
     assert vader_scores(pa.array(given), rules).to_pylist() == wanted
 
 
+@functools.cache
 def near_zero():
     """Texts whose valences add up to zero or not by how they are added: compensated, with whole numbers or without."""
+    found = []
     lexicon = package.SentimentIntensityAnalyzer().lexicon
     words = {valence: word for word, valence in lexicon.items() if word.isalpha() and len(word) > 3}
     for one, two, three in itertools.product(words, repeat=3):
         if sign([one, two, three]) != sign([one, two, three], plain_sum):
-            yield f"q q q {words[one]} q q q {words[two]} q q q {words[three]} !"
+            found.append(f"q q q {words[one]} q q q {words[two]} q q q {words[three]} !")
         if sign([one, two, -2, three]) != sign([one, two, -2.0, three]):
-            yield f"q q q {words[one]} q q q {words[two]} q q q yeah right q q q {words[three]} !"
+            found.append(f"q q q {words[one]} q q q {words[two]} q q q yeah right q q q {words[three]} !")
         # Of equal valences after "but" the package changes the first again: a whole number stays as it is.
         if sign([one / 2, 4.5, 3, two * 1.5, three * 1.5]) != sign([one / 2, 4.5, 3.0, two * 1.5, three * 1.5]):
             spaced = " q q q ".join([words[one], "but", words[2.0], "the shit", words[two], words[three]])
-            yield f"q q q {spaced} !"
+            found.append(f"q q q {spaced} !")
     for one, two in itertools.product(words, repeat=2):
         if sign([0, -2, one, two]) != sign([0.0, -2, one, two]):
-            yield f"q q q kind of q q q yeah right q q q {words[one]} q q q {words[two]} !"
-    yield "q q q the shit least good q q q bad q q q happy"
+            found.append(f"q q q kind of q q q yeah right q q q {words[one]} q q q {words[two]} !")
+    found.append("q q q the shit least good q q q bad q q q happy")
+    return found
 
 
 def sign(values, add=modern_sum):
@@ -124,7 +129,7 @@ def sign(values, add=modern_sum):
 
 @pytest.mark.parametrize("rules", ["vader", "nltk"])
 def test_whole_numbers_are_added_as_such(references, monkeypatch, rules):
-    given = list(near_zero())
+    given = near_zero()
     assert len({len(text.split()) for text in given}) == 5
     monkeypatch.setattr(vader_rules, "COMPENSATED", True)
     monkeypatch.setattr(vader_rules, "_sum", modern_sum)

@@ -18,8 +18,10 @@ import pyarrow as pa
 from counterbalance.engine.functions import Parameter, Partial, udf
 from counterbalance.engine.images import ImageError
 from counterbalance.udfs import pictures
+from counterbalance.udfs.endpoint import plain
 from counterbalance.udfs.models.ahead import Ahead
 from counterbalance.udfs.models.chat import Chat, fingerprint
+from counterbalance.udfs.models.remote import Remote
 from counterbalance.udfs.models.replies import LETTERS, meant, question, shuffled
 from counterbalance.udfs.models.running import rows_of
 
@@ -44,6 +46,12 @@ _AT_ONCE: Final = 64
 _IMAGE: Final = Parameter("image", pa.binary())
 _MODEL: Final = Parameter("model", pa.string(), constant=True)
 _SEED: Final = Parameter("seed", pa.int64(), default=0, constant=True)
+_ENDPOINT: Final = Parameter("endpoint", pa.string(), default="", constant=True)
+
+
+def _made_by(model: str, endpoint: str = "", **_: Any) -> str:
+    """Return the digest of a model's files, or what is known of one behind an endpoint: its address and its name there."""
+    return f"{plain(endpoint)} {model}" if endpoint else fingerprint(model)
 
 
 @udf(
@@ -54,12 +62,13 @@ _SEED: Final = Parameter("seed", pa.int64(), default=0, constant=True)
         Parameter("options", pa.list_(pa.string())),
         _MODEL,
         _SEED,
+        _ENDPOINT,
     ],
     version="1",
     batch_size=256,
     device="auto",
     memory="20GB",
-    weights=fingerprint,
+    weights=_made_by,
 )
 class ask:  # noqa: N801 - its name in SQL
     """Which of some options a multimodal language model chooses for a picture.
@@ -76,6 +85,9 @@ class ask:  # noqa: N801 - its name in SQL
             ``'microsoft/Phi-3.5-vision-instruct'``, ``'llava-hf/llava-v1.6-vicuna-7b-hf'`` or
             ``'Qwen/Qwen2.5-VL-7B-Instruct'``; its architecture must be one of transformers, or ``phi3_v``.
         seed: Decides the orders of options.
+        endpoint: Base address of an OpenAI-compatible endpoint, such as vLLM's ``'http://localhost:8000/v1'``, where the model
+            has that name; the pictures and questions are sent there, and no other network is used. Its key comes from the
+            environment variable ``COUNTERBALANCE_LLM_KEY``. What is behind a name there may change, and is not noticed.
 
     Call with:
         image: Encoded pictures, binary; NULL gives NULL.
@@ -89,7 +101,8 @@ class ask:  # noqa: N801 - its name in SQL
     Raises:
         NotFoundError: There are no weights of that name (E1102, E1103).
         RequestError: An extra is missing (E3501), there is no code for its architecture (E3540), the model does something
-            else (E3541), or has no chat template (E3542).
+            else (E3541), or has no chat template (E3542); the address is none (E3721), or would have the key in the clear (E3722).
+        FunctionError: The endpoint cannot be reached (E8321), or refuses all that is asked (E8322).
 
     Source:
         Girrbach et al. (2025), labels by several multimodal models; ``label_prompt`` and ``label_options`` give questions.
@@ -98,13 +111,13 @@ class ask:  # noqa: N801 - its name in SQL
         ``ask(image, 'Is it day or night?', ['day', 'night', 'unclear'], 'Qwen/Qwen2.5-VL-3B-Instruct').answer``
     """
 
-    def __init__(self, model: str, seed: int) -> None:
-        self._name, self._seed = model, seed
+    def __init__(self, model: str, seed: int, endpoint: str = "") -> None:
+        self._name, self._seed, self._url = model, seed, endpoint
         self._asker: _Asker | None = None
 
     def open(self, device: str) -> None:
         """Load the model."""
-        self._asker = _Asker(self._name, device, "ask", np.array, REPLY_TOKENS)
+        self._asker = _Asker(self._name, self._url, device, "ask", np.array, REPLY_TOKENS)
 
     def expect(self, image: pa.Array, prompt: pa.Array, options: pa.Array) -> None:
         """Begin to decode the pictures of the batch behind the next."""
@@ -154,12 +167,13 @@ class ask:  # noqa: N801 - its name in SQL
         *(Parameter(name, pa.float64()) for name in ("x", "y", "width", "height")),
         _MODEL,
         Parameter("prompt", pa.string(), default=DESCRIBE, constant=True),
+        _ENDPOINT,
     ],
     version="1",
     batch_size=256,
     device="auto",
     memory="20GB",
-    weights=fingerprint,
+    weights=_made_by,
 )
 class caption_person:  # noqa: N801 - its name in SQL
     """A description of one person in a picture by a multimodal language model; a red frame shows it whom.
@@ -169,6 +183,7 @@ class caption_person:  # noqa: N801 - its name in SQL
 
     Args:
         model: As for ``ask``.
+        endpoint: As for ``ask``.
         prompt: What is asked for, instead of the default. The paper's own words, which carry no licence and are not
             shipped, stand in ``person_captioning.py`` of its repository.
 
@@ -194,13 +209,13 @@ class caption_person:  # noqa: N801 - its name in SQL
         ``caption_person(image, x, y, width, height, 'OpenGVLab/InternVL3-8B-hf')``
     """
 
-    def __init__(self, model: str, prompt: str) -> None:
-        self._name, self._prompt = model, prompt
+    def __init__(self, model: str, prompt: str, endpoint: str = "") -> None:
+        self._name, self._prompt, self._url = model, prompt, endpoint
         self._asker: _Asker | None = None
 
     def open(self, device: str) -> None:
         """Load the model."""
-        self._asker = _Asker(self._name, device, "caption_person", framed, CAPTION_TOKENS)
+        self._asker = _Asker(self._name, self._url, device, "caption_person", framed, CAPTION_TOKENS)
 
     def expect(self, image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.Array) -> None:
         """Begin to decode the pictures of the batch behind the next."""
@@ -238,6 +253,7 @@ class _Asker:
 
     Args:
         name: Of the model.
+        url: Of the endpoint where it is; or nothing, and it is loaded.
         device: Where it runs.
         role: The function that asks.
         prepare: Pixels of a decoded picture and what else there is of its row.
@@ -245,9 +261,10 @@ class _Asker:
     """
 
     def __init__(
-        self, name: str, device: str, role: str, prepare: Callable[..., NDArray[np.uint8]], tokens: int
+        self, name: str, url: str, device: str, role: str, prepare: Callable[..., NDArray[np.uint8]], tokens: int
     ) -> None:
-        self._chat, self._tokens = Chat(name, device, role), tokens
+        self._chat: Chat | Remote = Remote(name, url) if url else Chat(name, device, role)
+        self._tokens = tokens
         self._ahead = Ahead(prepare, device, stack=False)
 
     def expect(self, image: pa.Array, *others: pa.Array) -> None:
@@ -275,7 +292,11 @@ class _Asker:
             texts = self._chat.replies(
                 [PillowImage.fromarray(shown[row]) for row in asked], [*asked.values()], self._tokens
             )
-            found.update(zip(asked, texts, strict=True))
+            for row, said in zip(asked, texts, strict=True):
+                if isinstance(said, str):
+                    found[row] = said
+                else:
+                    errors[row] = str(said)
         return found, errors
 
     def close(self) -> None:

@@ -25,8 +25,10 @@ LAYERS: Final = {"cross": "attn2", "self": "attn1"}
 def shared(pipeline: Any, jobs: Sequence[Job], kind: str) -> Iterator[None]:
     """Let the second of each pair of pictures keep the attention of the first.
 
-    Only the second pictures, and only in the first ``int(share * (steps + 1))`` steps, are computed otherwise than the
-    pipeline does: the first of a pair, and both at a share of 0, are those of the pipeline alone, bit by bit.
+    Only the second pictures, and only in the first steps, are computed otherwise than the pipeline does: the first of a pair,
+    and both at a share of 0, are those of the pipeline alone, bit by bit. Which are the first steps is as in the code of each
+    kind: ``int(share * (steps + 1))`` in Prompt-to-Prompt (cross), and in InstructPix2Pix (self) every step i, from 0, of
+    i / (steps - 1) < share.
 
     Args:
         pipeline: Of diffusers.
@@ -34,7 +36,7 @@ def shared(pipeline: Any, jobs: Sequence[Job], kind: str) -> Iterator[None]:
         kind: ``"cross"`` or ``"self"``.
     """
     plain = pipeline.unet.attn_processors
-    state = _State(pipeline, jobs)
+    state = _State(pipeline, jobs, kind)
     if kind == "cross":
         state.align([aligned(job.prompts[0], job.prompts[1], pipeline.tokenizer) for job in jobs])
     edit = _cross if kind == "cross" else _self
@@ -52,8 +54,9 @@ def shared(pipeline: Any, jobs: Sequence[Job], kind: str) -> Iterator[None]:
 class _State:
     """Which pairs share attention at the step that runs."""
 
-    def __init__(self, pipeline: Any, jobs: Sequence[Job]) -> None:
+    def __init__(self, pipeline: Any, jobs: Sequence[Job], kind: str) -> None:
         self.pairs = len(jobs)
+        self._kind = kind
         self._scheduler = pipeline.scheduler
         self._device = pipeline.unet.device
         self._shares = np.array([job.share for job in jobs])
@@ -70,7 +73,8 @@ class _State:
     def advance(self, *_: Any) -> None:
         """Count one more call of the network."""
         self._step += 1
-        until = (self._shares * (len(self._scheduler.timesteps) + 1)).astype(np.int64)
+        steps = len(self._scheduler.timesteps)
+        until = self._shares * max(steps - 1, 1) if self._kind == "self" else np.floor(self._shares * (steps + 1))
         self.active = np.flatnonzero(self._step < until)
 
     def places(self, rows: int) -> Iterator[tuple[Any, Any]]:

@@ -163,7 +163,7 @@ class embed_image(_Model):  # noqa: N801 - the name of a SQL function
 
     ``drop`` takes dimensions out before the vector gets length 1 again: CLIP-clip (Wang, Liu and Wang 2021, "Are
     Gender-Neutral Queries Really Gender-Neutral?", section 4.2) drops those with the highest mutual information with a
-    label; ``counterbalance.udfs.models.dimensions`` finds them. Queries need the same ``drop``.
+    label; ``telling_dimensions`` finds them, and the recipe ``clip_clip`` drops them. Queries need the same ``drop``.
 
     Args:
         model: Which model.

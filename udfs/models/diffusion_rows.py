@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from functools import cache
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +19,7 @@ from counterbalance.udfs.models.running import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Future
 
     from numpy.typing import NDArray
     from PIL.Image import Image
@@ -29,6 +32,10 @@ STEP: Final = 64
 LARGEST: Final = 2048
 BYTES: Final = pa.binary()
 _EIGHT: Final = 8
+_SOURCES: Final = 8
+"""Sources that stay decoded."""
+_WRITERS: Final = min(16, (os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count()) or 1)
+"""Threads that write pictures; packing them holds no lock of Python."""
 
 
 class Diffuser:
@@ -36,24 +43,39 @@ class Diffuser:
 
     Args:
         model: A folder, or a repository of the hub.
+        vae: Likewise, with an autoencoder that takes the place of the checkpoint's; or nothing.
+        lora: A file, a folder or a repository with a LoRA; or nothing.
+        lora_weight: How much of it is added.
+        safety: Whether the checkpoint's safety checker looks at pictures.
+
+    Raises:
+        FunctionError: The weight is no number (E8116).
     """
 
     task = "generate"
 
-    def __init__(self, model: str) -> None:
+    def __init__(
+        self, model: str, vae: str = "", *, lora: str = "", lora_weight: float = 1.0, safety: bool = True
+    ) -> None:
+        if not math.isfinite(lora_weight):
+            raise FunctionError(
+                f"lora_weight cannot be {lora_weight:g}", code="E8116", hint="1 adds all of it, 0 nothing"
+            )
         self.model = model
+        self._others = ("checked" if safety else "unchecked", vae, lora, repr(float(lora_weight)))
+        self._added = {"lora": lora, "lora_weight": lora_weight} if lora else {}
         self._loaded: Diffusion | None = None
         self._device = ""
 
     def open(self, device: str) -> None:
         """Load the pipeline, or join those that use it."""
-        self._loaded, self._device = MODELS.borrow(self.task, self.model, device), device
+        self._loaded, self._device = MODELS.borrow(self.task, self.model, device, *self._others), device
 
     def close(self) -> None:
         """Let it go."""
         if self._loaded is not None:
             self._loaded = None
-            MODELS.give_back(self.task, self.model, self._device)
+            MODELS.give_back(self.task, self.model, self._device, *self._others)
 
     @property
     def diffusion(self) -> Diffusion:
@@ -74,7 +96,7 @@ class Diffuser:
         Args:
             prepare: Makes a job of a row's values, and what ``write`` wants beside it; what it raises as ``ValueError`` or
                 ``ImageError`` is the error of the row.
-            write: Makes the result of the pixels of a job's pictures, the job, and that.
+            write: Makes the result of the pixels of a job's pictures, the job, and that; in threads, several at once.
             arrays: The batch.
             returns: Type of the results.
             control: Steers the pipeline, see ``Diffusion.pictures``.
@@ -89,9 +111,15 @@ class Diffuser:
                 jobs[row], beside[row] = prepare(*values)
             except (ImageError, ValueError) as error:
                 errors[row] = str(error)
-        made, failed = self.diffusion.pictures(jobs, control)
-        found = {row: write(pixels, jobs[row], *beside[row]) for row, pixels in made.items()}
-        return rows_of(found, errors | failed, len(arrays[0]), returns)
+        written: dict[int, Future[Any]] = {}
+        with ThreadPoolExecutor(_WRITERS, "write") as threads:  # pixels become bytes while the next batch is made
+            for row, made in self.diffusion.pictures(jobs, control):
+                if isinstance(made, str):
+                    errors[row] = made
+                else:
+                    written[row] = threads.submit(write, made, jobs[row], *beside[row])
+        found = {row: task.result() for row, task in written.items()}
+        return rows_of(found, errors, len(arrays[0]), returns)
 
     def signed(self, picture: Image, kind: str, prompt: str, seed: int, **settings: Any) -> bytes:
         """Return PNG bytes of a picture that say where it came from.
@@ -110,7 +138,7 @@ class Diffuser:
             weights=self.diffusion.weights,
             prompt=prompt,
             seed=seed,
-            settings=provenance.settings(**settings),
+            settings=provenance.settings(**settings, **self._added),
         )
         return encode(picture, xmp=source.packet())
 
@@ -121,15 +149,23 @@ class Editor(Diffuser):
     Args:
         model: A folder, or a repository of the hub.
         size: Pixels of the longer side in the network.
+        safety: Whether the checkpoint's safety checker looks at pictures.
+        lora: A file, a folder or a repository with a LoRA; or nothing.
+        lora_weight: How much of it is added.
 
     Raises:
-        FunctionError: The size is out of range (E8116).
+        FunctionError: The size is out of range, or the weight no number (E8116).
     """
 
-    def __init__(self, model: str, size: int) -> None:
-        super().__init__(model)
+    def __init__(self, model: str, size: int, safety: bool = True, lora: str = "", lora_weight: float = 1.0) -> None:
+        super().__init__(model, safety=safety, lora=lora, lora_weight=lora_weight)
         check_side("size", size, STEP)
         self._size = size
+        self.opened = lru_cache(maxsize=_SOURCES)(self.open_source)
+
+    def open_source(self, *values: Any) -> Any:
+        """Decode what the candidates of a source share; ``opened`` remembers the last few."""
+        raise NotImplementedError
 
     def shrunk(self, picture: Image) -> Image:
         """Return what is edited at the size at which it goes through the network (Lanczos)."""

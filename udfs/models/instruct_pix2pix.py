@@ -36,6 +36,9 @@ DEFAULT: Final = "timbrooks/instruct-pix2pix"
         Parameter("seed", pa.int64()),
         Parameter("model", pa.string(), DEFAULT, constant=True),
         Parameter("size", pa.int64(), 512, constant=True),
+        Parameter("safety", pa.bool_(), True, constant=True),
+        Parameter("lora", pa.string(), "", constant=True),
+        Parameter("lora_weight", pa.float64(), 1.0, constant=True),
     ],
     version="1",
     batch_size=64,
@@ -44,16 +47,22 @@ DEFAULT: Final = "timbrooks/instruct-pix2pix"
     weights=fingerprint,
 )
 class instruct_pix2pix(Editor):  # noqa: N801 - its name in SQL
-    """A picture edited in a box as an instruction says (InstructPix2Pix): PNG bytes that say what made them.
+    """A picture edited in a box as an instruction says (InstructPix2Pix, FLUX.1 Kontext …): PNG bytes that say what made them.
 
     The crop is scaled to ``size``, edited, scaled back and pasted; every pixel outside of the box stays as it is decoded.
     The same settings and seed give the same picture on the same device and weights, whichever rows share its batch, but for
     the rounding of floating-point numbers.
 
     Args:
-        model: A folder with a checkpoint of diffusers, or a repository of the hub; weights as safetensors only.
+        model: A folder with a checkpoint of diffusers, or a repository of the hub; weights as safetensors only. Of
+            InstructPix2Pix (also XL), FLUX.1 Kontext, FLUX.2, or Qwen-Image-Edit, which sees the crop at a million pixels.
         size: Pixels of the longer side of the crop in the network, a multiple of 64; the shorter one is the nearest
             multiple that keeps the proportions.
+        safety: Whether the checkpoint's safety checker, where it has one, looks at each picture; false where something else judges
+            them, such as ``nsfw_score``: it is not loaded then.
+        lora: A LoRA of diffusers or kohya for such a checkpoint, whose weights are added to it: a file of safetensors, or a
+            folder or a repository with one (of several, ``pytorch_lora_weights.safetensors``).
+        lora_weight: How much of it is added.
 
     Call with:
         image: Encoded picture; NULL in any argument gives NULL.
@@ -63,7 +72,7 @@ class instruct_pix2pix(Editor):  # noqa: N801 - its name in SQL
         height: Pixels.
         instruction: What to change, such as ``'make this person a woman'``.
         guidance: Weight of the instruction, 1 or more; at 1 the pipeline guides by neither instruction nor picture.
-        image_guidance: Weight of the picture, 1 or more.
+        image_guidance: Weight of the picture, 1 or more; other models than InstructPix2Pix have none, and leave it.
         steps: Of denoising, up to those of the model's noise schedule (1000).
         seed: Of the noise.
 
@@ -73,7 +82,7 @@ class instruct_pix2pix(Editor):  # noqa: N801 - its name in SQL
 
     Raises:
         NotFoundError: There are no weights of that name (E1102, E1103).
-        RequestError: They are not a checkpoint of InstructPix2Pix (E3520, E3601, E3602), or cannot be loaded (E3546).
+        RequestError: They are not a checkpoint that edits as it is told (E3520, E3601, E3602), or cannot be loaded (E3546).
         FunctionError: The size is out of range (E8116).
 
     Source:
@@ -108,14 +117,20 @@ class instruct_pix2pix(Editor):  # noqa: N801 - its name in SQL
     ) -> tuple[Job, tuple[Image, Corners]]:
         guidance, image_guidance, steps, seed = settings
         check_settings(guidance, steps, self.diffusion.most_steps, image_guidance)
-        picture = decode(image)
-        corners = within(picture, x, y, width, height)
-        crop = self.shrunk(picture.crop(corners))
+        picture, corners, crop = self.opened(image, x, y, width, height)
         job = Job((instruction,), guidance, steps, seed, crop.size, image_guidance=image_guidance, image=crop)
         return job, (picture, corners)
 
+    def open_source(self, image: bytes, *box: float) -> tuple[Image, Corners, Image]:
+        """Return the picture, the corners of its box, and the crop at the size of the network."""
+        picture = decode(image)
+        corners = within(picture, *box)
+        return picture, corners, self.shrunk(picture.crop(corners))
+
     def _pasted(self, pixels: Sequence[NDArray[Any]], job: Job, picture: Image, corners: Corners) -> bytes:
         left, top, right, bottom = corners
+        picture = picture.copy()  # the others of its source begin with it, too
         picture.paste(scaled(pixels[0], (right - left, bottom - top)), (left, top))
         box = [left, top, right - left, bottom - top]
-        return self.composed(picture, job, image_guidance=job.image_guidance, box=box)
+        weighed = {"image_guidance": job.image_guidance} if "image_guidance_scale" in self.diffusion.takes else {}
+        return self.composed(picture, job, **weighed, box=box)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from counterbalance.engine.backends.duckdb.scan import bytes_of
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
 from counterbalance.engine.images import ImageError, decode
-from counterbalance.engine.store import tables
+from counterbalance.engine.store import pictures, tables
 from counterbalance.udfs.pictures import within
 
 if TYPE_CHECKING:
@@ -278,26 +278,11 @@ class Pictures:
         dataset, column = self._stored or (None, "")
         if dataset is None or key not in dataset.schema.names:
             raise none(f"{self._relation} has no column {key!r}")
-        places = _places(dataset, key, ids)
+        places = sorted(pictures.places(dataset, key, np.unique(np.array(ids, np.int64)))[1])
         for start in range(0, len(places), _AT_ONCE):
             chunk = ", ".join(str(p) for p in places[start : start + _AT_ONCE])
-            scanner = dataset.scanner(
-                columns=[key, column], filter=f"_rowid IN ({chunk})", blob_handling="all_binary", scan_in_order=True
-            )
-            for batch in scanner.to_batches():
+            for batch in pictures.scan(dataset, [key, column], filter=f"_rowid IN ({chunk})", scan_in_order=True):
                 yield from zip(batch.column(key).to_pylist(), batch.column(column).to_pylist(), strict=True)
-
-
-def _places(dataset: Any, key: str, ids: Sequence[int]) -> list[int]:
-    """Return row ids of the rows with these keys, rising."""
-    wanted = np.sort(np.array(ids, np.int64))
-    found = []
-    for batch in dataset.scanner(columns=[key], with_row_id=True).to_batches():
-        keys = batch.column(key).to_numpy(zero_copy_only=False)
-        at = np.minimum(np.searchsorted(wanted, keys), max(0, len(wanted) - 1))
-        hit = wanted[at] == keys if len(wanted) else np.zeros(len(keys), bool)
-        found.append(batch.column("_rowid").to_numpy()[hit])
-    return sorted(np.concatenate(found).tolist()) if found else []
 
 
 def _column_of_bytes(found: Sequence[str], name: str) -> str:

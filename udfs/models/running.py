@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from counterbalance.udfs.models.ahead import Ahead
 
+T = TypeVar("T")
 _LONGEST: Final = 1 << 20
 _PIXELS: Final = {"cuda": 512 * 224 * 224, "cpu": 32 * 224 * 224}
 """Pixels of a batch of pictures of one size."""
@@ -71,6 +72,59 @@ def by_budget(
         if full or end == len(order):
             yield order[start:end]
             start = end
+
+
+class Budget:
+    """How much goes through a device at once: twice as much after each full batch, half when its memory ends, which ends the growth.
+
+    Args:
+        size: What a batch may be to begin with, in what sizes of rows are counted in (pixels, tokens).
+        grows: Whether more is tried. Not on a CPU, whose memory ends with the process.
+
+    Example:
+        >>> budget = Budget(20, grows=True)
+        >>> [(rows.tolist(), total) for rows, total in budget.each([10] * 7, lambda rows: 10 * len(rows))]
+        [([0, 1], 20), ([2, 3, 4, 5], 40), ([6], 10)]
+    """
+
+    def __init__(self, size: int, *, grows: bool) -> None:
+        self.size, self.grows = size, grows
+
+    def each(
+        self, sizes: Sequence[int], work: Callable[[NDArray[np.int64]], T]
+    ) -> Iterator[tuple[NDArray[np.int64], T]]:
+        """Yield the row numbers of a batch, int64, and what was made of them; together every row once.
+
+        Args:
+            sizes: Of each row.
+            work: Makes something of some rows; the same of fewer, if memory ends.
+
+        Raises:
+            torch.OutOfMemoryError: There is not enough for one row.
+        """
+        every = np.asarray(sizes, np.int64)
+        rest = np.arange(len(every))
+        while len(rest):
+            rows = rest[next(by_budget(every[rest], self.size))]
+            made = self._tried(rows, len(rows) * int(every[rows].max()), work)
+            if made is None:
+                continue
+            rest = np.setdiff1d(rest, rows)
+            if self.grows and len(rest):
+                self.size *= 2
+            yield rows, made[0]
+
+    def _tried(self, rows: NDArray[np.int64], size: int, work: Callable[[NDArray[np.int64]], T]) -> tuple[T] | None:
+        torch: Any = need("torch", "models")
+        try:
+            return (work(rows),)
+        except torch.cuda.OutOfMemoryError:
+            if len(rows) == 1:
+                raise
+        self.size, self.grows = size // 2, False  # by now nothing holds what the failed batch had allocated
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        return None
 
 
 def at_once(device: str, height: int, width: int) -> int:

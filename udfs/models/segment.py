@@ -1,4 +1,4 @@
-"""Masks of what lies in a box, by the Segment Anything Model (SAM) of transformers."""
+"""Masks of what lies in a box, by the Segment Anything Models (SAM, SAM 2) of transformers."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ _AT_ONCE: Final = {"cpu": 1, "cuda": 8}
 """Pictures that go through the encoder at once."""
 _PIXELS: Final = 1 << 26
 """Pixels of masks that are held at once."""
+_PROCESSORS: Final = {"sam": "SamProcessor", "sam2": "Sam2Processor", "sam2_video": "Sam2Processor"}
+"""By model type; checkpoints of SAM 2 say that they are of videos, and are of pictures too."""
 _SIDES: Final = ("x", "y", "width", "height")
 
 
@@ -61,7 +63,8 @@ class segment_person:  # noqa: N801 - its name in SQL
     float32 everywhere. The rows that share a batch change a result by no more than the rounding of floating-point numbers.
 
     Args:
-        model: A folder or repository of the hub with a SAM: ``'facebook/sam-vit-base'``, ``-large`` or ``-huge``.
+        model: A folder or repository of the hub with a SAM: ``'facebook/sam-vit-base'``, ``-large`` or ``-huge``; or a SAM 2:
+            ``'facebook/sam2.1-hiera-large'``, ``-base-plus``, ``-small`` or ``-tiny``.
 
     Call with:
         image: Encoded pictures, binary; NULL gives NULL.
@@ -79,7 +82,7 @@ class segment_person:  # noqa: N801 - its name in SQL
         NotFoundError: There are no such weights (E1102, E1103).
         RequestError: The model is no SAM (E3541), or an extra is missing (E3501).
 
-    Source: A. Kirillov et al., Segment Anything (2023), section 3: prompts by box, the mask of the highest predicted IoU.
+    Source: A. Kirillov et al., Segment Anything (2023), section 3: prompts by box, the mask of the highest predicted IoU; N. Ravi et al., SAM 2 (2024).
 
     Example:
         ``SELECT segment_person(i.image, d.x, d.y, d.width, d.height) FROM detections AS d JOIN images AS i USING (image_id)``
@@ -93,9 +96,9 @@ class segment_person:  # noqa: N801 - its name in SQL
         """Load the model."""
         transformers: Any = need("transformers", "models")
         path = folder(self._name)
-        _check(path)
+        processor = getattr(transformers, _PROCESSORS[_type(path)])
         self._model = transformer.load(path, "MASK_GENERATION", device)
-        self._processor = transformers.SamProcessor.from_pretrained(path, local_files_only=True)
+        self._processor = processor.from_pretrained(path, local_files_only=True)
         self._device = device
         self._ahead = Ahead(np.array, device, stack=False)
         self._meter = Meter("segment_person", device)
@@ -135,25 +138,32 @@ class segment_person:  # noqa: N801 - its name in SQL
         meter = self._meter
         assert meter is not None  # noqa: S101 - functions are opened before they are called
         with meter.batch(len(kept)), inference(self._device):
-            embedded = self._model.get_image_embeddings(inputs["pixel_values"].to(self._device)).float()
+            embedded = self._model.get_image_embeddings(inputs["pixel_values"].to(self._device))
+        levels = embedded if isinstance(embedded, (list, tuple)) else [embedded]  # SAM 2 has several, finer ones first
+        shapes = inputs.get("reshaped_input_sizes")  # SAM 2 keeps no proportions
         for place, (picture, boxes) in enumerate(kept):
             high, wide = picture.shape[:2]
             step = max(1, _PIXELS // (high * wide))
-            sizes = [[high, wide]], [inputs["reshaped_input_sizes"][place].tolist()]
+            own = [level[place : place + 1].float() for level in levels]
+            scaled = inputs["pixel_values"].shape[-2:] if shapes is None else shapes[place].tolist()
+            more = {} if shapes is None else {"reshaped_input_sizes": [scaled]}
             for start in range(0, len(boxes), step):
                 part = list(boxes)[start : start + step]
                 with torch.inference_mode():
-                    low = self._best(embedded[place : place + 1], [boxes[row] for row in part], *sizes)
-                    whole = self._processor.post_process_masks([low], *sizes)[0]
+                    low = self._best(own, [boxes[row] for row in part], (high, wide), scaled)
+                    whole = self._processor.post_process_masks([low], [[high, wide]], **more)[0]
                 yield from zip(part, whole[:, 0].cpu().numpy(), strict=True)
 
-    def _best(self, embedded: Any, corners: Sequence[Sequence[float]], *sizes: Sequence[Sequence[int]]) -> Any:
+    def _best(
+        self, embedded: Sequence[Any], corners: Sequence[Sequence[float]], size: Sequence[int], scaled: Sequence[int]
+    ) -> Any:
         """Return logits, (boxes, 1, height, width) at the model's own size, of the best mask of each box."""
         torch: Any = need("torch", "models")
-        (high, wide), (new_high, new_wide) = sizes[0][0], sizes[1][0]
-        scale = np.array([new_wide / wide, new_high / high] * 2)
-        scaled = torch.from_numpy((np.array(corners) * scale).astype(np.float32))[None].to(self._device)
-        answer = self._model(image_embeddings=embedded, input_boxes=scaled, multimask_output=True)
+        scale = np.array([scaled[1] / size[1], scaled[0] / size[0]] * 2)
+        asked = torch.from_numpy((np.array(corners) * scale).astype(np.float32))[None].to(self._device)
+        answer = self._model(
+            image_embeddings=embedded if len(embedded) > 1 else embedded[0], input_boxes=asked, multimask_output=True
+        )
         best = answer.iou_scores[0].argmax(-1)
         return answer.pred_masks[0, torch.arange(len(corners), device=best.device), best][:, None]
 
@@ -166,15 +176,16 @@ class segment_person:  # noqa: N801 - its name in SQL
             self._meter = None
 
 
-def _check(path: Path) -> None:
+def _type(path: Path) -> str:
     file = path / "config.json"
     found = json.loads(file.read_text("utf-8")).get("model_type") if file.is_file() else None
-    if found != "sam":
+    if found not in _PROCESSORS:
         raise RequestError(
             f"{path} is no SAM: its model type is {found!r}",
             code="E3541",
             hint=f"such are {transformer.NATIVE['MASK_GENERATION']}",
         )
+    return str(found)
 
 
 def _by_picture(image: pa.Array, sides: Sequence[pa.Array]) -> dict[bytes, list[int]]:

@@ -30,7 +30,7 @@ NATIVE: Final = {
     "MASKED_LM": "FacebookAI/roberta-base, google-bert/bert-base-uncased, answerdotai/ModernBERT-base",
     "CAUSAL_LM": "openai-community/gpt2, HuggingFaceTB/SmolLM2-135M",
     "IMAGE_CLASSIFICATION": "Falconsai/nsfw_image_detection",
-    "MASK_GENERATION": "facebook/sam-vit-huge, facebook/sam-vit-large, facebook/sam-vit-base",
+    "MASK_GENERATION": "facebook/sam-vit-huge, facebook/sam-vit-large, facebook/sam-vit-base, facebook/sam2.1-hiera-large",
 }
 """Models of each kind whose code is in transformers, or here."""
 _AUTO: Final = {

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from counterbalance.engine.errors import NotFoundError, RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import ModuleType
 
 ALLOW: Final = "COUNTERBALANCE_ALLOW_DOWNLOAD"
@@ -54,6 +54,21 @@ _NAMES: Final = (
 )
 """Where transformers looks for weights in a folder, in this order."""
 _NETWORK: Final = threading.RLock()
+MOVED: Final[Mapping[str, str]] = {
+    **{
+        f"stabilityai/{name}": f"sd2-community/{name}"
+        for name in (
+            "stable-diffusion-2",
+            "stable-diffusion-2-base",
+            "stable-diffusion-2-1",
+            "stable-diffusion-2-1-base",
+            "stable-diffusion-2-inpainting",
+        )
+    },
+    "runwayml/stable-diffusion-v1-5": "stable-diffusion-v1-5/stable-diffusion-v1-5",
+    "runwayml/stable-diffusion-inpainting": "stable-diffusion-v1-5/stable-diffusion-inpainting",
+}
+"""Repositories that their owners withdrew from the hub, and copies of them there (huggingface/diffusers#12874, #9428)."""
 
 
 def allowed() -> bool:
@@ -137,17 +152,19 @@ def file(name: str, member: str) -> Path:
 
 
 def _missing(name: str, error: Exception) -> NotFoundError:
+    copy = MOVED.get(name.partition("@")[0])
+    moved = f"{name} was withdrawn from the hub; name its copy, {copy!r}; or " if copy else ""
     if allowed():
         first = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
         return NotFoundError(
             f"weights of {name!r} cannot be fetched: {first}",
             code="E1103",
-            hint="check the name and the network, or give the path of a local copy",
+            hint=f"{moved}check the name and the network, or give the path of a local copy",
         )
     return NotFoundError(
         f"no weights of {name!r}: no such folder, and they are not in the cache of Hugging Face",
         code="E1102",
-        hint="say --allow-download to fetch them once, or give the path of a local copy",
+        hint=f"{moved}say --allow-download to fetch them once, or give the path of a local copy",
     )
 
 
