@@ -8,12 +8,13 @@ Wilson's 95 % interval, for every label, every template, both, and 'all'. Edits 
 are alike: the interval is of as many independent edits as would tell as much. Edits without a value (NULL) do not count
 for its metric. Labels are those asked of a model, and predicted ones perceived by another: never facts about persons.
 
-n_right of the images have an edit that counts, n_wrong one that does not; NULL where none has, of any label. n_more, of
-recall: images with an edit that is found by one k and not by the k before, the smallest such count but 0 of all k. The
-engine hides small counts of edits, and of images of these three (README).
+n_right of the images have an edit that counts, n_wrong one that does not, n_both of either kind; NULL where none has, of
+any label. n_more, of recall: images with an edit that is found by one k and not by the k before, the smallest such count
+but 0 of all k. The engine hides small counts of edits, and of images of these four (README).
 
-For recall give hits, such as top_k(asked, pool, ranker := 'vector', exclude_own := false): query_id and the item that
-counts as found are the edit's id.
+For recall give hits, such as hits_with_own(asked, pool, own), which has every edit in a pool of real pictures: query_id
+and the item that counts as found are the edit's id. Where an edit has several texts, queries says whose each is, and n
+counts texts.
 """
 subject = "contrast sets"
 source = """
@@ -31,9 +32,14 @@ relation = ["query_id", "item_id", "rank", "score"]
 default = "(SELECT edit_id AS query_id, edit_id AS item_id, 1 AS rank, 1e0 AS score FROM edits WHERE 1 = 0)"
 about = "of texts over a pool of images"
 
+[params.queries]
+relation = ["query_id", "edit_id"]
+default = "(SELECT DISTINCT h.query_id, h.query_id AS edit_id FROM hits AS h)"
+about = "of which edit a query is a text"
+
 [params.relevant]
 relation = ["query_id", "item_id"]
-default = "(SELECT DISTINCT h.query_id, h.query_id AS item_id FROM hits AS h)"
+default = "(SELECT q.query_id, q.edit_id AS item_id FROM queries AS q)"
 about = "those that count as found"
 
 [params.k]
@@ -62,19 +68,25 @@ within = ["metric", "k"]
 count = "n_right"
 by = ["label", "template"]
 within = ["metric", "k"]
-measures = ["count", "value", "low", "high", "n_right", "n_wrong", "n_more"]
+measures = ["count", "value", "low", "high", "n_right", "n_wrong", "n_both", "n_more"]
 
 [[cells]]
 count = "n_wrong"
 by = ["label", "template"]
 within = ["metric", "k"]
-measures = ["count", "value", "low", "high", "n_right", "n_wrong", "n_more"]
+measures = ["count", "value", "low", "high", "n_right", "n_wrong", "n_both", "n_more"]
+
+[[cells]]
+count = "n_both"
+by = ["label", "template"]
+within = ["metric", "k"]
+measures = ["count", "value", "low", "high", "n_right", "n_wrong", "n_both", "n_more"]
 
 [[cells]]
 count = "n_more"
 by = ["label", "template"]
 within = ["metric", "k"]
-measures = ["count", "value", "low", "high", "n_right", "n_wrong", "n_more"]
+measures = ["count", "value", "low", "high", "n_right", "n_wrong", "n_both", "n_more"]
 ---*/
 WITH own AS (
   SELECT DISTINCT
@@ -118,7 +130,8 @@ outcomes AS (
     'recall' AS metric, f.k, e.label, e.template, e.source, f.good, f.place,
     f.good AND f.place > 1 AND f.place_of_good = 1 AS is_new
   FROM found AS f
-  JOIN own AS e ON e.edit_id = f.query_id
+  JOIN (SELECT DISTINCT query_id, edit_id FROM queries) AS q ON q.query_id = f.query_id
+  JOIN own AS e ON e.edit_id = q.edit_id
 ),
 -- edits of one image are alike
 by_source AS (
@@ -151,6 +164,7 @@ counts AS (
     count(*) AS images,
     count(CASE WHEN count > 0 THEN 1 END) AS n_right,
     count(CASE WHEN count < n THEN 1 END) AS n_wrong,
+    count(CASE WHEN count > 0 AND count < n THEN 1 END) AS n_both,
     count(CASE WHEN more > 0 THEN 1 END) AS more,
     max(place) AS place,
     CAST(sum(count * count) AS DOUBLE) AS squares,
@@ -166,6 +180,7 @@ shares AS (
     effective_size(count, n, squares, products, sizes, images) AS effective,
     max(n_right) OVER (PARTITION BY metric, k) AS most_right,
     max(n_wrong) OVER (PARTITION BY metric, k) AS most_wrong,
+    max(n_both) OVER (PARTITION BY metric, k) AS most_both,
     min(nullif(more, 0)) OVER (PARTITION BY metric, label, template, all_labels, all_templates) AS least_more
   FROM counts
 )
@@ -182,6 +197,7 @@ SELECT
   wilson_high(value * effective, effective) AS high,
   CASE WHEN most_right > 0 THEN n_right END AS n_right,
   CASE WHEN most_wrong > 0 THEN n_wrong END AS n_wrong,
+  CASE WHEN most_both > 0 THEN n_both END AS n_both,
   CASE WHEN place > 1 THEN least_more END AS n_more
 FROM shares
 WHERE (all_labels = 1 OR label IS NOT NULL) AND (all_templates = 1 OR template IS NOT NULL)

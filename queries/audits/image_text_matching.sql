@@ -1,28 +1,29 @@
 /*--- toml
-answers = "How far a model tells a text and an image from their counterfactuals, by matching scores."
+answers = "How far a model tells texts and images from counterfactual and from random ones, by matching scores."
 details = """
-A pair has an original (or real: r) text and image, and their counterfactuals (c). Differences of scores s(text, image):
-IR_r = s(r, r) - s(r, c) and IR_c = s(c, c) - s(c, r) choose the image of a text; TR_r = s(r, r) - s(c, r) and
-TR_c = s(c, c) - s(r, c) choose the text of an image. value is the mean over n pairs with a normal 95 % interval,
+A pair is an original text and image (o), the counterfactual text (c), and a picture drawn for either text; r is another
+original text and image, drawn at random. Differences of scores, text first, the drawn pictures with the c ones: IR_c = cc -
+c_o and TR_c = cc - o_c are how surely a counterfactual finds its picture, or its picture the text, and IR_r = rr - r_o
+and TR_r = rr - o_r the same of real pairs that chance brought together: IR chooses the image of a text, TR the text of
+an image. value is the mean over n pairs with a normal 95 % interval,
 correct the share of pairs with a difference above 0 (n_right; a tie is not right, n_wrong) with Wilson's, which the engine
 hides where few pairs are right, or wrong (README), and value with them where few have one of up to three differences
-that there are (n_alike), as of scores of 0 and 1; small differences mean that the model is confused. Pairs without one
-of two scores do not count for that difference. Where the altered word is a perceived group, a difference is one of words
-and pictures, never of people.
+that there are (n_alike), as of scores of 0 and 1; values of IR_c and TR_c that are smaller than of IR_r and TR_r mean that
+counterfactuals are harder to tell than what chance brings. Pairs without one of two scores do not count for that
+difference. Where the altered word is a perceived group, a difference is one of words and pictures, never of people.
 
-With vectors as the recipe coco_counterfactuals makes them: scores := (SELECT edit_id AS pair_id,
-array_inner_product(text_a, image_a) AS rr, array_inner_product(text_a, image_b) AS rc, array_inner_product(text_b,
-image_a) AS cr, array_inner_product(text_b, image_b) AS cc FROM coco_counterfactuals_requests).
+With vectors: scores := matching_scores(pairs), which says how to take them from the recipe coco_counterfactuals, draws r
+by a seed and makes the six scores.
 """
 subject = "what a model associates"
 source = """
-Le et al., COCO-Counterfactuals (2023), image-text matching; the four differences are those of the authors' code (per
-original and counterfactual prompt and image; with COCO's own image as the original, those "on coco"). Their names here
-and the share correct are our reading, the paper's text not being at hand"""
+Le et al., COCO-Counterfactuals (2023), 4.2.2 and Figure 3: IR_r = G(C_r, I_r) - G(C_r, I_o), TR_r = G(C_r, I_r) - G(C_o,
+I_r), TR_c = G(C_c, I_c) - G(C_o, I_c), and IR_c = G(C_c, I_c) - G(C_c, I_o) with the picture drawn for C_o, which our copy
+of the paper prints as a difference of equal terms"""
 
 [params.scores]
-relation = ["pair_id", "rr", "rc", "cr", "cc"]
-about = "one row per pair; scores of a text with an image, text first"
+relation = ["pair_id", "rr", "r_o", "o_r", "cc", "c_o", "o_c"]
+about = "one row per pair; scores of a text with an image, text first; see matching_scores"
 
 [params.min_count]
 type = "integer"
@@ -51,19 +52,19 @@ within = ["metric"]
 measures = ["correct", "correct_low", "correct_high", "n_right", "n_wrong"]
 ---*/
 WITH pairs AS (
-  SELECT DISTINCT pair_id, rr, rc, cr, cc FROM scores WHERE pair_id IS NOT NULL
+  SELECT DISTINCT pair_id, rr, r_o, o_r, cc, c_o, o_c FROM scores WHERE pair_id IS NOT NULL
 ),
 differences AS (
-  SELECT 'IR_r' AS metric, CAST(rr AS DOUBLE) - CAST(rc AS DOUBLE) AS difference FROM pairs
+  SELECT 'IR_r' AS metric, CAST(rr AS DOUBLE) - CAST(r_o AS DOUBLE) AS difference FROM pairs
   UNION ALL
-  SELECT 'IR_c' AS metric, CAST(cc AS DOUBLE) - CAST(cr AS DOUBLE) AS difference FROM pairs
+  SELECT 'IR_c' AS metric, CAST(cc AS DOUBLE) - CAST(c_o AS DOUBLE) AS difference FROM pairs
   UNION ALL
-  SELECT 'TR_r' AS metric, CAST(rr AS DOUBLE) - CAST(cr AS DOUBLE) AS difference FROM pairs
+  SELECT 'TR_r' AS metric, CAST(rr AS DOUBLE) - CAST(o_r AS DOUBLE) AS difference FROM pairs
   UNION ALL
-  SELECT 'TR_c' AS metric, CAST(cc AS DOUBLE) - CAST(rc AS DOUBLE) AS difference FROM pairs
+  SELECT 'TR_c' AS metric, CAST(cc AS DOUBLE) - CAST(o_c AS DOUBLE) AS difference FROM pairs
 ),
 kept AS (
-  SELECT metric, difference FROM differences WHERE difference IS NOT NULL AND NOT isnan(difference)
+  SELECT metric, difference FROM differences WHERE NOT isnan(difference) AND abs(difference) < 1e9
 ),
 -- a mean and its interval tell how often each of three values is there
 alike AS (

@@ -2,76 +2,98 @@
 answers = "Retrieval bias on the original images, a balanced subset and a contrast set, side by side."
 details = """
 The rows of retrieval_bias for each of the three, under dataset: bias, maxskew and ndkl averaged over n queries with a
-95 % interval of the mean by their images; images and what is hidden as there. Each dataset has its own items: hits over
-all of them, and their labels. A model without a preference has a bias near 0 on the contrast set, whatever the original
-images are like. Labels are perceived, or those asked of an edit; they say nothing certain about persons.
+95 % interval of the mean by their images; images and what is hidden as there. Each dataset has its own items, with their
+labels, and is ranked for the same queries; maxskew and ndkl rank the items with a clear label alone, as there. A model
+without a preference has a bias near 0 on the contrast set, whatever the original images are like. Labels are perceived,
+or those asked of an edit; they say nothing certain about persons.
 
-For instance, with vectors: contrast_hits := top_k(asked, (SELECT edit_id AS item_id, image_id, embedding FROM ...),
-ranker := 'vector', k := [100]), contrast_groups := (SELECT edit_id AS item_id, label FROM gensynth_set).
+For instance, with vectors: contrast := (SELECT edit_id AS item_id, image_id, label, embedding FROM ...), and in asked
+the captions' vectors. As in the published runs of CLIP models, a query's own image is ranked with the others.
 """
 subject = "retrieval"
 source = "Smith et al., Balancing the Picture (GenSynth, 2023), Tables 2 and 8; see retrieval_bias"
-among = { labels = ["positive", "negative"], relations = ["original_groups"] }
+together = [
+  "original_hits", "original_labelled", "balanced_hits", "balanced_labelled", "contrast_hits", "contrast_labelled",
+]
+among = { labels = ["positive", "negative"], relations = ["original"] }
 presets = { paper = "Smith et al. (2023)" }
+
+[params.asked]
+relation = ["query_id", "image_id"]
+about = "queries, with the text or embedding that ranks; intervals go by their images"
+
+[params.original]
+relation = ["item_id", "image_id", "label"]
+about = "the original images, with text or embedding likewise; a label may be NULL"
+
+[params.balanced]
+relation = ["item_id", "image_id", "label"]
+about = "the balanced subset; see balanced_subset"
+
+[params.contrast]
+relation = ["item_id", "image_id", "label"]
+about = "the contrast set; image_id is the image that an edit was made from"
+
+[params.ranker]
+type = "varchar"
+default = "vector"
+choices = ["tfidf", "vector", "random"]
+about = "see top_k"
+
+[params.exclude_own]
+type = "boolean"
+default = false
+about = "leave out items of the query's own image"
+
+[params.seed]
+type = "integer"
+default = 0
+about = "of the random ranker"
+
+[params.metric]
+type = "varchar"
+default = "cosine"
+choices = ["cosine", "dot", "l2"]
+about = "of vectors"
 
 [params.original_hits]
 relation = ["query_id", "item_id", "rank", "score"]
-about = "over the original images"
+default = """\
+top_k(asked, original, ranker := $ranker, k := $k, exclude_own := $exclude_own, metric := $metric, seed := $seed)"""
+about = "over all of its items; give all six to audit any other rankings"
 
-[params.original_groups]
-relation = ["item_id", "label"]
-about = "labels of them"
+[params.original_labelled]
+relation = ["query_id", "item_id", "rank", "score"]
+default = """\
+top_k(asked, original, ranker := $ranker, k := $skew_k, exclude_own := $exclude_own, metric := $metric, seed := $seed, \
+among := (SELECT item_id FROM original WHERE label NOT IN ('mixed', 'unclear', 'undefined')))"""
+about = "over the items with a clear label"
 
 [params.balanced_hits]
 relation = ["query_id", "item_id", "rank", "score"]
-about = "over the balanced subset; see balanced_subset"
+default = """\
+top_k(asked, balanced, ranker := $ranker, k := $k, exclude_own := $exclude_own, metric := $metric, seed := $seed)"""
+about = "likewise"
 
-[params.balanced_groups]
-relation = ["item_id", "label"]
-about = "labels of it"
+[params.balanced_labelled]
+relation = ["query_id", "item_id", "rank", "score"]
+default = """\
+top_k(asked, balanced, ranker := $ranker, k := $skew_k, exclude_own := $exclude_own, metric := $metric, seed := $seed, \
+among := (SELECT item_id FROM balanced WHERE label NOT IN ('mixed', 'unclear', 'undefined')))"""
+about = "likewise"
 
 [params.contrast_hits]
 relation = ["query_id", "item_id", "rank", "score"]
-about = "over the contrast set"
-
-[params.contrast_groups]
-relation = ["item_id", "label"]
-about = "labels of it"
-
-[params.original_labelled]
-relation = []
-default = "labelled_hits(original_hits, original_groups)"
-about = "the hits with items without a clear label left out before ranking"
-
-[params.balanced_labelled]
-relation = []
-default = "labelled_hits(balanced_hits, balanced_groups)"
+default = """\
+top_k(asked, contrast, ranker := $ranker, k := $k, exclude_own := $exclude_own, metric := $metric, seed := $seed)"""
 about = "likewise"
 
 [params.contrast_labelled]
-relation = []
-default = "labelled_hits(contrast_hits, contrast_groups)"
+relation = ["query_id", "item_id", "rank", "score"]
+default = """\
+top_k(asked, contrast, ranker := $ranker, k := $skew_k, exclude_own := $exclude_own, metric := $metric, seed := $seed, \
+among := (SELECT item_id FROM contrast WHERE label NOT IN ('mixed', 'unclear', 'undefined')))"""
 about = "likewise"
-
-[params.original_images]
-relation = ["item_id", "image_id"]
-default = "(SELECT item_id, item_id AS image_id FROM original_groups)"
-about = "of which image an item is; itself where it is left out"
-
-[params.balanced_images]
-relation = ["item_id", "image_id"]
-default = "(SELECT item_id, item_id AS image_id FROM balanced_groups)"
-about = "likewise"
-
-[params.contrast_images]
-relation = ["item_id", "image_id"]
-default = "(SELECT item_id, item_id AS image_id FROM contrast_groups)"
-about = "likewise"
-
-[params.query_images]
-relation = ["query_id", "image_id"]
-default = "(SELECT query_id, query_id AS image_id FROM original_hits)"
-about = "of which image a query is: give it where one has several, for intervals go by images"
 
 [params.k]
 type = "integer[]"
@@ -133,20 +155,23 @@ within = ["dataset", "metric", "k"]
 WITH sets AS (
   SELECT 1 AS place, 'original' AS dataset, metric, k, value, low, high, n, query_images, images
   FROM average_rankings(
-    original_hits, original_labelled, original_groups, (SELECT query_id, item_id FROM original_hits WHERE 1 = 0),
-    original_images, query_images, $k, $skew_k, $positive, $negative, $desired, $absent, false, $min_count
+    original_hits, original_labelled, (SELECT item_id, label FROM original), (SELECT query_id, item_id FROM original_hits WHERE 1 = 0),
+    (SELECT item_id, image_id FROM original), (SELECT query_id, image_id FROM asked), $k, $skew_k, $positive, $negative,
+    $desired, $absent, false, $min_count
   )
   UNION ALL
   SELECT 2 AS place, 'balanced' AS dataset, metric, k, value, low, high, n, query_images, images
   FROM average_rankings(
-    balanced_hits, balanced_labelled, balanced_groups, (SELECT query_id, item_id FROM balanced_hits WHERE 1 = 0),
-    balanced_images, query_images, $k, $skew_k, $positive, $negative, $desired, $absent, false, $min_count
+    balanced_hits, balanced_labelled, (SELECT item_id, label FROM balanced), (SELECT query_id, item_id FROM balanced_hits WHERE 1 = 0),
+    (SELECT item_id, image_id FROM balanced), (SELECT query_id, image_id FROM asked), $k, $skew_k, $positive, $negative,
+    $desired, $absent, false, $min_count
   )
   UNION ALL
   SELECT 3 AS place, 'contrast' AS dataset, metric, k, value, low, high, n, query_images, images
   FROM average_rankings(
-    contrast_hits, contrast_labelled, contrast_groups, (SELECT query_id, item_id FROM contrast_hits WHERE 1 = 0),
-    contrast_images, query_images, $k, $skew_k, $positive, $negative, $desired, $absent, false, $min_count
+    contrast_hits, contrast_labelled, (SELECT item_id, label FROM contrast), (SELECT query_id, item_id FROM contrast_hits WHERE 1 = 0),
+    (SELECT item_id, image_id FROM contrast), (SELECT query_id, image_id FROM asked), $k, $skew_k, $positive, $negative,
+    $desired, $absent, false, $min_count
   )
 )
 SELECT metric, k, dataset, value, low, high, n, query_images, images

@@ -3,8 +3,10 @@ answers = "Can a perceived group be told from what is around people: images with
 details = """
 A classifier learns to tell label from against, as many of each, and is judged by images that it has not seen. Rows by
 features ('texts': captions whose words of the label are masked; 'vectors': such as embeddings of images whose persons
-are masked, where given) and metric: 'auc', area under the ROC curve, and 'accuracy'; 0.5 where nothing tells the group,
-as it should be in a balanced or contrast set. 95 % intervals are over seeds, each another cut of the images
+are masked, where given; 'control': those of the same images as they are, where given, which say what vectors of this
+kind tell at all) and metric: 'auc', area under the ROC curve, and 'accuracy'; 0.5 where nothing tells the group, as it
+should be in a balanced or contrast set, but for the control. Images and cuts are the same for all features: those that
+have a text, a vector and a control where any has one. 95 % intervals are over seeds, each another cut of the images
 (split_interval). n: texts or vectors of one cut, n_test: of which it was judged by. Items of one source are never on
 two sides of a cut: for a contrast set give edits as groups, texts and vectors, and in sources the image that each was
 made from. Labels are perceived, or those of words in captions; that they can be told says nothing of why.
@@ -14,7 +16,8 @@ n_label and n_against: images of each label. The engine hides rows where one has
 subject = "contrast sets"
 source = """
 probes as in Wang et al., Balanced datasets are not enough (2019); Hirota et al., Resampled datasets are not enough
-(2024)"""
+(2024); Smith et al., Balancing the Picture (GenSynth, 2023), D.4, which fine-tunes a BERT and a ResNet-50, and has the
+control"""
 among = { labels = ["label", "against"], relations = ["groups"] }
 
 [params.texts]
@@ -25,6 +28,11 @@ default = "captions"
 relation = ["image_id", "embedding"]
 default = "(SELECT image_id, CAST([] AS FLOAT[]) AS embedding FROM images WHERE 1 = 0)"
 about = "of images with masked persons"
+
+[params.control]
+relation = ["image_id", "embedding"]
+default = "(SELECT image_id, CAST([] AS FLOAT[]) AS embedding FROM images WHERE 1 = 0)"
+about = "of the same images as they are"
 
 [params.groups]
 relation = ["image_id", "label"]
@@ -54,8 +62,14 @@ about = "words that tell the label by themselves and are masked"
 [params.attacker]
 type = "varchar"
 default = "logistic"
+choices = ["logistic", "mlp", "lstm", "bert"]
+about = "what learns from texts: regression, or a network (needs torch); 'bert' is fine-tuned"
+
+[params.vector_attacker]
+type = "varchar"
+default = "logistic"
 choices = ["logistic", "mlp"]
-about = "regression, or a network (needs torch)"
+about = "what learns from vectors"
 
 [params.seeds]
 type = "integer"
@@ -76,14 +90,19 @@ type = "integer"
 optional = true
 min = 1
 free = true
-about = "of 'mlp' at most; 100 otherwise"
+about = "of networks at most; those of their papers otherwise"
 
 [params.learning_rate]
 type = "double"
 optional = true
 above = 0
 free = true
-about = "of 'mlp'; 0.00005 otherwise"
+about = "likewise"
+
+[params.model]
+type = "varchar"
+default = "google-bert/bert-base-uncased"
+about = "checkpoint of 'bert'"
 
 [params.min_count]
 type = "integer"
@@ -104,6 +123,18 @@ WITH members AS (
   FROM groups AS g
   JOIN sources AS o ON o.image_id = g.image_id
   WHERE g.label IN ($label, $against)
+    AND (
+      g.image_id IN (SELECT image_id FROM texts WHERE text IS NOT NULL)
+      OR (SELECT count(*) FROM texts WHERE text IS NOT NULL) = 0
+    )
+    AND (
+      g.image_id IN (SELECT image_id FROM vectors WHERE embedding IS NOT NULL)
+      OR (SELECT count(*) FROM vectors WHERE embedding IS NOT NULL) = 0
+    )
+    AND (
+      g.image_id IN (SELECT image_id FROM control WHERE embedding IS NOT NULL)
+      OR (SELECT count(*) FROM control WHERE embedding IS NOT NULL) = 0
+    )
   GROUP BY g.image_id
   HAVING min(g.label) = max(g.label)
 ),
@@ -137,13 +168,24 @@ seen AS MATERIALIZED (
   JOIN vectors AS v ON v.image_id = m.image_id
   WHERE v.embedding IS NOT NULL
 ),
+whole AS MATERIALIZED (
+  SELECT
+    count(DISTINCT CASE WHEN m.label = $label THEN m.image_id END) AS n_label,
+    count(DISTINCT CASE WHEN m.label = $against THEN m.image_id END) AS n_against,
+    list(m.source_id ORDER BY m.source_id, m.image_id, v.embedding) AS sources_of,
+    list(CAST(v.embedding AS FLOAT[]) ORDER BY m.source_id, m.image_id, v.embedding) AS vectors_of,
+    list(m.label ORDER BY m.source_id, m.image_id, v.embedding) AS labels_of
+  FROM members AS m
+  JOIN control AS v ON v.image_id = m.image_id
+  WHERE v.embedding IS NOT NULL
+),
 runs AS MATERIALIZED (
   SELECT
     'texts' AS features,
     unnest(
       attack_texts(
         s.sources_of, s.texts_of, s.labels_of, t.terms, attacker := $attacker, seeds := $seeds,
-        test_share := $test_share, epochs := $epochs, learning_rate := $learning_rate
+        test_share := $test_share, epochs := $epochs, learning_rate := $learning_rate, model := $model
       )
     ) AS run
   FROM said AS s
@@ -153,11 +195,21 @@ runs AS MATERIALIZED (
     'vectors' AS features,
     unnest(
       attack_vectors(
-        s.sources_of, s.vectors_of, s.labels_of, attacker := $attacker, seeds := $seeds, test_share := $test_share,
-        epochs := $epochs, learning_rate := $learning_rate
+        s.sources_of, s.vectors_of, s.labels_of, attacker := $vector_attacker, seeds := $seeds,
+        test_share := $test_share, epochs := $epochs, learning_rate := $learning_rate
       )
     ) AS run
   FROM seen AS s
+  UNION ALL
+  SELECT
+    'control' AS features,
+    unnest(
+      attack_vectors(
+        s.sources_of, s.vectors_of, s.labels_of, attacker := $vector_attacker, seeds := $seeds,
+        test_share := $test_share, epochs := $epochs, learning_rate := $learning_rate
+      )
+    ) AS run
+  FROM whole AS s
 ),
 scored AS (
   SELECT
@@ -187,6 +239,8 @@ kinds AS (
     SELECT 'texts' AS features, n_label, n_against FROM said
     UNION ALL
     SELECT 'vectors' AS features, n_label, n_against FROM seen WHERE (SELECT count(*) FROM vectors) > 0
+    UNION ALL
+    SELECT 'control' AS features, n_label, n_against FROM whole WHERE (SELECT count(*) FROM control) > 0
   ) AS f
   CROSS JOIN (SELECT unnest(['auc', 'accuracy']) AS metric) AS m
 )

@@ -3,9 +3,19 @@ answers = "Pairs of pictures and captions that differ in one noun: COCO-Counterf
 details = """
 Every noun of a caption is masked in turn; a masked language model says what else could stand there; what is a noun and
 leaves the meaning near, but not too near, is kept; of a caption's candidates the likeliest sentence wins. Then a
-diffusion model draws both captions from the same noise, many times, sharing its cross-attention for a random part of
-the steps. Pairs whose pictures fit their captions and each other are kept, and of each caption the one whose change of
+diffusion model draws both captions from the same noise, many times, sharing its attention for a random part of the
+steps. Pairs whose pictures fit their captions and each other are kept, and of each caption the one whose change of
 picture follows the change of words best (CLIP_dir). Pictures that a classifier flags are not.
+
+The paper speaks of Prompt-to-Prompt's cross-attention (3.2) and draws with InstructPix2Pix's code, all of whose settings
+stay as they are (B.1.2): that code keeps self-attention, draws the guidance of every pair, adds noise at every step, and
+drops pairs with a CLIP_dir below 0.2. preset=paper takes all of this, and the paper's models; without it attention is
+that of Prompt-to-Prompt, with fewer steps and smaller models.
+
+coco_counterfactuals_mixes are the paper's four sets to train on (B.3.1): 'original', the captions and images that the
+pairs were made of; 'base', half of these and a quarter of the pairs; 'medium', all of these and three quarters of the
+generated samples; 'all'. split is 'train' for 80 % of the source images and 'validation' for the others, the same in
+every mix: whatever was made of an image lies on one side, and so does a pair (the paper splits samples).
 
 All that is needed are captions. What is dropped stands in coco_counterfactuals_skipped with the reason, and with rows
 on which a model failed in meta.errors. The caption stage (--until captions) needs no diffusion.
@@ -62,7 +72,28 @@ about = "model of perplexity; the default is the smallest of its family"
 [params.diffusion]
 type = "varchar"
 default = "CompVis/stable-diffusion-v1-4"
+presets = { paper = { value = "stable-diffusion-v1-5/stable-diffusion-v1-5", source = "B.5, by InstructPix2Pix; a copy of runwayml's" } }
 about = "model of prompt_to_prompt"
+
+[params.vae]
+type = "varchar"
+default = ""
+presets = { paper = { value = "stabilityai/sd-vae-ft-mse", source = "B.1.2, InstructPix2Pix's generate_img_dataset.py" } }
+about = "another autoencoder than the checkpoint's, where one is named"
+
+[params.attention]
+type = "varchar"
+default = "cross"
+choices = ["cross", "self"]
+presets = { paper = { value = "self", source = "B.1.2" } }
+about = "what the second picture takes from the first: where words are looked at, or which places look at which"
+
+[params.sampler]
+type = "varchar"
+default = "checkpoint"
+choices = ["checkpoint", "euler_ancestral"]
+presets = { paper = { value = "euler_ancestral", source = "B.1.2, InstructPix2Pix's generate_img_dataset.py" } }
+about = "how the steps are taken: as the checkpoint says, or with new noise at every step"
 
 [params.pictures]
 type = "integer"
@@ -87,32 +118,43 @@ max = 1
 presets = { paper = { value = 0.9, source = "B.1.2" } }
 about = "largest share"
 
-[params.guidance]
+[params.least_guidance]
 type = "double"
 default = 7.5
-min = 0
-about = "classifier-free guidance"
+min = 1
+presets = { paper = { value = 7.5, source = "B.1.2, InstructPix2Pix's generate_img_dataset.py" } }
+about = "least classifier-free guidance; of each pair of pictures it is drawn"
+
+[params.most_guidance]
+type = "double"
+default = 7.5
+min = 1
+presets = { paper = { value = 15, source = "B.1.2, InstructPix2Pix's generate_img_dataset.py" } }
+about = "largest guidance"
 
 [params.steps]
 type = "integer"
 default = 50
 min = 1
+presets = { paper = { value = 100, source = "B.1.2, InstructPix2Pix's generate_img_dataset.py" } }
 about = "denoising steps"
 
 [params.size]
 type = "integer"
 default = 512
 min = 1
+presets = { paper = { value = 512, source = "B.1.2, InstructPix2Pix's generate_img_dataset.py" } }
 about = "pixels of a side"
 
 [params.seed]
 type = "integer"
 default = 0
-about = "another seed, other shares and other noise"
+about = "another seed, other shares, guidance and noise"
 
 [params.clip]
 type = "varchar"
 default = "ViT-B-32/laion2b_s34b_b79k"
+presets = { paper = { value = "ViT-L-14/openai", source = "B.1.2, InstructPix2Pix's clip_similarity.py" } }
 about = "model of embed_image and embed_text"
 
 [params.text_fit]
@@ -127,6 +169,12 @@ default = 0.7
 presets = { paper = { value = 0.7, source = "B.1.2" } }
 about = "least cosine of the two pictures"
 
+[params.direction_fit]
+type = "double"
+default = -1
+presets = { paper = { value = 0.2, source = "B.1.2, InstructPix2Pix's generate_img_dataset.py" } }
+about = "least CLIP_dir; all have more than -1"
+
 [params.nsfw_model]
 type = "varchar"
 default = "Falconsai/nsfw_image_detection"
@@ -136,6 +184,19 @@ about = "model of nsfw_score"
 type = "double"
 default = 0.5
 about = "pairs with a picture of this score or more are dropped"
+
+[params.train]
+type = "double"
+default = 0.8
+min = 0
+max = 1
+presets = { paper = { value = 0.8, source = "B.3.1" } }
+about = "share of the source images that are to train on, in coco_counterfactuals_mixes"
+
+[params.mix_seed]
+type = "integer"
+default = 0
+about = "another seed, other samples and splits of the mixes"
 ---*/
 
 -- step nouns: find the nouns of every caption
@@ -245,12 +306,17 @@ SELECT
   counterfactual AS prompt,
   $least_share + ($most_share - $least_share)
     * (CAST(md5_number_lower(concat('share:', $seed, ':', caption_id, ':', number)) >> 11 AS DOUBLE) / 9007199254740992) AS p,
-  CAST($guidance AS DOUBLE) AS guidance,
+  $least_guidance + ($most_guidance - $least_guidance)
+    * (CAST(md5_number_lower(concat('guidance:', $seed, ':', caption_id, ':', number)) >> 11 AS DOUBLE) / 9007199254740992)
+    AS guidance,
   CAST(md5_number_lower(concat('noise:', $seed, ':', caption_id, ':', number)) >> 1 AS BIGINT) AS seed
 FROM drawn;
 REFRESH coco_counterfactuals_requests;
 ALTER TABLE coco_counterfactuals_requests ADD COLUMN IF NOT EXISTS edited AS (
-  prompt_to_prompt(original, prompt, p, seed, guidance, $steps, model := $diffusion, size := $size)
+  prompt_to_prompt(
+    original, prompt, p, seed, guidance, $steps, model := $diffusion, attention := $attention, size := $size, vae := $vae,
+    sampler := $sampler
+  )
 );
 REFRESH coco_counterfactuals_requests.edited;
 
@@ -281,6 +347,7 @@ SELECT
   caption_id,
   image_id,
   p,
+  guidance,
   seed,
   array_inner_product(image_a, text_a) AS fit_a,
   array_inner_product(image_b, text_b) AS fit_b,
@@ -293,9 +360,10 @@ CREATE MATERIALIZED VIEW IF NOT EXISTS coco_counterfactuals_pairs WITH (key = 'c
 WITH ranked AS (
   SELECT *, row_number() OVER (PARTITION BY caption_id ORDER BY direction DESC, edit_id) AS place
   FROM coco_counterfactuals_scores
-  WHERE fit_a >= $text_fit AND fit_b >= $text_fit AND fit_images >= $image_fit AND nsfw < $nsfw
+  WHERE fit_a >= $text_fit AND fit_b >= $text_fit AND fit_images >= $image_fit AND direction >= $direction_fit
+    AND nsfw < $nsfw
 )
-SELECT edit_id, caption_id, image_id, p, seed, fit_a, fit_b, fit_images, direction, nsfw
+SELECT edit_id, caption_id, image_id, p, guidance, seed, fit_a, fit_b, fit_images, direction, nsfw
 FROM ranked
 WHERE place = 1;
 REFRESH coco_counterfactuals_scores, coco_counterfactuals_pairs;
@@ -309,6 +377,7 @@ SELECT
   r.image_id,
   h.label,
   p.p,
+  p.guidance,
   p.seed,
   p.fit_a,
   p.fit_b,
@@ -319,7 +388,9 @@ SELECT
     WHEN 'original' THEN struct_extract(r.edited, 'image_a')
     ELSE struct_extract(r.edited, 'image_b')
   END AS image,
-  CASE h.label WHEN 'original' THEN r.original ELSE r.prompt END AS text
+  CASE h.label WHEN 'original' THEN r.original ELSE r.prompt END AS text,
+  r.original,
+  r.prompt AS counterfactual
 FROM coco_counterfactuals_requests AS r
 JOIN coco_counterfactuals_pairs AS p ON p.edit_id = r.edit_id
 CROSS JOIN (VALUES ('original'), ('counterfactual')) AS h(label);
@@ -335,7 +406,7 @@ WITH reached AS (
   UNION ALL
   SELECT caption_id, 5 AS stage
   FROM coco_counterfactuals_scores
-  WHERE fit_a >= $text_fit AND fit_b >= $text_fit AND fit_images >= $image_fit
+  WHERE fit_a >= $text_fit AND fit_b >= $text_fit AND fit_images >= $image_fit AND direction >= $direction_fit
   UNION ALL
   SELECT caption_id, 6 AS stage FROM coco_counterfactuals_pairs
 ),
@@ -357,6 +428,75 @@ FROM captions AS c
 LEFT JOIN furthest AS f ON f.caption_id = c.caption_id
 WHERE coalesce(f.stage, 0) < 6;
 REFRESH coco_counterfactuals_set, coco_counterfactuals_skipped;
+
+-- step mixes: the sets to train on, drawn and split by seed; edit_id leads to a picture of the set, or is NULL of an original
+CREATE MATERIALIZED VIEW IF NOT EXISTS coco_counterfactuals_mixes WITH (key = 'sample_id') AS
+WITH samples AS (
+  SELECT
+    caption_id,
+    image_id,
+    edit_id,
+    pair_id,
+    label,
+    text,
+    row_number() OVER (ORDER BY md5_number_lower(concat('sample:', $mix_seed, ':', edit_id)), edit_id) AS place,
+    row_number() OVER (
+      PARTITION BY label ORDER BY md5_number_lower(concat('pair:', $mix_seed, ':', pair_id)), pair_id
+    ) AS pair_place
+  FROM coco_counterfactuals_set
+),
+originals AS (
+  SELECT
+    caption_id,
+    image_id,
+    original AS text,
+    row_number() OVER (ORDER BY md5_number_lower(concat('original:', $mix_seed, ':', caption_id)), caption_id) AS place
+  FROM coco_counterfactuals_captions
+  WHERE caption_id IN (SELECT caption_id FROM coco_counterfactuals_pairs)
+),
+sources AS (
+  SELECT
+    image_id,
+    row_number() OVER (ORDER BY md5_number_lower(concat('split:', $mix_seed, ':', image_id)), image_id) AS place,
+    count(*) OVER () AS images
+  FROM (SELECT DISTINCT image_id FROM originals) AS i
+),
+sizes AS (
+  SELECT (SELECT count(*) FROM originals) AS n_originals, (SELECT count(*) FROM samples) AS n_samples
+),
+-- how many of a hundred: originals, pairs, and samples whether their pair is there or not (B.3.1)
+mixes AS (
+  SELECT mix, of_originals, of_pairs, of_samples
+  FROM (VALUES ('original', 100, 0, 0), ('base', 50, 25, 0), ('medium', 100, 0, 75), ('all', 100, 0, 100)) AS m(
+    mix, of_originals, of_pairs, of_samples
+  )
+),
+drawn AS (
+  SELECT m.mix, o.caption_id, o.image_id, CAST(NULL AS BIGINT) AS edit_id, CAST(NULL AS BIGINT) AS pair_id,
+    'real' AS label, o.text
+  FROM originals AS o
+  CROSS JOIN sizes AS s
+  JOIN mixes AS m ON o.place <= ceil(m.of_originals * s.n_originals / 1e2)
+  UNION ALL
+  SELECT m.mix, c.caption_id, c.image_id, c.edit_id, c.pair_id, c.label, c.text
+  FROM samples AS c
+  CROSS JOIN sizes AS s
+  JOIN mixes AS m
+    ON c.place <= ceil(m.of_samples * s.n_samples / 1e2) OR c.pair_place <= ceil(m.of_pairs * s.n_samples / 2e2)
+)
+SELECT
+  CAST(md5_number_lower(concat(d.mix, ':', d.label, ':', d.caption_id)) >> 1 AS BIGINT) AS sample_id,
+  d.mix,
+  CASE WHEN i.place <= round($train * i.images) THEN 'train' ELSE 'validation' END AS split,
+  d.caption_id,
+  d.image_id,
+  d.edit_id,
+  d.pair_id,
+  d.label,
+  d.text
+FROM drawn AS d
+JOIN sources AS i ON i.image_id = d.image_id;
+REFRESH coco_counterfactuals_mixes;
 
 -- step counts: what came of the captions
 SELECT reason, count(*) AS captions FROM coco_counterfactuals_skipped GROUP BY reason

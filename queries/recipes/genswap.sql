@@ -5,8 +5,13 @@ Pictures with one face and one clear label get, for each label, the face of anot
 seed, so that no picture of the set is untouched. Nothing is filtered. Captions are swapped to match. What else tells
 the gender (hair, clothes, body) stays as it was, which is what the baseline is for.
 
-Faces are boxes of category 'face' in detections; where there are none, give any boxes, such as the upper third of those
-of people: --param faces="(SELECT detection_id, image_id, x, y, width, height / 3 AS height FROM detections WHERE …)".
+The paper takes the faces of FairFace, of people older than 19: ingest its folder into the lake, and give donors from
+it, such as (SELECT image_id AS face_id, gender AS label, image AS face FROM ...). No picture gets the face whose
+face_id is its own image_id.
+
+Faces are boxes of category 'face' in detections; where there are none, give any boxes, such as those of a column faces
+AS (detect_faces(image)): --param faces="(SELECT image_id AS detection_id, image_id, f.x, f.y, f.width, f.height FROM
+(SELECT image_id, unnest(faces) AS f FROM images) AS i)".
 Views: genswap_set, genswap_skipped (why an image is not in it; meta.errors has these rows, too).
 """
 source = "Smith et al., Balancing the Picture (GenSynth, 2023), baseline GenSwap"
@@ -20,6 +25,11 @@ about = "group relation of the images"
 relation = ["detection_id", "image_id", "x", "y", "width", "height"]
 default = "(SELECT detection_id, image_id, x, y, width, height FROM detections WHERE category = 'face')"
 about = "boxes of faces"
+
+[params.donors]
+relation = ["face_id", "label", "face"]
+default = "(SELECT image_id AS face_id, label, list_first([face]) AS face FROM genswap_sources)"
+about = "faces to put in, pictures cut out closely; those of the other pictures where it is left out"
 
 [params.texts]
 relation = ["caption_id", "image_id", "text"]
@@ -57,7 +67,7 @@ SELECT
   b.y,
   b.width,
   b.height,
-  list_first([i.image]) AS image -- the bytes as they are: only what a function is given is read
+  i.sha256 -- which picture functions read
 FROM images AS i
 JOIN genswap_boxes AS b ON b.image_id = i.image_id
 JOIN $groups AS g ON g.image_id = i.image_id
@@ -70,41 +80,46 @@ ALTER TABLE genswap_sources ADD COLUMN IF NOT EXISTS color AS ( -- of pictures w
   color_grid(list_first([CASE WHEN face IS NULL THEN image END]), 1)
 );
 CREATE MATERIALIZED VIEW IF NOT EXISTS genswap_requests WITH (key = 'edit_id') AS
-WITH lots AS (
-  SELECT image_id, label, md5(concat($seed, ':', image_id)) AS lot
-  FROM genswap_sources
-  WHERE list_first([face]) IS NOT NULL
+WITH donors AS (
+  SELECT face_id, label, md5(concat($seed, ':', face_id)) AS lot
+  FROM $donors AS d
+  WHERE face_id IS NOT NULL AND list_first([face]) IS NOT NULL AND label NOT IN ('mixed', 'unclear', 'undefined')
 ),
-wanted AS (
-  SELECT l.image_id, w.label, l.lot, CASE WHEN l.label = w.label THEN l.lot END AS face
-  FROM lots AS l
-  CROSS JOIN (SELECT DISTINCT label FROM lots) AS w
+spots AS ( -- a ring of digests: faces of a label, and pictures that want one of it, each behind its own face
+  SELECT s.image_id, w.label, md5(concat($seed, ':', s.image_id)) AS lot, CAST(NULL AS VARCHAR) AS face
+  FROM genswap_sources AS s
+  CROSS JOIN (SELECT DISTINCT label FROM donors) AS w
+  WHERE list_first([s.face]) IS NOT NULL
+  UNION ALL
+  SELECT NULL AS image_id, label, lot, lot AS face FROM donors
 ),
-drawn AS ( -- the next face on a ring of digests, so that another picture changes few draws
+drawn AS ( -- the next face on the ring, so that another picture or face changes few draws
   SELECT
     image_id,
     label,
     coalesce(
-      min(face) OVER (PARTITION BY label ORDER BY lot ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING),
+      min(face) OVER (
+        PARTITION BY label ORDER BY lot, image_id IS NOT NULL ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
+      ),
       min(face) OVER (PARTITION BY label)
     ) AS face
-  FROM wanted
+  FROM spots
 )
 SELECT
   CAST(md5_number_lower(concat($seed, ':', d.image_id, ':', d.label)) >> 1 AS BIGINT) AS edit_id,
   d.image_id,
   d.label,
-  o.image_id AS face_of,
+  o.face_id AS face_of,
   s.x,
   s.y,
   s.width,
   s.height,
-  list_first([s.image]) AS image,
+  s.sha256,
   list_first([f.face]) AS face
 FROM drawn AS d
 JOIN genswap_sources AS s ON s.image_id = d.image_id
-JOIN lots AS o ON o.lot = d.face AND o.image_id <> d.image_id
-JOIN genswap_sources AS f ON f.image_id = o.image_id;
+JOIN donors AS o ON o.lot = d.face AND o.label = d.label AND o.face_id <> d.image_id
+JOIN $donors AS f ON f.face_id = o.face_id;
 REFRESH genswap_boxes, genswap_sources, genswap_sources.face, genswap_sources.color, genswap_requests;
 
 -- step swap: put the faces in
@@ -118,7 +133,9 @@ WITH complete AS (
   FROM genswap_requests
   WHERE list_first([edited]) IS NOT NULL
   GROUP BY image_id
-  HAVING count(*) = (SELECT count(DISTINCT label) FROM genswap_sources)
+  HAVING count(*) = (
+    SELECT count(DISTINCT label) FROM $donors AS d WHERE label NOT IN ('mixed', 'unclear', 'undefined')
+  )
 )
 SELECT
   r.edit_id,

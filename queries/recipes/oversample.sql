@@ -3,13 +3,24 @@ answers = "A baseline: all labelled images, those of rarer labels repeated until
 details = """
 oversample_set has a row a use of an image (copy counts from 1), so that a loader that reads it sees every label equally
 often. Within a label images are repeated equally often, or once more than others; which ones a seed decides.
+
+With concepts (such as concepts=category_concepts) attributes are balanced with labels: of the images with a concept, as
+many uses of each label, concept by concept. The set then has rows of an image and a concept, and an image with several of
+them may be there several times; concepts that fewer than min_count images of some label have are left out. So a concept
+goes with no label in the rows that stand for it, as Hirota et al. (2024, section 2.1) write resampling. Other concepts
+of these images, and sets of them, still do: that is what the paper holds against it.
 """
-source = "over-sampling as usual; draws as in balanced_subset"
+source = "over-sampling as usual; draws as in balanced_subset; Hirota et al. (2024), section 2.1, with attributes"
 
 [params.groups]
 relation = ["image_id", "label"]
 default = "caption_gender"
 about = "group relation"
+
+[params.concepts]
+relation = ["image_id", "concept"]
+default = "(SELECT image_id, category AS concept FROM detections WHERE 1 = 0)"
+about = "attributes to balance with labels, such as category_concepts; without any, labels alone are"
 
 [params.seed]
 type = "integer"
@@ -25,11 +36,62 @@ about = "labels with fewer images are left out"
 
 -- step draw: how often every image is used
 CREATE MATERIALIZED VIEW IF NOT EXISTS oversample_set WITH (key = 'edit_id') AS
-WITH uses AS (
-  SELECT image_id, label, unnest(range(1, copies + 1)) AS copy
+WITH sizes AS (
+  SELECT label
+  FROM $groups AS g
+  WHERE label NOT IN ('mixed', 'unclear', 'undefined')
+  GROUP BY label
+  HAVING count(DISTINCT image_id) >= $min_count
+),
+pairs AS (
+  SELECT DISTINCT
+    g.image_id,
+    g.label,
+    c.concept,
+    md5(concat(CAST($seed AS VARCHAR), ':', CAST(g.image_id AS VARCHAR), ':', c.concept)) AS lot
+  FROM $groups AS g
+  JOIN sizes AS s ON s.label = g.label
+  JOIN $concepts AS c ON c.image_id = g.image_id
+  WHERE c.concept IS NOT NULL
+),
+placed AS (
+  SELECT
+    *,
+    count(*) OVER (PARTITION BY concept, label) AS images,
+    row_number() OVER (PARTITION BY concept, label ORDER BY lot, image_id) AS place
+  FROM pairs
+),
+strata AS (
+  SELECT concept, min(images) AS least, max(images) AS most
+  FROM placed
+  GROUP BY concept
+  HAVING min(images) >= $min_count AND count(DISTINCT label) = (SELECT count(*) FROM sizes)
+),
+drawn AS (
+  SELECT image_id, label, CAST(NULL AS VARCHAR) AS concept, copies
   FROM balanced_subset($groups, seed := $seed, method := 'over', min_count := $min_count)
+  WHERE (SELECT count(*) FROM $concepts AS c) = 0
+  UNION ALL
+  SELECT
+    p.image_id,
+    p.label,
+    p.concept,
+    CAST(s.most // p.images + CASE WHEN p.place <= s.most % p.images THEN 1 ELSE 0 END AS INTEGER) AS copies
+  FROM placed AS p
+  JOIN strata AS s ON s.concept = p.concept
+),
+uses AS (
+  SELECT image_id, label, concept, unnest(range(1, copies + 1)) AS copy FROM drawn
 )
-SELECT CAST(md5_number_lower(concat(image_id, ':', copy)) >> 1 AS BIGINT) AS edit_id, image_id, label, copy
+SELECT
+  CAST(
+    md5_number_lower(concat(image_id, ':', copy, CASE WHEN concept IS NULL THEN '' ELSE concat(':', concept) END)) >> 1
+    AS BIGINT
+  ) AS edit_id,
+  image_id,
+  label,
+  concept,
+  copy
 FROM uses;
 REFRESH oversample_set;
 

@@ -2,8 +2,8 @@
 answers = "The words of every pair of a group of one list and a group of another, for prompts of intersections."
 details = """
 A row a term, class and word, as group_prompts takes them; class is 'one & other'. Where both lists have a word for the
-term, the word of one list is put in the place of the term in the word of the other: 'woman' into 'dark-skinned person'
-gives 'dark-skinned woman'. Where neither word holds the term, the words follow each other; where only one list has the
+term, the word of one list is put in the place of the term in the word of the other: 'woman' into 'darker-skinned person'
+gives 'darker-skinned woman'. Where neither word holds the term, the words follow each other; where only one list has the
 term, its word is used. The result can be crossed again.
 """
 source = "Hirota et al., Resampled Datasets Are Not Enough (2024), any protected group; crossing lists is our own"

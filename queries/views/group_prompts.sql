@@ -6,6 +6,10 @@ becomes the word of the group, with its capitals, and 'a' or 'an' before it to f
 themselves) are replaced only where the caption had a gendered one. named is the number of words that were replaced;
 where there is none, the group is told at the end (", a woman") if the list has a word for 'person', and the prompt is
 NULL if not. So the prompts of a caption differ in the words of the group only.
+
+With neutral := false the gender that a caption names stays: where a group's word holds its term, the caption's own word
+takes the term's place ('woman' in 'darker-skinned person' gives 'darker-skinned woman'), and words that are no term stay
+as they were. Else a model that paints people of two skin tones would choose their gender, and could go by the tone.
 """
 source = "Hirota et al., Resampled Datasets Are Not Enough (2024), prompts of inpainting; the rules are our own"
 
@@ -17,6 +21,11 @@ default = "captions"
 relation = ["term", "class", "word"]
 default = "lists.group_words_gender"
 about = "what stands for a neutral word, class is the group"
+
+[params.neutral]
+type = "boolean"
+default = true
+about = "whether the caption's own gender is taken out"
 ---*/
 WITH told AS (
   SELECT caption_id, image_id, text, neutralize(text) AS neutral
@@ -37,25 +46,39 @@ groups AS (
   WHERE class IS NOT NULL AND word IS NOT NULL
   GROUP BY class
 ),
-swapped AS (
+sizes AS (
+  SELECT caption_id, count(token) = count(said) AS aligned FROM cut GROUP BY caption_id
+),
+matched AS (
   SELECT
     c.caption_id,
     g.label,
     c.place,
     c.token,
-    CASE
-      WHEN w.word IS NULL THEN NULL
-      WHEN length(c.token) > 1 AND c.token = upper(c.token) THEN upper(w.word)
-      WHEN left(c.token, 1) <> lower(left(c.token, 1)) THEN concat(upper(left(w.word, 1)), substr(w.word, 2))
-      ELSE w.word
-    END AS word
+    CASE WHEN NOT $neutral AND z.aligned THEN c.said ELSE c.token END AS kept,
+    CASE WHEN NOT $neutral AND z.aligned THEN replace(w.word, w.term, lower(c.said)) ELSE w.word END AS word
   FROM cut AS c
+  JOIN sizes AS z ON z.caption_id = c.caption_id
   CROSS JOIN groups AS g
   LEFT JOIN words AS w
     ON w.term = lower(c.token)
     AND w.class = g.label
     AND (w.term NOT IN ('they', 'them', 'their', 'theirs', 'themselves') OR lower(c.said) <> lower(c.token))
   WHERE c.token IS NOT NULL
+),
+swapped AS (
+  SELECT
+    caption_id,
+    label,
+    place,
+    kept AS token,
+    CASE
+      WHEN word IS NULL THEN NULL
+      WHEN length(token) > 1 AND token = upper(token) THEN upper(word)
+      WHEN left(token, 1) <> lower(left(token, 1)) THEN concat(upper(left(word, 1)), substr(word, 2))
+      ELSE word
+    END AS word
+  FROM matched
 ),
 seen AS (
   SELECT *, lead(word, 2) OVER (PARTITION BY caption_id, label ORDER BY place) AS later

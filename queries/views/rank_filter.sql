@@ -5,7 +5,8 @@ Within an image and a label, edits are ranked by each score, the highest first (
 rank. rank_sum = c_prompt * prompt_rank + c_object * object_rank + c_color * color_rank; place orders edits by it, then
 by seed and edit_id, and edits up to place keep are returned: only the chosen one unless more are asked for. Weights
 count to six decimals, so that equal sums are equal. Edits without one of the scores (NULL or no number) are not
-ranked; infinity is a score like any other (colours that did not change).
+ranked, unless its weight is 0: such a filter is off, and needs no score. Infinity is a score like any other (colours
+that did not change).
 
 The ranks, and the smallest weighted sum, are the paper's; how it orders equal sums is not said, and weights of 1 are
 our choice.
@@ -38,12 +39,22 @@ min = 1
 about = "how many edits of an image and label are returned"
 ---*/
 WITH scored AS (
-  SELECT edit_id, image_id, label, seed, s_prompt, s_object, s_color
+  SELECT
+    edit_id,
+    image_id,
+    label,
+    seed,
+    CASE WHEN NOT isnan(s_prompt) THEN s_prompt END AS s_prompt,
+    CASE WHEN NOT isnan(s_object) THEN s_object END AS s_object,
+    CASE WHEN NOT isnan(s_color) THEN s_color END AS s_color
   FROM candidates
-  WHERE s_prompt IS NOT NULL
-    AND s_object IS NOT NULL
-    AND s_color IS NOT NULL
-    AND NOT (isnan(s_prompt) OR isnan(s_object) OR isnan(s_color))
+),
+complete AS (
+  SELECT *
+  FROM scored
+  WHERE ($c_prompt = 0 OR s_prompt IS NOT NULL)
+    AND ($c_object = 0 OR s_object IS NOT NULL)
+    AND ($c_color = 0 OR s_color IS NOT NULL)
 ),
 ranked AS (
   SELECT
@@ -51,10 +62,10 @@ ranked AS (
     image_id,
     label,
     seed,
-    rank() OVER (PARTITION BY image_id, label ORDER BY s_prompt DESC) AS prompt_rank,
-    rank() OVER (PARTITION BY image_id, label ORDER BY s_object DESC) AS object_rank,
-    rank() OVER (PARTITION BY image_id, label ORDER BY s_color DESC) AS color_rank
-  FROM scored
+    rank() OVER (PARTITION BY image_id, label ORDER BY s_prompt DESC NULLS LAST) AS prompt_rank,
+    rank() OVER (PARTITION BY image_id, label ORDER BY s_object DESC NULLS LAST) AS object_rank,
+    rank() OVER (PARTITION BY image_id, label ORDER BY s_color DESC NULLS LAST) AS color_rank
+  FROM complete
 ),
 summed AS (
   SELECT

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
@@ -80,6 +82,7 @@ def test_an_unknown_definition_is_refused(session):
         run(session, IMAGES, definition="ratio")
 
 
+@settings(max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "5")))
 @given(
     images=st.lists(
         st.tuples(st.sampled_from(["female", "male", "mixed"]), st.sets(st.sampled_from("abc"))),

@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import erfc
 from scipy.stats import chi2_contingency
@@ -163,6 +163,7 @@ def test_unclear_images_hide_a_small_count(session):
 label = st.sampled_from(["f", "m", "x", "mixed", "unclear"])
 
 
+@settings(max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "5")))
 @given(images=st.lists(st.tuples(label, st.sets(st.sampled_from("abcd"))), min_size=1, max_size=60))
 def test_agrees_with_python(session, ratio_interval, images):
     rows = run(session, images)

@@ -10,7 +10,7 @@ from collections import defaultdict
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
@@ -160,6 +160,7 @@ def test_against_matching_box_by_box(seed):
     assert (row["low"], row["high"]) == pytest.approx((max(own.mean() - half, 0), min(own.mean() + half, 1)), rel=1e-4)
 
 
+@settings(max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "5")))
 @given(data=st.data())
 def test_crowded_boxes_on_a_grid(data):
     """Whole numbers, so that many overlaps are equal: each true box at most once, no guess twice, as many as box by box."""

@@ -167,3 +167,16 @@ def test_intervals_go_by_images(session):
     assert (row["low"], row["high"]) == pytest.approx(wilson, rel=1e-6)
     alone = run(session, edits.assign(image_id=np.arange(n)))["accepted", None, "all", "all"]
     assert (alone["low"], alone["high"]) == pytest.approx(proportion_confint(100, n, method="wilson"), rel=1e-9)
+
+
+def test_few_images_with_edits_of_both_kinds_are_hidden(session):
+    """What counts beside what does not tells how many have both, where images are told."""
+    kinds = [(i, edit, edit == "a" if i < 3 else i % 2 == 0) for i in range(60) for edit in "ab"]
+    edits = pd.DataFrame([
+        {"edit_id": n, "image_id": i, "label": "male", "template": "t", "accepted": good, "predicted": None, "background": None}
+        for n, (i, _, good) in enumerate(kinds)
+    ])  # fmt: skip
+    row = run(session, edits, min_count=10)["accepted", None, "all", "all"]
+    assert (row["images"], row["n_both"], row["count"], row["n_right"], row["n_wrong"]) == (60, None, None, None, None)
+    row = run(session, edits, min_count=3)["accepted", None, "all", "all"]
+    assert row["n_right"] + row["n_wrong"] - row["images"] == row["n_both"] == 3

@@ -1,4 +1,4 @@
-"""image_text_matching: IR_r, IR_c, TR_r, TR_c by hand and against pandas; ties, missing scores, few pairs."""
+"""image_text_matching: IR_r, IR_c, TR_r, TR_c by hand and against pandas; ties, missing scores, few pairs; who r is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-HEADS = ["rr", "rc", "cr", "cc"]
+HEADS = ["rr", "r_o", "o_r", "cc", "c_o", "o_c"]
 
 
 def run(session, scores, **options):
@@ -20,26 +20,26 @@ def run(session, scores, **options):
 
 
 def test_by_hand(session):
-    """The original text fits both images alike in the second pair; the counterfactual image fits the wrong text there."""
-    rows = run(session, [(9.0, 5.0, 4.0, 8.0), (6.0, 6.0, 2.0, 5.0)])
+    """The random text fits both images alike in the second pair; the counterfactual image fits the wrong text there."""
+    rows = run(session, [(9.0, 5.0, 4.0, 8.0, 4.0, 5.0), (6.0, 6.0, 2.0, 5.0, 2.0, 6.0)])
     got = {metric: (r["value"], r["correct"], r["n"]) for metric, r in rows.items()}
     assert got == {"IR_r": (2.0, 0.5, 2), "IR_c": (3.5, 1.0, 2), "TR_r": (4.5, 1.0, 2), "TR_c": (1.0, 0.5, 2)}
 
 
 def test_a_model_that_sees_no_difference_scores_zero(session):
-    for row in run(session, [(0.25, 0.25, 0.25, 0.25)] * 12).values():
+    for row in run(session, [(0.25,) * 6] * 12).values():
         assert (row["value"], row["correct"], row["low"], row["high"]) == (0, 0, 0, 0)
 
 
 def test_agrees_with_pandas(session):
     draw = np.random.default_rng(2)
-    frame = pd.DataFrame(draw.normal(25, 4, (500, 4)), columns=HEADS)
+    frame = pd.DataFrame(draw.normal(25, 4, (500, 6)), columns=HEADS)
     rows = run(session, frame.to_numpy().tolist())
     wanted = {
-        "IR_r": frame.rr - frame.rc,
-        "IR_c": frame.cc - frame.cr,
-        "TR_r": frame.rr - frame.cr,
-        "TR_c": frame.cc - frame.rc,
+        "IR_r": frame.rr - frame.r_o,
+        "IR_c": frame.cc - frame.c_o,
+        "TR_r": frame.rr - frame.o_r,
+        "TR_c": frame.cc - frame.o_c,
     }
     for metric, difference in wanted.items():
         row = rows[metric]
@@ -51,12 +51,40 @@ def test_agrees_with_pandas(session):
 
 
 def test_pairs_without_a_score_are_left_out_where_they_lack_it(session):
-    rows = run(session, [(3.0, 1.0, 1.0, None), (4.0, 1.0, float("nan"), 2.0), (None, None, 1.0, 2.0)])
+    rows = run(
+        session,
+        [
+            (3.0, 1.0, 1.0, None, 1.0, 1.0),
+            (4.0, 1.0, float("nan"), 2.0, float("nan"), 1.0),
+            (None, None, 1.0, 2.0, 1.0, None),
+        ],
+    )
     assert {metric: r["n"] for metric, r in rows.items()} == {"IR_r": 2, "IR_c": 1, "TR_r": 1, "TR_c": 1}
     assert rows["IR_r"]["value"] == 2.5
 
 
 def test_few_pairs_are_hidden(session):
-    for row in run(session, [(1.0, 0.5, 0.5, 1.0)] * 9, min_count=10).values():
+    for row in run(session, [(1.0, 0.5, 0.5, 1.0, 0.5, 0.5)] * 9, min_count=10).values():
         assert (row["suppressed"], row["reason"]) == (True, "small")
         assert [row[c] for c in ("n", "value", "low", "high", "correct", "correct_low", "correct_high")] == [None] * 7
+
+
+def test_scores_of_vectors(session):
+    """Figure 3 in loops: the text and image of a random pair, each beside those of the pair that drew it."""
+    draw = np.random.default_rng(4)
+    names = ("text_o", "image_o", "text_c", "drawn_o", "drawn_c")
+    given = {number: {name: draw.normal(size=6) for name in names} for number in range(50)}
+    listed = [{"pair_id": n, "image_id": n // 3, **{k: v.tolist() for k, v in one.items()}} for n, one in given.items()]
+    table = pa.Table.from_pylist(listed)
+    drawn = session.sql("SELECT pair_id, other_id FROM random_others(p, seed := 3)", p=table).fetchall()
+    rows = session.sql("FROM image_text_matching(matching_scores(p, seed := 3))", p=table).to_arrow().to_pylist()
+    found = {"IR_r": [], "TR_r": [], "IR_c": [], "TR_c": []}
+    for pair, other in drawn:
+        o, r = given[pair], given[other]
+        found["IR_r"].append(r["text_o"] @ r["image_o"] - r["text_o"] @ o["image_o"])
+        found["TR_r"].append(r["text_o"] @ r["image_o"] - o["text_o"] @ r["image_o"])
+        found["IR_c"].append(o["text_c"] @ o["drawn_c"] - o["text_c"] @ o["drawn_o"])
+        found["TR_c"].append(o["text_c"] @ o["drawn_c"] - o["text_o"] @ o["drawn_c"])
+    assert {r["metric"]: (r["n"], r["value"], r["correct"]) for r in rows} == {
+        metric: (50, pytest.approx(np.mean(d)), pytest.approx(np.mean(np.array(d) > 0))) for metric, d in found.items()
+    }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency, false_discovery_control, norm
 from statsmodels.stats.contingency_tables import Table2x2
@@ -96,6 +98,7 @@ def test_nor_from_two_labels_together(session, few):
     }
 
 
+@settings(max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "5")))
 @given(data=st.data())
 def test_agrees_with_python(session, data):
     """With "the" in every image words are in more images than there are, so that none follows from the others."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t
 from statsmodels.stats.proportion import proportion_confint
@@ -178,6 +179,7 @@ def test_unknown_options_are_refused(session, wrong):
 item_label = st.sampled_from(["male", "female", "other", "unclear", "mixed"])
 
 
+@settings(max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "5")))
 @given(data=st.data(), desired=st.sampled_from(["dataset", "uniform"]), absent=st.sampled_from(["skip", "floor"]))
 def test_agrees_with_python(session, data, desired, absent):
     labels = dict(enumerate(data.draw(st.lists(item_label, min_size=1, max_size=15))))

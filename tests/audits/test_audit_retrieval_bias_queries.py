@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
@@ -171,6 +172,7 @@ def draw_case(seed):
 cuts = st.lists(st.integers(1, 40), min_size=1, max_size=3, unique=True)
 
 
+@settings(max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "5")))
 @given(
     seed=st.integers(0, 2**32),
     ks=cuts,

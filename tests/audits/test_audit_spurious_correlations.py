@@ -33,7 +33,7 @@ def labelled(labels):
 
 def random_rows(seed, labels):
     random = np.random.default_rng(seed)
-    rates = {(a, g): random.uniform(0.05, 0.6) for a in "abcdefgh" for g in set(labels)}
+    rates = {(a, g): random.uniform(0.05, 0.6) for a in "abcdefgh" for g in sorted(set(labels))}
     return [(i, "object", a, "") for i, g in enumerate(labels) for a in "abcdefgh" if random.random() < rates[a, g]]
 
 

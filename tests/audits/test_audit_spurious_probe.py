@@ -120,3 +120,15 @@ def test_rows_are_those_of_their_features_and_their_metric(session):
         half = 12.706204736174698 * np.sqrt(variance * (1 / 2 + 0.5))
         wanted = (max(row["value"] - half, 0), min(row["value"] + half, 1))
         assert (row["low"], row["high"]) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_the_control_is_of_pictures_as_they_are(session):
+    """Of vectors as they are the label can be told, of masked ones not; both over the same cuts."""
+    given = {"texts": texts(0.5, 1).slice(0, 0), "seeds": 3}
+    rows = run(session, **given, vectors=vectors(0.0, 2), control=vectors(2.0, 4))
+    assert rows["vectors", "auc"]["value"] == pytest.approx(0.5, abs=0.1)
+    assert rows["control", "auc"]["value"] == pytest.approx(norm.cdf(2**0.5), abs=0.03)
+    same = run(session, **given, vectors=vectors(2.0, 4), control=vectors(2.0, 4))
+    for metric in ("auc", "accuracy"):
+        one, other = ({**same[f, metric], "features": None} for f in ("vectors", "control"))
+        assert one == other

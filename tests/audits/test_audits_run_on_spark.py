@@ -1,10 +1,17 @@
-"""Every audit gives the same rows on Spark as on DuckDB."""
+"""Every audit gives the same rows on Spark as on DuckDB.
+
+Spark takes seconds to plan one. By default those run that are quickly planned and, with the views, are made of most that any
+audit is made of; ``FEW`` of them are made of all of it, and run for `make thorough`, as do then the others.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import sqlglot
+from repeats import again
+from sqlglot import exp
 
 import counterbalance as cb
 from counterbalance.engine.schema import BASE_TABLES
@@ -29,8 +36,9 @@ ATTRIBUTES = "(SELECT image_id, attribute AS category, value AS attribute FROM l
 TWICE = (
     "(SELECT h.*, v.vectors FROM hits_given AS h CROSS JOIN (SELECT 'a model' AS vectors UNION ALL SELECT 'b') AS v)"
 )
+ITEMS = "(SELECT item_id, item_id AS image_id, label FROM item_groups_given)"
 SETS = ", ".join(
-    f"{s}_hits := hits_given, {s}_groups := item_groups_given" for s in ("original", "balanced", "contrast")
+    f"{s} := {ITEMS}, {s}_hits := hits_given, {s}_labelled := hits_given" for s in ("original", "balanced", "contrast")
 )
 SHARES = (
     "(SELECT DISTINCT 1 + caption_id % 2 AS step, 0 AS sae, caption_id % 50 AS feature, concat('c', "
@@ -62,6 +70,10 @@ CALLS = {
         "FROM captions)"
     ],
     "attribute_frequencies": [ATTRIBUTES],
+    "average_precision": [
+        "(SELECT image_id, 'dog' AS concept, image_id % 37 AS score FROM images), "
+        "(SELECT image_id, 'dog' AS concept FROM captions WHERE text LIKE '%dog%')"
+    ],
     "balance": [""],
     "compare_attributes": [f"{ATTRIBUTES}, (SELECT * FROM {ATTRIBUTES} AS a WHERE image_id < 150)"],
     "cluster_representation": [
@@ -83,6 +95,11 @@ CALLS = {
         "concepts := word_concepts, population := 'labelled', smoothing := 0.5",
         "image_labels('colour'), label_concepts('scene'), min_count := 0",
     ],
+    "counterfactual_retrieval": [
+        "(SELECT caption_id AS text_id, caption_id AS image_id, image_id AS source_id FROM captions), (SELECT caption_id AS text_id, "
+        "image_id, image_id AS source_id FROM captions), text_hits := hits_given, image_hits := hits_given, original_text_hits := "
+        "hits_given, original_image_hits := hits_given, min_count := 2"
+    ],
     "demographics": ["", "person_units('colour', annotator := 'A')"],
     "directional_amplification": [
         "(SELECT image_id, category AS concept FROM detections WHERE detection_id % 5 > 0), (SELECT item_id AS image_id, "
@@ -103,13 +120,19 @@ CALLS = {
     ],
     "hate_content_rate": ["tau := [0.3, 0.5]"],
     "score_distribution": ["'hateful', groups := caption_gender"],
+    "subject_errors": [
+        "(SELECT caption_id AS pair_id, concat('w', caption_id % 3) AS original, concat('w', 3 + caption_id % 2) AS counterfactual "
+        "FROM captions), (SELECT caption_id // 2 AS pair_id, CASE WHEN caption_id % 2 = 0 THEN 'original' ELSE 'counterfactual' END "
+        "AS side, 'a' AS annotator, CASE WHEN caption_id % 5 < 3 THEN 'original' ELSE 'both' END AS answer FROM captions), "
+        "min_count := 2"
+    ],
     "win_rates": [
         "(SELECT image_id, 'a' AS first, concat('m', caption_id % 3) AS second, CASE WHEN caption_id % 5 < 2 THEN 'a' "
         "WHEN caption_id % 5 < 3 THEN 'tie' ELSE concat('m', caption_id % 3) END AS winner FROM captions)"
     ],
     "image_text_matching": [
-        "(SELECT caption_id AS pair_id, sqrt(caption_id) AS rr, caption_id % 7 AS rc, 3 AS cr, "
-        "CASE WHEN caption_id > 9 THEN 4 END AS cc FROM captions)"
+        "(SELECT caption_id AS pair_id, sqrt(caption_id) AS rr, caption_id % 7 AS r_o, 3 AS o_r, "
+        "CASE WHEN caption_id > 9 THEN 4 END AS cc, 3 AS c_o, caption_id % 7 AS o_c FROM captions)"
     ],
     "intersections": [
         "caption_gender, image_labels('scene')",
@@ -119,13 +142,16 @@ CALLS = {
         "person_labels('colour', 0, annotator := 'A'), person_labels('colour', 0, annotator := 'B'), bins := [30, 60, 90]"
     ],
     "ratio": ["captions", "(SELECT image_id, text FROM captions WHERE image_id < 40)"],
+    "ratio_shift": ["captions, (SELECT image_id, lower(text) AS text FROM captions WHERE image_id < 200)"],
     "retrieval_bias": [f"{RANKINGS}, {OWN}, {ITSELF}, relevant := relevant_given, skew_k := [10, 20]"],
     "retrieval_bias_models": [
         f"asked := hits_given, ranked := hits_given, columns := ['x'], hits := {TWICE}, labelled_hits := {TWICE}, "
         f"item_groups := item_groups_given, {ITSELF}, relevant := relevant_given, skew_k := [10, 20]"
     ],
     "retrieval_bias_queries": [f"{RANKINGS}, skew_k := [10, 20], desired := 'uniform', absent := 'floor'"],
-    "retrieval_bias_sets": [f"{SETS}, skew_k := [10]"],
+    "retrieval_bias_sets": [
+        f"asked := (SELECT query_id, query_id % 13 AS image_id FROM hits_given), {SETS}, skew_k := [10]"
+    ],
     "spurious_correlations": [f"image_labels('colour'), {LOOKS}, top := NULL"],
     "subject_alterations": [
         "(SELECT caption_id AS pair_id, text AS original, replace(replace(text, 'dog', 'cats'), 'boy', 'dog dog') AS counterfactual "
@@ -173,11 +199,56 @@ CALLS |= {
     "self_similarity": [f"images := {VECTORS}, groups := {SEEN}"],
     "sentiment": [""],
     "so_b_it": [f"images := {VECTORS}, words := {CATEGORIES}, groups := {SEEN}"],
-    "spurious_probe": [f"texts := captions, vectors := {VECTORS}, seeds := 1"],
+    "spurious_probe": [f"texts := captions, vectors := {VECTORS}, control := {VECTORS}, seeds := 1"],
     "weat": [
         f"vectors := (SELECT substr('xyab', 1 + CAST(image_id % 4 AS INTEGER), 1) AS class, embedding FROM {VECTORS} AS v WHERE image_id < 60), permutations := 100"
     ],
 }
+FEW = {
+    "attribute_auc",
+    "bias_transfer",
+    "compare_attributes",
+    "crime_words",
+    "detection_recall",
+    "directional_amplification",
+    "edit_quality",
+    "geography",
+    "keyword_profile",
+    "label_validation",
+    "leakage",
+    "min_size_study",
+    "retrieval_bias",
+    "self_similarity",
+    "sentiment",
+    "so_b_it",
+    "spurious_correlations",
+    "spurious_probe",
+    "subject_alterations",
+    "topic_pmi",
+    "weat",
+}
+"""Audits that, with the views, are made of all kinds of SQL that any audit is made of."""
+QUICK = {
+    "attribute_auc",
+    "compare_attributes",
+    "edit_quality",
+    "keyword_profile",
+    "min_size_study",
+    "retrieval_bias",
+    "self_similarity",
+    "weat",
+}
+"""Those of the few that run by default: Spark plans them in seconds."""
+LATER = {
+    "attack_sets",
+    "attack_texts",
+    "attack_vectors",
+    "fleiss_kappa",
+    "krippendorff_alpha",
+    "split_interval",
+    "transfer_fit",
+}
+"""Functions of ours that run on Spark for `make thorough` alone: of lists of a group's rows, as others that run by default."""
 VIEWS = [
     "feature_rows((SELECT caption_id AS item_id, image_id, "
     "list_value(struct_pack(feature := caption_id * 20000, activation := 0.5)) AS features FROM captions))",
@@ -191,12 +262,17 @@ VIEWS = [
     "ratio_low(image_id, 300, 400, width) AS low_ratio, ratio_high(image_id, 300, 400, width) AS high_ratio, two_sided_p(image_id / 20) AS p, student_point(image_id % 9) AS t, log_likelihood_ratio(image_id, 300, 400, width) AS g2, "
     "difference_low(0.5, 0.25, image_id / 900, 0.75) AS below, difference_high(0.5, 0.75, image_id / 900, 0) AS above FROM images) AS f",
     "persons",
-    "caption_labels",
+    "(SELECT caption_id, match_terms(text, list_value('dog', 'red ball')) AS terms, country_mentions(concat(text, ' of Kenya')) "
+    "AS countries, vader(text) AS mood, CAST(caption_id AS DECIMAL(38, 9)) AS exact, sign(caption_id - 9) AS side, "
+    "list_reduce(list_value(caption_id, 2, 3), lambda x, y: x + y, CAST(5 AS BIGINT)) AS total, list_slice(list_value(caption_id, 2, 3), 1, 2) AS two, "
+    "array_to_string(list_value('a', text), '+') AS joined, dense_rank() OVER (PARTITION BY image_id % 5 ORDER BY caption_id % 7) AS place "
+    "FROM captions ANTI JOIN (SELECT image_id FROM images WHERE image_id < 100) AS few USING (image_id)) AS c",
+    *again("caption_labels"),
     "caption_gender",
-    "caption_gender_gensynth",
+    *again("caption_gender_gensynth"),
     "image_labels('colour')",
     "person_labels('colour')",
-    "over_representation(unit := 'person')",
+    *again("over_representation(unit := 'person')"),
     "balanced_subset(seed := 4, method := 'over', rest := 'proportional')",
     "crossed_words()",
     "distinctive_words((SELECT caption_id % 4 AS part, text FROM captions), prior := 50, min_count := 5)",
@@ -302,11 +378,50 @@ def _rows(session, names, query):
     return rows.drop_columns(["params"]) if "params" in rows.column_names else rows  # they name what was bound
 
 
+def calls():
+    return [(name, a) for name, own in CALLS.items() for a in own]
+
+
+def kinds(session, names, query):
+    """What its plain SQL is made of: expressions, functions, joins, windows and types."""
+    for given, bound in names.items():
+        query = query.replace(given, bound)
+    for node in sqlglot.parse_one(session.expand(query), read="duckdb").walk():
+        if isinstance(node, exp.Anonymous):
+            yield node.name.lower()
+        elif isinstance(node, exp.Join):
+            yield "Join", node.side, node.kind
+        elif isinstance(node, exp.Window):
+            yield "Window", type(node.this), *(bool(node.args.get(part)) for part in ("order", "partition_by", "spec"))
+        elif isinstance(node, exp.Cast):
+            yield "Cast", node.to.sql()
+        else:
+            yield type(node)
+
+
 def test_every_audit_is_here():
     assert set(CALLS) == set(cb.audits()) - {"proposal_recall"}  # which needs a model of sentences
+    assert set(CALLS) >= FEW >= QUICK
 
 
-@pytest.mark.parametrize(("name", "arguments"), [(name, a) for name, calls in CALLS.items() for a in calls])
+@pytest.mark.thorough
+def test_the_few_are_made_of_all_that_audits_are_made_of(both):
+    (session, names), _ = both
+    made = {name: set() for name in CALLS}
+    for name, arguments in calls():
+        made[name].update(kinds(session, names, f"SELECT * FROM {name}({arguments})"))
+    views = {kind for v in VIEWS if isinstance(v, str) for kind in kinds(session, names, f"SELECT * FROM {v}")}
+    few, quick = (views.union(*(made[name] for name in chosen)) for chosen in (FEW, QUICK))
+    for name, own in made.items():
+        assert own <= few, name
+    # what runs by default has every join, window and function of these but few
+    assert {k for k in few - quick if isinstance(k, str) or (isinstance(k, tuple) and k[0] != "Cast")} == LATER
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [pytest.param(n, a, marks=[] if n in QUICK else pytest.mark.thorough) for n, a in calls()],
+)
 def test_audit(both, name, arguments):
     check_same(both, f"SELECT * FROM {name}({arguments})")
 

@@ -16,6 +16,8 @@ REQUIRED = {
         "edited": "(SELECT image_id, 'male' AS label, [1.0] AS embedding FROM images)",
         "originals": "(SELECT image_id, [0.0] AS embedding FROM images)",
     },
+    "average_precision": {"predictions": "(SELECT image_id, category AS concept, 0.5 AS score FROM detections)"},
+    "ratio_shift": dict.fromkeys(("original", "inpainted"), "captions"),
     "bias_transfer": {"model_bias": "(SELECT 'a' AS category, 0.5 AS value)"},
     "cluster_representation": {"clusters": "(SELECT image_id, caption_id % 2 AS cluster FROM captions)"},
     "compare_crime_words": {"others": "caption_gender", "other_texts": "captions"},
@@ -38,7 +40,7 @@ REQUIRED = {
     },
     "harmful_zero_shot": {"predictions": "(SELECT image_id, 'dog' AS predicted FROM images)"},
     "image_text_matching": {
-        "scores": "(SELECT caption_id AS pair_id, 0.3 AS rr, 0.2 AS rc, 0.1 AS cr, 0.3 AS cc FROM captions)"
+        "scores": "(SELECT caption_id AS pair_id, 0.3 AS rr, 0.2 AS r_o, 0.1 AS o_r, 0.3 AS cc, 0.1 AS c_o, 0.2 AS o_c FROM captions)"
     },
     "intersections": {"others": "image_labels('scene')"},
     "min_size_study": {"labels": "person_labels('scene')", "reference": "person_labels('scene')"},
@@ -54,12 +56,19 @@ REQUIRED["topic_pmi"] = {
     "shares": "(SELECT 1 AS step, 0 AS sae, 1 AS feature, 'a' AS cluster, 1.0 AS share)",
     "clusters": "(SELECT 1 AS step, 'a' AS cluster, 'a' AS topic)",
 }
-HITS = "(SELECT caption_id AS query_id, image_id AS item_id, 1 AS rank, 0.5 AS score FROM captions)"
-ITEMS = "(SELECT image_id AS item_id, 'male' AS label FROM images)"
+ITEMS = "(SELECT image_id AS item_id, image_id, 'male' AS label, [1.0] AS embedding FROM images)"
 REQUIRED["retrieval_bias_sets"] = {
-    f"{name}_{part}": given
-    for name in ("original", "balanced", "contrast")
-    for part, given in (("hits", HITS), ("groups", ITEMS))
+    "asked": "(SELECT caption_id AS query_id, image_id, [1.0] AS embedding FROM captions)",
+    **dict.fromkeys(("original", "balanced", "contrast"), ITEMS),
+}
+OF_TEXTS = "(SELECT caption_id AS text_id, image_id, image_id AS source_id, [1.0] AS embedding FROM captions)"
+OF_IMAGES = "(SELECT image_id, [1.0] AS embedding FROM images)"
+REQUIRED["counterfactual_retrieval"] = {
+    f"{part}{name}": given for part in ("", "original_") for name, given in (("texts", OF_TEXTS), ("images", OF_IMAGES))
+}
+REQUIRED["subject_errors"] = {
+    "alterations": "(SELECT caption_id AS pair_id, 'man' AS original, 'boy' AS counterfactual FROM captions)",
+    "answers": "(SELECT caption_id AS pair_id, 'original' AS side, 'a' AS annotator, 'both' AS answer FROM captions)",
 }
 REQUIRED["retrieval_bias_models"] = {
     "columns": ["embedding"],

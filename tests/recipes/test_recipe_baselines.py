@@ -93,6 +93,13 @@ def test_faces_of_other_pictures_of_each_label(faces):
     assert {s.mode for s in faces.again.stages} == {"no_op"}
 
 
+def test_of_a_picture_the_face_alone_is_stored_twice(faces):
+    for name, own in {"genswap_sources": {"face"}, "genswap_requests": {"face", "edited"}}.items():
+        names = set(tables.open_table(faces.lake.location, name).schema.names)
+        assert names >= {*own, "sha256"}
+        assert "image" not in names
+
+
 def test_nothing_but_the_face_is_changed(faces):
     table = tables.open_table(faces.lake.location, "genswap_set").to_table(columns=["image_id", "image"]).to_pylist()
     for row in table:
@@ -161,6 +168,54 @@ def test_weights_make_labels_equal(labelled):
         totals[label] += weight
     assert totals == {"male": pytest.approx(21), "female": pytest.approx(21)}
     assert set(rows) == {("male", 0.7), ("female", 1.75)}
+
+
+OBJECTS = {"dog": lambda i: i % 2 == 0, "tie": lambda i: i < 25 or i >= 38, "cake": lambda i: i < 30}
+
+
+def test_attributes_are_balanced_with_labels(labelled, build):
+    """Hirota et al. 2024, section 2.1: in the rows that stand for an attribute, every label is equally frequent."""
+    lake, labels = labelled
+    boxes = [(i, name) for name, has in OBJECTS.items() for i in labels if has(i)]
+    columns = {"image_id": [b[0] for b in boxes], "category": [b[1] for b in boxes]}
+    sides = {s: [9.0] * len(boxes) for s in ("x", "y", "width", "height")}
+    lake.ingest({"detections": build.detections(detection_id=list(range(len(boxes))), **columns, **sides)})
+    given = {**GROUPS, "concepts": "category_concepts", "min_count": 4}
+    pairs = {(i, labels[i], c) for i, c in boxes if labels[i] in {"male", "female"}}
+    sizes = Counter((c, label) for _, label, c in pairs)
+    assert sizes == {
+        ("dog", "male"): 15,
+        ("dog", "female"): 6,
+        ("tie", "male"): 25,
+        ("tie", "female"): 4,
+        ("cake", "male"): 30,
+    }
+
+    run(lake, "subsample", **given, rest="all")
+    rows = chosen(lake, "subsample_set", "image_id, label, concept, edit_id")
+    clear = {r[:3] for r in rows if r[2] is not None}
+    assert clear <= pairs
+    # no woman is with a cake: the attribute is left out
+    assert Counter((c, label) for _, label, c in clear) == {
+        (c, label): n for c, n in (("dog", 6), ("tie", 4)) for label in ("male", "female")
+    }
+    assert Counter(r[1] for r in rows if r[2] is None) == {"mixed": 5}
+    assert len({r[3] for r in rows}) == len(rows) == 25
+
+    run(lake, "oversample", **given)
+    rows = chosen(lake, "oversample_set", "edit_id, image_id, label, concept, copy")
+    assert Counter((c, label) for _, _, label, c, _ in rows) == {
+        (c, label): n for c, n in (("dog", 15), ("tie", 25)) for label in ("male", "female")
+    }
+    assert {r[1:4] for r in rows} == {p for p in pairs if p[2] != "cake"}
+    uses = Counter(r[1:4] for r in rows if r[2] == "female")
+    assert {uses[p] for p in uses if p[2] == "dog"} == {2, 3}
+    assert len({r[0] for r in rows}) == len(rows)
+
+    run(lake, "reweight", **given)
+    weights = dict(chosen(lake, "reweight_set", "DISTINCT concept || ' ' || label, weight"))
+    wanted = {"dog male": 21 / 2 / 15, "dog female": 21 / 2 / 6, "tie male": 29 / 2 / 25, "tie female": 29 / 2 / 4}
+    assert weights == {k: pytest.approx(v) for k, v in wanted.items()}
 
 
 def test_a_second_run_draws_the_same(labelled):

@@ -212,8 +212,8 @@ def test_from_captions_to_pairs(captions, models, tiny_clip, tiny_diffusion, tmp
     best = f"SELECT caption_id, arg_max(edit_id, direction) FROM {NAME}_requests GROUP BY caption_id ORDER BY 1"
     assert sorted(pairs.items()) == all_of(best)
     texts = all_of(
-        f"SELECT caption_id, label, text FROM {NAME}_set JOIN {NAME}_captions USING (caption_id) "
-        "WHERE text = CASE label WHEN 'original' THEN original ELSE counterfactual END"
+        f"SELECT caption_id, s.label, s.text FROM {NAME}_set AS s JOIN {NAME}_captions AS c "
+        "USING (caption_id, original, counterfactual) WHERE s.text = CASE s.label WHEN 'original' THEN c.original ELSE c.counterfactual END"
     )
     assert sorted(t[:2] for t in texts) == sorted(
         (c, side) for (c,) in changed for side in ("original", "counterfactual")
@@ -226,6 +226,8 @@ def test_from_captions_to_pairs(captions, models, tiny_clip, tiny_diffusion, tmp
     counted = {r["reason"]: r["captions"] for r in report.results["counts"].to_pylist()}
     assert (counted["kept"], sum(counted.values())) == (len(pairs), len(TEXTS))
     lengths = all_of(f"SELECT min(octet_length(image)), count(DISTINCT md5(image)) FROM {NAME}_set")
+    mixed = all_of(f"SELECT mix, count(edit_id), count(*) FROM {NAME}_mixes GROUP BY ALL ORDER BY 1 LIMIT 1")
+    assert mixed == [("all", 2 * len(pairs), 3 * len(pairs))]
     assert lengths[0][0] > 100
     assert lengths[0][1] > len(pairs)
     assert not [s.step for s in run().steps if s.rows]
@@ -285,6 +287,7 @@ def test_the_choice_of_pictures():
             "caption_id": np.repeat(np.arange(pairs), drawn),
             "image_id": np.repeat(np.arange(pairs) // 2, drawn),
             "p": np.full(pairs * drawn, 0.5),
+            "guidance": np.full(pairs * drawn, 7.5),
             "seed": np.arange(pairs * drawn),
             **dict(zip(("image_a", "image_b", "text_a", "text_b"), arrays, strict=True)),
             "direction": function("clip_direction").open({})(arrays).values,
@@ -304,6 +307,9 @@ def test_the_choice_of_pictures():
         made = engine.sql(statement("set")).to_arrow_table().to_pylist()
         scored = engine.sql(f"SELECT * FROM {NAME}_pairs").to_arrow_table().to_pylist()
         strict = engine.sql(f"SELECT count(*) FROM ({statement('pairs', image_fit=0.99)})").fetchall()
+        turned = dict(
+            engine.sql(f"SELECT caption_id, edit_id FROM ({statement('pairs', direction_fit=0.2)})").fetchall()
+        )
     assert told == pytest.approx(directions, abs=1e-6)
     assert {told[e] for e in edits[3].tolist()} == {told[e] for e in edits[5].tolist()} == {0.0}
     assert chosen == wanted
@@ -316,6 +322,61 @@ def test_the_choice_of_pictures():
         assert row["direction"] == pytest.approx(directions[pair], abs=1e-6)
     assert {"p", "seed", "fit_a", "fit_b", "fit_images", "direction", "nsfw"} <= made[0].keys()
     assert strict[0][0] < len(wanted)
+    assert turned == {pair: edit for pair, edit in wanted.items() if directions[edit] >= 0.2}
+    assert 0 < len(turned) < len(wanted)
+
+
+MIXES = """
+SELECT mix, split, count(*) FILTER (label = 'real') AS originals, count(*) FILTER (label <> 'real') AS samples,
+  count(DISTINCT pair_id) AS pairs
+FROM mixes GROUP BY mix, split
+"""
+
+
+def test_the_mixes_have_the_papers_sizes_and_no_pair_is_cut_by_a_split():
+    """17,410 captions, as many as the paper has: B.3.1 tells the size of every mix."""
+    n = 17_410
+    with duckdb.connect() as engine:
+        engine.execute(f"""
+            CREATE TABLE {NAME}_captions AS
+            SELECT i AS caption_id, i // 5 AS image_id, concat('a ', i) AS original FROM range({n + 50}) t(i)""")
+        engine.execute(f"CREATE TABLE {NAME}_pairs AS SELECT caption_id FROM {NAME}_captions WHERE caption_id < {n}")
+        engine.execute(f"""
+            CREATE TABLE {NAME}_set AS
+            SELECT 2 * caption_id + h AS edit_id, caption_id AS pair_id, caption_id, caption_id // 5 AS image_id,
+              CASE h WHEN 0 THEN 'original' ELSE 'counterfactual' END AS label, concat(h, caption_id) AS text
+            FROM {NAME}_pairs, range(2) t(h)""")
+        engine.execute(f"CREATE TABLE mixes AS {statement('mixes')}")
+        engine.execute(f"CREATE TABLE others AS {statement('mixes', mix_seed=1)}")
+        rows = engine.sql(MIXES).fetchall()
+        both = "SELECT count(DISTINCT split) FROM mixes WHERE {0} IS NOT NULL GROUP BY {0}"
+        cut = [engine.sql(both.format(by)).fetchall() for by in ("image_id", "pair_id")]
+        ((again,),) = engine.sql("SELECT count(*) FROM mixes JOIN others USING (sample_id)").fetchall()
+        ((keys,),) = engine.sql("SELECT count(DISTINCT sample_id) FROM mixes").fetchall()
+        halves = engine.sql(
+            "SELECT count(DISTINCT label) FROM mixes WHERE mix = 'base' AND pair_id IS NOT NULL GROUP BY pair_id"
+        ).fetchall()
+    whole = {m: tuple(sum(r[i] for r in rows if r[0] == m) for i in (2, 3)) for m in {r[0] for r in rows}}
+    assert whole == {"original": (n, 0), "base": (8705, 8706), "medium": (n, 26_115), "all": (n, 34_820)}
+    assert set(halves) == {(2,)}, "a quarter of the pairs, not of the samples"
+    assert {x for one in cut for (x,) in one} == {1}
+    for mix, sizes in whole.items():
+        train = sum(a + b for m, split, a, b, _ in rows if (m, split) == (mix, "train"))
+        assert train / sum(sizes) == pytest.approx(0.8, abs=0.01)
+    assert keys == sum(map(sum, whole.values())) > again
+
+
+def test_the_papers_preset():
+    """B.1.1, B.1.2 and, where the paper says that all settings are InstructPix2Pix's, that code."""
+    given = values.literals(files.recipe(NAME), {"preset": "paper"})
+    assert given.items() >= {
+        "tagger": "'nltk'", "likely": "'openai-community/gpt2-large'", "attention": "'self'", "sampler": "'euler_ancestral'",
+        "diffusion": "'stable-diffusion-v1-5/stable-diffusion-v1-5'", "vae": "'stabilityai/sd-vae-ft-mse'", "steps": "100",
+        "clip": "'ViT-L-14/openai'", "pictures": "100", "train": "0.8",
+    }.items()  # fmt: skip
+    fits = ("least_share", "most_share", "least_guidance", "most_guidance", "text_fit", "image_fit", "direction_fit")
+    assert [float(given[name]) for name in fits] == [0.1, 0.9, 7.5, 15, 0.2, 0.7, 0.2]
+    assert values.literals(files.recipe(NAME), {"preset": "paper", "steps": 20})["steps"] == "20"
 
 
 def test_shares_of_steps_are_even():
@@ -324,7 +385,15 @@ def test_shares_of_steps_are_even():
         rows = "SELECT i AS caption_id, i // 5 AS image_id, concat('a ', i) AS original, 'b' AS counterfactual FROM range(300) t(i)"
         engine.execute(f"CREATE TABLE {NAME}_captions AS {rows}")
         found = engine.sql(statement("requests", pictures=20)).to_arrow_table()
-        other = engine.sql(statement("requests", pictures=20, seed=1)).to_arrow_table()
+        other = engine.sql(statement("requests", pictures=20, seed=1, preset="paper")).to_arrow_table()
+    assert set(found["guidance"].to_pylist()) == {7.5}
+    drawn = np.sort(other["guidance"].to_numpy())
+    assert 7.5 <= drawn[0] < 7.51
+    assert 14.99 < drawn[-1] < 15
+    assert np.abs(drawn - (7.5 + 7.5 * (np.arange(6000) + 0.5) / 6000)).max() / 7.5 < 1.63 / np.sqrt(6000)
+    assert abs(np.corrcoef(other["guidance"].to_numpy(), other["p"].to_numpy())[0, 1]) < 0.04, (
+        "drawn apart from the share"
+    )
     shares = np.sort(found["p"].to_numpy())
     assert len(shares) == len(set(found["edit_id"].to_pylist())) == len(set(found["seed"].to_pylist())) == 6000
     assert 0.1 <= shares[0] < 0.101

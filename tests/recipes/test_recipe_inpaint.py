@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from PIL import Image
 
 from counterbalance.engine import functions
+from counterbalance.engine.store import tables
 from counterbalance.udfs import masks
 
 torch = pytest.importorskip("torch")
@@ -165,9 +167,9 @@ def best(candidates, c_object):
 
 
 EDITS = """
-SELECT edit_id, image_id, label, prompt, guidance, seed, s_prompt, s_object, s_color, nsfw, edited_objects, objects,
-  list_first([edited]) AS edited, list_first([image]) AS image, list_first([mask]) AS mask
-FROM inpaint_requests ORDER BY image_id, label, seed
+SELECT r.edit_id, r.image_id, r.label, r.prompt, r.guidance, r.seed, r.s_prompt, r.s_object, r.s_color, r.nsfw,
+  r.edited_objects, r.objects, list_first([r.edited]) AS edited, list_first([i.image]) AS image, list_first([r.mask]) AS mask
+FROM inpaint_requests AS r JOIN images AS i ON i.image_id = r.image_id ORDER BY r.image_id, r.label, r.guidance
 """
 SET = "SELECT *, list_first([image]) AS image FROM inpaint_set ORDER BY image_id, label"
 
@@ -187,10 +189,14 @@ def test_from_pictures_to_both_sets(disk_lake, given):
         ("inpaint_sources", "mask"),
     }
     _check_people(lake)
+    _check_copies(lake)
 
     edits = rows(lake, EDITS)
     assert {(e["image_id"], e["label"]): e["prompt"] for e in edits} == PROMPTS
-    assert [(e["guidance"], e["seed"]) for e in edits] == [(7.5, 0), (9.5, 1), (15, 2)] * 4
+    assert [(e["guidance"], e["seed"]) for e in edits] == [
+        (g, edits[n]["seed"]) for n, g in enumerate([7.5, 9.5, 15])
+    ] * 4
+    assert len({e["seed"] for e in edits}) == 3
     for edit in edits:
         before, after, white = (pixels(edit[name]) for name in ("image", "edited", "mask"))
         assert (before == after)[white == 0].all()
@@ -215,9 +221,12 @@ def test_from_pictures_to_both_sets(disk_lake, given):
     assert sum(c["flagged"] for c in counts) == sum(e["nsfw"] >= FLAG for e in edits) > 0
     sample = "SELECT image_id, label, text, synthetic FROM {} ORDER BY synthetic, image_id, label"
     synthetic = [(i, label, text, True) for (i, label), text in PROMPTS.items()]
-    originals = [(1, None, "A man and his dog.", False), (2, None, "a woman reads", False)]
+    originals = [(1, "male", "A man and his dog.", False), (2, "female", "a woman reads", False)]
+    others = [edit for edit in synthetic if edit[:2] not in {(1, "male"), (2, "female")}]
     assert lake.sql(sample.format("s_synthetic")).fetchall() == synthetic
-    assert lake.sql(sample.format("s_augment")).fetchall() == [*originals, *synthetic]
+    assert lake.sql(sample.format("s_augment")).fetchall() == [*originals, *others]
+    pictures = lake.sql("SELECT image_id, list_first([image]) FROM s_augment WHERE NOT synthetic").fetchall()
+    assert {i: (pixels(data) == pixels(png(i))).all() for i, data in pictures} == {1: True, 2: True}
 
     lake.ingest(rows_of([NEW]))
     more = run(lake, given)
@@ -249,6 +258,16 @@ def _check_people(lake):
     white = pixels(data)[:, :, 0]
     wanted = masks.decode(POLYGON, HIGH, WIDE) | (np.arange(WIDE) > 400)
     assert ((white == 255) == wanted).all()
+
+
+def _check_copies(lake):
+    """Nothing but the sets and the images themselves holds a source, as masks of people and edits are made."""
+    made = ("inpaint_people", "inpaint_sources", "inpaint_requests")
+    names = {name: tables.open_table(lake.location, name).schema.names for name in made}
+    assert all("image" not in found and "sha256" in found for found in names.values())
+    folders = [Path(lake.uri) / f"{name}.lance" for name in made[:2]]
+    stored = sum(f.stat().st_size for folder in folders for f in folder.rglob("*") if f.is_file())
+    assert stored < len(png(1)), "both tables hold less than one picture"
 
 
 def _check_scores(edits, given):
@@ -299,9 +318,9 @@ def test_intersections_and_edits_that_are_all_flagged(disk_lake, given):
     crossed = {**given, "words": "crossed_words()", "guidances": "7.5", "max_nsfw": 0}
     disk_lake.recipe("inpaint", crossed, until="choose", refresh={"executor": "inline"})
     wanted = {
-        f"{gender} & {tone}": f"a {skin}-skinned {word} reads"
+        f"{gender} & {tone}": f"a {tone}-skinned {word} reads"
         for gender, word in (("female", "woman"), ("male", "man"))
-        for tone, skin in (("lighter", "light"), ("darker", "dark"))
+        for tone in ("lighter", "darker")
     }
     assert dict(disk_lake.sql("SELECT label, prompt FROM inpaint_requests").fetchall()) == wanted
     dropped = disk_lake.sql("SELECT image_id, label, reason FROM inpaint_dropped").fetchall()

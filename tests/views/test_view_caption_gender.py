@@ -9,7 +9,7 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterbalance as cb
@@ -92,6 +92,7 @@ pieces = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(SPACES)), ma
 text = st.one_of(st.none(), pieces.map(lambda p: "".join(w + s for w, s in p)), st.text(max_size=12))
 
 
+@settings(max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "5")))
 @given(texts=st.lists(text, min_size=1, max_size=30))
 def test_captions_agree_with_the_function(build, texts):
     lake = coco_lake(build, texts, [1] * len(texts))

@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pyarrow as pa
 import pytest
+from repeats import again
 
 import counterbalance as cb
 
@@ -91,8 +92,8 @@ def test_cooccurrence_divides_by_it(session):
         assert other["high"] - other["low"] > one["high"] - one["low"]
 
 
-@pytest.mark.parametrize("sources", [60, 400])
-@pytest.mark.parametrize("alike", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize("sources", [60, *again(400)])
+@pytest.mark.parametrize("alike", [*again(0.0, 0.5), 0.9])
 def test_intervals_by_sources_hold_what_they_say(session, sources, alike):
     """Label and concepts are independent, so that the true PMI is 0; without sources it is held far less often."""
     draw = np.random.default_rng(sources + int(10 * alike))

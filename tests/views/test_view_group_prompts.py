@@ -8,7 +8,7 @@ import pytest
 GENDER, TONE = "lists.group_words_gender", "lists.group_words_skin_tone"
 
 
-def prompts(session, texts, words=GENDER):
+def prompts(session, texts, words=GENDER, neutral="true"):
     rows = pa.table(
         {
             "caption_id": pa.array(range(len(texts)), pa.int64()),
@@ -16,7 +16,7 @@ def prompts(session, texts, words=GENDER):
             "text": pa.array(texts, pa.string()),
         }
     )
-    call = f"SELECT * FROM group_prompts({session.bind('texts', rows)}, {words}) ORDER BY caption_id, label"
+    call = f"SELECT * FROM group_prompts({session.bind('texts', rows)}, {words}, {neutral}) ORDER BY caption_id, label"
     return session.sql(call).fetchall()
 
 
@@ -44,27 +44,44 @@ def test_captions_without_words_have_no_prompts(session):
 def test_prompts_differ_in_the_words_of_the_group_only(session):
     rows = prompts(session, ["a man and his dog, by a red car"], TONE)
     assert [(r[2], r[3]) for r in rows] == [
-        ("darker", "a dark-skinned person and their dog, by a red car"),
-        ("lighter", "a light-skinned person and their dog, by a red car"),
+        ("darker", "a darker-skinned person and their dog, by a red car"),
+        ("lighter", "a lighter-skinned person and their dog, by a red car"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "darker"),
+    [
+        ("a woman and her dog", "a darker-skinned woman and her dog"),
+        ("An Aunt sees two boys", "A Darker-skinned aunt sees two darker-skinned boys"),
+        ("a person and his dog", "a darker-skinned person and his dog"),
+        ("dogs", "dogs, a darker-skinned person"),
+    ],
+)
+def test_the_gender_of_a_caption_may_stay(session, text, darker):
+    rows = prompts(session, [text], TONE, "false")
+    lighter = darker.replace("darker", "lighter").replace("Darker", "Lighter")
+    assert [r[2:4] for r in rows] == [("darker", darker), ("lighter", lighter)]
+    # of words that do not hold their term nothing changes
+    assert prompts(session, [text], GENDER, "false") == prompts(session, [text], GENDER)
 
 
 def test_crossed_lists_give_every_pair(session):
     rows = prompts(session, ["the man lost his hat", "a child"], "crossed_words()")
     assert [(r[0], r[2], r[3]) for r in rows] == [
-        (0, "female & darker", "the dark-skinned woman lost her hat"),
-        (0, "female & lighter", "the light-skinned woman lost her hat"),
-        (0, "male & darker", "the dark-skinned man lost his hat"),
-        (0, "male & lighter", "the light-skinned man lost his hat"),
-        (1, "female & darker", "a dark-skinned girl"),
-        (1, "female & lighter", "a light-skinned girl"),
-        (1, "male & darker", "a dark-skinned boy"),
-        (1, "male & lighter", "a light-skinned boy"),
+        (0, "female & darker", "the darker-skinned woman lost her hat"),
+        (0, "female & lighter", "the lighter-skinned woman lost her hat"),
+        (0, "male & darker", "the darker-skinned man lost his hat"),
+        (0, "male & lighter", "the lighter-skinned man lost his hat"),
+        (1, "female & darker", "a darker-skinned girl"),
+        (1, "female & lighter", "a lighter-skinned girl"),
+        (1, "male & darker", "a darker-skinned boy"),
+        (1, "male & lighter", "a lighter-skinned boy"),
     ]
     other_way = prompts(session, ["the man lost his hat", "a child"], f"crossed_words({TONE}, {GENDER})")
     assert [r[3] for r in other_way if r[2] == "darker & female"] == [
-        "the dark-skinned woman lost her hat",
-        "a dark-skinned girl",
+        "the darker-skinned woman lost her hat",
+        "a darker-skinned girl",
     ]
 
 
@@ -93,10 +110,10 @@ def test_a_list_of_ones_own(session):
 def test_three_lists_crossed(session):
     rows = prompts(session, ["an aunt"], f"crossed_words(crossed_words(), {own(('relative', 'old', 'old relative'))})")
     assert [(r[2], r[3]) for r in rows] == [
-        ("female & darker & old", "an old dark-skinned aunt"),
-        ("female & lighter & old", "an old light-skinned aunt"),
-        ("male & darker & old", "an old dark-skinned uncle"),
-        ("male & lighter & old", "an old light-skinned uncle"),
+        ("female & darker & old", "an old darker-skinned aunt"),
+        ("female & lighter & old", "an old lighter-skinned aunt"),
+        ("male & darker & old", "an old darker-skinned uncle"),
+        ("male & lighter & old", "an old lighter-skinned uncle"),
     ]
 
 

@@ -6,7 +6,7 @@ import itertools
 import os
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterbalance as cb
@@ -101,6 +101,7 @@ person = st.tuples(
 )
 
 
+@settings(max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "5")))
 @given(persons=st.lists(person, min_size=1, max_size=12), whole=st.dictionaries(st.integers(1, 4), value, max_size=3))
 def test_agrees_with_python(build, persons, whole):
     lake = label_lake(build, persons, sorted(whole.items()))

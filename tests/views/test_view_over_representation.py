@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from statsmodels.stats.proportion import proportion_confint
@@ -117,6 +119,7 @@ label = st.sampled_from(["f", "m", "x", "mixed", "unclear", None])
 image = st.tuples(label, st.sets(st.sampled_from(["c", "d", "e"])))
 
 
+@settings(max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "5")))
 @given(images=st.lists(image, min_size=1, max_size=80))
 def test_agrees_with_python(session, ratio_interval, images):
     labels, concepts = [i[0] for i in images], [i[1] for i in images]

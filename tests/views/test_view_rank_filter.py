@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -82,6 +84,12 @@ def test_edits_without_a_score_are_not_ranked(session):
     assert [(r["edit_id"], r["rank_sum"]) for r in ranked(session, table(rows), keep=9)] == [(3, 3)]
 
 
+def test_a_filter_of_weight_0_is_off_and_needs_no_score(session):
+    rows = [(0, 0.9, 0.9, None), (1, 0.8, 0.8, 0.5), (2, 0.7, 0.7, NAN), (3, None, 0.6, 0.1)]
+    got = ranked(session, table(rows), c_color=0, keep=9)
+    assert [(r["edit_id"], r["rank_sum"]) for r in got] == [(1, 2), (2, 4), (3, 6)]
+
+
 def test_images_and_groups_stand_apart(session):
     rows = [
         (1, 1, "a", 0, 0.1, 0.1, 0.1),
@@ -96,12 +104,14 @@ def test_images_and_groups_stand_apart(session):
 
 def naive(frame, c_prompt, c_object, c_color, keep):
     """The same with pandas, in whole millionths too."""
-    frame = frame.dropna(subset=list(SCORES)).copy()
-    groups = frame.groupby(["image_id", "label"])
     weights = dict(zip(SCORES, (c_prompt, c_object, c_color), strict=True))
+    frame = frame.dropna(subset=[score for score, weight in weights.items() if weight]).copy()
+    groups = frame.groupby(["image_id", "label"])
     total = 0
     for score, weight in weights.items():
-        frame[f"{score[2:]}_rank"] = groups[score].rank(method="min", ascending=False).astype("int64")
+        frame[f"{score[2:]}_rank"] = (
+            groups[score].rank(method="min", ascending=False, na_option="bottom").astype("int64")
+        )
         total = total + round(weight * 1_000_000) * frame[f"{score[2:]}_rank"]
     frame = frame.assign(total=total).sort_values(["image_id", "label", "total", "seed", "edit_id"])
     frame["place"] = frame.groupby(["image_id", "label"]).cumcount() + 1
@@ -147,3 +157,17 @@ def test_the_same_bits_in_any_order_and_with_any_threads(session):
     assert ranked(session, mixed, **weights) == first == ranked(session, made, **weights)
     assert len(first) == len({(r["image_id"], r["label"]) for r in first}) == -(-n // 30)
     assert [r["edit_id"] for r in first] == [r["edit_id"] for r in naive(made.to_pandas(), **weights, keep=1)]
+
+
+def test_the_preset_of_skin_tone_is_without_colours_and_leaves_gender(capsys):
+    from counterbalance.__main__ import main
+
+    told = {}
+    for preset in ("paper", "paper_skin_tone"):
+        assert main(["recipe", "--show", "inpaint", "-p", f"preset={preset}"]) == 0
+        shown = capsys.readouterr().out.partition("-- step objects")[2]
+        weights = re.search(r"WHERE nsfw < 0.5\s+\),\s+(\S+),\s+(\S+),\s+(\S+)\s+\)", shown)
+        words = re.search(r"lists\.(\w+),\s+(\w+)\s+\)", shown)
+        told[preset] = (*map(float, weights.groups()), *words.groups())
+    assert told["paper"] == (1, 1, 1, "group_words_gender", "TRUE")
+    assert told["paper_skin_tone"] == (1, 1, 0, "group_words_skin_tone", "FALSE")

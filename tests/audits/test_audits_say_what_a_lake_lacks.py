@@ -1,0 +1,75 @@
+"""An audit with nothing to count says what it needs, what the lake holds, and what to type."""
+
+from __future__ import annotations
+
+import pytest
+
+from counterbalance.__main__ import main
+
+
+@pytest.fixture
+def bare(disk_lake, build):
+    disk_lake.ingest({"images": build.images(image_id=[1, 2])})
+    return disk_lake
+
+
+def notes(lake, text, **settings):
+    result = lake.sql(text, **settings)
+    result.fetchall()
+    return result.notes
+
+
+def test_what_it_needs_and_what_is_there(bare):
+    first, *commands, last = notes(bare, "FROM cooccurrence()")
+    assert first == (
+        "cooccurrence() needs captions and detections; the lake holds 2 images, no captions, no detections, no labels"
+    )
+    assert [c.partition("; ")[0] for c in commands] == [
+        f"counterbalance ingest {bare.uri} SOURCE adds captions",
+        f"counterbalance ingest {bare.uri} boxes.csv adds detections",
+    ]
+    assert last.startswith("no audit runs on this lake as it is, ")
+    assert last.endswith(f"counterbalance doctor {bare.uri} lists them")
+
+
+def test_what_is_missing_only(bare, build):
+    bare.ingest({"captions": build.captions(caption_id=[1], image_id=[1], text=["a man"])})
+    assert notes(bare, "FROM cooccurrence()")[0].startswith(
+        "cooccurrence() needs detections; the lake holds 2 images, 1 "
+    )
+    assert not any("needs" in note for note in notes(bare, "FROM cooccurrence(concepts := word_concepts)"))
+
+
+def test_a_row_of_nulls_is_no_answer(bare):
+    assert notes(bare, "SELECT value FROM ratio()")[0].startswith("ratio() needs captions; ")
+
+
+def test_a_query_that_is_no_audit_says_less(bare):
+    assert notes(bare, "FROM captions") == ["captions has no rows"]
+
+
+def test_on_the_command_line(bare, capsys):
+    assert main(["audit", bare.uri, "crime_words", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "[]\n"
+    assert "note: crime_words() needs captions; the lake holds 2 images, no captions" in err
+
+
+def test_perceived_labels_are_told_as_everywhere(bare, build):
+    """Which attributes are closed is known; how many labels there are, and whether one has a value, is not."""
+    bare.ingest({"labels": build.labels(label_id=[1], image_id=[1], attribute=["perceived_gender"], value=["male"])})
+    assert not any("needs" in note for note in notes(bare, "FROM agreement('perceived_gender')"))
+    assert notes(bare, "FROM crime_words()")[0].endswith(
+        "holds 2 images, no captions, no detections, labels of perceived_gender"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("FROM cluster_representation(caption_clusters_set)", "E1001"), ("SELECT neutral FROM captions", "E3103")],
+)
+def test_what_a_recipe_makes_is_told(bare, text, code, capsys):
+    assert main(["sql", bare.uri, text]) == 1
+    err = capsys.readouterr().err
+    assert f"error[{code}]" in err
+    assert "hint: counterbalance recipe LAKE caption_clusters makes it" in err
