@@ -2,7 +2,7 @@
 
 >>> import counterbalance as cb
 >>> lake = cb.connect("coco.lake")              # doctest: +SKIP
->>> lake.ingest("annotations/", format="coco")  # doctest: +SKIP
+>>> lake.ingest("annotations/")                 # doctest: +SKIP
 >>> lake.sql("SELECT count(*) FROM captions")   # doctest: +SKIP
 >>> lake.audit("crime_words", groups="caption_gender").df()  # doctest: +SKIP
 
@@ -12,11 +12,17 @@ Names are loaded when they are first used, so that importing the package costs n
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from pkgutil import extend_path
 from typing import TYPE_CHECKING, Any, Final
 
 # In a checkout the packages beside this folder are installed under this name; both are one package.
 __path__ = extend_path(__path__, __name__)
+
+if find_spec("fcntl") is None:
+    raise ImportError(
+        "counterbalance runs on Linux and macOS, whose file locks keep writers of a lake apart: on Windows, install it in WSL or use its Dockerfile"
+    )
 
 if TYPE_CHECKING:
     from counterbalance.engine.errors import CounterbalanceError as CounterbalanceError

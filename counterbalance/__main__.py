@@ -2,7 +2,7 @@
 
 A command is a module of ``counterbalance.cli`` that is imported when it is called, so that ``--help`` and completion
 stay fast. Exit codes: 0 done, 1 failed, 2 usage, 3 ``status --check`` found something stale or a recipe needs a parameter
-to go on, 4 ``verify`` found damage, 75 somebody else is writing, 130 interrupted.
+to go on, 4 ``verify`` found damage or a row meets ``--fail-if`` or fails a ``check``, 75 somebody else is writing, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "ingest": ("ingest", "Read images, captions, boxes or labels into a lake."),
     "sql": ("sql", "Query a lake in SQL; without a query, open a shell."),
     "audit": ("audit", "Run an audit over a lake, or list and describe them."),
+    "check": ("check", "Run the checks of a file over a lake, for CI."),
     "compare": ("compare", "Compare the distributions of two lakes, with tests."),
     "recipe": ("recipe", "Run a pipeline over a lake, or estimate what it would cost."),
     "train": ("train", "Train a classifier from labels of a lake."),
@@ -47,16 +48,18 @@ COMMANDS: Final = {
     "review": ("review", "Write a sheet on which people review edits beside their sources."),
     "export": ("export", "Write rows with their pictures as files for training."),
     "report": ("report", "Write a report of a lake as one HTML page."),
+    "ui": ("ui", "Open pages to look at lakes, served on this machine."),
     "functions": ("functions", "List the functions that queries may call."),
     "sample": ("sample", "Draw a small data set with known biases."),
     "demo": ("demo", "Sample, ingest, audit and report, in one go."),
-    "doctor": ("doctor", "Check the installation."),
+    "doctor": ("doctor", "Check the installation, or what a lake has for its audits."),
+    "docs": ("docs", "Open the documentation that `make docs` built."),
     "completion": ("completion", "Print the set-up of tab completion for a shell."),
 }
 """Command to its module in ``counterbalance.cli`` and its line of help."""
 EXAMPLES: Final = (
     "counterbalance demo",
-    "counterbalance ingest coco.lake captions_val2017.json --format coco",
+    "counterbalance ingest coco.lake captions_val2017.json",
     'counterbalance sql coco.lake "SELECT count(*) FROM captions"',
     "counterbalance audit coco.lake crime_words",
 )
@@ -103,9 +106,11 @@ class LazyGroup(click.Group):
 @click.group("counterbalance", cls=LazyGroup)
 @click.version_option(package_name="counterbalance", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, envvar="COUNTERBALANCE_DEBUG", help="Show tracebacks of errors.")
-def cli(*, debug: bool) -> None:
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no notes on stderr; errors still.")
+def cli(*, debug: bool, quiet: bool) -> None:
     """Audit and rebalance image-text data sets with SQL."""
     errors.style.debug = errors.style.debug or debug
+    errors.style.quiet = errors.style.quiet or quiet
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -127,7 +132,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             _abandon_stdout()
             return errors.show(error)
         finally:
-            errors.style.as_json = errors.style.debug = False
+            errors.style.as_json = errors.style.debug = errors.style.quiet = False
     return code
 
 

@@ -258,6 +258,6 @@ def _next(folder: Path) -> str:
         (f"counterbalance sql {lake}", "ask in SQL; .help helps, .audits lists"),
         (f"counterbalance sql {lake} 'SELECT text, vader(text) FROM captions LIMIT 5'", ""),
         (f"counterbalance audit {lake} crime_words groups=caption_gender", ""),
-        ("counterbalance ingest my.lake annotations/ --format coco", "your own data"),
+        ("counterbalance ingest my.lake annotations/", "your own data"),
     )
     return "\n".join(f"  {command}" + (f"   # {why}" if why else "") for command, why in lines) + "\n"

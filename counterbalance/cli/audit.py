@@ -9,8 +9,10 @@ from click.shell_completion import CompletionItem
 
 from counterbalance.cli import templates, values
 from counterbalance.cli.base import Command, declare
+from counterbalance.cli.gate import fail_if_option
 from counterbalance.cli.options import load_queries, output_options, session_options, tell_broken
 from counterbalance.shell.output import OutputOptions
+from counterbalance.shell.parameters import argument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +27,7 @@ EXAMPLES = (
     "counterbalance audit coco.lake crime_words groups=caption_gender --min-count 5",
     "counterbalance audit coco.lake retrieval_bias ranker=tfidf items=captions k=5,10 skew_k=25,100 --format json",
     "counterbalance audit coco.lake cooccurrence -o pmi.csv",
+    'counterbalance audit coco.lake crime_words groups=caption_gender --fail-if "q < 0.05"',
     "counterbalance audit --new my_audit",
     "counterbalance audit --check my_audit.sql",
     "counterbalance audit coco.lake ./my_audit.sql min_count=20",
@@ -69,6 +72,7 @@ class _Audit(Command):
     "--check", multiple=True, metavar="FILE", help="Report everything that is wrong with the file of an audit."
 )
 @click.option("--min-count", type=click.IntRange(min=0), metavar="N", help="Suppress cells with fewer than N.")
+@fail_if_option
 @session_options
 @output_options
 def command(
@@ -79,6 +83,7 @@ def command(
     new: str | None,
     check: tuple[str, ...],
     min_count: int | None,
+    fail_if: str | None,
     limits: SessionOptions,
     output: OutputOptions,
 ) -> int:
@@ -99,7 +104,7 @@ def command(
     if lake is None or name is None:
         raise click.UsageError("give a LAKE and the NAME of an audit, or --list")
     given = {key.lower(): text for key, text in values.pairs(words, "KEY=VALUE").items()}
-    params: dict[str, Any] = {key: values.argument(text) for key, text in given.items()}
+    params: dict[str, Any] = {key: argument(text) for key, text in given.items()}
     if min_count is not None:
         if "min_count" in params:
             raise click.UsageError("min_count is given twice: as a word, and as --min-count")
@@ -110,13 +115,15 @@ def command(
 
     audit = _of_file(name) if name.endswith(".sql") else name.lower()
     try:
-        written = ask(lake, lambda session: session.audit(audit, max_rows=limits.max_rows, **params), limits, output)
+        written = ask(
+            lake, lambda session: session.audit(audit, max_rows=limits.max_rows, **params), limits, output, fail_if
+        )
     except SqlError as error:
         _reword_error(error, audit, given)
         raise
     if not written.rows and not written.said:
         _explain_no_rows(lake, audit, params, limits)
-    return 0
+    return written.exit_code
 
 
 def _of_file(path: str) -> str:
@@ -164,7 +171,7 @@ def _list(names: list[str], output: OutputOptions) -> None:
     from counterbalance.engine.sql import queries
     from counterbalance.shell import describe, errors, present
 
-    known = counterbalance.audits()
+    known: Mapping[str, Query] = counterbalance.audits()
     known = known if not names else {q.name: q for q in queries.sound()}  # views that audits are made of are told, too
     for name in names:
         if name not in known:

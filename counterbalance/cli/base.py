@@ -1,4 +1,4 @@
-"""Share what all commands have: examples in the help, and ``--debug`` after the command too."""
+"""Share what all commands have: examples in the help, and ``--debug`` and ``--quiet`` after the command too."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Command(click.Command):
     def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
-        self.params.append(_debug_option())
+        self.params += [_debug_option(), _quiet_option()]
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click calls it so
         """Write the examples as they are."""
@@ -45,6 +45,15 @@ def _debug_option() -> click.Option:
 
     return click.Option(
         ["--debug"], is_flag=True, expose_value=False, callback=switch, help="Show tracebacks of errors."
+    )
+
+
+def _quiet_option() -> click.Option:
+    def switch(_context: click.Context, _option: click.Parameter, value: bool) -> None:
+        errors.style.quiet = errors.style.quiet or value
+
+    return click.Option(
+        ["-q", "--quiet"], is_flag=True, expose_value=False, callback=switch, help="No progress and no notes on stderr."
     )
 
 

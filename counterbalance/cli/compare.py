@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from counterbalance.cli.base import declare
+from counterbalance.cli.gate import fail_if_option
 from counterbalance.cli.options import output_options, session_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from counterbalance.cli.options import SessionOptions
     from counterbalance.shell.output import OutputOptions
 
@@ -19,9 +18,8 @@ EXAMPLES = (
     "counterbalance compare laion.lake cc12m.lake",
     'counterbalance compare laion.lake cc12m.lake --groups image_gender --groups image_race --sensitive "comparison of depiction"',
     "counterbalance compare laion.lake cc12m.lake --attribute scene --format csv -o compared.csv",
+    "counterbalance compare laion.lake@paper-v1 laion.lake",
 )
-OTHER: Final = "b"
-"""What the second lake is called in the queries."""
 
 
 @declare("compare", examples=EXAMPLES, short_help="Compare the distributions of two lakes, with tests.")
@@ -44,6 +42,7 @@ OTHER: Final = "b"
     metavar="N",
     help="Suppress cells with fewer than N.",
 )
+@fail_if_option
 @session_options
 @output_options
 def command(
@@ -52,10 +51,11 @@ def command(
     groups: tuple[str, ...],
     attributes: tuple[str, ...],
     min_count: int,
+    fail_if: str | None,
     limits: SessionOptions,
     output: OutputOptions,
 ) -> int:
-    """Put the distributions of LAKE_A and LAKE_B side by side.
+    """Put the distributions of LAKE_A and LAKE_B side by side; LAKE@TAG and LAKE@2026-11-01 are a lake as it was.
 
     For every group relation: shares of labels, sentiment of texts, over-representation among texts with crime words; for
     every two of them, how often their labels meet. Each row has the value in A and in B, their difference with a 95 %
@@ -66,31 +66,15 @@ def command(
 
     from counterbalance.cli.asking import ask
     from counterbalance.engine.sql.parse import as_text
+    from counterbalance.engine.store.location import at_moment
+    from counterbalance.report import comparison
 
-    chosen = [*groups, *(f"image_labels({as_text(a)})" for a in attributes)] or ["caption_gender"]
-    if OTHER in {name.lower() for name in limits.attach}:
-        raise click.UsageError(f"--attach: {OTHER!r} is the name of LAKE_B here; take another one")
-    limits = replace(limits, attach={**limits.attach, OTHER: lake_b})
-    text = "\nUNION ALL BY NAME\n".join(_queries(chosen, min_count))
-    ask(lake_a, lambda session: session.sql(text, max_rows=limits.max_rows), limits, output)
-    return 0
-
-
-def _queries(chosen: list[str], min_count: int) -> Iterator[str]:
-    texts = f"texts := captions, other_texts := {OTHER}.captions"
-    for groups in chosen:
-        both = f"{groups}, {OTHER}.{groups}"
-        yield _query("demographics", groups, f"compare_demographics({both}, min_count := {min_count})")
-        yield _query("sentiment", groups, f"compare_sentiment({both}, {texts}, min_count := {min_count})")
-        yield _query("crime_words", groups, f"compare_crime_words({both}, {texts}, min_count := {min_count})")
-    for number, first in enumerate(chosen):
-        for second in chosen[number + 1 :]:
-            both = f"{first}, {OTHER}.{first}, crossed := {second}, others_crossed := {OTHER}.{second}"
-            call = f"compare_intersections({both}, min_count := {min_count})"
-            yield _query("intersections", f"{first}, {second}", call)
-
-
-def _query(measure: str, groups: str, call: str) -> str:
-    from counterbalance.engine.sql.parse import as_text
-
-    return f"SELECT {as_text(measure)} AS measure, {as_text(groups)} AS groups, * FROM {call}"
+    lake_a, at = at_moment(lake_a)
+    if at is not None and limits.at is not None:
+        raise click.UsageError(f"--at {limits.at} and {lake_a}@{at} are of the same lake; take one of them")
+    chosen = [*groups, *(f"image_labels({as_text(a)})" for a in attributes)]
+    if comparison.OTHER in {name.lower() for name in limits.attach}:
+        raise click.UsageError(f"--attach: {comparison.OTHER!r} is the name of LAKE_B here; take another one")
+    limits = replace(limits, at=at or limits.at, attach={**limits.attach, comparison.OTHER: lake_b})
+    text = comparison.query(chosen, min_count)
+    return ask(lake_a, lambda session: session.sql(text, max_rows=limits.max_rows), limits, output, fail_if).exit_code

@@ -10,7 +10,7 @@ from counterbalance.cli.base import declare
 EXAMPLES = (
     "counterbalance completion bash >> ~/.bashrc",
     "counterbalance completion zsh >> ~/.zshrc",
-    "counterbalance completion fish > ~/.config/fish/completions/counterbalance.fish",
+    "counterbalance completion fish >> ~/.config/fish/config.fish",
 )
 _PROGRAMS = ("counterbalance", "cbal")
 

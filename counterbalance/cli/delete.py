@@ -83,9 +83,14 @@ def command(
         raise click.UsageError("--drop-tag goes with --purge")
     names, by = (None, None) if file is None else read_names(file, column)
     with reporter(progress) as report:
-        done = connect(lake).delete(
+        opened = connect(lake)
+        done = opened.delete(
             where, names, by=by, apply=apply, purge=purge, drop_tags=drop_tags, wait=wait, progress=report
         )
+    if done.applied:
+        from counterbalance.ui import kept
+
+        kept.forget(opened.location.root)
     if as_json:
         print_json(done.to_dict())
     else:

@@ -1,9 +1,10 @@
-"""``counterbalance doctor``: is everything there?"""
+"""``counterbalance doctor``: is everything there, in the installation or in a lake?"""
 
 from __future__ import annotations
 
 import operator
 import re
+import shlex
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import TYPE_CHECKING
@@ -13,69 +14,146 @@ import click
 from counterbalance.cli.base import declare
 from counterbalance.cli.options import connect, output_options
 from counterbalance.engine.plugins import entry_points
+from counterbalance.shell import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
+    from counterbalance.engine.session import Session
+    from counterbalance.engine.sql.query_files import Query
     from counterbalance.shell.output import OutputOptions
 
 EXAMPLES = (
     "counterbalance doctor",
     "counterbalance doctor --json",
     "counterbalance doctor coco.lake",
+    "counterbalance doctor coco.lake --json",
 )
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?\s*([^;]*?)\s*(?:;.*extra\s*==\s*['\"]([\w-]+)['\"])?$")
 _COMPARE = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt, "==": operator.eq}
 _FOR_DEVELOPERS = {"dev", "test"}
 _GROUPS = ("counterbalance.formats", "counterbalance.udfs", "counterbalance.queries")
 
-_LAKE = "lake"
 _MANY = 100_000
 """Captions from which on keeping what audits need saves seconds."""
+_RUNS, _GIVEN = "runs", "runs on your rows"
 
 Row = dict[str, str | None]
+LakeRow = dict[str, str | int | None]
 
 
-@declare("doctor", examples=EXAMPLES, short_help="Check the installation.")
+@declare("doctor", examples=EXAMPLES, short_help="Check the installation, or what a lake has for its audits.")
 @click.argument("lake", type=click.Path(), required=False)
 @output_options
 def command(lake: str | None, *, output: OutputOptions) -> int:
     """Check the installation: versions of everything, which extras are there, whether all parts load.
 
-    With LAKE, tells also what audits of its captions would compute again and again, and how to keep it. Exits with 1 when
-    something that is always needed is missing.
+    With LAKE, list what the lake holds, what audits of its captions would compute again and again, what each audit needs
+    and whether it is there, and what to type next. Without, exit with 1 when something that is always needed is missing.
     """
     import pyarrow as pa
 
     from counterbalance.shell import present
 
-    kept = [] if lake is None else [*_kept(lake)]
-    rows = [*_platform(), *_packages(), *_parts(), *kept]
+    if lake is not None:
+        return _lake(lake, output)
+    rows = [*_platform(), *_packages(), *_parts()]
     schema = pa.schema([(n, pa.string()) for n in ("part", "name", "version", "wanted", "status")])
     present.rows(rows, schema, replace(output, rows=len(rows)))
-    bad = [r["name"] for r in rows if r["part"] != _LAKE and r["status"] not in {"ok", "not installed"}]
+    bad = [r["name"] for r in rows if r["status"] not in {"ok", "not installed"}]
     if bad:
         click.echo(f"not in order: {', '.join(str(b) for b in bad)}", err=True)
-    if any(r["status"] != "ok" for r in kept):
-        click.echo(f"audits of captions would be faster after: counterbalance recipe {lake} prepare", err=True)
     return 1 if bad else 0
 
 
-def _kept(lake: str) -> Iterator[Row]:
+def _lake(lake: str, output: OutputOptions) -> int:
+    """Tell what a lake has for its audits, and what to type next."""
+    import pyarrow as pa
+
+    from counterbalance.engine.sql.diagnostics.nothing_to_count import filled
+    from counterbalance.shell import present
+
+    with connect(lake).session() as session:
+        tables = dict(session.sql("SELECT name, rows FROM meta.tables").fetchall())
+        there = filled(tables, session.sensitive_attributes())
+        rows = [*_tables(session, lake, tables), *_kept(lake, tables.get("captions") or 0), *_audits(lake, there)]
+    types = {name: pa.int64() if name == "rows" else pa.string() for name in rows[0]}
+    present.rows(rows, pa.schema(list(types.items())), replace(output, rows=len(rows)))
+    found = [r["status"] for r in rows if r["part"] == "audit"]
+    errors.note(
+        f"of {len(found)} audits {found.count(_RUNS)} run as they are, {found.count(_GIVEN)} on rows that you give"
+    )
+    if any(r["part"] == "kept" and r["status"] != "ok" for r in rows):
+        errors.remark(f"audits of captions would be faster after: counterbalance recipe {lake} prepare")
+    return 0
+
+
+def _lake_row(part: str, name: str, rows: int | None, needs: str, status: str, then: str | None) -> LakeRow:
+    return {"part": part, "name": name, "rows": rows, "needs": needs or None, "status": status, "next": then}
+
+
+def _tables(session: Session, lake: str, tables: Mapping[str, int | None]) -> Iterator[LakeRow]:
+    """Yield the base tables, then what else is stored; of perceived labels the attributes, as everywhere."""
+    from counterbalance.engine.schema import BASE_TABLES
+    from counterbalance.engine.sql.diagnostics.nothing_to_count import command as filling
+
+    for name in BASE_TABLES:
+        rows = tables.get(name) or 0
+        yield _lake_row("table", name, rows, "", "ok" if rows else "empty", None if rows else filling(lake, name))
+    for attribute in sorted(session.sensitive_attributes()):
+        yield _lake_row("table", f"labels of {attribute}", None, "", "read by audits only", None)
+    for name in sorted(tables.keys() - BASE_TABLES.keys()):
+        yield _lake_row("view", name, tables[name], "", "ok", None)
+
+
+def _kept(lake: str, captions: int) -> Iterator[LakeRow]:
     """Yield what the recipe ``prepare`` keeps, and whether the lake has it, where it has captions enough for a difference."""
     from counterbalance.engine.recipes import files
     from counterbalance.engine.sql import statements
 
-    opened = connect(lake)
-    captions = opened.sql("SELECT count(*) FROM captions").fetchall()[0][0]
-    states = {row["target"]: row["state"] for row in opened.status().to_pylist()}
+    states = {row["target"]: row["state"] for row in connect(lake).status().to_pylist()}
     for text in (text for step in files.recipe("prepare").steps for text in step.statements):
         statement = statements.read(text)
         if isinstance(statement, statements.AddColumn | statements.CreateView):
             table = f"{statement.table}." if isinstance(statement, statements.AddColumn) else ""
             target = f"{table}{statement.name}"
             state = states.get(target, "not kept" if captions >= _MANY else "ok")
-            yield _row(_LAKE, target, f"{captions:,} captions", status="ok" if state == "fresh" else state)
+            state = "ok" if state == "fresh" else state
+            then = None if state == "ok" else f"counterbalance recipe {shlex.quote(lake)} prepare"
+            yield _lake_row("kept", target, None, "captions", state, then)
+
+
+def _audits(lake: str, there: AbstractSet[str]) -> Iterator[LakeRow]:
+    """Yield every audit with what it needs: those that run first, then those on rows of one's own, then the others."""
+    import counterbalance
+    from counterbalance.engine.recipes.files import recipes
+
+    steps = {name: " ".join(t for s in r.steps for t in s.statements) for name, r in recipes().items()}
+    rows = [_audit(query, lake, there, steps) for query in counterbalance.audits().values()]
+    yield from sorted(rows, key=lambda r: (r["status"] != _RUNS, r["status"] != _GIVEN))
+
+
+def _audit(query: Query, lake: str, there: AbstractSet[str], steps: Mapping[str, str]) -> LakeRow:
+    from counterbalance.engine.schema import BASE_TABLES
+    from counterbalance.engine.sql import requirements
+    from counterbalance.engine.sql.diagnostics.nothing_to_count import command as filling
+
+    place, needs = shlex.quote(lake), requirements.of_audit(query)
+    lacks = requirements.missing(needs, there)
+    lacking = [name for name in lacks if name in BASE_TABLES]
+    asked = sorted(requirements.nearest(needs, there), key=lambda name: (name not in BASE_TABLES, name))
+    wanted = ", ".join(name.replace(requirements.GIVEN, "=…") for name in asked)
+    makers = (
+        f"counterbalance recipe {place} {n}" for n, text in steps.items() if re.search(rf"\b{query.name}\(", text)
+    )
+    if lacking:
+        status, then = f"no {' and '.join(lacking)}", filling(lake, lacking[0])
+    elif lacks:
+        status, then = _GIVEN, next(makers, f"counterbalance audit --list {query.name}")
+    else:
+        status, then = _RUNS, f"counterbalance audit {place} {query.name}"
+    return _lake_row("audit", query.name, None, wanted, status, then)
 
 
 def _row(part: str, name: str, found: str | None, wanted: str = "", status: str = "ok") -> Row:

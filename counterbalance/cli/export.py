@@ -29,6 +29,7 @@ EXAMPLES = (
         "--to webdataset shards/ --shard-size 500MB"
     ),
     'counterbalance export coco.lake gensynth_set --to hf contrast/ --sensitive "training without gender bias"',
+    "counterbalance export coco.lake images --to hf pictures/ --push me/pictures",
 )
 
 
@@ -45,6 +46,9 @@ EXAMPLES = (
 @click.option("--at", metavar="TAG|TIME", help="Read the lake as it was at a tag or moment (ISO 8601, UTC).")
 @click.option(
     "--sensitive", metavar="PURPOSE", help="Read sensitive columns too; PURPOSE is logged and in the datasheet."
+)
+@click.option(
+    "--push", metavar="OWNER/NAME", help="Upload an export --to hf to the Hugging Face Hub; a new one is private."
 )
 @udfs_option
 @download_option
@@ -66,7 +70,7 @@ def command(
     Here a query may select pictures (SELECT image …), and pictures keep their bytes. webdataset, imagefolder and coco can be
     ingested again; hf is read by datasets.load_dataset("DIR"). A DIR that is not empty is refused. Files appear whole,
     shard by shard; after an interruption the same command starts again. Of imagefolder, shards are folders and made only
-    with --shard-size; coco has none.
+    with --shard-size; coco has none. Nothing is uploaded without --push.
     """
     load(udfs)
     with shown(progress, "the export is not whole; the same command starts it again") as report:
@@ -89,3 +93,5 @@ def _print(done: Exported, *, as_json: bool) -> None:
     parts = f"{done.shards:,} part{'' if done.shards == 1 else 's'}"
     size = amount(done.bytes, "bytes")
     click.echo(f"{done.rows:,} rows written to {escape(done.folder)} ({done.to}, {parts}, {size}){left}")
+    if done.pushed is not None:
+        click.echo(f"pushed to {escape(done.pushed)}")

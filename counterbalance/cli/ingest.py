@@ -12,27 +12,22 @@ from counterbalance.cli.options import connect, durable_option, json_option, pri
 from counterbalance.shell import errors
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from counterbalance.engine.write.ingest import IngestReport
 
 EXAMPLES = (
-    "counterbalance ingest coco.lake annotations/captions_val2017.json --format coco --images val2017/",
-    'counterbalance ingest laion.lake "shards/{00000..00041}.tar" --format webdataset --no-store-images',
-    "counterbalance ingest cc.lake train.tsv --format laion --limit 100000",
-    "counterbalance ingest laion.lake part.parquet --format laion --map caption=alt --dry-run",
-    "counterbalance ingest coco.lake labels.csv --format labels --annotator alice --strict",
+    "counterbalance ingest coco.lake annotations/captions_val2017.json --images val2017/",
+    'counterbalance ingest laion.lake "shards/{00000..00041}.tar" --no-store-images',
+    "counterbalance ingest cc.lake train.tsv --limit 100000",
+    "counterbalance ingest laion.lake part.parquet --map caption=alt --dry-run",
+    "counterbalance ingest coco.lake labels.csv --annotator alice --strict",
 )
 
-_FORMATS = "coco, laion, webdataset, imagefolder, detections, labels or counterfactuals"
-
-
-class _Format(click.types.StringParamType):
-    """A name of a format; the engine, which knows those of other packages too, checks it."""
-
-    name = "format"
-
-    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:  # noqa: ARG002 - click calls it so
-        """Return the names, for those who gave none."""
-        return f"It is {_FORMATS}"
+_FORMATS = (
+    "coco, laion, captions, karpathy, webdataset, imagefolder, yolo, voc, cvat, openimages, visualgenome, phase, "
+    "huggingface, detections, labels or counterfactuals"
+)
 
 
 @declare("ingest", examples=EXAMPLES, short_help="Read images, captions, boxes or labels into a lake.")
@@ -41,10 +36,9 @@ class _Format(click.types.StringParamType):
 @click.option(
     "--format",
     "format_",
-    type=_Format(),
-    required=True,
+    default="auto",
     metavar="FORMAT",
-    help=f"{_FORMATS}.",
+    help=f"{_FORMATS}.  [default: what the content tells]",
 )
 @click.option("--split", metavar="NAME", help="Name of the split; else read from file names.")
 @click.option(
@@ -53,11 +47,14 @@ class _Format(click.types.StringParamType):
 @click.option(
     "--store-images/--no-store-images",
     default=None,
-    help="Keep the pictures' bytes in the lake, for functions over image; default: webdataset keeps them, others do not.",
+    help="Keep the pictures' bytes in the lake, for functions over image; default: webdataset and huggingface keep them, others do not.",
 )
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N items.")
 @click.option("--dry-run", is_flag=True, help="Count, write nothing.")
 @click.option("--map", "mapping", multiple=True, metavar="A=B", help="Column A of the lake is column B of the source.")
+@click.option(
+    "--keep", multiple=True, metavar="COLUMN", help="Store a column that has no place as labels of its images."
+)
 @click.option("--annotator", metavar="NAME", help="Who made the labels, where the source does not say.")
 @click.option("--origin", metavar="NAME", help="Origin of captions or boxes: human, alt_text, generated, a detector.")
 @click.option("--strict", is_flag=True, help="Exit with 1 when an item was refused.")
@@ -113,6 +110,8 @@ def _print_text(done: IngestReport, lake: str) -> None:
     click.echo(f"{verb} {done.rows_read:,} rows of {escape(done.source)} ({done.format}) in {done.seconds:.1f} s")
     if done.by_table:
         _print_counts(done)
+    for table, rows in done.first.items():
+        _print_first(table, rows)
     if not done.rows_read:
         click.echo("the source has no rows")
     elif not done.changed:
@@ -122,6 +121,15 @@ def _print_text(done: IngestReport, lake: str) -> None:
         unread = done.rejected - sum(c.rejected for c in done.by_table.values())
         some = f" ({unread:,} of them as they were read, before any table)" if unread else ""
         click.echo(f"{done.rejected:,} refused{where}{some}")
+
+
+def _print_first(table: str, rows: pa.Table) -> None:
+    """Print rows as a dry run read them, without columns that say nothing."""
+    from counterbalance.shell import output
+
+    said = rows.select([c for c in rows.column_names if rows[c].null_count < rows.num_rows])
+    click.echo(f"first rows of {table}:")
+    output.write(said.to_reader(), output.OutputOptions())
 
 
 def _print_counts(done: IngestReport) -> None:

@@ -240,7 +240,13 @@ def computing_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--workers", type=click.IntRange(min=1), metavar="N", help="Worker processes.  [default: one a device]"
     )
-    @click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:0 …")
+    @click.option(
+        "--device",
+        default="auto",
+        show_default=True,
+        metavar="NAME",
+        help="auto, cpu, cuda (every GPU), cuda:0, cuda:0,1 …",
+    )
     @click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Rows a function gets at once.")
     @udfs_option
     @download_option

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +22,7 @@ from counterbalance.cli.options import (
 from counterbalance.cli.refresh import KEPT
 from counterbalance.shell import errors
 from counterbalance.shell.output import FORMATS
+from counterbalance.shell.parameters import argument
 
 if TYPE_CHECKING:
     from counterbalance.engine.recipes.model import Recipe, RecipeReport, StepReport
@@ -60,6 +60,11 @@ def _names(_context: click.Context, _argument: click.Parameter, incomplete: str)
 @click.option("-p", "--param", "params", multiple=True, metavar="NAME=VALUE", help="Value of a parameter.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done and how long it would take; change nothing.")
 @click.option("--measure", is_flag=True, help="In a dry run, try functions on 32 rows where no run tells their speed.")
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Change views that have another query by now, such as for more edits; rows whose key stays are kept, others go.",
+)
 @click.option("--until", metavar="STEP", help="Stop after this step.")
 @click.option("--sensitive", metavar="PURPOSE", help="Read perceived labels; PURPOSE goes into the access log.")
 @computing_options
@@ -84,6 +89,7 @@ def command(
     params: tuple[str, ...],
     dry_run: bool,
     measure: bool,
+    replace: bool,
     until: str | None,
     sensitive: str | None,
     udfs: tuple[str, ...],
@@ -102,7 +108,7 @@ def command(
     """
     if list_:
         return _list([n for n in (lake, name) if n is not None], as_json=as_json)
-    given = {key: values.argument(text) for key, text in values.pairs(params, "NAME=VALUE").items()}
+    given = {key: argument(text) for key, text in values.pairs(params, "NAME=VALUE").items()}
     if show is not None:
         return _show(show, given, as_json=as_json)
     if lake is None or name is None:
@@ -116,6 +122,7 @@ def command(
             given,
             dry_run=dry_run,
             measure=measure,
+            replace=replace,
             until=until,
             sensitive=sensitive,
             udfs=udfs,
@@ -141,10 +148,10 @@ class _Steps:
         """Show one step."""
         if report.state == "planned":
             self._notes(report)
-            sys.stderr.write(f"{report.step}: {report.doc}\n")
+            errors.remark(f"{report.step}: {report.doc}")
             return
         took = f" ({report.seconds:.1f} s)" if report.seconds is not None and report.seconds >= 0.05 else ""
-        sys.stderr.write(f"  {report.message}{took}\n")
+        errors.remark(f"  {report.message}{took}")
         if report.hint is not None:
             errors.hint(report.hint)
         self._notes(report)
@@ -168,7 +175,7 @@ class _Steps:
             options.path.parent.mkdir(parents=True, exist_ok=True)
         written = output.write(rows.to_reader(), options)
         if options.path is not None:
-            sys.stderr.write(f"  {rows.num_rows:,} rows written to {options.path}\n")
+            errors.remark(f"  {rows.num_rows:,} rows written to {options.path}")
         for text in written.notes:
             errors.note(text)
 

@@ -30,6 +30,7 @@ EXAMPLES = (
     "counterbalance refresh coco.lake images.embedding --device cuda --batch-size 256",
     "counterbalance refresh coco.lake captions.mood --udfs my_udfs.py --retry-errors",
     "counterbalance refresh coco.lake --due --json",
+    "counterbalance refresh coco.lake --openlineage http://localhost:5000/api/v1/lineage",
 )
 
 KEPT = "what was computed is kept; the same command goes on with it"
@@ -41,6 +42,9 @@ KEPT = "what was computed is kept; the same command goes on with it"
 @click.option("--dry-run", is_flag=True, help="Show what would be done and why; do nothing.")
 @click.option("--full", is_flag=True, help="Compute everything again.")
 @click.option("--due", is_flag=True, help="Only what its schedule says; safe to call at any rate.")
+@click.option(
+    "--openlineage", metavar="FILE|URL", help="Tell OpenLineage of every stage: lines of FILE, or posts to URL."
+)
 @computing_options
 @durable_option
 @purpose_option
@@ -64,11 +68,14 @@ def command(
     another refresh is running; 130 interrupted. What was computed before an interruption is kept.
     How many rows of closed views and columns were made is told with --sensitive.
     """
+    from counterbalance.shell import errors
     from counterbalance.shell.supervise import ends_in_time
 
     with ends_in_time(KEPT), shown(progress, KEPT) as report:
         asked = connect(lake, durable=durable)
         done = asked.refresh(*targets, dry_run=dry_run, progress=report, due=due, **options)
+    for note in done.notes:
+        errors.note(note)
     if as_json:
         print_json(done.to_dict())
     else:

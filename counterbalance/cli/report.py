@@ -9,6 +9,7 @@ import click
 
 from counterbalance.cli.base import OutputPath, declare
 from counterbalance.cli.options import connect, engine_option
+from counterbalance.shell import errors
 
 if TYPE_CHECKING:
     from counterbalance.engine.backends import Engine
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "counterbalance report coco.lake -o report.html",
     "counterbalance report coco.lake -o report.html --blur",
+    "counterbalance report coco.lake -o report.html --examples 4 --blur",
+    'counterbalance report coco.lake -o report.html --pin "cooccurrence(caption_gender, word_concepts, min_count := 20)"',
     "counterbalance report coco.lake -o report.html --model-bias clip_bias",
 )
 
@@ -27,13 +30,36 @@ EXAMPLES = (
 )
 @click.option("--blur", is_flag=True, help="Blur faces in images.")
 @click.option(
+    "--examples",
+    type=click.IntRange(0, 12),
+    default=0,
+    show_default=True,
+    help="Pictures of each row of a figure, of the images that it counts.",
+)
+@click.option(
+    "--pin",
+    "pinned",
+    multiple=True,
+    metavar="AUDIT(…)",
+    help="An audit to show at the top, as SQL calls it; may be repeated.",
+)
+@click.option(
     "--dataset-bias", default="dataset_bias", show_default=True, help="Relation (concept, value) for bias transfer."
 )
 @click.option(
     "--model-bias", default="model_bias", show_default=True, help="Relation (category, value) for bias transfer."
 )
 @engine_option
-def command(lake: str, path: Path, blur: bool, dataset_bias: str, model_bias: str, engine: Engine) -> int:
+def command(
+    lake: str,
+    path: Path,
+    blur: bool,
+    examples: int,
+    pinned: tuple[str, ...],
+    dataset_bias: str,
+    model_bias: str,
+    engine: Engine,
+) -> int:
     """Write one self-contained HTML page about LAKE: tables, charts with intervals, sample images, and the SQL of each."""
     if path.suffix.lower() not in {".html", ".htm"}:
         raise click.UsageError(f"a report is an HTML page, which {path.name} does not say; -o {path.stem}.html")
@@ -45,10 +71,12 @@ def command(lake: str, path: Path, blur: bool, dataset_bias: str, model_bias: st
             connect(lake),
             path,
             blur=blur,
+            examples=examples,
+            pinned=pinned,
             dataset_bias=dataset_bias,
             model_bias=model_bias,
             engine=engine,
             progress=lambda made: report(StepDone("report", made, None, "figures", made)),
         )
-    click.echo(f"report written to {path}", err=True)
+    errors.remark(f"report written to {path}")
     return 0

@@ -12,6 +12,7 @@ import click
 
 from counterbalance.cli import values
 from counterbalance.cli.base import declare
+from counterbalance.cli.gate import fail_if_option
 from counterbalance.cli.options import durable_option, output_options, session_options
 from counterbalance.shell.parameters import value_of
 
@@ -48,6 +49,8 @@ EXAMPLES = (
     help="With --expand: SQL of that engine, with word lists written out.",
 )
 @click.option("--explain", "show", flag_value="explain", help="Print DuckDB's plan; run nothing.")
+@click.option("--no-pager", is_flag=True, help="In the shell: show long results without $PAGER, their first rows only.")
+@fail_if_option
 @session_options
 @durable_option
 @output_options
@@ -59,6 +62,8 @@ def command(
     params: tuple[str, ...],
     show: str | None,
     dialect: Dialect | None,
+    no_pager: bool,
+    fail_if: str | None,
     limits: SessionOptions,
     durable: bool,
     output: OutputOptions,
@@ -76,16 +81,18 @@ def command(
     if sum(given is not None for given in (query, told, file)) > 1:
         raise click.UsageError("give a QUERY, -c TEXT or -f FILE: one of them")
     query = told if query is None else query
+    if fail_if is not None and (query in {None, "-"} or show is not None):
+        raise click.UsageError("--fail-if is of the rows of one QUERY")
     bound = {name: value_of(text) for name, text in values.pairs(params).items()}
     if query is None and file is None and sys.stdin.isatty():
         if show is not None:
             raise click.UsageError(f"--{show} needs a QUERY or -f FILE")
-        return _shell(lake, bound, limits, output)
+        return _shell(lake, bound, limits, output, with_pager=not no_pager)
     text = _text(query, file)
     if show is not None:
         return _show(lake, text, bound, show, dialect, limits)
     if query is not None and query != "-":
-        return _one(lake, text, bound, limits, output)
+        return _one(lake, text, bound, limits, output, fail_if)
     return _script(lake, text, bound, limits, output)
 
 
@@ -104,7 +111,9 @@ def _text(query: str | None, file: str | None) -> str:
         raise NotFoundError(f"cannot read {file}: {error.strerror}", code="E1020") from error
 
 
-def _one(lake: str, text: str, bound: dict[str, Any], limits: SessionOptions, output: OutputOptions) -> int:
+def _one(
+    lake: str, text: str, bound: dict[str, Any], limits: SessionOptions, output: OutputOptions, fail_if: str | None
+) -> int:
     from counterbalance.cli.asking import ask
     from counterbalance.shell import errors
     from counterbalance.shell.scripts import changes
@@ -112,8 +121,9 @@ def _one(lake: str, text: str, bound: dict[str, Any], limits: SessionOptions, ou
     if changes(text):
         limits = replace(limits, timeout=None)
     with errors.asking(text):
-        ask(lake, lambda session: session.sql(text, max_rows=limits.max_rows, **bound), limits, output)
-    return 0
+        return ask(
+            lake, lambda session: session.sql(text, bound, max_rows=limits.max_rows), limits, output, fail_if
+        ).exit_code
 
 
 def _show(
@@ -132,9 +142,12 @@ def _script(lake: str, text: str, bound: dict[str, Any], limits: SessionOptions,
     return 0
 
 
-def _shell(lake: str, bound: dict[str, Any], limits: SessionOptions, output: OutputOptions) -> int:
+def _shell(lake: str, bound: dict[str, Any], limits: SessionOptions, output: OutputOptions, *, with_pager: bool) -> int:
+    from counterbalance.shell import errors
+    from counterbalance.shell.output import paged
     from counterbalance.shell.repl import Repl
 
+    output = paged(output, on=with_pager and not errors.style.quiet)
     with _interpreter(lake, bound, limits, output) as interpreter:
         return Repl(interpreter, lake).run()
 

@@ -32,6 +32,7 @@ def command(lake: str, *, at: str | None, all_: bool, sensitive: str | None, out
     """List the tables and materialized views of LAKE with their rows, versions and columns."""
     import pyarrow as pa
 
+    from counterbalance.engine.information_schema import STORED
     from counterbalance.shell import describe, errors, present
 
     with SessionOptions(at=at, sensitive=sensitive).open(lake) as session:
@@ -43,12 +44,12 @@ def command(lake: str, *, at: str | None, all_: bool, sensitive: str | None, out
             {
                 "name": describe.full_name(r),
                 "kind": r.kind,
-                "rows": stored.get(r.name, {}).get("rows") if r.kind in describe.STORED else None,
-                "version": stored.get(r.name, {}).get("version") if r.kind in describe.STORED else None,
+                "rows": stored.get(r.name, {}).get("rows") if r.kind in STORED else None,
+                "version": stored.get(r.name, {}).get("version") if r.kind in STORED else None,
                 "columns": ", ".join(name for name, _ in r.columns) or r.signature or r.doc,
             }
             for r in session.relations()
-            if r.kind in describe.STORED or (all_ and r.kind != "function")
+            if r.kind in STORED or (all_ and r.kind != "function")
         ]
     schema = pa.schema(
         [

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from counterbalance.shell import errors
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -93,7 +95,7 @@ def write(name: str) -> int:
             file.write(_TEMPLATE)
     except FileExistsError:
         raise RequestError(f"{path} is there already", code="E3034", hint="take another name") from None
-    click.echo(f"{path}: run it with  counterbalance audit LAKE ./{path}", err=True)
+    errors.remark(f"{path}: run it with  counterbalance audit LAKE ./{path}")
     return 0
 
 
@@ -103,7 +105,7 @@ def check(files: Sequence[str]) -> int:
     for problem in problems:
         click.echo(problem)
     if not problems:
-        click.echo("no problem found", err=True)
+        errors.remark("no problem found")
     return _PROBLEMS if problems else 0
 
 

@@ -10,6 +10,7 @@ import click
 
 from counterbalance.cli.base import OutputPath, declare
 from counterbalance.cli.options import connect
+from counterbalance.shell import errors
 
 if TYPE_CHECKING:
     from counterbalance.report.sheet.validation import Sheet
@@ -56,7 +57,7 @@ def command(lake: str, path: Path, **asked: Any) -> int:
     from counterbalance.report.sheet.validation import validate_labels
 
     made = validate_labels(connect(lake), path, **asked)
-    click.echo(_describe_sheet(lake, made, asked), err=True)
+    errors.remark(_describe_sheet(lake, made, asked))
     return 0
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-
-from counterbalance.shell.parameters import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,19 +31,6 @@ def pairs(words: Iterable[str], what: str = "name=value") -> dict[str, str]:
             raise click.UsageError(f"{name.strip()!r} is given twice")
         found[name.strip()] = value
     return found
-
-
-def argument(text: str) -> Any:
-    """Return a value for a parameter whose type the engine knows: null, a JSON list, or the text as it is.
-
-    Example:
-        >>> argument("5,10"), argument('["a, b"]'), argument("null")
-        ('5,10', ['a, b'], None)
-    """
-    if text.strip().lower() == "null":
-        return None
-    value = value_of(text) if text.lstrip().startswith("[") else text
-    return value if isinstance(value, list) else text
 
 
 def age(text: str) -> dt.timedelta:

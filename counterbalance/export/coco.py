@@ -1,8 +1,8 @@
 """COCO documents and their pictures: ``annotations/captions_SPLIT.json``, ``instances_SPLIT.json``, ``images/SPLIT/``.
 
 A row is about an image (``image_id``; of edits ``edit_id``, or an integer column named as key) and may hold captions (``text``, or a list) and a box (``x``, ``y``, ``width``,
-``height``, ``category`` beside ``detection_id``); an image that comes again is written once. Of the table ``images``,
-captions and boxes of the lake come along. Documents are put together from parts on the disk, however long they are.
+``height``, ``category`` beside ``detection_id``) or a list of boxes (``objects``, of the type that ``detect`` gives), and a picture ``mask``, whose white pixels
+go along as run lengths; an image that comes again is written once. Of the table ``images``, captions and boxes of the lake come along. Documents are put together from parts on the disk, however long they are.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import shutil
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+import numpy as np
 import orjson
 
 from counterbalance.engine.errors import RequestError
-from counterbalance.engine.images import ImageError, read_header
+from counterbalance.engine.images import ImageError, decode, read_header
 from counterbalance.export import names, rows
 from counterbalance.export.run import export as run
 from counterbalance.export.shards import Form, Limit
+from counterbalance.udfs import masks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +36,9 @@ _BOX: Final = ("x", "y", "width", "height")
 _OWN: Final = frozenset(
     {*_BOX, "caption_id", "detection_id", "category", "area", "is_crowd", "mask", "keypoints", "score"}
 )
+_MASK: Final = "mask"
+_GREY: Final = 127
+"""Pixels that are lighter are in a mask."""
 _KNOWN: Final = frozenset({"image_id", "key", "split", "license", "width", "height", "file_name", "id"})
 _OF_IMAGES: Final = (
     "SELECT * FROM images",
@@ -83,9 +88,12 @@ class Coco(Form):
         column = number_of(columns)
         for sample in rows.samples(batch, columns, first):
             number = sample.row[column]
-            if not self._known(number, sample) and not self._image(number, sample, columns):
+            is_new = not self._known(number, sample)
+            if is_new and not self._image(number, sample, columns):
                 continue
             document = self._document(self._seen[number][0])
+            for box in _objects(sample.row) if is_new else []:
+                document.box(number, box)
             for text in sample.texts:
                 document.caption(number, text, sample.row.get("caption_id"))
             if sample.row.get("detection_id") is not None or _is_box(sample.row):
@@ -155,6 +163,22 @@ def _is_box(row: Mapping[str, Any]) -> bool:
     return row.get("category") is not None and all(row.get(side) is not None for side in _BOX)
 
 
+def _objects(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the boxes that a row lists, none where its objects are something else."""
+    listed = row.get("objects")
+    return [o for o in listed if isinstance(o, dict) and _is_box(o)] if isinstance(listed, list) else []
+
+
+def _run_lengths(picture: bytes) -> dict[str, Any] | None:
+    """Return the white pixels of a picture as COCO's packed run lengths; ``None`` of one that cannot be read."""
+    try:
+        white = np.asarray(decode(picture))[:, :, 0] > _GREY
+    except ImageError:
+        return None
+    lengths: dict[str, Any] = orjson.loads(masks.encode(white))
+    return lengths
+
+
 class _Document:
     """The documents of a split, in parts."""
 
@@ -180,12 +204,14 @@ class _Document:
             said["source_image_id"] = sample.row.get("image_id")
         if "category" not in sample.row and all(sample.row.get(side) is not None for side in _BOX):
             said["box"] = [rows.plain(sample.row[side]) for side in _BOX]  # where it was edited
+        if _MASK in sample.others:
+            said[_MASK] = _run_lengths(sample.others[_MASK])
+            self._output.unread_masks += said[_MASK] is None
         license_ = sample.row.get("license")
         if license_ is not None:
             said["license"] = self._licenses.setdefault(str(license_), len(self._licenses) + 1)
-        self._line(
-            "images", {**said, **{n: v for n, v in sample.meta.items() if v is not None and n not in _KNOWN | _OWN}}
-        )
+        told = _KNOWN | _OWN | ({"objects"} if _objects(sample.row) else set())
+        self._line("images", {**said, **{n: v for n, v in sample.meta.items() if v is not None and n not in told}})
 
     def caption(self, image: int, text: str, number: Any) -> None:
         """Write a caption; it is numbered where the rows do not give its id."""

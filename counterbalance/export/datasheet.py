@@ -6,6 +6,7 @@ the lake does not know is said to be unknown.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -58,7 +59,7 @@ class ExportFacts:
 
 def render(
     facts: ExportFacts,
-    session: Session,
+    sources: Sequence[tuple[str, str, int]] | None,
     origin: Origin,
     columns: Mapping[str, tuple[str, int]],
     shards: Sequence[Mapping[str, Any]],
@@ -67,7 +68,7 @@ def render(
 
     Args:
         facts: What was asked for.
-        session: Whose pinned versions were read.
+        sources: From ``sources_of``.
         origin: Where the rows come from.
         columns: Type and number of NULLs by column.
         shards: Name, rows and bytes of each.
@@ -78,7 +79,7 @@ def render(
         _provenance(origin),
         _models(origin),
         _filters(origin),
-        _licences(session, origin),
+        _licences(sources),
         _perceived(facts, origin),
         _limits(origin),
         _again(facts, origin),
@@ -162,23 +163,24 @@ def _filters(origin: Origin) -> str:
     return "\n\n".join(lines)
 
 
-def _licences(session: Session, origin: Origin) -> str:
-    lines = ["## Sources and licences of images"]
-    found = None
+def sources_of(session: Session, origin: Origin) -> list[tuple[str, str, int]] | None:
+    """Return source, licence and number of the images that rows name, most first; ``None`` where they name no image."""
     for query in origin.queries:
         text = (
             "SELECT coalesce(source, 'not stated') AS source, coalesce(license, 'not stated') AS license, count(*) AS n "
             f"FROM images WHERE image_id IN (SELECT exported.image_id FROM ({query}) AS exported) GROUP BY ALL ORDER BY n DESC, 1, 2"
         )
-        try:
-            found = session.sql(text).fetchall()
-            break
-        except CounterbalanceError:  # its rows name no image
-            continue
+        with contextlib.suppress(CounterbalanceError):  # its rows name no image
+            return [(str(source), str(licence), int(n)) for source, licence, n in session.sql(text).fetchall()]
+    return None
+
+
+def _licences(found: Sequence[tuple[str, str, int]] | None) -> str:
+    lines = ["## Sources and licences of images"]
     if found is None:
         lines.append("The rows name no image (`image_id`): sources and licences cannot be told.")
         return "\n\n".join(lines)
-    rows = [(code(str(a)), code(str(b)), f"{n:,}") for a, b, n in found[:_MOST]]
+    rows = [(code(a), code(b), f"{n:,}") for a, b, n in found[:_MOST]]
     lines.append(_table(("source", "licence", "images"), rows))
     if len(found) > _MOST:
         lines.append(f"and {len(found) - _MOST:,} more.")

@@ -16,7 +16,7 @@ from counterbalance.export.run import export as run
 from counterbalance.export.shards import Limit, Sharded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from counterbalance.export.shards import Output
 
@@ -31,6 +31,7 @@ class Parquet(Sharded):
     limit = Limit(bytes=500_000_000)
     pattern = "part-{:05d}.parquet"
     has_pictures = False
+    is_described = True
 
     def __init__(self, output: Output) -> None:
         super().__init__(output)
@@ -53,7 +54,14 @@ class Parquet(Sharded):
             if full:
                 self._finish()
 
-    def shown(self, batch: pa.RecordBatch, columns: rows.ColumnRoles) -> pa.RecordBatch:
+    @classmethod
+    def fields(cls, columns: rows.ColumnRoles) -> Mapping[str, pa.DataType]:
+        """Return the columns as they are stored."""
+        empty = pa.RecordBatch.from_pylist([], schema=columns.schema)
+        return {f.name: f.type for f in cls.shown(_marked(empty, columns), columns).schema}
+
+    @classmethod
+    def shown(cls, batch: pa.RecordBatch, columns: rows.ColumnRoles) -> pa.RecordBatch:
         """Return the rows as they are stored."""
         del columns
         return batch
@@ -95,8 +103,10 @@ class HuggingFace(Parquet):
 
     name = "hf"
     pattern = "data/train-{:05d}.parquet"
+    has_card = True
 
-    def shown(self, batch: pa.RecordBatch, columns: rows.ColumnRoles) -> pa.RecordBatch:
+    @classmethod
+    def shown(cls, batch: pa.RecordBatch, columns: rows.ColumnRoles) -> pa.RecordBatch:
         """Return pictures as structs of bytes and path, which is what ``datasets.Image`` stores."""
         arrays = [
             _image(a) if n in columns.pictures else a for n, a in zip(batch.schema.names, batch.columns, strict=True)
@@ -105,26 +115,6 @@ class HuggingFace(Parquet):
         schema = pa.schema([pa.field(n, a.type) for n, a in zip(batch.schema.names, arrays, strict=True)])
         about = {"huggingface": json.dumps({"info": {"features": features}})}
         return pa.RecordBatch.from_arrays(arrays, schema=schema.with_metadata(about))
-
-    def close(self) -> None:
-        """Finish the last shard, and write the card."""
-        super().close()
-        with self._output.folder.file("README.md") as card:
-            card.write(_CARD.encode())
-
-
-_CARD: Final = """\
----
-configs:
-- config_name: default
-  data_files:
-  - split: train
-    path: data/train-*.parquet
----
-
-Exported by counterbalance; what this is, where it comes from and what it must not be used for stands in
-[DATASHEET.md](DATASHEET.md).
-"""
 
 
 def _image(array: pa.Array) -> pa.Array:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 TEXTS: Final = ("text", "caption", "captions")
-KEYS: Final = ("edit_id", "key", "image_id", "caption_id", "detection_id", "label_id")
+KEYS: Final = ("edit_id", "sample_id", "key", "image_id", "caption_id", "detection_id", "label_id")
 SYNTHETIC: Final = "synthetic"
 _NAME: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*")
 _CAPTIONS: Final = (

@@ -13,7 +13,7 @@ from counterbalance.engine.progress import Progress
 from counterbalance.engine.sql import statements
 from counterbalance.engine.store.location import local_path
 from counterbalance.engine.write.journal import require_lake
-from counterbalance.export import datasheet, origins, rows
+from counterbalance.export import card, croissant, datasheet, hub, origins, rows
 from counterbalance.export.folder import Folder
 from counterbalance.export.shards import Output, parse_limit
 
@@ -42,6 +42,7 @@ def export(
     key: str | None = None,
     image: str | None = None,
     text: str | None = None,
+    push: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Exported:
     """Write the rows of a query or a table to a folder.
@@ -58,14 +59,17 @@ def export(
         key: Column that names samples.
         image: Column of the pictures, where there are several.
         text: Column of the captions.
+        push: Repository of the Hugging Face Hub that an export ``--to hf`` is uploaded to; without it nothing is.
         progress: Called after every batch.
 
     Raises:
-        RequestError: The folder, the rows or their keys do not fit; see the codes E3670 to E3678, and E3681.
+        RequestError: The folder, the rows or their keys do not fit; see the codes E3670 to E3678, E3681 to E3683.
         SensitiveError: A relation needs a purpose.
     """
     began = time.monotonic()
     place = local_path(folder)
+    if push is not None:
+        hub.check(form, push)
     require_lake(lake.location)
     wanted = form.limit if shard_size is None else parse_limit(shard_size)
     asked = {"key": key, "image": image, "text": text}
@@ -90,9 +94,18 @@ def export(
                     counted.add(batch)
             writer.close()
             facts = datasheet.ExportFacts(lake.uri, form.name, what, sensitive, at, output.rows, output.skipped)
-            page = datasheet.render(facts, session, origin, counted.nulls, output.shards)
+            sources = datasheet.sources_of(session, origin)
+            page = datasheet.render(facts, sources, origin, counted.nulls, output.shards)
             with out.file("DATASHEET.md") as sheet:
                 sheet.write(page.encode())
+            if form.has_card:
+                with out.file(card.NAME) as about_it:
+                    about_it.write(card.render(lake, at).encode())
+            if form.is_described:
+                licences = {licence for _, licence, _ in sources or ()}
+                about = croissant.render(facts, out.path, output.shards, form.fields(given[0]), licences)
+                with out.file(croissant.NAME) as description:
+                    description.write(about)
             out.finish(_manifest(facts, output, session))
     notes = [n for _, r in results for n in r.notes]
     pictures = [c.picture for c in given if c.picture is not None]
@@ -100,11 +113,24 @@ def export(
     if blank or (output.skipped and not output.rows):
         notes.append("no picture of these rows is stored in the lake; ingest them with --store-images")
     if output.unread_masks:
-        notes.append(f"{output.unread_masks:,} masks are no JSON; their boxes are written without one")
+        notes.append(f"{output.unread_masks:,} masks cannot be read; their boxes or images are written without one")
+    pushed = None
+    if push is not None:
+        pushed = hub.push(place, push, quiet=progress is None)
+        if origin.sensitive and sensitive is not None:
+            notes.append(f"{pushed} holds perceived labels of people: keep it private")
     size = sum(s["bytes"] for s in output.shards)
     seconds = time.monotonic() - began
     return Exported(
-        str(folder), form.name, output.rows, output.skipped, len(output.shards), size, seconds, notes + origin.notes
+        str(folder),
+        form.name,
+        output.rows,
+        output.skipped,
+        len(output.shards),
+        size,
+        seconds,
+        notes + origin.notes,
+        pushed,
     )
 
 

@@ -11,7 +11,7 @@ from counterbalance.engine.errors import RequestError
 from counterbalance.export import names, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
@@ -84,6 +84,10 @@ class Form:
     limit: ClassVar[Limit] = Limit()
     """Of a shard, unless the user gives one."""
     has_pictures: ClassVar[bool] = True
+    is_described: ClassVar[bool] = False
+    """Whether its shards are all its files, so that ``croissant`` can tell of them."""
+    has_card: ClassVar[bool] = False
+    """Whether Hugging Face's libraries read it, which look for a ``card``."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -99,6 +103,12 @@ class Form:
         del limit
         if cls.has_pictures:
             columns[0].needs_picture(cls.name)
+
+    @classmethod
+    def fields(cls, columns: rows.ColumnRoles) -> Mapping[str, pa.DataType]:
+        """Return the columns of what is written, where it is tables; none of other forms."""
+        del columns
+        return {}
 
     def add(self, batch: pa.RecordBatch, columns: rows.ColumnRoles, first: int) -> None:
         """Write rows, of which ``first`` came before."""

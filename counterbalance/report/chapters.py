@@ -69,16 +69,14 @@ def sections(renderer: FigureRenderer) -> list[Section]:
     return [replace(s, figures=[*s.figures, _MISSING[s.name]]) if s.name in _MISSING else s for s in found]
 
 
-_HOW: Final = (
-    "this lake has no labels of perceived gender, race or ethnicity; counterbalance ingest --format labels adds some."
-)
+_HOW: Final = "With labels of perceived gender, race or ethnicity (counterbalance ingest LAKE labels.csv)"
 _MISSING: Final = {
     "who": Figure(
         "no-persons", "Persons by perceived label", "How often annotators or models see which label.", gap=_HOW
     ),
     "judged": Figure("no-agreement", "Agreement of annotators", "Kappa is agreement beyond chance.", gap=_HOW),
 }
-"""What stands where labels of persons would."""
+"""What is named where labels of persons are missing."""
 
 
 def agreement(session: Session, known: Sequence[Group]) -> list[FigureSpec]:

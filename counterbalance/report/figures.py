@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _HIDDEN: Final = "params"
 _CELL_MAX: Final = 120
+_COUNTS: Final = ("n", "count", "images")
+"""Columns that say of how many a row is, the most telling first."""
 MINUS: Final = "\N{MINUS SIGN}"
 DASH: Final = "\N{EN DASH}"
 """Stands for nothing."""
@@ -47,10 +49,13 @@ class Figure:
         parameters: Name and value of every parameter.
         source: Paper and table.
         notes: What else must be said: cells left out, rows cut off.
-        gap: Why there is nothing to see.
+        gap: Why there is nothing to see; it is then left out, and named at the end.
         finding: The surest difference in it, in words; empty when there is none.
         tests: p of every value with an interval against the line of no difference, the surest first.
         strips: Pictures behind its rows.
+        examples: Pictures behind single rows, which a reader opens.
+        rule: How these were chosen, and what must be said of them.
+        lacks: Base tables without rows that leave nothing to see.
     """
 
     name: str
@@ -69,6 +74,14 @@ class Figure:
     finding: str = ""
     tests: Sequence[float] = ()
     strips: Sequence[Strip] = ()
+    examples: Sequence[Strip] = ()
+    rule: Sequence[str] = ()
+    lacks: Sequence[str] = ()
+
+    @property
+    def counted(self) -> str:
+        """Return the column that says of how many a row is, which stays in sight on telephones."""
+        return next((name for name in _COUNTS if name in self.columns), "")
 
 
 @dataclass(frozen=True, slots=True)

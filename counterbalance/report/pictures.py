@@ -25,12 +25,16 @@ QUALITY: Final = 70
 _BUDGET: Final = 300_000
 """Bytes of pictures after which no further one is taken: the page stays small enough to send."""
 _SAFE: Final = "('unlikely', 'safe', 'false', 'no', '0')"
+IS_SAFE: Final = f"(i.nsfw IS NULL OR lower(i.nsfw) IN {_SAFE})"
+"""Of images ``i``: those that their source calls safe, or does not call anything."""
+MAY_HAVE_ONE: Final = "(i.sha256 IS NOT NULL OR starts_with(i.uri, '/'))"
+"""Of images ``i``: those whose picture is stored, or may lie in a folder of this machine."""
 _SHOWN: Final = f"""\
 SELECT i.image_id, i.width, i.height,
   (SELECT c.text FROM captions AS c WHERE c.image_id = i.image_id ORDER BY c.caption_id LIMIT 1) AS caption
 FROM images AS i
-WHERE (i.nsfw IS NULL OR lower(i.nsfw) IN {_SAFE})
-  AND i.sha256 IS NOT NULL"""
+WHERE {IS_SAFE}
+  AND {MAY_HAVE_ONE}"""
 BLURRED: Final = (
     "Blurred: the upper part of every person's box, and whole pictures for which the lake has no boxes. "
     "A person without a box can still be seen."
@@ -98,14 +102,20 @@ def sample(lake: Lake, session: Session, most: int = 12, *, blur: bool = False) 
     """
     rows = session.sql(SAMPLE_SQL, most=most).to_arrow().to_pylist()
     if not rows:
-        return [], ["This lake stores no pictures; ingest with --store-images to see some here."]
-    found, broken = _made(lake, session, rows, THUMB, blur=blur)
-    notes = [f"{broken} pictures could not be decoded and are left out."] if broken else []
+        return [], ["This lake has no pictures; ingest with --store-images to see some here."]
+    found, broken = _made(lake, session, rows, THUMB, blur=blur, most_bytes=_BUDGET)
+    notes = [f"{broken} pictures could not be read and are left out."] if broken else []
     return list(found.values()), [*notes, BLURRED] if blur else notes
 
 
 def of_images(
-    lake: Lake, session: Session, ids: Sequence[int], *, side: int = THUMB, blur: bool = False
+    lake: Lake,
+    session: Session,
+    ids: Sequence[int],
+    *,
+    side: int = THUMB,
+    blur: bool = False,
+    most_bytes: int = _BUDGET,
 ) -> dict[int, Thumbnail]:
     """Return thumbnails of images by id, as many of the first as the page has room for.
 
@@ -115,16 +125,19 @@ def of_images(
         ids: Which; those that are not stored, not safe or not to be decoded are left out.
         side: Longer side in pixels.
         blur: As in ``sample``.
+        most_bytes: After so many bytes of pictures no further one is taken.
     """
     if not ids:
         return {}
     place = {image: number for number, image in reversed(list(enumerate(ids)))}
     rows = session.sql(f"{_SHOWN}\n  AND i.image_id IN ({', '.join(map(str, place))})").to_arrow().to_pylist()
-    return _made(lake, session, sorted(rows, key=lambda r: place[r["image_id"]]), side, blur=blur)[0]
+    return _made(
+        lake, session, sorted(rows, key=lambda r: place[r["image_id"]]), side, blur=blur, most_bytes=most_bytes
+    )[0]
 
 
 def _made(
-    lake: Lake, session: Session, rows: Sequence[Mapping[str, Any]], side: int, *, blur: bool
+    lake: Lake, session: Session, rows: Sequence[Mapping[str, Any]], side: int, *, blur: bool, most_bytes: int
 ) -> tuple[dict[int, Thumbnail], int]:
     """Return thumbnails by id in the order of the rows, until there are enough bytes of them; and how many could not be decoded."""
     ids = [r["image_id"] for r in rows]
@@ -141,25 +154,24 @@ def _made(
         frames = frames_of(boxes.get(row["image_id"], []), row["width"], row["height"])
         made = found[row["image_id"]] = _thumbnail(row, picture, frames, side, blur=blur)
         size += len(made.uri)
-        if size > _BUDGET:
+        if size > most_bytes:
             break
     return found, broken
 
 
 def stored_bytes(lake: Lake, session: Session, ids: Sequence[int]) -> Mapping[int, bytes | None]:
-    """Return encoded pictures by image id, in the versions that a session reads."""
-    from counterbalance.engine.store import tables
+    """Return encoded pictures by image id, in the versions that a session reads; those that lie elsewhere are read there."""
+    from counterbalance.engine.store import pictures, tables
 
     version = session.versions.get("images")
     dataset = None if version is None else tables.open_table(lake.location, "images", version)
     if dataset is None or "image" not in dataset.schema.names:
         return {}
     wanted = ", ".join(str(i) for i in ids)
-    scanner = dataset.scanner(
-        columns=["image_id", "image"], filter=f"image_id IN ({wanted})", blob_handling="all_binary"
-    )
-    rows = scanner.to_table()
-    return dict(zip(rows["image_id"].to_pylist(), rows["image"].to_pylist(), strict=True))
+    found: dict[int, bytes | None] = {}
+    for batch in pictures.scan(dataset, ["image_id", "image"], filter=f"image_id IN ({wanted})"):
+        found |= dict(zip(batch["image_id"].to_pylist(), batch["image"].to_pylist(), strict=True))
+    return found
 
 
 def boxes_of(session: Session, ids: Sequence[int]) -> dict[int, list[dict[str, Any]]]:

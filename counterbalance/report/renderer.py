@@ -6,20 +6,25 @@ import json
 import math
 import re
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import pyarrow as pa
+
 from counterbalance.engine.errors import CounterbalanceError
-from counterbalance.engine.sql.parse import as_text
+from counterbalance.engine.schema import BASE_TABLES
+from counterbalance.engine.sql import requirements
+from counterbalance.engine.sql.diagnostics.nothing_to_count import filled
+from counterbalance.engine.sql.parse import as_text, parse
 from counterbalance.engine.sql.queries import audits
 from counterbalance.report import svg
-from counterbalance.report.figures import Figure, decimals, table_of
+from counterbalance.report.figures import Figure, Strip, decimals, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import pyarrow as pa
-
     from counterbalance.engine.session import Session
+    from counterbalance.report.examples import Examples
     from counterbalance.report.svg import Axis, Mark
 
 Row = dict[str, Any]
@@ -75,6 +80,11 @@ class FigureSpec:
     headline: bool = True
 
 
+def said(notes: Sequence[str]) -> list[str]:
+    """Return notes without the hint to state a purpose, which a report has not."""
+    return [note.partition("; state a purpose")[0] for note in notes]
+
+
 def untold(made: int) -> None:
     """Ignore how many figures there are yet."""
     del made
@@ -86,10 +96,13 @@ class FigureRenderer:
     Args:
         session: The session.
         progress: Called with the number of figures so far.
+        examples: Of the images behind rows; there are none without it.
     """
 
-    def __init__(self, session: Session, progress: Callable[[int], None] = untold) -> None:
-        self.session = session
+    def __init__(
+        self, session: Session, progress: Callable[[int], None] = untold, examples: Examples | None = None
+    ) -> None:
+        self.session, self.examples = session, examples
         self._progress, self._made = progress, 0
         self._answers: dict[str, tuple[pa.Table, Sequence[str], str]] = {}
 
@@ -97,12 +110,25 @@ class FigureRenderer:
         """Return the figure, or its reason for being empty: a report never fails for one of its parts."""
         self._made += 1
         self._progress(self._made)
+        call = _call(spec)
+        if lacks := self._lacks(call):
+            return Figure(spec.name, spec.title, spec.says, gap=spec.empty, call=call, lacks=lacks)
         try:
-            call = _call(spec)
             rows, notes, sql = self._answer(spec, call)
         except CounterbalanceError as error:
             return Figure(spec.name, spec.title, spec.says, gap=f"{error.message} ({error.code})")
-        return _figure(spec, call, rows, notes, sql)
+        return _figure(spec, call, rows, notes, sql, self.examples)
+
+    def _lacks(self, call: str) -> list[str]:
+        """Return the base tables that have no rows and leave a query without any."""
+        needs = requirements.of_query(parse(call).tree)
+        return [name for name in requirements.missing(needs, self.there) if name in BASE_TABLES]
+
+    @cached_property
+    def there(self) -> set[str]:
+        """Base tables that have rows."""
+        counts = dict(self.session.sql("SELECT name, rows FROM meta.tables").fetchall())
+        return filled({name: counts.get(name) or 0 for name in BASE_TABLES}, self.session.sensitive_attributes())
 
     def _answer(self, spec: FigureSpec, call: str) -> tuple[pa.Table, Sequence[str], str]:
         """Return rows, notes and plain SQL."""
@@ -110,16 +136,18 @@ class FigureRenderer:
             run = self.session.audit
             result = run(spec.audit, **spec.parameters) if spec.audit else self.session.sql(spec.sql)
             rows = result.to_arrow()
-            notes = [note.partition("; state a purpose")[0] for note in result.notes]  # a report has none
-            self._answers[call] = (rows, notes, _expanded(self.session, call) if rows.num_rows else "")
+            notes = said(result.notes)
+            self._answers[call] = (rows, notes, expanded(self.session, call) if rows.num_rows else "")
         return self._answers[call]
 
 
-def _figure(spec: FigureSpec, call: str, rows: pa.Table, said: Sequence[str], sql: str) -> Figure:
+def _figure(
+    spec: FigureSpec, call: str, rows: pa.Table, told: Sequence[str], sql: str, examples: Examples | None
+) -> Figure:
     if not rows.num_rows:
-        why = [f"{note[0].upper()}{note[1:]}." for note in said if note.endswith(" has no rows")] if spec.audit else []
-        return Figure(spec.name, spec.title, spec.says, gap=" ".join(why) or spec.empty, call=call)
+        return Figure(spec.name, spec.title, spec.says, gap=spec.empty, call=call)
     drawing = _drawn(spec, rows.to_pylist())
+    strips, rule = _examples(spec, rows, drawing, examples)
     columns, cells = table_of(rows)
     cut = (
         [f"The table shows {len(cells)} of {rows.num_rows:,} rows; the query below gives all."]
@@ -138,11 +166,23 @@ def _figure(spec: FigureSpec, call: str, rows: pa.Table, said: Sequence[str], sq
         sql,
         _parameters(rows, spec),
         _source(spec),
-        [*drawing.notes, *cut, *said],
-        "" if drawing.wide else "every value is suppressed or missing: too few images.",
+        [*drawing.notes, *cut, *told],
+        "" if drawing.wide else "Every value is suppressed or missing: too few images.",
         drawing.finding,
         drawing.tests,
+        examples=strips,
+        rule=rule,
     )
+
+
+def _examples(
+    spec: FigureSpec, rows: pa.Table, drawing: _Drawing, examples: Examples | None
+) -> tuple[Sequence[Strip], Sequence[str]]:
+    """Return pictures behind the rows of an audit in the order in which they are drawn, and how they were chosen."""
+    if examples is None or not spec.audit or not drawing.rows:
+        return (), ()
+    drawn = pa.Table.from_pylist(drawing.rows, schema=rows.schema)
+    return examples.of(audits()[spec.audit], drawn, drawing.titles)
 
 
 def _call(spec: FigureSpec) -> str:
@@ -159,7 +199,8 @@ def _literal(value: Any) -> str:
     return as_text(value) if isinstance(value, str) else json.dumps(value)
 
 
-def _expanded(session: Session, call: str) -> str:
+def expanded(session: Session, call: str) -> str:
+    """Return the plain SQL of a query, or why there is none."""
     try:
         return session.expand(call)
     except CounterbalanceError as error:
@@ -185,15 +226,19 @@ class _Drawing:
     notes: Sequence[str]
     finding: str = ""
     tests: Sequence[float] = ()
+    rows: Sequence[Row] = ()
+    titles: Sequence[str] = ()
 
 
 def _drawn(spec: FigureSpec, rows: Sequence[Row]) -> _Drawing:
     chart = spec.chart
     every = [r for r in rows if chart.mark(r) is not None]
     chosen = every if chart.choose is None else chart.choose(every)
-    shown = [m for m in map(chart.mark, chosen) if m is not None][: chart.most]
+    pairs = [(m, r) for r in chosen if (m := chart.mark(r)) is not None][: chart.most]
+    shown, drawn = [m for m, _ in pairs], [r for _, r in pairs]
+    titles = [m.label for m in shown]
     notes = [f"The chart shows {len(shown)} of {len(every):,} rows."] if len(every) > len(shown) else []
-    notes += _hidden(rows)
+    notes += hidden(rows)
     if not shown:
         return _Drawing("", "", notes)
     axis = chart.axis if chart.reference is None else replace(chart.axis, reference=chart.reference(rows[0]))
@@ -202,12 +247,13 @@ def _drawn(spec: FigureSpec, rows: Sequence[Row]) -> _Drawing:
     wide = draw(shown, axis, title=spec.title, desc=desc, name=f"{spec.name}-w")
     narrow = draw(shown, axis, title=spec.title, desc=desc, name=f"{spec.name}-n", width=svg.NARROW)
     if not spec.headline or chart.kind != "dots" or axis.reference is None:
-        return _Drawing(wide, narrow, notes)
+        return _Drawing(wide, narrow, notes, rows=drawn, titles=titles)
     ranked = sorted(
         ((z, m) for m in map(chart.mark, every) if m and (z := _z(m, axis.reference)) is not None), key=_by_z
     )
     finding = _finding(ranked[0][1], axis) if ranked else ""
-    return _Drawing(wide, narrow, notes, finding, [math.erfc(abs(z) / math.sqrt(2)) for z, _ in ranked])
+    tests = [math.erfc(abs(z) / math.sqrt(2)) for z, _ in ranked]
+    return _Drawing(wide, narrow, notes, finding, tests, drawn, titles)
 
 
 def _by_z(found: tuple[float, Mark]) -> float:
@@ -235,7 +281,7 @@ def _finding(best: Mark, axis: Axis) -> str:
     return f"{best.label}: {measure}{axis.show(best.value or 0)} ({ends})"
 
 
-def _hidden(rows: Sequence[Row]) -> list[str]:
+def hidden(rows: Sequence[Row]) -> list[str]:
     """Return how many cells the audit kept back."""
     hidden = sum(bool(r.get("suppressed")) for r in rows) or max((r.get("n_suppressed") or 0 for r in rows), default=0)
     if not hidden:

@@ -36,7 +36,7 @@ _LABEL_MAX: Final = 30
 _VALUE_MAX: Final = 12
 _NOTE_MAX: Final = 24
 _FEW_LETTERS: Final = (12, 18)
-"""Labels of at most so many letters stand beside their rows in narrow charts, too: of dots, of plain bars."""
+"""Labels of at most so many letters stand beside their rows in narrow charts without notes, too: of dots, of plain bars."""
 _PAD: Final = 20
 _SLIP: Final = 1e-12
 """How far beyond the outermost tick a value may lie, in steps: what rounding does, nothing that can be seen."""
@@ -209,10 +209,11 @@ def _range(rows: Sequence[Mark], axis: Axis) -> tuple[float, float]:
 
 def _frame(rows: Sequence[Mark], axis: Axis, marks: list[float], width: int, *, beside: bool) -> _Frame:
     letters = max((len(_short(r.label)) for r in rows), default=4)
-    if width <= NARROW and letters > _FEW_LETTERS[beside]:
+    has_notes = any(r.note for r in rows)
+    if width <= NARROW and (has_notes or letters > _FEW_LETTERS[beside]):
         return _Frame(_PAD, width - _PAD, marks[0], marks[-1], 42.0, stacked=True)
     values = max((len(_value(r, axis)) for r in rows), default=4) * _BOLD + 14
-    notes = max((len(_short(r.note, _NOTE_MAX)) for r in rows), default=0) * _LETTER if width > NARROW else 0.0
+    notes = max((len(_short(r.note, _NOTE_MAX)) for r in rows), default=0) * _LETTER
     right = width - values - notes - (notes > 0) * 12
     return _Frame(letters * _LETTER + _PAD + 8, right, marks[0], marks[-1], 26.0, beside=beside, notes=notes > 0)
 

@@ -48,9 +48,9 @@ what a bias looks like in numbers and says nothing about anybody.
 
 To take it in:
 
-  counterbalance ingest sample.lake annotations --format coco --images images --store-images
-  counterbalance ingest sample.lake alt_text --format coco --origin alt_text
-  counterbalance ingest sample.lake labels.csv --format labels
+  counterbalance ingest sample.lake annotations --images images --store-images
+  counterbalance ingest sample.lake alt_text --origin alt_text
+  counterbalance ingest sample.lake labels.csv
 
 What was planted. 'population' is the value that the sample is drawn from, 'here' the value in
 these very files, counted without the engine. An audit's value is the second, and its 95 %

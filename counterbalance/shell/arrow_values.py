@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from counterbalance.engine import images
 from counterbalance.shell.text import escape
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def _displays(kind: pa.DataType) -> Callable[[Any], str]:
     if pa.types.is_boolean(kind):
         return lambda value: "true" if value else "false"
     if is_binary(kind):
-        return lambda value: f"<{len(value)} bytes>"
+        return lambda value: images.described(bytes(value))
     return _display_text
 
 

@@ -9,6 +9,7 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import CounterbalanceError, NotFoundError
+from counterbalance.engine.information_schema import STORED
 from counterbalance.engine.sql import queries
 from counterbalance.shell.text import escape
 
@@ -28,8 +29,6 @@ _KINDS: Final = {
     "meta": "System tables",
     "table function": "Table functions",
 }
-STORED: Final = frozenset({"table", "materialized view"})
-"""Kinds of relations that hold rows of the lake's own."""
 _WIDTH: Final = 100
 _LEAST: Final = 20
 _OTHER: Final = "others"
@@ -146,17 +145,22 @@ def required(parameter: QueryParameter) -> bool:
     return parameter.default is None
 
 
+def by_subject(known: Mapping[str, Query]) -> dict[str, list[Query]]:
+    """Return audits by what they are listed under, in the order in which they are."""
+    found: dict[str, list[Query]] = {}
+    for query in known.values():
+        found.setdefault(query.subject or _OTHER, []).append(query)
+    order = [s for s in SUBJECTS if s in found] + sorted(found.keys() - {*SUBJECTS})
+    return {subject: found[subject] for subject in order}
+
+
 def audits(known: Mapping[str, Query]) -> str:
     """Return every audit with its line of doc, by subject; lines are cut where a terminal ends."""
-    by_subject: dict[str, list[tuple[str, str]]] = {}
-    for name, query in known.items():
-        by_subject.setdefault(query.subject or _OTHER, []).append((name, query.doc))
-    order = [s for s in SUBJECTS if s in by_subject] + sorted(by_subject.keys() - {*SUBJECTS})
     longest = max((len(name) for name in known), default=0)
     room = shutil.get_terminal_size().columns - longest - 4 if sys.stdout.isatty() else None
     parts = []
-    for subject in order:
-        lines = [f"  {name.ljust(longest)}  {_cut(doc, room)}" for name, doc in by_subject[subject]]
+    for subject, listed in by_subject(known).items():
+        lines = [f"  {query.name.ljust(longest)}  {_cut(query.doc, room)}" for query in listed]
         parts.append("\n".join([subject, *lines]))
     return "\n\n".join(parts)
 

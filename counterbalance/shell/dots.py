@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
 from counterbalance.engine.store.location import local_path
 from counterbalance.shell import describe, errors
-from counterbalance.shell.output import FORMATS, format_of, no_format
+from counterbalance.shell.output import FORMATS, format_of, no_format, paged
 from counterbalance.shell.parameters import value_of
 
 if TYPE_CHECKING:
@@ -172,6 +172,17 @@ def _timer(shell: Shell, rest: str) -> None:
     shell.timer = rest == "on"
 
 
+def _pager(shell: Shell, rest: str) -> None:
+    if rest not in {"on", "off"}:
+        raise RequestError(".pager takes on or off", code="E3025")
+    shell.output = paged(shell.output, on=rest == "on")
+    shell.on_screen = shell.on_screen and paged(shell.on_screen, on=rest == "on")
+    if rest == "on" and not shell.output.pager:
+        raise RequestError(
+            "there is no pager here", code="E3025", hint="set PAGER to the command of one, or install less"
+        )
+
+
 def _explain(shell: Shell, rest: str) -> None:
     if not rest:
         raise RequestError(".explain needs a statement", code="E3025", hint=".explain SELECT count(*) FROM images")
@@ -205,6 +216,7 @@ COMMANDS: Final = {
     ".read": Dot("FILE", "run the statements of FILE", _read),
     ".param": Dot("[NAME=VALUE]", "the value of $NAME in further statements: a JSON value, else text", _param),
     ".timer": Dot("on|off", "say how long each statement took", _timer),
+    ".pager": Dot("on|off", "show results that are longer than the screen in $PAGER, or less", _pager),
     ".explain": Dot("SQL", "DuckDB's plan of a statement", _explain),
     ".expand": Dot("SQL", "the plain SQL that a statement becomes", _expand),
     ".versions": Dot("", "versions of the tables that this session reads", _versions),

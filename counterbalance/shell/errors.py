@@ -40,10 +40,12 @@ class Style:
     Args:
         as_json: As one JSON object instead of text.
         debug: With the traceback.
+        quiet: Errors only: no notes, remarks or progress.
     """
 
     as_json: bool = False
     debug: bool = False
+    quiet: bool = False
 
 
 style = Style()
@@ -137,7 +139,13 @@ def show(error: BaseException) -> int:
 
 def note(text: str) -> None:
     """Write a remark for the reader to stderr."""
-    sys.stderr.write(wrapped(f"note: {escape(text)}", _width(), _HANGING) + "\n")
+    remark(wrapped(f"note: {escape(text)}", _width(), _HANGING))
+
+
+def remark(text: str) -> None:
+    """Write a line on what was done to stderr, where that is wanted."""
+    if not style.quiet:
+        sys.stderr.write(f"{text}\n")
 
 
 def hint(text: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -87,7 +86,7 @@ class Interpreter:
 
             def work() -> Written:
                 with errors.asking(text):
-                    found = self.session.sql(text, max_rows=self.max_rows, **params)
+                    found = self.session.sql(text, params, max_rows=self.max_rows)
                     return present.result(found, options, watch, before=until_done.close)
 
             written = supervise(work, interrupt=self.session.interrupt, limit=limit, watch=watch, patient=self.patient)
@@ -99,7 +98,7 @@ class Interpreter:
 
     def say(self, text: str) -> None:
         """Write a remark to stderr."""
-        sys.stderr.write(text + "\n")
+        errors.remark(text)
 
     def set_mode(self, format_: str) -> None:
         """Change the format of results."""

@@ -12,10 +12,12 @@ import os
 import secrets
 import stat
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
 from counterbalance.engine.errors import RequestError, StorageError
+from counterbalance.shell import pager
+from counterbalance.shell.pager import Paged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from counterbalance.shell.stopwatch import Stopwatch
 
-# Format to the module that writes it (function ``write``), and whether it is binary.
+# Format to the module that writes it (function ``write``), and whether a file of it holds one result and is for programs.
 _WRITERS: Final = {
     "table": ("counterbalance.shell.table", False),
     "record": ("counterbalance.shell.record", False),
@@ -36,8 +38,13 @@ _WRITERS: Final = {
     "tsv": ("counterbalance.shell.delimited", False),
     "parquet": ("counterbalance.shell.columnar", True),
     "arrow": ("counterbalance.shell.columnar", True),
+    "xlsx": ("counterbalance.shell.workbook", True),
+    "html": ("counterbalance.shell.page", True),
 }
 FORMATS: Final = tuple(_WRITERS)
+_ROWS: Final = 40
+_PAGED: Final = 1000
+"""Rows of a table on a terminal, without a pager and with one."""
 SUFFIXES: Final = {
     ".json": "json",
     ".jsonl": "jsonl",
@@ -51,6 +58,9 @@ SUFFIXES: Final = {
     ".arrow": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
+    ".xlsx": "xlsx",
+    ".html": "html",
+    ".htm": "html",
     ".txt": "table",
 }
 
@@ -68,13 +78,15 @@ class OutputOptions:
         folded: Columns that a table on a terminal names once below instead of in every row, while they hold one value.
         rows: How many rows a table on a terminal shows.
         append: Add to the file instead of replacing it; for text formats.
+        pager: Words of what shows on a terminal what is longer than its screen; nothing does without them.
     """
 
     format: str = "table"
     path: Path | None = None
     folded: tuple[str, ...] = ("params",)
-    rows: int = 40
+    rows: int = _ROWS
     append: bool = False
+    pager: tuple[str, ...] = ()
 
     @property
     def for_eyes(self) -> bool:
@@ -83,7 +95,7 @@ class OutputOptions:
 
     @property
     def binary(self) -> bool:
-        """Return whether the format is not text."""
+        """Return whether the format is not for a terminal, and holds one result."""
         return _WRITERS[self.format][1]
 
 
@@ -96,12 +108,14 @@ class Written:
         notes: What the reader of the rows should know: columns left out, rows not shown.
         more: There are more rows than were written.
         said: What the engine said of them.
+        exit_code: 0, or what a condition on them asks for.
     """
 
     rows: int = 0
     more: bool = False
     notes: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
+    exit_code: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +178,23 @@ def write(reader: pa.RecordBatchReader, options: OutputOptions, *, watch: Stopwa
         RequestError: A binary format would go to a terminal.
         StorageError: The file cannot be written.
     """
-    writer: FormatWriter = importlib.import_module(_WRITERS[options.format][0]).write
     with destination(options, watch) as sink:
-        return writer(reader, sink)
+        stream = sink.stream
+        written = write_to(sink, stream.until_left(reader) if isinstance(stream, Paged) else reader)
+        written.more = written.more or (isinstance(stream, Paged) and stream.is_left)
+    return written
+
+
+def write_to(sink: Sink, reader: pa.RecordBatchReader) -> Written:
+    """Write a result in the sink's format to a destination that is open."""
+    writer: FormatWriter = importlib.import_module(_WRITERS[sink.options.format][0]).write
+    return writer(reader, sink)
+
+
+def paged(options: OutputOptions, *, on: bool) -> OutputOptions:
+    """Return options by which long results are shown in a pager, where there is one, or by which none is."""
+    words = pager.command() if on else ()
+    return replace(options, pager=words, rows=_PAGED if words else _ROWS)
 
 
 @contextlib.contextmanager
@@ -184,7 +212,12 @@ def destination(options: OutputOptions, watch: Stopwatch | None = None) -> Itera
             hint=f"write a file with -o FILE.{options.format}, or choose another --format",
         )
     sys.stdout.flush()
-    yield Sink(_Stdout(watch), options, terminal, _width())  # type: ignore[arg-type]
+    plain: Any = _Stdout(watch)
+    if not (terminal and options.pager):
+        yield Sink(plain, options, terminal, _width())
+        return
+    with contextlib.closing(Paged(plain, options.pager, plain.pause)) as stream:
+        yield Sink(stream, options, terminal, _width())  # type: ignore[arg-type]
 
 
 def _width() -> int:
@@ -224,13 +257,13 @@ class _Stdout:
 
     def __init__(self, watch: Stopwatch | None) -> None:
         self._stream: Any = getattr(sys.stdout, "buffer", None)
-        self._pause = watch.paused if watch is not None else contextlib.nullcontext
+        self.pause = watch.paused if watch is not None else contextlib.nullcontext
         self._position = 0
         self.closed = False
 
     def write(self, data: Any) -> int:
         size = len(memoryview(data).cast("B")) if not isinstance(data, bytes) else len(data)
-        with self._pause():
+        with self.pause():
             if self._stream is not None:
                 self._stream.write(data)
             else:
@@ -239,7 +272,7 @@ class _Stdout:
         return size
 
     def flush(self) -> None:
-        with self._pause():
+        with self.pause():
             sys.stdout.flush()
 
     def tell(self) -> int:

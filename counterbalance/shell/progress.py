@@ -12,6 +12,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
+from counterbalance.shell.errors import style
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -79,7 +81,7 @@ def reporter(mode: str = "auto") -> Reporter:
     Args:
         mode: ``auto`` (bar on a terminal outside of CI, else lines), ``always`` (bar), ``never``.
     """
-    if mode == "never":
+    if mode == "never" or style.quiet:
         return NullReporter()
     person = sys.stderr.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
     return BarReporter(force=mode == "always") if person or mode == "always" else LogReporter()

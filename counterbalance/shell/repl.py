@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from counterbalance.shell import errors
 from counterbalance.shell.interpreter import steps_of
+from counterbalance.shell.pager import has_ctrl_c
 from counterbalance.shell.scripts import is_complete
 
 if TYPE_CHECKING:
@@ -71,10 +72,11 @@ class Repl:
     def _feed(self, text: str) -> None:
         """Run everything in a text; an error is shown and ends the text, not the shell."""
         try:
-            for step in steps_of(BARE.get(_word(text), text)):
-                self._interpreter.step(step)
-                if self._interpreter.done:
-                    return
+            with has_ctrl_c():
+                for step in steps_of(BARE.get(_word(text), text)):
+                    self._interpreter.step(step)
+                    if self._interpreter.done:
+                        return
         except KeyboardInterrupt:
             sys.stderr.write("cancelled\n")
         except BrokenPipeError:

@@ -115,7 +115,7 @@ def ends_in_time(message: str, grace: float = 5.0) -> Iterator[None]:
         message: What to say then, on stderr.
         grace: Seconds that the work has for stopping by itself.
     """
-    if threading.current_thread() is not threading.main_thread() or sys.platform == "win32":
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     reading, writing = os.pipe()

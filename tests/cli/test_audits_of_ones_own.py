@@ -98,3 +98,37 @@ def test_a_broken_package_breaks_no_other_audit(lake, monkeypatch, tmp_path, cap
     assert "odd was left out: odd.sql:1" in err
     assert "not_installed_at_all was left out" in err
     assert lake.audit("demographics").fetchall()
+
+
+@pytest.mark.parametrize("how", [{}, {"timeout": 60.0}])
+def test_a_folder_is_named_in_python(lake, tmp_path, how):
+    folder = tmp_path / "mine"
+    (folder / "views").mkdir(parents=True)
+    main(["audit", "--new", "counted"])
+    (tmp_path / "counted.sql").rename(folder / "counted.sql")
+    (folder / "broken.sql").write_text("SELECT 1")
+    (folder / "views" / "few.sql").write_text("""/*--- toml
+answers = "Which images come first?"
+---*/
+SELECT image_id FROM captions WHERE image_id < 4
+""")
+    for _ in range(2):  # a folder may be named again
+        found = lake.sql("SELECT n FROM counted(word := 'umbrella') ORDER BY n", queries=folder, **how)
+        assert found.fetchall() == [(10,), (30,)]
+        assert any("broken.sql was left out" in note for note in found.notes)
+    assert lake.sql("SELECT count(*) FROM few", queries=str(folder), **how).fetchall() == [(3,)]
+    assert len(queries.added()) == 3
+
+
+def test_a_folder_of_ones_own_has_the_callers_rights(empty_lake, build, tmp_path):
+    ids = list(range(1, 41))
+    names = {"attribute": ["perceived_gender"] * 40, "value": ["a", "b"] * 20, "annotator": ["x"] * 40}
+    labels = build.labels(label_id=ids, image_id=ids, **names)
+    empty_lake.ingest({"images": build.images(image_id=ids), "labels": labels})
+    (tmp_path / "views").mkdir()
+    (tmp_path / "views" / "sly.sql").write_text("""/*--- toml
+answers = "Which labels are there?"
+---*/
+SELECT value FROM labels
+""")
+    assert empty_lake.sql("SELECT * FROM sly", queries=tmp_path).fetchall() == []

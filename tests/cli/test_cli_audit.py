@@ -160,11 +160,11 @@ def test_min_count_is_given_once(place, capsys):
 def test_an_empty_table_is_why_there_is_nothing(place, capsys):
     assert main(["audit", place, "cooccurrence"]) == 0
     err = capsys.readouterr().err
-    assert "note: detections has no rows" in err
+    assert "note: cooccurrence() needs detections; the lake holds 2 images, 2 captions, no detections" in err
     assert "--min-count" not in err
     assert main(["audit", place, "cooccurrence", "concepts=word_concepts"]) == 0
     err = capsys.readouterr().err
-    assert "has no rows" not in err
+    assert "needs detections" not in err
     assert "--min-count sets that number" in err
 
 

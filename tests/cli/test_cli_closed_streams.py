@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import counterbalance as cb
+
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 
 
@@ -18,10 +20,11 @@ def run(line, folder):
     )
 
 
-@pytest.fixture
-def folder(disk_lake, build):
-    disk_lake.ingest({"images": build.images(image_id=[1], key=["a"])})
-    return Path(disk_lake.uri).parent
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, build):
+    found = tmp_path_factory.mktemp("streams")
+    cb.connect(found / "test.lake").ingest({"images": build.images(image_id=[1], key=["a"])})
+    return found
 
 
 @pytest.mark.parametrize(

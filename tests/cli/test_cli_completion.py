@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -20,15 +21,24 @@ def test_both_programs_are_set_up(shell, capsys):
     assert f"_CBAL_COMPLETE={shell}_complete" in text
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
-def test_bash_completes(capsys, tmp_path):
-    main(["completion", "bash"])
-    program = tmp_path / "counterbalance"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m counterbalance "$@"\n')
-    program.chmod(0o755)
-    script = f"{capsys.readouterr().out}\nCOMP_WORDS=(counterbalance aud) COMP_CWORD=1\n_counterbalance_completion counterbalance\necho ${{COMPREPLY[@]}}"
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+AFTER = {
+    "bash": "COMP_WORDS=({0} aud) COMP_CWORD=1\n_{0}_completion {0}\necho ${{COMPREPLY[@]}}",
+    "zsh": "compadd() {{ print -r -- ${{(P)@[-1]}} }}\n_describe() {{ print -r -- ${{${{(P)3}}[1]%%:*}} }}\nwords=({0} aud) CURRENT=2\n${{_comps[{0}]}}",
+    "fish": "complete -C '{0} aud' | string split -f 1 \\t",
+}
+BEFORE = {"bash": "", "zsh": "autoload -Uz compinit\ncompinit -D", "fish": ""}
+START = {"bash": ["bash", "--norc", "-c"], "zsh": ["zsh", "-f", "-c"], "fish": ["fish", "--no-config", "-c"]}
+
+
+@pytest.mark.parametrize("name", ["counterbalance", "cbal"])
+@pytest.mark.parametrize("shell", [*START])
+def test_a_shell_completes(shell, name, capsys, tmp_path):
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here")
+    main(["completion", shell])
+    script = "\n".join([BEFORE[shell], capsys.readouterr().out, AFTER[shell].format(name)])
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
     done = subprocess.run(
-        ["bash", "--norc", "-c", script], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+        [*START[shell], script], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout == "audit\n"

@@ -172,7 +172,7 @@ def test_a_folder_of_other_files_says_what_is_wanted(tmp_path, capsys):
     (tmp_path / "pictures").mkdir()
     (tmp_path / "pictures" / "1.jpg").write_bytes(b"")
     assert main(["ingest", str(tmp_path / "a.lake"), str(tmp_path / "pictures"), "--format", "labels"]) == 1
-    assert "no *.parquet or *.csv or *.tsv or *.jsonl or *.ndjson in the folder" in capsys.readouterr().err
+    assert "no *.parquet or *.arrow or *.csv or *.tsv or *.jsonl or *.ndjson in the folder" in capsys.readouterr().err
 
 
 def test_a_coco_file_of_another_format_is_recognised(source, tmp_path, capsys):

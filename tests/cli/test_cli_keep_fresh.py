@@ -9,26 +9,34 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
+from copies import filled
 
 from counterbalance.__main__ import main
 from counterbalance.engine.store import tables
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    return tmp_path_factory.mktemp("kept") / "declared.lake"
+
+
 @pytest.fixture
-def declared(disk_lake, build):
-    ids = list(range(20))
-    disk_lake.ingest(
-        {
-            "images": build.images(image_id=ids, key=[str(i) for i in ids]),
-            "captions": build.captions(caption_id=ids, image_id=ids, text=[f"text {i}" for i in ids]),
-        }
-    )
-    disk_lake.add_column("captions", "shout", "upper(text)", schedule="@daily")
-    disk_lake.create_materialized_view(
-        "v", "SELECT image_id, max(shout) AS m FROM captions GROUP BY image_id", "image_id"
-    )
-    disk_lake.create_index("captions", "text", "btree", name="texts")
-    return disk_lake
+def declared(kept, disk_lake, build):
+    def fill(lake):
+        ids = list(range(20))
+        lake.ingest(
+            {
+                "images": build.images(image_id=ids, key=[str(i) for i in ids]),
+                "captions": build.captions(caption_id=ids, image_id=ids, text=[f"text {i}" for i in ids]),
+            }
+        )
+        lake.add_column("captions", "shout", "upper(text)", schedule="@daily")
+        lake.create_materialized_view(
+            "v", "SELECT image_id, max(shout) AS m FROM captions GROUP BY image_id", "image_id"
+        )
+        lake.create_index("captions", "text", "btree", name="texts")
+
+    return filled(kept, disk_lake, fill)
 
 
 def printed(capsys, *words, code=0):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import copies
 import pytest
 
 from counterbalance.__main__ import main
@@ -27,16 +28,23 @@ def cli_broken(text):
 '''
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    return tmp_path_factory.mktemp("kept") / "filled.lake"
+
+
 @pytest.fixture
-def filled(disk_lake, build):
-    ids = list(range(20))
-    disk_lake.ingest(
-        {
-            "images": build.images(image_id=ids, key=[str(i) for i in ids]),
-            "captions": build.captions(caption_id=ids, image_id=ids, text=[f"text {i}" for i in ids]),
-        }
-    )
-    return disk_lake
+def filled(kept, disk_lake, build):
+    def fill(lake):
+        ids = list(range(20))
+        lake.ingest(
+            {
+                "images": build.images(image_id=ids, key=[str(i) for i in ids]),
+                "captions": build.captions(caption_id=ids, image_id=ids, text=[f"text {i}" for i in ids]),
+            }
+        )
+
+    return copies.filled(kept, disk_lake, fill)
 
 
 @pytest.fixture(scope="module")
@@ -162,19 +170,14 @@ def test_without_the_file_of_functions(filled, udfs, spawn_cli, capsys):
     assert "--udfs FILE" in done.stderr
     done = spawn_cli("status", filled.uri, "--json")
     assert [r["state"] for r in json.loads(done.stdout)] == ["unknown"]
-    assert spawn_cli("status", filled.uri, "--udfs", udfs).returncode == 0
+    assert main(["status", filled.uri, "--udfs", udfs]) == 0
     capsys.readouterr()
 
 
 def test_functions_of_a_file_in_queries_and_in_workers(filled, udfs, spawn_cli):
     done = spawn_cli("sql", filled.uri, "SELECT cli_picky('four') AS n", "--udfs", udfs, "--csv")
     assert (done.returncode, done.stdout) == (0, "n\n4\n")
-    assert (
-        spawn_cli(
-            "sql", filled.uri, "ALTER TABLE captions ADD COLUMN n AS (cli_picky(text))", "--udfs", udfs
-        ).returncode
-        == 0
-    )
+    sql(filled, "ALTER TABLE captions ADD COLUMN n AS (cli_picky(text))", "--udfs", udfs)
     done = spawn_cli("sql", filled.uri, "REFRESH ALL WITH (workers = 2)", "--udfs", udfs, "--json")
     assert done.returncode == 0, done.stderr
     assert [(r["target"], r["rows"], r["errors"]) for r in json.loads(done.stdout)] == [("captions.n", 20, 2)]

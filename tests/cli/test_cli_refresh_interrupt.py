@@ -8,9 +8,11 @@ import subprocess
 import sys
 import time
 
+import copies
 import psutil
 import pytest
 
+from counterbalance.__main__ import main
 from counterbalance.engine.sql.diagnostics.engine_errors import translate
 
 ROWS = 1_000
@@ -34,17 +36,25 @@ def held_length(text):
 '''
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    return tmp_path_factory.mktemp("kept") / "filled.lake"
+
+
 @pytest.fixture
-def filled(disk_lake, build, tmp_path):
+def filled(kept, disk_lake, build, tmp_path):
     (tmp_path / "my_udfs.py").write_text(UDFS)
-    ids = list(range(ROWS))
-    disk_lake.ingest(
-        {
-            "images": build.images(image_id=ids, key=[str(i) for i in ids]),
-            "captions": build.captions(caption_id=ids, image_id=ids, text=["x" * (i % 9) for i in ids]),
-        }
-    )
-    return disk_lake
+
+    def fill(lake):
+        ids = list(range(ROWS))
+        lake.ingest(
+            {
+                "images": build.images(image_id=ids, key=[str(i) for i in ids]),
+                "captions": build.captions(caption_id=ids, image_id=ids, text=["x" * (i % 9) for i in ids]),
+            }
+        )
+
+    return copies.filled(kept, disk_lake, fill)
 
 
 def batches(tmp_path):
@@ -103,13 +113,12 @@ def test_interrupt(workers, filled, tmp_path, spawn_cli, start):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-def test_a_view_that_does_not_listen(filled, spawn_cli, start):
+def test_a_view_that_does_not_listen(filled, start, capsys):
     """A query that goes on for hours is left behind; nothing of it is in the lake."""
     endless = (
         "SELECT count(*) AS n FROM captions a, captions b, captions c, captions d WHERE hash(a.text, d.text) % 7 = 0"
     )
-    declared = spawn_cli("sql", filled.uri, f"CREATE MATERIALIZED VIEW v WITH (key = 'n') AS {endless}")
-    assert declared.returncode == 0, declared.stderr
+    assert main(["sql", filled.uri, f"CREATE MATERIALIZED VIEW v WITH (key = 'n') AS {endless}"]) == 0
     process = start(filled)
     held = filled.location.path / ".refresh-lock"
     while not (held.exists() and held.read_text()):
@@ -121,8 +130,10 @@ def test_a_view_that_does_not_listen(filled, spawn_cli, start):
     assert (process.returncode, out) == (130, ""), err
     assert "interrupted" in err
     assert not (filled.location.path / "v.lance").exists()
-    assert spawn_cli("sql", filled.uri, "DROP MATERIALIZED VIEW v").returncode == 0
-    assert spawn_cli("refresh", filled.uri).stdout == "nothing is declared\n"
+    assert main(["sql", filled.uri, "DROP MATERIALIZED VIEW v"]) == 0
+    capsys.readouterr()
+    assert main(["refresh", filled.uri]) == 0
+    assert capsys.readouterr().out == "nothing is declared\n"
 
 
 def test_what_duckdb_makes_of_ctrl_c_is_still_ctrl_c():

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from repeats import again
 
 import counterbalance as cb
 from counterbalance.__main__ import main
@@ -65,8 +66,8 @@ def test_no_limit_with_zero(lake, capsys):
     "query",
     [
         "SELECT length(repeat('x', 3000000000))",
-        "SELECT len(range(400000000))",
         "SELECT string_agg(repeat(a.text, 9000) || b.text) FROM captions a, captions b, captions c",
+        *again("SELECT len(range(400000000))"),
     ],
 )
 def test_memory_runs_out_cleanly(query, folder):

@@ -54,7 +54,7 @@ def test_report(blur, calls, capsys):
     assert isinstance(lake, counterbalance.Lake)
     options.pop("progress")(1)
     wanted = {"blur": blur, "dataset_bias": "dataset_bias", "model_bias": "clip_bias" if blur else "model_bias"}
-    wanted["engine"] = "duckdb"
+    wanted |= {"examples": 0, "pinned": (), "engine": "duckdb"}
     assert (lake.uri, path, options) == ("x.lake", Path("page.html"), wanted)
     out, err = capsys.readouterr()
     assert (out, err) == ("", "report written to page.html\n")

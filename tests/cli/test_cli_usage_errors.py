@@ -14,7 +14,6 @@ from counterbalance.__main__ import main
     [
         (["sql"], "Missing argument 'LAKE'"),
         (["tables", "x.lake", "--nope"], "No such option"),
-        (["ingest", "x.lake", "a.json"], "Missing option '--format'"),
         (["sql", "x.lake", "SELECT 1", "-f", "q.sql"], "one of them"),
         (["sql", "x.lake", "SELECT $a", "-p", "a"], "'a' is not of the form name=value"),
         (["sql", "x.lake", "SELECT $a", "-p", "a=1", "-p", "a=2"], "'a' is given twice"),

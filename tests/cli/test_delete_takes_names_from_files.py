@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 
+import copies
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -12,18 +13,28 @@ import pytest
 from counterbalance.__main__ import main
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    return tmp_path_factory.mktemp("kept") / "filled.lake"
+
+
 @pytest.fixture
-def filled(disk_lake, build):
-    ids = list(range(1, 9))
-    disk_lake.ingest(
-        {
-            "images": build.images(
-                image_id=ids, key=[f"key{i}" for i in ids], uri=[f"http://x/{i}.jpg" for i in ids], split=["a", "b"] * 4
-            ),
-            "captions": build.captions(caption_id=ids, image_id=ids, text=[f"text {i}" for i in ids]),
-        }
-    )
-    return disk_lake
+def filled(kept, disk_lake, build):
+    def fill(lake):
+        ids = list(range(1, 9))
+        lake.ingest(
+            {
+                "images": build.images(
+                    image_id=ids,
+                    key=[f"key{i}" for i in ids],
+                    uri=[f"http://x/{i}.jpg" for i in ids],
+                    split=["a", "b"] * 4,
+                ),
+                "captions": build.captions(caption_id=ids, image_id=ids, text=[f"text {i}" for i in ids]),
+            }
+        )
+
+    return copies.filled(kept, disk_lake, fill)
 
 
 def left(lake):

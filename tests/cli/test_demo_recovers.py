@@ -106,8 +106,10 @@ def test_a_wrong_audit_would_be_noticed(done: demo.Demo) -> None:
             assert not replace(r, low=r.high, high=r.high + 1).held or r.high == r.quantity.population
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [1])
 def test_other_samples_are_recovered_too(tmp_path: Path, seed: int) -> None:
+    """The demo above is one sample; this is another."""
     planted = generate(tmp_path / "sample", images=500, seed=seed)
     lake = cb.connect(tmp_path / "sample.lake")
     demo.ingest(lake, tmp_path / "sample")

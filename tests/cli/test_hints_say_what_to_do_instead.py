@@ -140,23 +140,19 @@ def test_an_unknown_function(lake):
     assert "--udfs FILE" in unknown.hint
 
 
-def test_bytes_are_for_functions(empty_lake, build):
+def test_no_star_stands_for_bytes(empty_lake, build):
     stored = build.images(image_id=[1], key=["a"]).append_column("image", pa.array([b"abc"], pa.binary()))
     empty_lake.ingest({"images": stored})
-    error = fails(empty_lake, "SELECT count(image) FROM images")
-    assert "octet_length(image)" in error.hint
+    error = fails(empty_lake, "SELECT image FROM (FROM images)")
+    assert error.hint == "image holds bytes, which no star stands for: name it in the SELECT whose FROM names its table"
     assert empty_lake.sql("SELECT octet_length(image) FROM images").fetchall() == [(3,)]
 
 
-@pytest.mark.parametrize(
-    ("text", "hint"),
-    [("SELECT ?, $wrd", "write $name"), ("SELECT $word, $wrd", "-p word=… or sql(…, word=…); given: wrd")],
-)
-def test_a_parameter_without_a_value(lake, text, hint):
+def test_a_parameter_without_a_value(lake):
     with pytest.raises(SqlError) as caught:
-        lake.sql(text, wrd=1).fetchall()
+        lake.sql("SELECT $word, $wrd", wrd=1).fetchall()
     assert caught.value.code == "E3119"
-    assert hint in caught.value.hint
+    assert "-p word=… or sql(…, word=…); given: wrd" in caught.value.hint
 
 
 def test_a_value_that_the_query_does_not_name(lake):

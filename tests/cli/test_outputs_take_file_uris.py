@@ -13,22 +13,26 @@ COMMANDS = {
     "export": ["export", "LAKE", "SELECT caption_id, text FROM captions", "OUT", "--to", "parquet"],
     "sql": ["sql", "LAKE", "SELECT 1 AS one", "-o", "OUT", "--format", "csv"],
     "sample": ["sample", "OUT", "--images", "4"],
-    "report": ["report", "LAKE", "-o", "OUT.html"],
+    "report": ["report", "BARE", "-o", "OUT.html"],
 }
 
 
 @pytest.fixture
 def place(tmp_path, build):
-    """A folder with a lake of one caption."""
+    """A folder with a lake of one caption, and one of an image alone, whose report is quick."""
     lake = cb.connect(tmp_path / "small.lake")
     rows = build.captions(caption_id=[1], image_id=[1], text=["a cat"])
     lake.ingest({"images": build.images(image_id=[1], key=["1"]), "captions": rows})
     lake.close()
+    cb.connect(tmp_path / "bare.lake").ingest({"images": build.images(image_id=[1], key=["1"])})
     return tmp_path
 
 
 def words(command, place, out):
-    return [w.replace("LAKE", str(place / "small.lake")).replace("OUT", out) for w in COMMANDS[command]]
+    return [
+        w.replace("LAKE", str(place / "small.lake")).replace("BARE", str(place / "bare.lake")).replace("OUT", out)
+        for w in COMMANDS[command]
+    ]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

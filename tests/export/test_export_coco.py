@@ -153,7 +153,7 @@ def test_a_mask_that_is_no_json_is_told(lake, build, tmp_path):
         }
     )
     done = lake.export("images", tmp_path / "out", "coco")
-    assert "1 masks are no JSON; their boxes are written without one" in done.notes
+    assert "1 masks cannot be read; their boxes or images are written without one" in done.notes
     (file,) = (tmp_path / "out").rglob("instances_val2017.json")
     written = {a["id"]: a for a in json.loads(file.read_text())["annotations"]}
     assert "segmentation" in written[21]

@@ -107,7 +107,7 @@ def test_broken_pictures_are_left_out_and_counted(build: SimpleNamespace) -> Non
     lake = lake_of(build, "broken", [good, b"no picture", good[: len(good) // 2], b""])
     found, notes = taken(lake)
     assert [p.image_id for p in found] == [1]
-    assert notes == ["3 pictures could not be decoded and are left out."]
+    assert notes == ["3 pictures could not be read and are left out."]
 
 
 def test_unsafe_pictures_are_not_shown(build: SimpleNamespace) -> None:

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import json
-import os
-import select
-import shutil
-import subprocess
-import tempfile
-import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,118 +18,8 @@ from counterbalance.report.sheet.review import review
 from counterbalance.report.sheet.validation import validate_labels
 from counterbalance.sample import generate
 
-PROGRAM = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(PROGRAM is None, reason="no Chromium here: apt-get install chromium"),
-]
-FLAGS = "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --remote-debugging-pipe"
+pytestmark = pytest.mark.slow
 LABELS = "person_units('perceived_gender', annotator := 'first')"
-
-
-class Browser:
-    """A headless Chromium, spoken to in its own protocol over its pipe."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self._number, self._heard, self.failed = folder, 0, b"", []
-        words = f"exec {PROGRAM} {FLAGS} --user-data-dir={folder / 'profile'} about:blank 3<&0 4>&1"
-        self.process = subprocess.Popen(
-            ["bash", "-c", words], bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        self._session = None
-        target = next(t for t in self("Target.getTargets")["targetInfos"] if t["type"] == "page")
-        self._session = self("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Network", "Log"):
-            self(f"{domain}.enable")
-        self("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
-
-    def __call__(self, method: str, **params):
-        self._number += 1
-        message = {"id": self._number, "method": method, "params": params}
-        if self._session:
-            message["sessionId"] = self._session
-        self.process.stdin.write(json.dumps(message).encode() + b"\0")
-        self.process.stdin.flush()
-        while (answer := self._read()).get("id") != self._number:
-            self._note(answer)
-        assert "error" not in answer, answer
-        return answer["result"]
-
-    def _read(self):
-        pipe = self.process.stdout.fileno()
-        while b"\0" not in self._heard:
-            assert select.select([pipe], [], [], 20)[0], "the browser says nothing"
-            part = os.read(pipe, 1 << 16)
-            assert part, "the browser ended"
-            self._heard += part
-        first, _, self._heard = self._heard.partition(b"\0")
-        return json.loads(first)
-
-    def _note(self, event):
-        """What the page asked of a network, what was blocked, and what its script failed at."""
-        name, given = event.get("method"), event.get("params", {})
-        if name == "Network.requestWillBeSent" and not given["request"]["url"].startswith(("file:", "data:", "blob:")):
-            self.failed.append(given["request"]["url"])
-        if name in {"Runtime.exceptionThrown", "Log.entryAdded"}:
-            self.failed.append(json.dumps(given))
-
-    def open(self, path: Path, width: int = 1280) -> None:
-        self("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-        self("Page.navigate", url=path.as_uri())
-        self.until("document.readyState === 'complete' && document.getElementById('annotator') !== null")
-
-    def js(self, text: str):
-        result = self("Runtime.evaluate", expression=text, returnByValue=True)
-        assert "exceptionDetails" not in result, result
-        return result["result"].get("value")
-
-    def until(self, text: str) -> None:
-        end = time.monotonic() + 200
-        while not self.js(text):
-            assert time.monotonic() < end, text
-            time.sleep(0.02)
-
-    def key(self, key: str) -> None:
-        for kind in ("keyDown", "keyUp"):
-            text = {"text": key} if len(key) == 1 and kind == "keyDown" else {}
-            self("Input.dispatchKeyEvent", type=kind, key=key, **text)
-
-    def click(self, name: str) -> None:
-        self.js(f"document.getElementById({name!r}).click()")
-
-    def choose(self, annotator: int) -> None:
-        self.js(
-            f"{{ const s = document.getElementById('annotator'); s.selectedIndex = {annotator}; "
-            "s.dispatchEvent(new Event('change')) }"
-        )
-
-    def shot(self, path: Path) -> None:
-        path.write_bytes(base64.b64decode(self("Page.captureScreenshot", captureBeyondViewport=True)["data"]))
-
-    def saved(self, pattern: str) -> Path:
-        end = time.monotonic() + 200
-        while not (found := sorted(self.folder.glob(pattern))):
-            assert time.monotonic() < end
-            self.js("1")
-            time.sleep(0.05)
-        return found[-1]
-
-    def close(self) -> None:
-        self.process.stdin.close()  # it ends when nobody speaks to it any more
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.process.stdout.close()
-
-
-@pytest.fixture
-def browser(tmp_path):
-    with tempfile.TemporaryDirectory(dir=tmp_path, ignore_cleanup_errors=True) as folder:
-        found = Browser(Path(folder))
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")
@@ -267,25 +150,53 @@ def test_edits_are_reviewed_by_keys_beside_their_sources(made, browser, tmp_path
     browser.open(sheet.path)
     browser.choose(1)
     browser.click("start")
-    shown = "[...document.querySelectorAll('#more figcaption')].map(f => f.textContent).join()"
-    assert browser.js(shown) == "female,male"
-    assert browser.js("document.querySelector('#more dl').textContent") == "p real0.25"
+    assert browser.js("document.getElementById('caption').textContent") in {"female", "male"}
+    assert browser.js("document.getElementById('facts').textContent") == "p real0.25"
     assert browser.js("[...document.images].every(i => i.complete && i.naturalWidth > 20)")
-    for key in "132":
+    said = {}
+    for key in "132111":
+        said[browser.js(SHOWN)] = ("good", "flawed", "harmful")[int(key) - 1]
         browser.key(key)
-    assert browser.js("document.getElementById('sum').textContent") == "3 answers, 0 skipped, 0 still open."
+    assert browser.js("document.getElementById('sum').textContent") == "6 answers, 0 skipped, 0 still open."
     browser.click("save2")
     file = browser.saved(f"answers-a1-{sheet.sheet}.csv")
     assert main(["review", lake.uri, "edits", "--answers", str(file)]) == 0
     text = (
-        "SELECT value, count(*) FROM labels WHERE attribute = 'review:edits' AND annotator = $who GROUP BY 1 ORDER BY 1"
+        "SELECT l.detection_id, l.value FROM labels AS l JOIN edits AS e ON e.edit_id = l.detection_id AND e.image_id = l.image_id "
+        "WHERE l.attribute = 'review:edits' AND l.annotator = $who"
     )
-    assert lake.sql(text, who=f"a1@{sheet.sheet}").fetchall() == [("flawed", 1), ("good", 1), ("harmful", 1)]
+    items = {i["picture"]: int(i["id"]) for i in _data(sheet.path)["items"]}
+    assert dict(lake.sql(text, who=f"a1@{sheet.sheet}").fetchall()) == {items[p]: v for p, v in said.items()}
     for width in (1280, 400):
         browser.open(sheet.path, width)
         browser.choose(2)
         browser.click("start")
         assert browser.js("document.documentElement.scrollWidth <= innerWidth")
+    assert not browser.failed
+
+
+def test_captions_take_turns_and_are_saved_by_what_they_are(made, browser, tmp_path):
+    lake, _ = made
+    select = (
+        "SELECT image_id AS edit_id, image_id, 'original' AS label, browser_edited(image, 'female') AS image, "
+        "concat('first of ', image_id) AS original, concat('other of ', image_id) AS counterfactual FROM images"
+    )
+    lake.create_materialized_view("captioned", select, "edit_id", if_not_exists=True)
+    lake.refresh("captioned")
+    sheet = review(lake, tmp_path / "pair.html", view="captioned", question="pair", count=12)
+    browser.open(sheet.path)
+    browser.choose(1)
+    browser.click("start")
+    shown = []
+    for _ in range(12):
+        shown.append(browser.js("[...document.querySelectorAll('#options span')].map(s => s.textContent)"))
+        browser.key("1")
+    browser.click("save2")
+    rows = list(csv.DictReader(browser.saved(f"answers-a1-{sheet.sheet}.csv").read_text().splitlines()))
+    said = {r["detection_id"]: r["value"] for r in rows}
+    assert said == {s[0].split()[-1]: "original" if s[0].startswith("first") else "counterfactual" for s in shown}
+    assert {*said.values()} == {"original", "counterfactual"}
+    assert all(s[2:4] == ["both fit equally well", "neither fits"] for s in shown)
     assert not browser.failed
 
 

@@ -146,7 +146,7 @@ def test_no_label_of_the_model_is_on_it(made):
     _, sheet, text = made
     data = data_of(text)
     assert all(item.keys() == {"id", "picture"} for item in data["items"])
-    assert data.keys() == {"sheet", "attribute", "column", "annotators", "options", "items"}
+    assert data.keys() == {"sheet", "attribute", "columns", "annotators", "options", "items", "sources"}
     assert [o["value"] for o in data["options"]] == [*sorted(HOSTILE), "unclear"]
     assert LABELS not in text
     assert sum(sheet.drawn.values()) == len(data["items"]) == 15
@@ -248,7 +248,7 @@ def test_answers_of_two_annotators_come_back_whole_through_ingest_and_audit(made
     for at, who in enumerate(data["annotators"]):
         with (tmp_path / f"answers-a{at + 1}-{sheet.sheet}.csv").open("w", newline="") as file:
             out = csv.writer(file)
-            out.writerow(["attribute", data["column"], "value", "annotator", "sheet"])
+            out.writerow(["attribute", data["columns"][0], "value", "annotator", "sheet"])
             for i, item in enumerate(data["items"]):
                 said = model[int(item["id"])] if i >= at else "unclear"
                 out.writerow([data["attribute"], item["id"], said, who, data["sheet"]])

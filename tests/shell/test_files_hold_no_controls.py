@@ -28,7 +28,7 @@ def table():
     return pa.table(columns)
 
 
-@pytest.mark.parametrize("format_", ["csv", "tsv", "markdown", "table", "record", "json", "jsonl"])
+@pytest.mark.parametrize("format_", ["csv", "tsv", "markdown", "table", "record", "json", "jsonl", "html"])
 def test_no_control_character_is_left(format_, tmp_path, record_property):
     record_property("texts", len(HOSTILE))
     path = tmp_path / "out"

@@ -24,7 +24,7 @@ def broken():
     return pa.RecordBatchReader.from_batches(TABLE.schema, batches())
 
 
-@pytest.mark.parametrize("format_", ["csv", "json", "parquet", "arrow", "table"])
+@pytest.mark.parametrize("format_", ["csv", "json", "parquet", "arrow", "table", "xlsx", "html"])
 def test_a_failure_leaves_what_was_there(format_, tmp_path):
     path = tmp_path / "out.file"
     path.write_text("before")

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.catalog import meta
+from counterbalance.engine.errors import SensitiveError
+from counterbalance.engine.schema import is_of_people
 from counterbalance.report import pages
 from counterbalance.report.svg import plain
 
@@ -17,11 +19,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from counterbalance.engine.lake import Lake
+    from counterbalance.engine.session import Session
 
-_KEYS: Final = "123456789abcdefghijklmnopqrtvwxyz"
+KEYS: Final = "123456789abcdefghijklmnopqrtvwxyz"
 """Keys of the answers; ``s`` skips, ``u`` is ``unclear`` as well."""
 UNCLEAR: Final = "unclear"
-"""The last answer of every sheet."""
+"""The last answer of most sheets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,31 +46,56 @@ class Sheet:
     notes: Sequence[str]
 
 
+def refuse_without_purpose(session: Session, attribute: str) -> None:
+    """Refuse a sheet that shows people one by one for an attribute that is closed.
+
+    Raises:
+        SensitiveError: The session has no purpose (E3310).
+    """
+    if not session.sensitive and (is_of_people(attribute) or attribute in session.sensitive_attributes()):
+        raise SensitiveError(
+            f"a sheet about {attribute!r} shows people one by one",
+            code="E3310",
+            hint='state a purpose: --sensitive "why", which is logged',
+        )
+
+
 def identity(said: Any) -> str:
     """Return eight hex digits that name what is asked about which units: the same sheet has the same ones."""
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:8]
 
 
 def questions(
-    sheet: str, attribute: str, column: str, options: Sequence[str], annotators: int, items: Sequence[Mapping[str, Any]]
+    sheet: str,
+    attribute: str,
+    columns: Sequence[str],
+    options: Mapping[str, str],
+    annotators: int,
+    items: Sequence[Mapping[str, Any]],
+    sources: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return all that the script knows.
 
     Args:
         sheet: Its id.
         attribute: Of the labels that answers become.
-        column: What ids of items are: ``image_id`` or ``detection_id``.
-        options: Answers, ``unclear`` last.
+        columns: What an answer says of its item: ``image_id``, ``detection_id`` or both.
+        options: Answers, and what annotators read in their place.
         annotators: How many will answer.
-        items: What is shown, one after another: ``id`` and ``picture``; of edits ``more`` and ``facts``.
+        items: What is shown, one after another: ``id``, ``picture`` and ``columns``, of which one that is missing is the id;
+            of edits see ``review``.
+        sources: Pictures that items stand beside, each by its place here.
     """
     return {
         "sheet": sheet,
         "attribute": attribute,
-        "column": column,
+        "columns": list(columns),
         "annotators": [f"a{n}@{sheet}" for n in range(1, annotators + 1)],
-        "options": [{"value": v, "shown": plain(v), "key": k} for v, k in zip(options, _KEYS, strict=False)],
+        "options": [
+            {"value": v, "shown": plain(s), "key": k} for (v, s), k in zip(options.items(), KEYS, strict=False)
+        ],
         "items": list(items),
+        "sources": list(sources),
     }
 
 

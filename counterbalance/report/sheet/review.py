@@ -1,4 +1,4 @@
-"""A review sheet: people look at edits beside the pictures they were made of, and say whether they are fit for use."""
+"""A review sheet: people look at edits beside the pictures they were made of, and say of each whether it is fit for use."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from counterbalance.engine import atomic_write
-from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
+from counterbalance.engine.errors import NotFoundError, RequestError, SensitiveError, did_you_mean
 from counterbalance.engine.images import ImageError
 from counterbalance.report import pictures
 from counterbalance.report.sheet import base, crops
+from counterbalance.report.sheet.questions import FIT, Question, columns_of, filled, headed, load
 from counterbalance.report.svg import plain
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from counterbalance.engine.lake import Lake
     from counterbalance.engine.session import Session
     from counterbalance.engine.write.ingest import IngestReport
 
-ANSWERS: Final = ("good", "flawed", "harmful")
 MOST_EDITS: Final = 8
 """Edits of one source on a sheet."""
 _AT_ONCE: Final = 16
@@ -39,25 +39,26 @@ _TEXT: Final = 160
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """The view under review: which of its columns is the picture, and which are shown."""
+    """The view under review: which of its columns is the picture, which are shown, and whether its edits have labels."""
 
     view: str
     picture: str
     shown: tuple[str, ...]
+    has_label: bool
 
 
-def attribute_of(view: str) -> str:
+def attribute_of(view: str, question: Question = FIT) -> str:
     """Return the attribute of the labels that answers become.
 
     Example:
         >>> attribute_of("gensynth_set")
         'review:gensynth_set'
     """
-    return f"review:{view.lower()}"
+    return f"{question.name}:{view.lower()}"
 
 
 def take_in(lake: Lake, view: str, answers: str) -> IngestReport:
-    """Ingest answers of annotators as labels of the sources.
+    """Ingest answers of annotators as labels of the sources that name the edit.
 
     Args:
         lake: The lake.
@@ -68,17 +69,33 @@ def take_in(lake: Lake, view: str, answers: str) -> IngestReport:
         RequestError: A file holds something else (E3680).
         SourceError: There is no such file, or it cannot be read.
     """
-    wanted = attribute_of(view)
+    found = set()
     for path in sorted(glob.glob(answers)):  # noqa: PTH207 - a pattern with a folder before it
         with Path(path).open(encoding="utf-8-sig", newline="", errors="replace") as file:
             for number, row in enumerate(csv.DictReader(file), 2):
-                if row.get("attribute") != wanted:
+                attribute = row.get("attribute") or ""
+                if attribute.partition(":")[2] != view.lower():
                     raise RequestError(
-                        f"{path}, line {number}: no answer about {view}, for its attribute is {row.get('attribute')!r}",
+                        f"{path}, line {number}: no answer about {view}, for its attribute is {attribute!r}",
                         code="E3680",
-                        hint=f"a sheet of {view} saves answers of attribute {wanted!r}; other labels: ingest --format labels",
+                        hint=f"a sheet of {view} saves answers of attributes such as {attribute_of(view)!r}; "
+                        "other labels: ingest --format labels",
                     )
-    return lake.ingest(answers, format="labels")
+                found.add(attribute)
+    apart = frozenset(found) if is_closed(lake, view) else frozenset()
+    return lake.ingest(answers, format="labels", sensitive=apart)
+
+
+def is_closed(lake: Lake, view: str) -> bool:
+    """Tell whether a view is read for a purpose only: which images have answers would tell its rows."""
+    with lake.session() as default:
+        try:
+            default.sql(f'SELECT edit_id FROM "{view.lower()}" LIMIT 0').fetchall()
+        except SensitiveError:
+            return True
+        except NotFoundError:  # answers may come to another lake than the sheet was of
+            return False
+    return False
 
 
 def review(
@@ -86,61 +103,81 @@ def review(
     path: str | os.PathLike[str],
     *,
     view: str,
+    question: str | Question = FIT,
     count: int = 100,
     seed: int = 0,
     annotators: int = 2,
-    answers: Sequence[str] = ANSWERS,
     image: str | None = None,
     blur: bool = False,
     sensitive: str | None = None,
 ) -> base.Sheet:
     """Write a sheet of sources beside their edits; ingest its answers with ``format="labels"``.
 
-    An answer is about all edits of a source that the view holds: a label of the source, of attribute ``review:VIEW``.
+    An answer is about one edit: a label of its source whose ``detection_id`` is the edit, of attribute ``review:VIEW`` or
+    ``NAME:VIEW`` by the question. Where sources are asked about, too, answers about these have no ``detection_id``.
 
     Args:
         lake: The lake; it is only read.
         path: The HTML file; it is replaced in one step.
         view: Edits: ``edit_id``, ``image_id`` (the source) and a picture; ``label``, scores and texts are shown.
+        question: One of ``questions.QUESTIONS`` by name, a path of JSON, or one of your own.
         count: Sources of the sample, drawn by a hash of their ids.
         seed: Another seed draws another sample.
         annotators: How many people will answer; each has a name and an order of pictures.
-        answers: What can be said; ``unclear`` is added.
         image: Column of the edited picture; ``edited`` or ``image`` by default.
         blur: Blur the upper part of persons' boxes, and whole pictures without boxes.
         sensitive: Purpose for which perceived labels are read; it is logged, and stands on the sheet.
 
     Raises:
-        SensitiveError: The view needs a purpose.
+        SensitiveError: The view needs a purpose, or the question does.
         NotFoundError: A column is not there (E1270).
-        RequestError: The view is not a view of edits (E3677), or there is nothing to show (E3571).
+        RequestError: The view is not a view of edits (E3677), there is nothing to show (E3571), or the question is none (E3684).
     """
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", view):
-        raise RequestError(
-            f"{view!r} is not the name of a view", code="E3677", hint="keep a query as a view to review it"
-        )
+    question = load(question) if isinstance(question, str) else question
+    attribute = attribute_of(view, question)
     with lake.session(sensitive=sensitive, with_bytes=True) as session:
-        edits = _edits(session, view.lower(), image)
-        found = session.sql(f"SELECT count(DISTINCT image_id), count(*) FROM {edits.view}").fetchall()[0]
+        edits = edits_of(session, view, image)
+        base.refuse_without_purpose(session, attribute)
+        _require(edits, question)
+        found = session.sql(f"SELECT count(DISTINCT image_id) FROM {edits.view}").fetchall()[0]
         rows = _drawn(session, edits, count, seed)
-        drawn = len({r["image_id"] for r in rows})
-        items = list(_items(lake, session, edits, rows, blur=blur))
+        told = [r for r in rows if all(r[c] is not None for c in question.columns)]
+        items, sources = _items(lake, session, edits, told, question, blur=blur)
     if not items:
         raise RequestError(
             f"{view} holds no edit whose picture and source can be shown",
             code="E3571",
             hint=f"refresh {view}; sources need their pictures: ingest with --store-images",
         )
-    options = [*dict.fromkeys(a for a in answers if a != base.UNCLEAR), base.UNCLEAR]
-    attribute = attribute_of(view)
-    sheet = base.identity([attribute, sorted(i["id"] for i in items), options, blur])
-    data = base.questions(sheet, attribute, "image_id", options, annotators, items)
-    words = {**base.about(lake, sensitive, seed=seed, blur=blur), "question": attribute, "unit": "image"}
+    sheet = base.identity([attribute, sorted(i["id"] for i in items), [*question.answers], blur])
+    beside = question.shows == "beside"
+    columns = ["image_id", "detection_id"]
+    options = {value: "…" if columns_of(shown) else shown for value, shown in question.answers.items()}
+    data = base.questions(sheet, attribute, columns, options, annotators, items, sources if beside else ())
+    data["colors"] = question.colors
+    words = {**base.about(lake, sensitive, seed=seed, blur=blur), "asked": question, "question": headed(question.ask)}
     target = atomic_write.write(Path(path), base.render("review", data, words))
-    return base.Sheet(target, sheet, {view: len(items)}, {view: found[0]}, _notes(drawn, len(items), rows))
+    return base.Sheet(target, sheet, {view: len(sources)}, {view: found[0]}, _notes(rows, told, items))
 
 
-def _edits(session: Session, view: str, image: str | None) -> Edits:
+def edits_of(session: Session, view: str, image: str | None = None) -> Edits:
+    """Return what a view of edits holds.
+
+    Args:
+        session: One whose stars stand for pictures, too.
+        view: Its name.
+        image: Column of the edited picture; ``edited`` or ``image`` by default.
+
+    Raises:
+        NotFoundError: A column is not there (E1270), or the view is not.
+        RequestError: The view is not a view of edits (E3677).
+        SensitiveError: The view needs a purpose.
+    """
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", view):
+        raise RequestError(
+            f"{view[:80]!r} is not the name of a view", code="E3677", hint="keep a query as a view to review it"
+        )
+    view = view.lower()
     schema = session.sql(f"SELECT * FROM {view}").schema
     missing = [c for c in _NEEDED if c not in schema.names]
     if missing:
@@ -160,13 +197,12 @@ def _edits(session: Session, view: str, image: str | None) -> Edits:
     if picture is None:
         raise RequestError(f"{view} has no pictures", code="E3677", hint="join them from the view that made them")
     shown = [f.name for f in schema if f.name not in {*_SILENT, *binary} and not pa.types.is_nested(f.type)]
-    return Edits(view, picture, tuple(shown))
+    return Edits(view, picture, tuple(shown), "label" in schema.names)
 
 
 def _drawn(session: Session, edits: Edits, count: int, seed: int) -> list[dict[str, Any]]:
     """Return all edits of the sources that a hash draws, without their pictures."""
-    names = session.sql(f"SELECT * FROM {edits.view}").columns
-    label = "label" if "label" in names else "NULL AS label"
+    label = "label" if edits.has_label else "NULL AS label"
     others = "".join(f', e."{c}"' for c in edits.shown)
     text = (
         f"WITH sources AS (SELECT DISTINCT image_id FROM {edits.view} WHERE image_id IS NOT NULL), drawn AS ("
@@ -179,9 +215,11 @@ def _drawn(session: Session, edits: Edits, count: int, seed: int) -> list[dict[s
 
 
 def _items(
-    lake: Lake, session: Session, edits: Edits, rows: Sequence[Mapping[str, Any]], *, blur: bool
-) -> Iterator[dict[str, Any]]:
-    """Yield sources with their edits as the page holds them; those whose pictures cannot be decoded are left out."""
+    lake: Lake, session: Session, edits: Edits, rows: Sequence[Mapping[str, Any]], question: Question, *, blur: bool
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return edits as the page holds them, and pictures of their sources; those that cannot be decoded are left out."""
+    items: list[dict[str, Any]] = []
+    pictured: list[str] = []
     groups: dict[int, list[Mapping[str, Any]]] = {}
     for row in rows:
         groups.setdefault(row["image_id"], []).append(row)
@@ -196,12 +234,43 @@ def _items(
             people = None if boxes is None else boxes.get(number, [])
             source = _uri(sources.get(number), people)
             more = [
-                {"picture": uri, "caption": format_value(r["label"]) or f"edit {n}", "facts": _facts(r, edits)}
+                {"id": str(r["edit_id"]), "image_id": str(number), "picture": uri, **_told(r, question)}
+                | (_below(r, edits, n, question) | {"source": len(pictured)} if question.shows == "beside" else {})
                 for n, r in enumerate(groups[number][:MOST_EDITS], 1)
                 if (uri := _uri(made.get(r["edit_id"]), people)) is not None
             ]
             if source is not None and more:
-                yield {"id": str(number), "picture": source, "more": more}
+                items += more
+                pictured.append(source)
+                if question.shows == "both":
+                    its = {"id": f"source {number}", "image_id": str(number), "detection_id": "", "picture": source}
+                    items.append(its | _told(groups[number][0], question) | {"part": 1})
+    return items, pictured
+
+
+def _told(row: Mapping[str, Any], question: Question) -> dict[str, Any]:
+    """Return what a question says of one edit: its own words, and answers that name columns."""
+    shown = {value: plain(filled(text, row)) for value, text in question.answers.items() if columns_of(text)}
+    asked = {"ask": plain(filled(question.ask, row))} if columns_of(question.ask) else {}
+    return asked | ({"shown": shown} if shown else {})
+
+
+def _below(row: Mapping[str, Any], edits: Edits, number: int, question: Question) -> dict[str, Any]:
+    """Return what stands below an edit: nothing that tells its label where only pictures are asked about."""
+    if not question.facts:
+        return {"caption": "edit", "facts": []}
+    return {"caption": format_value(row["label"]) or f"edit {number}", "facts": facts(row, edits)}
+
+
+def _require(edits: Edits, question: Question) -> None:
+    known = [*edits.shown, *(["label"] if edits.has_label else [])]
+    for column in question.columns:
+        if column not in known:
+            raise NotFoundError(
+                f"{edits.view} has no column {column!r}, which the question names{did_you_mean(column, known)}",
+                code="E1270",
+                hint=f"{', '.join(known)}; add it to the view, or as a generated column",
+            )
 
 
 def _pictures(session: Session, edits: Edits, ids: Sequence[int]) -> dict[int, bytes | None]:
@@ -217,7 +286,8 @@ def _uri(data: bytes | None, people: Sequence[Mapping[str, Any]] | None) -> str 
         return None
 
 
-def _facts(row: Mapping[str, Any], edits: Edits) -> list[list[str]]:
+def facts(row: Mapping[str, Any], edits: Edits) -> list[list[str]]:
+    """Return what a row of a view says of its edit, by name, as far as it says something."""
     return [[name.replace("_", " "), text] for name in edits.shown if (text := format_value(row[name]))]
 
 
@@ -236,14 +306,17 @@ def format_value(value: Any) -> str:
     return text if len(text) <= _TEXT else text[: _TEXT - 1] + "…"
 
 
-def _notes(drawn: int, shown: int, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _notes(
+    rows: Sequence[Mapping[str, Any]], told: Sequence[Mapping[str, Any]], items: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    shown = sum("part" not in i for i in items)
     counts: dict[int, int] = {}
-    for row in rows:
+    for row in told:
         counts[row["image_id"]] = counts.get(row["image_id"], 0) + 1
     left = sum(n - MOST_EDITS for n in counts.values() if n > MOST_EDITS)
     notes = [f"{left:,} edits are left out: a source is shown with {MOST_EDITS} at most"] if left else []
-    if shown < drawn:
-        notes.append(
-            f"{drawn - shown:,} sources are left out: the picture of the source or of its edits cannot be read"
-        )
+    if silent := len(rows) - len(told):
+        notes.append(f"{silent:,} edits are left out: a column that the question names is NULL")
+    if missing := len(told) - left - shown:
+        notes.append(f"{missing:,} edits are left out: their picture or that of their source cannot be read")
     return notes

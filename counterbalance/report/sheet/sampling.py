@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sqlglot import exp
 
-from counterbalance.engine.errors import RequestError, SensitiveError
-from counterbalance.engine.schema import is_sensitive
+from counterbalance.engine.errors import RequestError
 from counterbalance.engine.sql import arguments
 from counterbalance.engine.sql.call_syntax import arguments_of, call_name
 from counterbalance.engine.sql.queries import queries
-from counterbalance.report.sheet.base import UNCLEAR
+from counterbalance.report.pictures import MAY_HAVE_ONE
+from counterbalance.report.sheet.base import UNCLEAR, refuse_without_purpose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,13 +137,7 @@ def draw(session: Session, question: Question) -> DrawnSample:
 
 def _checked(session: Session, question: Question) -> str:
     """Return the relation as it is written in FROM."""
-    sensitive = is_sensitive(question.attribute) or question.attribute in session.sensitive_attributes()
-    if sensitive and not session.sensitive:
-        raise SensitiveError(
-            f"a sheet about {question.attribute!r} shows people one by one",
-            code="E3310",
-            hint='state a purpose: --sensitive "why", which is logged',
-        )
+    refuse_without_purpose(session, question.attribute)
     tree = arguments.relation(question.labels, "'labels'")
     known = queries()
     for node in tree.find_all(exp.Func):
@@ -168,7 +162,7 @@ def _labelled(relation: str) -> str:
 
 def _sizes(relation: str, unit: Unit) -> str:
     return (
-        f"WITH {_labelled(relation)} SELECT u.label, count(*) AS units, count(i.sha256) AS stored "
+        f"WITH {_labelled(relation)} SELECT u.label, count(*) AS units, count(*) FILTER (WHERE {MAY_HAVE_ONE}) AS stored "
         f"FROM {_FRAME[unit]} GROUP BY u.label ORDER BY u.label"
     )
 
@@ -179,7 +173,7 @@ def _rows(relation: str, unit: Unit) -> str:
     return (
         f"WITH {_labelled(relation)}, ranked AS (SELECT u.unit_id, u.label, i.image_id, {box}, row_number() OVER "
         "(PARTITION BY u.label ORDER BY md5(concat($seed, ':', CAST(u.unit_id AS VARCHAR))), u.unit_id) AS place "
-        f"FROM {_FRAME[unit]} WHERE i.sha256 IS NOT NULL) SELECT * FROM ranked WHERE place <= $most "
+        f"FROM {_FRAME[unit]} WHERE {MAY_HAVE_ONE}) SELECT * FROM ranked WHERE place <= $most "
         "ORDER BY md5(concat('order:', $seed, ':', CAST(unit_id AS VARCHAR))), unit_id"
     )
 

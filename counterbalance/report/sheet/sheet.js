@@ -5,6 +5,7 @@
   const at = (id) => document.getElementById(id);
   const SKIP = "s";
   const options = [...data.options, { value: null, shown: "cannot tell / skip", key: SKIP }];
+  const known = new Set(options.map((o) => o.value));
   let who = "", order = [], place = 0, saved = true; // saved: in this browser or in a file
   let answers = new Map(); // id to value, or to null where it was skipped
 
@@ -53,40 +54,44 @@
     for (const id of ["intro", "work", "done"]) at(id).hidden = id !== section;
   }
 
+  // the answers of an item; those in words of its own take turns, for what stands first is chosen more often
+  function offered() {
+    const { id, shown = {} } = item();
+    const own = options.flatMap((o, i) => (o.value in shown ? [i] : []));
+    const turned = shuffled(own.length, hash(`${who}:${id}`)).map((i) => options[own[i]]);
+    return options.map((option, i) => {
+      const said = own.includes(i) ? turned[own.indexOf(i)] : option;
+      return { value: said.value, shown: shown[said.value] ?? said.shown, key: option.key };
+    });
+  }
+
   function buttons() {
-    at("options").replaceChildren(...options.map((option) => {
+    at("options").replaceChildren(...options.map((option, i) => {
       const button = document.createElement("button");
       const key = document.createElement("kbd");
       const text = document.createElement("span");
+      const color = data.colors?.[option.value];
       button.type = "button";
       key.textContent = option.key;
-      text.textContent = option.shown;
       button.append(key, text);
-      button.addEventListener("click", () => answer(option.value));
+      if (color) {
+        const patch = document.createElement("i");
+        patch.style.background = color;
+        button.append(patch);
+      }
+      button.addEventListener("click", () => answer(offered()[i].value));
       return button;
     }));
   }
 
-  // what stands beside the picture: edits, each with its caption and what is known of it
-  function beside(more) {
-    at("more").replaceChildren(...more.map((edit, i) => {
-      const figure = document.createElement("figure");
-      const frame = document.createElement("img");
-      const caption = document.createElement("figcaption");
-      const facts = document.createElement("dl");
-      figure.className = "frame";
-      frame.src = edit.picture;
-      frame.alt = `Edit ${i + 1} of ${more.length}: ${edit.caption}`;
-      caption.textContent = edit.caption;
-      for (const [name, value] of edit.facts) {
-        const term = document.createElement("dt");
-        const said = document.createElement("dd");
-        term.textContent = name;
-        said.textContent = value;
-        facts.append(term, said);
-      }
-      figure.append(frame, caption, facts);
-      return figure;
+  // of edits: their source, what they are called, and what is known of them
+  function beside(edit) {
+    at("source").src = data.sources[edit.source];
+    at("caption").textContent = edit.caption;
+    at("facts").replaceChildren(...edit.facts.flat().map((text, i) => {
+      const part = document.createElement(i % 2 ? "dd" : "dt");
+      part.textContent = text;
+      return part;
     }));
   }
 
@@ -98,10 +103,13 @@
     const current = item();
     at("picture").src = current.picture;
     at("picture").alt = `Picture ${place + 1} of ${total}`;
-    if (current.more) beside(current.more);
+    if (current.source !== undefined) beside(current);
     at("count").textContent = `${place + 1} of ${total}, ${answers.size} answered`;
+    if (current.ask) at("question").textContent = current.ask;
+    const said = offered();
     [...at("options").children].forEach((button, i) => {
-      button.setAttribute("aria-pressed", String(answers.has(current.id) && answers.get(current.id) === options[i].value));
+      button.querySelector("span").textContent = said[i].shown;
+      button.setAttribute("aria-pressed", String(answers.has(current.id) && answers.get(current.id) === said[i].value));
     });
     at("back").disabled = place === 0;
     at("open").disabled = firstOpen() < 0;
@@ -141,10 +149,10 @@
     who = at("annotator").value;
     const seed = hash(who);
     order = shuffled(data.items.length, seed);
-    const known = new Set(data.items.map((i) => i.id));
-    const values = new Set(options.map((o) => o.value));
+    order.sort((a, b) => (data.items[a].part ?? 0) - (data.items[b].part ?? 0)); // sources after their edits
+    const ids = new Set(data.items.map((i) => i.id));
     const rows = who ? kept.read(drawer()) : [];
-    answers = new Map((Array.isArray(rows) ? rows : []).filter((r) => Array.isArray(r) && known.has(r[0]) && values.has(r[1])));
+    answers = new Map((Array.isArray(rows) ? rows : []).filter((r) => Array.isArray(r) && ids.has(r[0]) && known.has(r[1])));
     saved = true;
     at("start").disabled = at("save").disabled = !who;
     at("start").textContent = answers.size ? "Go on" : "Start";
@@ -157,8 +165,8 @@
 
   function csv() {
     const rows = data.items.filter((i) => answers.has(i.id) && answers.get(i.id) !== null);
-    const lines = rows.map((i) => [data.attribute, i.id, answers.get(i.id), who, data.sheet]);
-    return [["attribute", data.column, "value", "annotator", "sheet"], ...lines].map((l) => l.map(cell).join(",") + "\r\n").join("");
+    const lines = rows.map((i) => [data.attribute, ...data.columns.map((c) => i[c] ?? i.id), answers.get(i.id), who, data.sheet]);
+    return [["attribute", ...data.columns, "value", "annotator", "sheet"], ...lines].map((l) => l.map(cell).join(",") + "\r\n").join("");
   }
 
   function save() {
@@ -177,7 +185,7 @@
   function pressed(event) {
     if (at("work").hidden || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("select")) return;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    const found = key === "u" ? data.options.at(-1) : options.find((o) => o.key === key);
+    const found = key === "u" ? options.find((o) => o.value === "unclear") : offered().find((o) => o.key === key);
     if (found && !event.repeat) answer(found.value);
     else if (key === "ArrowLeft" || key === "ArrowRight") move(key === "ArrowLeft" ? -1 : 1);
     else return;

@@ -68,7 +68,8 @@ def validate_labels(
     said = [attribute, unit, sorted(u.unit_id for u, _ in shown), sample.options, blur]
     sheet = base.identity(said)
     items = [{"id": str(one.unit_id), "picture": uri} for one, uri in shown]  # nothing tells what the model said
-    data = base.questions(sheet, attribute, _COLUMNS[unit], sample.options, annotators, items)
+    options = {value: value for value in sample.options}
+    data = base.questions(sheet, attribute, [_COLUMNS[unit]], options, annotators, items)
     words = base.about(lake, sensitive, seed=seed, blur=blur)
     asked = attribute.replace("_", " ").removeprefix("perceived ")
     target = atomic_write.write(Path(path), base.render("validate", data, {**words, "question": asked, "unit": unit}))

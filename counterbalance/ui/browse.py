@@ -1,0 +1,286 @@
+"""Images in a grid, narrowed by what is known of them, and one image with all that is."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.background import BackgroundTask
+from starlette.routing import Route
+
+from counterbalance.engine.errors import NotFoundError, RequestError
+from counterbalance.report import pictures
+from counterbalance.report.svg import plain
+from counterbalance.ui import facets, selection
+from counterbalance.ui.answers import as_json, page
+from counterbalance.ui.selection import Filters
+from counterbalance.ui.thumbnails import number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from counterbalance.engine.lake import Lake
+    from counterbalance.engine.session import Session
+
+PAGE: Final = 60
+_MOST_PAGE: Final = 240
+_TEXT: Final = 2_000
+"""Characters of a text that are shown; a tile shows fewer."""
+_TILE_TEXT: Final = 160
+_ROWS: Final = 200
+"""Captions, boxes and labels of an image that are shown, at most, of each."""
+_SIMILAR: Final = 12
+_COLOURS: Final = 8
+_SIDE: Final = 320
+
+
+async def browse(request: Request) -> Response:
+    """Show the grid: its first page, what it can be narrowed by, and its SQL."""
+    filters = Filters.read(request.query_params.multi_items())
+    offset = _whole(request, "offset", 0, selection.MOST)
+
+    def work(lake: Lake, session: Session) -> dict[str, Any]:
+        found = request.app.state.selections.get(lake, session, filters)
+        total = len(found.ids)
+        return {
+            "images": _tiles(session, found.page(offset, PAGE)),
+            "total": total,
+            "facets": facets.facets(session, found, filters),
+            "numbers": facets.numbers(found.columns, filters),
+            "sampled": total > facets.COUNTED,
+            "most": total >= selection.MOST,
+            "notes": found.notes,
+            "sql": found.sql,
+            "has_vectors": selection.vector_column(found.columns) is not None,
+        }
+
+    found = await request.app.state.place.ask(request, work, apart=bool(filters.sql))
+    answer = page(
+        request,
+        "browse",
+        **found,
+        before=max(0, offset - PAGE) if offset else None,
+        after=offset + PAGE,
+        filters=filters,
+        offset=offset,
+        limit=PAGE,
+        address=filters.address(),
+        sorts=selection.SORTS,
+        seen=_seen(filters),
+    )
+    return _then_pictures(request, answer, found["images"], filters)
+
+
+async def images(request: Request) -> Response:
+    """List the images of a further page."""
+    filters = Filters.read(request.query_params.multi_items())
+    offset, limit = _whole(request, "offset", 0, selection.MOST), _whole(request, "limit", PAGE, _MOST_PAGE)
+
+    def work(lake: Lake, session: Session) -> dict[str, Any]:
+        found = request.app.state.selections.get(lake, session, filters)
+        total = len(found.ids)
+        shown = total if total < selection.MOST else "many"
+        return {"images": _tiles(session, found.page(offset, limit)), "offset": offset, "total": shown}
+
+    found = await request.app.state.place.ask(request, work, apart=bool(filters.sql))
+    return _then_pictures(request, as_json(found), found["images"], filters)
+
+
+async def image(request: Request) -> Response:
+    """Show one image with all that is known of it, between its neighbours in the grid that it was opened from."""
+    image_id = number(request.path_params["image_id"])
+    filters = Filters.read(request.query_params.multi_items())
+
+    def work(lake: Lake, session: Session) -> dict[str, Any]:
+        told = session.sql(
+            f"SELECT image_id, key, split, uri, width, height, license, nsfw, source, {pictures.IS_SAFE} AS is_safe "
+            "FROM images AS i WHERE image_id = $id",
+            id=image_id,
+        )
+        rows = told.to_arrow().to_pylist()
+        if not rows:
+            raise NotFoundError(f"no image {image_id}", code="E1059", hint="images go by the number in image_id")
+        found = request.app.state.selections.get(lake, session, filters)
+        place = found.place(image_id)
+        around = [] if place is None else found.page(max(0, place - 1), 2 + (place > 0))
+        beside = {} if place is None else {"before": around[0] if place else None}
+        after = None if place is None or around[-1] == image_id else around[-1]
+        return {
+            "image": rows[0],
+            "about": _about(rows[0]),
+            "boxes": _boxes(session, rows[0]),
+            "captions": _captions(session, image_id, filters.terms),
+            "labels": _labels(session, image_id),
+            "similar": _similar(session, found.columns, image_id, unsafe=filters.unsafe),
+            "place": place,
+            "total": len(found.ids),
+            "before": beside.get("before"),
+            "after": after,
+        }
+
+    found = await request.app.state.place.ask(request, work, apart=bool(filters.sql))
+    at = 0 if found["place"] is None else found["place"] // PAGE * PAGE
+    answer = page(
+        request,
+        "image",
+        **found,
+        filters=filters,
+        address=filters.address(),
+        grid=filters.address(**({"offset": at} if at else {})),
+        seen=_seen(filters, unsafe=True),
+        colours=_COLOURS,
+    )
+    return _then_pictures(request, answer, found["similar"], filters)
+
+
+def _then_pictures(request: Request, answer: Response, images: Sequence[dict[str, Any]], filters: Filters) -> Response:
+    """Have the pictures of a page made while it is on its way."""
+    thumbnails = request.app.state.thumbnails
+    ids = [i["image_id"] for i in images]
+    answer.background = BackgroundTask(thumbnails.ahead, request, ids, _SIDE, blur=filters.blur)
+    return answer
+
+
+def _seen(filters: Filters, *, unsafe: bool = False) -> str:
+    """Return what is added to the address of a picture."""
+    return ("&blur=1" if filters.blur else "") + ("&unsafe=1" if filters.unsafe or unsafe else "")
+
+
+def _whole(request: Request, name: str, default: int, most: int) -> int:
+    given = request.query_params.get(name) or str(default)
+    if not re.fullmatch(r"[0-9]{1,12}", given):
+        raise RequestError(
+            f"{name} is a whole number, not {given[:40]!r}", code="E3747", hint=f"write {name}={default}"
+        )
+    return min(int(given), most)
+
+
+def _shown(text: Any, most: int = _TEXT) -> str:
+    """Return text of the data as it may be shown: without control signs, and not all of a book."""
+    whole = str(text)
+    return plain(whole[:most]) + (f" … ({len(whole):,} characters)" if len(whole) > most else "")
+
+
+def _tiles(session: Session, ids: Sequence[int]) -> list[dict[str, Any]]:
+    """Return id, size and first caption of images, in their order."""
+    if not ids:
+        return []
+    wanted = ", ".join(map(str, ids))
+    rows = session.sql(f"SELECT image_id, width, height FROM images WHERE image_id IN ({wanted})").fetchall()
+    texts = session.sql(
+        f"SELECT image_id, arg_min(left(text, {_TILE_TEXT}), caption_id) FROM captions "
+        f"WHERE image_id IN ({wanted}) GROUP BY image_id"
+    ).fetchall()
+    captions, sizes = dict(texts), {image: (width, height) for image, width, height in rows}
+    return [
+        {"image_id": i, "width": sizes[i][0], "height": sizes[i][1], "caption": plain(captions.get(i) or "")}
+        for i in ids
+        if i in sizes
+    ]
+
+
+def _about(row: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what the row of an image says, as far as it says it."""
+    size = f"{row['width']:,} by {row['height']:,} pixels" if row["width"] and row["height"] else None
+    named = {"Size": size, **{n.capitalize(): row[n] for n in ("split", "source", "license", "nsfw", "key", "uri")}}
+    return [(name, _shown(value)) for name, value in named.items() if value is not None]
+
+
+def _boxes(session: Session, row: dict[str, Any]) -> dict[str, Any]:
+    """Return the boxes of an image that lie in it, and their categories, each of a colour."""
+    frames = pictures.frames_of(
+        pictures.boxes_of(session, [row["image_id"]]).get(row["image_id"], []), row["width"], row["height"]
+    )
+    counts: dict[str, int] = {}
+    for frame in frames:
+        counts[frame.category] = counts.get(frame.category, 0) + 1
+    ranked = sorted(counts, key=lambda c: (-counts[c], c))
+    places = {category: n for n, category in enumerate(ranked)}
+    width, height = row["width"] or 1, row["height"] or 1
+    drawn = [
+        {
+            "category": _shown(f.category, 80),
+            "number": places[f.category],
+            "x": round(f.x * width, 1),
+            "y": round(f.y * height, 1),
+            "width": round(min(f.width, 1 - f.x) * width, 1),
+            "height": round(min(f.height, 1 - f.y) * height, 1),
+        }
+        for f in frames[:_ROWS]
+    ]
+    legend = [{"category": _shown(c, 80), "number": places[c], "count": counts[c]} for c in ranked[:_ROWS]]
+    return {"drawn": drawn, "legend": legend, "more": max(0, len(frames) - _ROWS)}
+
+
+def _captions(session: Session, image_id: int, terms: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the captions of an image in parts, of which those that are looked for are marked."""
+    rows = session.sql(
+        "SELECT text, origin, similarity FROM captions WHERE image_id = $id AND text IS NOT NULL "
+        f"ORDER BY caption_id LIMIT {_ROWS}",
+        id=image_id,
+    ).fetchall()
+    return [
+        {"parts": marked(_shown(text), terms), "origin": _shown(origin, 80) if origin else "", "similarity": similarity}
+        for text, origin, similarity in rows
+    ]
+
+
+def marked(text: str, terms: Sequence[str]) -> list[tuple[str, bool]]:
+    """Return a text in parts, and of each whether it is one of some words.
+
+    Example:
+        >>> marked("A dog, a hotdog", ["dog"])
+        [('A ', False), ('dog', True), (', a hotdog', False)]
+    """
+    if not terms:
+        return [(text, False)]
+    pattern = rf"(?<![^\W_])({'|'.join(map(re.escape, sorted(terms, key=len, reverse=True)))})(?![^\W_])"
+    parts = re.split(pattern, text, flags=re.IGNORECASE)
+    return [(part, n % 2 == 1) for n, part in enumerate(parts) if part]
+
+
+def _target(label: Mapping[str, Any]) -> str:
+    """Return what a label is about."""
+    of_edit = ":" in (label["attribute"] or "")
+    return "image" if label["detection_id"] is None else f"{'edit' if of_edit else 'box'} {label['detection_id']}"
+
+
+def _labels(session: Session, image_id: int) -> list[dict[str, Any]]:
+    """Return the labels of an image and its boxes that the session reads: closed ones need a purpose."""
+    rows = session.sql(
+        "SELECT attribute, value, score, annotator, detection_id FROM labels WHERE image_id = $id "
+        f"ORDER BY attribute, detection_id NULLS FIRST, value, annotator LIMIT {_ROWS}",
+        id=image_id,
+    )
+    return [
+        {
+            "attribute": _shown(r["attribute"], 80),
+            "value": _shown(r["value"], 300),
+            "score": r["score"],
+            "annotator": _shown(r["annotator"], 80) if r["annotator"] else "",
+            "of": _target(r),
+        }
+        for r in rows.to_arrow().to_pylist()
+    ]
+
+
+def _similar(session: Session, columns: selection.Columns, image_id: int, *, unsafe: bool) -> list[dict[str, Any]]:
+    """Return the nearest images by the lake's own vectors, where there are some and this image has one."""
+    vector = selection.vector_column(columns)
+    if vector is None:
+        return []
+    column = selection.name_of(vector)
+    if not session.sql(f"SELECT 1 FROM images WHERE image_id = {image_id} AND {column} IS NOT NULL").fetchall():
+        return []
+    near = Filters(similar=image_id, unsafe=unsafe).query(columns)
+    return _tiles(session, [i for (i,) in session.sql(f"{near}\nLIMIT {_SIMILAR}").fetchall()])
+
+
+ROUTES: Final = (
+    Route("/lakes/{lake}/browse", browse),
+    Route("/lakes/{lake}/images/{image_id}", image),
+    Route("/api/lakes/{lake}/images", images),
+)

@@ -1,0 +1,50 @@
+"""What stands out in a lake, and what is missing in it: the report's audits, run once for each state of the lake."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.routing import Route
+
+from counterbalance.report import absent, chapters, overview
+from counterbalance.report.build import surest
+from counterbalance.report.renderer import FigureRenderer
+from counterbalance.ui.answers import as_json
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from counterbalance.engine.lake import Lake
+    from counterbalance.engine.session import Session
+    from counterbalance.ui.workplace import Workplace
+
+
+async def findings(request: Request) -> Response:
+    """Answer the surest differences with their q, and what audits lack, as a default session sees both."""
+    place: Workplace = request.app.state.place
+    name = request.path_params["lake"]
+
+    def work(lake: Lake, session: Session) -> dict[str, Any]:
+        versions = dict(session.versions)
+        known = place.found.get(name)
+        if known is None or known[0] != versions:
+            known = place.found[name] = (versions, _found(lake, session))
+        return known[1]
+
+    return as_json(await place.ask(request, work, sensitive=None))
+
+
+def _found(lake: Lake, session: Session) -> dict[str, Any]:
+    renderer = FigureRenderer(session)
+    sections = [overview.section(renderer), *chapters.sections(renderer)]
+    figures = [f for s in sections for f in s.figures if f.tests]
+    missing = absent.found(sections, lake.uri, has_captions="captions" in renderer.there)
+    return {
+        "findings": [{"title": f.title, "finding": f.finding, "q": q, "sql": f.call} for q, f in surest(figures)],
+        "looked_at": sum(len(f.tests) for f in figures),
+        "missing": [{"why": a.why, "titles": a.titles, "commands": list(a.commands)} for a in missing],
+    }
+
+
+ROUTES: Final = (Route("/api/lakes/{lake}/findings", findings),)

@@ -1,0 +1,184 @@
+// The map: deck.gl draws all points at once; what is drawn around becomes SQL, so that its address brings it back.
+import { api, told } from "/static/ui.js";
+
+const { Deck, OrthographicView, ScatterplotLayer } = globalThis.deck;
+const place = document.getElementById("map");
+const counted = document.getElementById("counted");
+const { view, colour } = place.dataset;
+const lake = encodeURIComponent(document.body.dataset.lake);
+const CORNERS = 40; // of what is drawn around: an address is short
+const KINDS = [[0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167], [86, 180, 233], [213, 94, 0], [148, 103, 189], [188, 189, 34]];
+const STEPS = [[68, 1, 84], [70, 50, 126], [54, 92, 141], [39, 127, 142], [31, 161, 135], [74, 193, 109], [160, 218, 57], [253, 231, 37]];
+const REST = [140, 140, 140];
+
+async function read() {
+  const answer = await fetch(api(`/map?${new URLSearchParams({ view, colour })}`));
+  if (!answer.ok) throw Object.assign(new Error(), (await answer.json()).error);
+  const bytes = await answer.arrayBuffer();
+  const length = new DataView(bytes).getUint32(0, true);
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 4, length)));
+  const at = 4 + length;
+  const n = head.count;
+  return {
+    ...head,
+    ids: new BigInt64Array(bytes, at, n),
+    places: new Float32Array(bytes, at + 8 * n, 2 * n),
+    kinds: new Uint8Array(bytes, at + 16 * n, n),
+  };
+}
+
+const colourOf = ({ classes, ordered }, n) => (classes[n]?.rest ? (classes.length > 1 ? REST : KINDS[0]) : (ordered ? STEPS : KINDS)[n]);
+
+function bounds(places) {
+  const found = [Infinity, Infinity, -Infinity, -Infinity];
+  for (let i = 0; i < places.length; i += 2) {
+    found[0] = Math.min(found[0], places[i]);
+    found[1] = Math.min(found[1], places[i + 1]);
+    found[2] = Math.max(found[2], places[i]);
+    found[3] = Math.max(found[3], places[i + 1]);
+  }
+  return found;
+}
+
+function whole([left, low, right, high]) {
+  const wide = place.clientWidth / Math.max(right - left, 1e-9);
+  const tall = place.clientHeight / Math.max(high - low, 1e-9);
+  return { target: [(left + right) / 2, (low + high) / 2, 0], zoom: Math.min(Math.log2(0.9 * Math.min(wide, tall)), 40) };
+}
+
+function isInside(corners, x, y) {
+  let inside = false;
+  for (let i = 0, j = corners.length - 1; i < corners.length; j = i, i += 1) {
+    const [ax, ay] = corners[i];
+    const [bx, by] = corners[j];
+    if ((ay > y) !== (by > y) && x < (bx - ax) * (y - ay) / (by - ay) + ax) inside = !inside;
+  }
+  return inside;
+}
+
+// Places as they are drawn, to the last bit.
+const PLACED = `(SELECT image_id, CAST(TRY_CAST(x AS FLOAT) AS DOUBLE) AS x, CAST(TRY_CAST(y AS FLOAT) AS DOUBLE) AS y FROM "${view.replaceAll('"', '""')}") AS m`;
+const exact = (n) => (/e/.test(String(n)) ? String(n) : `${n}e0`); // a double, whatever its digits
+
+// The same as isInside, as SQL says it.
+function sqlOf(corners) {
+  const crossed = corners.map(([ax, ay], i) => {
+    const [bx, by] = corners.at(i - 1);
+    return `CASE WHEN (${exact(ay)} > y) <> (${exact(by)} > y) AND x < ${exact(bx - ax)} * (y - ${exact(ay)}) / ${exact(by === ay ? 1 : by - ay)} + ${exact(ax)} THEN 1 ELSE 0 END`;
+  });
+  return `SELECT image_id FROM ${PLACED} WHERE (${crossed.join(" + ")}) % 2 = 1`;
+}
+
+function thinned(path) {
+  const step = Math.max(1, path.length / CORNERS);
+  const found = [];
+  for (let i = 0; i < path.length; i += step) found.push(path[Math.floor(i)]);
+  return found.map(([x, y]) => [Number(x.toPrecision(7)), Number(y.toPrecision(7))]);
+}
+
+function show(points) {
+  const { classes, count, places, kinds, ids } = points;
+  const extent = bounds(places);
+  const colours = new Uint8Array(4 * count);
+  for (let i = 0; i < count; i += 1) colours.set([...colourOf(points, kinds[i]), 200], 4 * i);
+  const base = { length: count, attributes: { getPosition: { value: places, size: 2 }, getFillColor: { value: colours, size: 4 } } };
+  const layer = () => new ScatterplotLayer({ id: "points", data: base, radiusUnits: "pixels", getRadius: count > 50000 ? 1.5 : 3, pickable: true });
+  const seen = document.createElement("img");
+  seen.className = "seen";
+  seen.alt = "";
+  seen.hidden = true;
+  const drawn = document.createElement("canvas");
+  drawn.className = "drawn";
+  drawn.hidden = true;
+  let state = whole(extent);
+  const deck = new Deck({
+    parent: place,
+    views: new OrthographicView({ flipY: false }),
+    viewState: state,
+    controller: { doubleClickZoom: false, keyboard: true },
+    onViewStateChange: ({ viewState }) => { state = viewState; deck.setProps({ viewState }); },
+    layers: [layer()],
+    getCursor: ({ isHovering }) => (isHovering ? "pointer" : "grab"),
+    onHover: ({ index, x, y }) => {
+      seen.hidden = index < 0;
+      if (index < 0) return;
+      seen.src = `/api/lakes/${lake}/images/${ids[index]}/picture?side=160`;
+      seen.style.translate = `${Math.min(x + 12, place.clientWidth - 170)}px ${Math.min(y + 12, place.clientHeight - 170)}px`;
+    },
+    onClick: ({ index }) => { if (index >= 0) location.assign(`/lakes/${lake}/images/${ids[index]}`); },
+  });
+  place.append(drawn, seen);
+
+  const link = document.getElementById("selected");
+  function select(isIn, sql) {
+    let found = 0;
+    for (let i = 0; i < count; i += 1) if (isIn(places[2 * i], places[2 * i + 1])) found += 1;
+    counted.textContent = `${found.toLocaleString("en")} of ${count.toLocaleString("en")} images selected`;
+    link.hidden = !found;
+    link.href = `/lakes/${lake}/browse?${new URLSearchParams({ sql })}`;
+  }
+
+  const button = document.getElementById("lasso");
+  let path = [];
+  function lasso(on) {
+    button.setAttribute("aria-pressed", String(on));
+    drawn.hidden = !on;
+    drawn.width = place.clientWidth;
+    drawn.height = place.clientHeight;
+  }
+  button.addEventListener("click", () => lasso(drawn.hidden));
+  drawn.addEventListener("pointerdown", (event) => { path = [[event.offsetX, event.offsetY]]; drawn.setPointerCapture(event.pointerId); });
+  drawn.addEventListener("pointermove", (event) => {
+    if (!path.length) return;
+    path.push([event.offsetX, event.offsetY]);
+    const pen = drawn.getContext("2d");
+    pen.clearRect(0, 0, drawn.width, drawn.height);
+    pen.strokeStyle = getComputedStyle(place).color;
+    pen.lineWidth = 2;
+    pen.beginPath();
+    for (const [x, y] of path) pen.lineTo(x, y);
+    pen.closePath();
+    pen.stroke();
+  });
+  drawn.addEventListener("pointerup", () => {
+    const shown = deck.getViewports()[0];
+    if (path.length > 2) {
+      const corners = thinned(path).map(([x, y]) => shown.unproject([x, y]).map((n) => Number(n.toPrecision(7))));
+      select((x, y) => isInside(corners, x, y), sqlOf(corners));
+    }
+    path = [];
+  });
+  document.getElementById("whole").addEventListener("click", () => { lasso(false); state = whole(extent); deck.setProps({ viewState: state }); });
+  document.getElementById("bounds").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const [left, right, low, high] = ["left", "right", "low", "high"].map((n) => event.target.elements[n].value);
+    const [w, s, e, n] = [left || extent[0], low || extent[1], right || extent[2], high || extent[3]].map(Number);
+    select((x, y) => w <= x && x <= e && s <= y && y <= n,
+      `SELECT image_id FROM ${PLACED} WHERE x BETWEEN ${exact(w)} AND ${exact(e)} AND y BETWEEN ${exact(s)} AND ${exact(n)}`);
+  });
+
+  const list = classes.map((c, n) => ({ ...c, n })).filter((c) => c.count).map((c) => {
+    const item = document.createElement("li");
+    const mark = document.createElement("span");
+    mark.className = "mark";
+    mark.style.background = `rgb(${colourOf(points, c.n).join(" ")})`;
+    const text = document.createElement("bdi");
+    text.textContent = c.text;
+    item.append(mark, text, ` ${c.count.toLocaleString("en")}`);
+    return item;
+  });
+  document.getElementById("legend").replaceChildren(...list);
+  counted.textContent = [`${count.toLocaleString("en")} images`, ...points.notes].join("; ");
+  place.dataset.ready = "true";
+}
+
+for (const field of document.querySelectorAll("#map-form select")) field.addEventListener("change", () => field.form.requestSubmit());
+if (!document.createElement("canvas").getContext("webgl2")) {
+  counted.textContent = "this browser cannot draw the map, for it has no WebGL 2";
+} else {
+  try {
+    show(await read());
+  } catch (error) {
+    counted.textContent = told(error);
+  }
+}

@@ -1,0 +1,76 @@
+"""Tag the images of a selection: a label each, of attribute ``tag/NAME``, that says who gave it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from starlette.routing import Route
+
+from counterbalance.engine.errors import RefusedError, RequestError
+from counterbalance.engine.schema import is_of_people
+from counterbalance.ui import verdicts
+from counterbalance.ui.answers import as_json, body_of
+from counterbalance.ui.selection import Filters
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from counterbalance.engine.lake import Lake
+    from counterbalance.engine.session import Session
+    from counterbalance.ui.workplace import Workplace
+
+MOST: Final = 100_000
+"""Images that are tagged at once."""
+_LENGTH: Final = 60
+
+
+async def tag(request: Request) -> Response:
+    """Tag the images that the address selects with ``{"tag": "blurry"}``; ``{"tag": …, "value": "no"}`` takes it back."""
+    place: Workplace = request.app.state.place
+    filters = Filters.read(request.query_params.multi_items())
+    annotator = verdicts.annotator_of(place.annotator)
+    name, value = _asked(await body_of(request))
+    if place.purpose(request) is not None:
+        raise RefusedError(
+            "tags are open to all, and what is selected for a purpose may not be",
+            code="E3226",
+            hint="close perceived labels, and select again",
+        )
+
+    def work(lake: Lake, session: Session) -> dict[str, Any]:
+        ids = request.app.state.selections.get(lake, session, filters).ids
+        if len(ids) > MOST:
+            raise RequestError(
+                f"{len(ids):,} images are too many to tag at once", code="E3777", hint=f"narrow them to {MOST:,}"
+            )
+        verdicts.keep(lake, pa.array(ids, pa.int64()), f"tag/{name}", value, annotator)
+        return {"tag": name, "value": value, "annotator": annotator, "images": len(ids)}
+
+    return as_json(await place.ask(request, work, apart=bool(filters.sql), watched=False))
+
+
+def _asked(body: Any) -> tuple[str, str]:
+    """Return name and value of a tag.
+
+    Raises:
+        RequestError: It is none, or says what people are.
+    """
+    name, value = (body.get("tag"), body.get("value", "yes")) if isinstance(body, dict) else (None, None)
+    if not isinstance(name, str) or not 0 < len(name) <= _LENGTH or not name.isprintable() or name != name.strip():
+        raise RequestError(f"a tag is one line of at most {_LENGTH} characters", code="E3776", hint='{"tag": "blurry"}')
+    if ":" in name or value not in {"yes", "no"}:
+        raise RequestError(
+            "a tag has no colon, and is yes or no", code="E3776", hint='{"tag": "blurry", "value": "no"}'
+        )
+    if is_of_people(name):
+        raise RequestError(
+            f"{name!r} says what people are, and tags are open to all",
+            code="E3776",
+            hint="`counterbalance validate` makes sheets for labels of people, which are kept closed",
+        )
+    return name, value
+
+
+ROUTES: Final = (Route("/api/lakes/{lake}/tags", tag, methods=["POST"]),)

@@ -1,0 +1,127 @@
+"""What tests of the shell share: the command on a real (pseudo) terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import struct
+import subprocess
+import sys
+import time
+
+import pytest
+
+BEGUN = """
+import pathlib, pyarrow as pa, counterbalance as cb
+
+@cb.udf(returns=pa.int64(), parameters={"x": pa.int64()}, version="1")
+def t_begun(x):
+    pathlib.Path("begun").touch()
+    return x
+"""
+# A session without a terminal gets the first one that it opens as its own, and Ctrl-C from there.
+PROGRAM = """
+import os, sys
+os.close(os.open(os.ttyname(0), os.O_RDWR))
+from counterbalance.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+class Terminal:
+    """A process on a terminal of 60 by 20."""
+
+    def __init__(self, words, folder):
+        import fcntl
+        import pty
+        import termios
+
+        self.folder = folder
+        self.fd, child = pty.openpty()
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 60, 0, 0))
+        environment = {**os.environ, "TERM": "xterm", "XDG_STATE_HOME": str(folder / "state")}
+        for name in ("CI", "NO_COLOR", "COLUMNS", "LINES"):
+            environment.pop(name, None)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *words],
+            stdin=child,
+            stdout=child,
+            stderr=child,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+        )
+        os.close(child)
+        self.seen = ""
+
+    def read(self, seconds=0.2):
+        """Take in what was written since, if anything is in time; whether the terminal is still open."""
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return True
+        try:
+            data = os.read(self.fd, 65536)
+        except OSError:
+            return False
+        if b"\x1b[6n" in data:  # prompt_toolkit asks where the cursor is
+            os.write(self.fd, b"\x1b[1;1R")
+        self.seen += data.decode(errors="replace")
+        return True
+
+    def until(self, text, seconds=200):
+        """Everything up to a text, colours left out."""
+        end = time.monotonic() + seconds
+        while text not in self.plain:
+            assert time.monotonic() < end, self.plain
+            if not self.read():
+                break
+        assert text in self.plain, self.plain
+        before, _, self.seen = self.plain.partition(text)
+        return before
+
+    @property
+    def plain(self):
+        return re.sub(r"\x1b\[[\d;?]*[a-zA-Z]|\x1b\][^\x07]*\x07|\r", "", self.seen)
+
+    def until_begun(self):
+        """Everything up to the first rows of ``ENDLESS``."""
+        while not (self.folder / "begun").exists():
+            assert self.process.poll() is None, self.plain
+            self.read()
+
+    def send(self, text):
+        os.write(self.fd, text.encode())
+
+    def end(self):
+        began = time.monotonic()
+        while self.process.poll() is None and time.monotonic() - began < 200:
+            self.read()
+        while select.select([self.fd], [], [], 0.2)[0] and self.read():
+            pass
+        os.close(self.fd)
+        return self.process.wait(5)
+
+
+@pytest.fixture
+def start(disk_lake, build, tmp_path):
+    texts = ["\x1b[31ma hostile caption", *(f"a rather long caption of image number {i}" for i in range(2, 60))]
+    ids = list(range(1, 60))
+    disk_lake.ingest(
+        {
+            "images": build.images(image_id=ids, key=[str(i) for i in ids]),
+            "captions": build.captions(caption_id=ids, image_id=ids, text=texts),
+        }
+    )
+    started = []
+
+    (tmp_path / "begun.py").write_text(BEGUN)
+
+    def begin(*words):
+        started.append(Terminal([words[0], disk_lake.uri, *words[1:]], tmp_path))
+        return started[-1]
+
+    yield begin
+    for terminal in started:
+        if terminal.process.poll() is None:
+            terminal.process.kill()
+            terminal.process.wait()

@@ -1,0 +1,77 @@
+"""The query behind a row selects as many images as the row counts."""
+
+from __future__ import annotations
+
+import json
+from html import unescape
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from repeats import again
+
+from counterbalance.engine.sql import queries
+from counterbalance.report import behind
+
+CAPTIONS = {
+    "groups": "(SELECT caption_id AS image_id, label FROM caption_labels)",
+    "concepts": "word_concepts((SELECT caption_id AS image_id, text FROM captions))",
+}
+COUNTS = [
+    ("demographics", {}, "count"),
+    pytest.param("balance", {}, "count", marks=pytest.mark.thorough),
+    ("cooccurrence", {}, "count"),
+    ("crime_words", {}, "images"),
+    ("geography", {}, "count"),
+    *again(("sentiment", {}, "images")),
+    ("concept_ratio", {}, "n"),
+    pytest.param("keyword_profile", {}, "count", marks=pytest.mark.thorough),
+    ("spurious_correlations", {}, "count"),
+    pytest.param("intersections", {"others": "image_labels('scene')"}, "count", marks=pytest.mark.thorough),
+    ("cluster_representation", {"clusters": "(SELECT image_id, image_id % 3 AS cluster FROM images)"}, "count"),
+    (
+        "cooccurrence",
+        {**CAPTIONS, "sources": "(SELECT caption_id AS image_id, image_id AS source FROM captions)"},
+        "images",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "column"), COUNTS)
+def test_it_selects_as_many_images_as_the_row_counts(counted_lake, name, given, column):
+    audit = queries.audit(name)
+    with counted_lake.session() as session:
+        rows = session.audit(name, min_count=1, **given).to_arrow()
+        found, is_closed = behind.links(session, audit, rows)
+        told = [(text, row[column]) for text, row in zip(found, rows.to_pylist(), strict=True) if row[column]]
+        assert told
+        assert not is_closed
+        for text, count in [told[0], told[-1]]:
+            assert session.sql(f"SELECT count(*) FROM ({text})").fetchall() == [(count,)]
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("leakage", {}),
+        ("demographics", {"groups": CAPTIONS["groups"]}),  # captions are no images
+        ("intersections", {"groups": "person_units('scene')", "others": "person_units('scene')"}),
+        ("retrieval_bias", {}),
+    ],
+)
+def test_a_row_that_no_rule_fits_has_no_query(name, given):
+    audit = queries.audit(name)
+    texts = {p.name: p.default for p in audit.parameters} | given
+    row = {"label": "male", "other": "male", "metric": "bias", "side": "data", "params": json.dumps(texts)}
+    columns = {"leakage": ["side"], "demographics": ["label"], "intersections": ["label", "other"]}.get(
+        name, ["metric"]
+    )
+    assert behind.query(audit, columns, row) is None
+
+
+def test_a_page_links_to_the_grid(ask):
+    page = ask.get("/lakes/demo/audits/demographics").text
+    link = unescape(page.partition('<td><a href="')[2].partition('"')[0])
+    assert urlsplit(link).path == "/lakes/demo/browse"
+    assert parse_qs(urlsplit(link).query) == {
+        "sql": ["SELECT DISTINCT image_id FROM caption_gender WHERE label = 'female'"]
+    }
