@@ -1,5 +1,6 @@
 """Functions of your own: give this file with ``--udfs my_udfs.py``, or ``udfs="my_udfs.py"`` in Python.
 
+cbal sql my.lake --udfs my_udfs.py "SELECT exclamations(text) FROM captions LIMIT 3"
 cbal sql my.lake --udfs my_udfs.py "SELECT brightness(image) FROM images LIMIT 3"
 cbal sql my.lake --udfs my_udfs.py "ALTER TABLE images ADD COLUMN look AS (brightness(image))"
 cbal refresh my.lake --udfs my_udfs.py images.look
@@ -13,6 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import counterbalance as cb
+
+
+@cb.udf
+def exclamations(text: str) -> int:
+    """How many exclamation marks a text has: plain Python, row by row, with the types that its hints say."""
+    return text.count("!")
 
 
 @cb.udf(returns=pa.float64(), parameters={"text": pa.string()}, version="1")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def test_it_runs_in_queries_and_columns(tmp_path: Path, project_root: Path) -> None:
     file = str(project_root / "examples" / "functions" / "my_udfs.py")
-    assert load_file(file) == ["shouting", "brightness"]
+    assert load_file(file) == ["exclamations", "shouting", "brightness"]
     (tmp_path / "pictures").mkdir()
     Image.new("RGB", (20, 10), (255, 255, 255)).save(tmp_path / "pictures" / "white.png")
     Image.new("RGB", (30, 10), (0, 0, 0)).save(tmp_path / "pictures" / "black.png")
@@ -25,9 +25,10 @@ def test_it_runs_in_queries_and_columns(tmp_path: Path, project_root: Path) -> N
     lake.ingest(str(tmp_path / "pictures"), format="imagefolder", store_images=True)
     images = {"image_id": [1, 2], "key": ["bytes are missing", "damaged"], "image": [None, b"none"]}
     lake.ingest({"images": pa.table({**images, "image": pa.array(images["image"], pa.binary())})})
+    assert lake.sql("SELECT count(*) FROM images").fetchall() == [(4,)]
     lake.add_column("images", "look", "brightness(image)")
     report = lake.refresh(udfs=file)
-    assert [(s.rows, s.errors) for s in report.stages] == [(4, 1)]
+    assert [(s.rows, s.errors) for s in report.stages] == [(4, 1)], report
     seen = lake.sql("SELECT key, look.mean, look.width FROM images ORDER BY key").fetchall()
     assert seen == [
         ("black.png", 0.0, 30),
@@ -39,3 +40,4 @@ def test_it_runs_in_queries_and_columns(tmp_path: Path, project_root: Path) -> N
     assert message == [("2", "the picture cannot be read")]
     shares = lake.sql("SELECT shouting('AbÇd'), shouting('…'), shouting(NULL)").fetchall()[0]
     assert shares == (pytest.approx(0.5), None, None)
+    assert lake.sql("SELECT exclamations('a! b!'), exclamations(NULL)").fetchall() == [(2, None)]

@@ -23,7 +23,7 @@ def packages_on_disk() -> set[str]:
             parts = init.parent.relative_to(ROOT / folder).parts
             found.add(".".join((name, *parts)))
     folders = {f"counterbalance.queries.{name}" for name in ("audits", "functions", "recipes", "views")}
-    return found | folders | {"counterbalance.udfs.data"}
+    return found | folders | {"counterbalance.udfs.data", "counterbalance.ui.pages", "counterbalance.ui.static"}
 
 
 def test_every_package_on_disk_is_listed():

@@ -1,0 +1,240 @@
+"""Pages of what SQL files say: audits, views, functions and recipes, from their front matter as the engine reads it."""
+
+from __future__ import annotations
+
+import io
+import re
+from functools import cache
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+import docs_columns
+from docs_words import cell, code, fence, folded, page, paragraphs, plain, table
+
+from counterbalance.engine.errors import CounterbalanceError
+from counterbalance.engine.recipes import files as recipe_files
+from counterbalance.engine.sql import queries
+from counterbalance.shell import describe, markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from counterbalance.engine.session import Session
+    from counterbalance.engine.sql.query_files import Query, QueryParameter
+
+_ROWS: Final = 6
+_GENDER: Final = "image_labels('perceived_gender', annotator := 'first')"
+ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "agreement": {"attribute": "perceived_gender"},
+    "attribute_confounding": {
+        "attributes": "(SELECT image_id, 'object' AS category, concept AS attribute FROM category_concepts)"
+    },
+    "attribute_frequencies": {
+        "attributes": "(SELECT image_id, 'object' AS category, concept AS attribute FROM category_concepts)"
+    },
+    "cluster_representation": {"clusters": "(SELECT image_id, caption_id, caption_id % 2 AS cluster FROM captions)"},
+    "compare_crime_words": {"others": "caption_gender_gensynth", "other_texts": "captions"},
+    "compare_demographics": {"others": _GENDER},
+    "compare_sentiment": {"others": "caption_gender_gensynth", "other_texts": "captions"},
+    "detection_recall": {"predicted": "detections"},
+    "intersections": {"others": _GENDER},
+    "label_validation": {
+        "attribute": "perceived_gender",
+        "model": "image_labels('perceived_gender', annotator := 'second')",
+    },
+}
+"""Of audits that need some: what their examples give them, of the tour's lake."""
+
+
+def parameters(known: Iterable[QueryParameter]) -> str:
+    """Return a table of parameters: name, type, default, what it may be and is about; then their values in papers."""
+    rows = [
+        (
+            code(p.name),
+            cell(p.type + (f" ({', '.join(p.columns)})" if p.columns else "")),
+            "required" if describe.required(p) else code(str(p.default)),
+            cell("; ".join(part for part in (p.about, p.bounds, _free(p)) if part)),
+        )
+        for p in known
+    ]
+    values = [(code(s.name), code(p.name), code(str(s.value)), cell(s.source)) for p in known for s in p.presets]
+    return "\n\n".join(
+        part
+        for part in (
+            table(("parameter", "type", "default", "what it is"), rows),
+            values and "With `preset`, values as papers have them:",
+            table(("preset", "parameter", "value", "source"), values),
+        )
+        if part
+    )
+
+
+def _free(parameter: QueryParameter) -> str:
+    if parameter.grid is None:
+        return ""
+    values = ", ".join(map(str, parameter.grid)) or "the default only"
+    return f"without a purpose, where perceived labels are counted: {values}"
+
+
+def audit(query: Query, session: Session | None, links: Mapping[str, str]) -> str:
+    """Return the page of an audit.
+
+    Args:
+        query: The audit.
+        session: Over the lake of the tour, for an example; none without it.
+        links: By name of another query: its page.
+    """
+    needed = [p for p in query.parameters if describe.required(p)]
+    example, types = _example(query, session)
+    words = " ".join(f"{p.name}=…" for p in needed)
+    call = ", ".join(f"{p.name} := …" for p in needed)
+    return page(
+        query.name,
+        f"**{plain(query.doc)}**",
+        paragraphs(query.text),
+        "## Ask it",
+        fence(
+            "console",
+            f"$ cbal audit LAKE {query.name} {words}".rstrip() + f'\n$ cbal sql LAKE "FROM {query.name}({call})"',
+        ),
+        "In Python: " + code(f'lake.audit("{query.name}"{"".join(f", {p.name}=…" for p in needed)})'),
+        "## Parameters",
+        parameters(query.parameters) or "None.",
+        "## Columns",
+        _columns(query, types),
+        "## Example" if example else "",
+        example,
+        *_ends(query, links),
+    )
+
+
+def _columns(query: Query, types: Mapping[str, str]) -> str:
+    names = list(types) or docs_columns.of(query)
+    rows = [(code(n), cell(types.get(n, "")), cell(docs_columns.meaning(query, n) or "see above")) for n in names]
+    if types:
+        return table(("column", "type", "what it is"), rows)
+    return table(("column", "what it is"), [(n, what) for n, _, what in rows])
+
+
+def _example(query: Query, session: Session | None) -> tuple[str, dict[str, str]]:
+    """Return a call over the tour's lake with its first rows, and the types of its columns; nothing where it cannot run there."""
+    needed = {p.name for p in query.parameters if describe.required(p)}
+    given = ARGUMENTS.get(query.name, {})
+    if session is None or not needed <= given.keys():
+        return "", {}
+    try:
+        result = session.audit(query.name, max_rows=_ROWS, **given)
+        rows = result.to_arrow()
+    except CounterbalanceError as error:
+        if error.code != "E1102":  # weights of a model that are not here; all else is a mistake in this file
+            raise
+        return "", {}
+    types = {field.name: str(field.type) for field in rows.schema}
+    if not rows.num_rows:
+        return "", types
+    sink: Any = SimpleNamespace(stream=io.BytesIO())
+    empty = [n for n in rows.schema.names if rows[n].null_count == rows.num_rows]
+    markdown.write(rows.drop_columns([*empty, "params"]).to_reader(), sink)
+    words = " ".join(f"{name}={_quoted(value)}" for name, value in given.items())
+    return "\n\n".join(
+        (
+            "Over the lake of the [tour](/tour.md), its first rows, without `params` and columns that are empty in all of them:",
+            fence("console", f"$ cbal audit sample.lake {query.name} {words}".rstrip()),
+            sink.stream.getvalue().decode(),
+        )
+    ), types
+
+
+def _quoted(value: str) -> str:
+    return value if re.fullmatch(r"\w+", value) else f'"{value}"'
+
+
+def view(query: Query, links: Mapping[str, str]) -> str:
+    """Return the page of a view."""
+    return page(
+        query.name,
+        f"**{plain(query.doc)}**",
+        paragraphs(query.text),
+        fence("sql", f"FROM {query.signature}"),
+        "## Parameters" if query.parameters else "",
+        parameters(query.parameters),
+        "## Columns",
+        ", ".join(map(code, docs_columns.of(query))) + ".",
+        *_ends(query, links),
+    )
+
+
+def _ends(query: Query, links: Mapping[str, str]) -> Iterator[str]:
+    """Yield what pages of queries end with: source, what it reads and is read by, the SQL."""
+    if query.source:
+        yield f"## Source\n\n{plain(query.source.strip())}."
+    reads, readers = _neighbours(query)
+    told = {"Reads": reads, "Read by": readers}
+    if reads or readers:
+        yield "## Around it"
+    for title, names in told.items():
+        if names:
+            yield f"{title}: " + ", ".join(f"[`{n}`](/{links[n]})" for n in names) + "."
+    yield "## SQL"
+    yield folded(f"The SQL of {query.name}", fence("sql", query.sql))
+
+
+def _neighbours(query: Query) -> tuple[list[str], list[str]]:
+    reads = _reads()
+    return sorted(reads[query.name]), sorted(name for name, found in reads.items() if query.name in found)
+
+
+@cache
+def _reads() -> dict[str, set[str]]:
+    """Return by query the names of those that it reads or calls, also in the defaults of its parameters."""
+    known = {**queries.queries(), **queries.sql_functions()}
+    found = {}
+    for name, query in known.items():
+        defaults = " ".join(f"FROM {p.default}" for p in query.parameters if p.is_relation)
+        pairs = re.findall(r"\b(?:FROM|JOIN)\s+(\w+)|\b(\w+)\(", f"{query.sql} {defaults}")
+        words = {word for pair in pairs for word in pair if word} - {p.name for p in query.parameters}
+        found[name] = (words & known.keys()) - {name}
+    return found
+
+
+def sql_functions(known: Mapping[str, Query]) -> str:
+    """Return the page of the functions that are written in SQL."""
+    parts = []
+    for query in known.values():
+        parts += [
+            f"## {query.name}",
+            f"**{plain(query.doc)}**",
+            fence("sql", f"{query.signature} -> {query.returns}"),
+            paragraphs(query.text),
+            parameters(query.parameters),
+            f"Source: {plain(query.source)}." if query.source else "",
+            folded("Its SQL", fence("sql", query.sql)),
+        ]
+    intro = "A call is put in as plain SQL: `cbal sql LAKE --expand QUERY` shows it. So they run on Spark, too."
+    return page("Functions in SQL", intro, *parts)
+
+
+def recipe(name: str) -> str:
+    """Return the page of a recipe."""
+    found = recipe_files.recipe(name)
+    steps = []
+    for number, step in enumerate(found.steps, start=1):
+        steps += [f"{number}. **{step.name}**: {plain(step.doc)}"]
+    needed = " ".join(f"--param {p.name}=…" for p in found.parameters if describe.required(p))
+    body = "\n\n".join(f"-- step {s.name}: {s.doc}\n" + ";\n".join(s.statements) + ";" for s in found.steps)
+    return page(
+        found.name,
+        f"**{plain(found.doc)}**",
+        paragraphs(found.text),
+        fence(
+            "console",
+            f"$ cbal recipe LAKE {name} --dry-run\n$ cbal recipe LAKE {name} {needed}".rstrip(),
+        ),
+        "## Steps",
+        "\n".join(steps),
+        "## Parameters" if found.parameters else "",
+        parameters(found.parameters),
+        f"## Source\n\n{plain(found.source.strip())}." if found.source else "",
+        "## SQL",
+        folded(f"The steps of {name}", fence("sql", body)),
+    )
