@@ -9,6 +9,8 @@ scripts exchange a few neighbours.
 *One percent more*: the recipe gensynth, with edits that cost half a millisecond in the place of diffusion, so that what is
 left is ours; from nothing, and over a lake where all is done but for one percent of the sources. Both end with the same
 set. Edits of c seconds add 16 c for each source of a first run, and for each new one of a later run.
+
+What an edit costs beside the network, and GPU hours of the papers by arithmetic: ``bench_edits``.
 """
 
 from __future__ import annotations

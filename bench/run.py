@@ -27,7 +27,7 @@ COMPARED = (
     "bench_captions", "bench_retrieval", "bench_groups", "bench_ingest", "bench_refresh", "bench_search", "bench_words", "bench_contrast",
     "bench_rank_filter", "bench_direction", "bench_association",
 )  # fmt: skip
-ALONE = ("bench_vader", "bench_text", "bench_executors", "bench_indexes", "bench_embed")
+ALONE = ("bench_vader", "bench_text", "bench_executors", "bench_indexes", "bench_embed", "bench_edits")
 
 
 def main() -> None:
@@ -80,6 +80,7 @@ def alone(name: str, options: argparse.Namespace) -> list[list[dict[str, Any]]]:
     own = {
         "bench_embed": ["--scale", options.scale, "--rounds", str(options.rounds), "--device", options.device],
         "bench_indexes": ["--scale", options.scale, *(w for n in options.without for w in ("--without", n))],
+        "bench_edits": ["--scale", options.scale],
     }
     path, before = HERE / f"{name}.py", sys.argv
     told = _Told(sys.stdout)

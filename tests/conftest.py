@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib.util
 import itertools
@@ -11,11 +12,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+import chromium  # of tests/helpers, which pyproject.toml puts in the path
 import hypothesis
 import pyarrow as pa
 import pytest
@@ -44,8 +47,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that was st
 os.environ["YOLO_AUTOINSTALL"] = (
     "false"  # ultralytics, which tests call as a peer, installs packages by itself otherwise
 )
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(
+    prefix="counterbalance-state-"
+)  # folders of pictures are remembered there
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 hypothesis.settings.register_profile(
-    "ours", max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "30")), deadline=None
+    "ours", max_examples=int(os.environ.get("COUNTERBALANCE_EXAMPLES", "10")), deadline=None
 )
 hypothesis.settings.load_profile("ours")
 _names = itertools.count()
@@ -106,6 +113,24 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What a test said that failed at first, where it was tried again (``--reruns``): it is not forgotten."""
+    for report in terminalreporter.stats.get("rerun", []):
+        terminalreporter.section(f"failed at first: {report.nodeid}")
+        terminalreporter.write_line(report.longreprtext)
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[chromium.Browser]:
+    """A headless Chromium; skips where there is none."""
+    if chromium.PROGRAM is None:
+        pytest.skip("no Chromium here: apt-get install chromium")
+    with tempfile.TemporaryDirectory(dir=tmp_path, ignore_cleanup_errors=True) as folder:
+        found = chromium.Browser(Path(folder))
+        yield found
+        found.close()
+
+
 _SLOW_PARTS = {
     "spawn",
     "spawn_cli",
@@ -129,14 +154,31 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+_LONG: Final = (
+    "test_readme_commands",
+    "test_tutorial_commands",
+    "test_audits_run_on_spark",
+    "test_statements_on_spark_answer_as_on_duckdb",
+    "test_executor_ray",
+    "test_executors_agree",
+    "test_ray_nodes",
+    "test_recipe_laion400m",
+    "test_demo_recovers",
+    "test_closed_tables_on_an_object_store",
+)
+"""Files that take minutes: they come first, or a worker would end with one of them while the other has nothing to do."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as ``fast`` what needs no process, object store, real data, model or disk, and tries no generated examples."""
+    """Put the longest files first, and mark as ``fast`` what needs no process, object store, real data, model, disk or example."""
+    items.sort(key=lambda item: item.path.stem not in _LONG)
     for item in items:
         parts = set(getattr(item, "fixturenames", ()))
         if not (
             parts & _SLOW_PARTS
             or any(part.startswith("tiny_") for part in parts)
             or item.get_closest_marker("slow")
+            or item.get_closest_marker("thorough")
             or getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
         ):
             item.add_marker("fast")
@@ -616,96 +658,18 @@ def tiny_clip(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     return make
 
 
-def _clip_tokenizer(folder: Path) -> Any:
-    """A CLIP tokenizer that knows letters and the words man, woman, dog, cat and on; any other word is its letters."""
-    import json
-
-    from transformers import CLIPTokenizer
-
-    letters = [chr(code) for code in range(33, 127)]
-    merges = ["m a", "ma n</w>", "w o", "wo man</w>", "d o", "do g</w>", "c a", "ca t</w>", "o n</w>"]
-    words = [*letters, *(letter + "</w>" for letter in letters), *dict.fromkeys(m.replace(" ", "") for m in merges)]
-    known = {word: number for number, word in enumerate([*words, "<|startoftext|>", "<|endoftext|>"])}
-    folder.mkdir()
-    (folder / "vocab.json").write_text(json.dumps(known))
-    (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges))
-    return CLIPTokenizer.from_pretrained(folder, model_max_length=77)
-
-
-def _diffusion_parts(folder: Path, channels: int, large: bool) -> dict[str, Any]:
-    """Parts of a diffusion pipeline with random weights: pictures are made at an eighth of their sides."""
-    import diffusers
-    import transformers
-
-    tokenizer = _clip_tokenizer(folder / "tokenizer")
-    text = transformers.CLIPTextConfig(
-        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=37, num_hidden_layers=2, num_attention_heads=4,
-        max_position_embeddings=77, projection_dim=32, bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
-    )  # fmt: skip
-    more = {"addition_embed_type": "text_time", "addition_time_embed_dim": 8, "transformer_layers_per_block": (1, 1)}
-    unet = diffusers.UNet2DConditionModel(
-        sample_size=8, in_channels=channels, out_channels=4, block_out_channels=(16, 32), layers_per_block=1,
-        down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"), up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
-        cross_attention_dim=64 if large else 32, attention_head_dim=4, norm_num_groups=4,
-        **({**more, "projection_class_embeddings_input_dim": 6 * 8 + 32} if large else {}),
-    )  # fmt: skip
-    for name, weights in unet.named_parameters():
-        weights.data *= 4 if ".attn" in name and ".to_" in name else 1  # or prompts would hardly matter
-    vae = diffusers.AutoencoderKL(
-        block_out_channels=(4, 4, 8, 8), layers_per_block=1, norm_num_groups=4, latent_channels=4,
-        down_block_types=("DownEncoderBlock2D",) * 4, up_block_types=("UpDecoderBlock2D",) * 4,
-    )  # fmt: skip
-    scheduler = diffusers.DDIMScheduler(
-        beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear", clip_sample=False, steps_offset=1
-    )
-    parts = {"unet": unet, "vae": vae, "scheduler": scheduler, "tokenizer": tokenizer}
-    parts["text_encoder"] = transformers.CLIPTextModel(text)
-    if large:
-        parts |= {"tokenizer_2": tokenizer, "text_encoder_2": transformers.CLIPTextModelWithProjection(text)}
-    return parts
-
-
-def _safety_checker(flags: bool) -> Any:
-    from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
-    from transformers import CLIPConfig, CLIPTextConfig, CLIPVisionConfig
-
-    small = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    vision = CLIPVisionConfig(**small, image_size=32, patch_size=16)
-    config = CLIPConfig(
-        text_config=CLIPTextConfig(**small).to_dict(), vision_config=vision.to_dict(), projection_dim=16
-    )
-    checker = StableDiffusionSafetyChecker(config)
-    checker.concept_embeds_weights.data.fill_(-2 if flags else 2)  # a threshold below, or above, every cosine
-    checker.special_care_embeds_weights.data.fill_(2)
-    return checker
-
-
 @pytest.fixture(scope="session")
 def tiny_diffusion(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Make a checkpoint of a class of diffusers, weights by seed: ``tiny_diffusion("StableDiffusionPipeline", channels=4)``.
 
     ``flags`` adds a safety checker that flags every picture, or none. Skips without diffusers.
     """
-    torch = pytest.importorskip("torch")
-    diffusers = pytest.importorskip("diffusers")
+    pytest.importorskip("torch")
+    pytest.importorskip("diffusers")
+    import pipelines
 
     def make(kind: str, channels: int = 4, seed: int = 0, flags: bool | None = None) -> Path:
-        from transformers import CLIPImageProcessor
-
-        folder: Path = tmp_path_factory.mktemp("diffusion")
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            parts = _diffusion_parts(folder, channels, large="XL" in kind)
-            if "XL" in kind:
-                parts["add_watermarker"] = False
-            elif flags is None:
-                parts |= {"safety_checker": None, "feature_extractor": None, "requires_safety_checker": False}
-            else:
-                processor = CLIPImageProcessor(size=32, crop_size=32)
-                parts |= {"safety_checker": _safety_checker(flags), "feature_extractor": processor}
-            getattr(diffusers, kind)(**parts).save_pretrained(folder / "model")
-        return folder / "model"
+        return pipelines.save(tmp_path_factory.mktemp("diffusion"), kind, channels, seed, flags)
 
     return make
 

@@ -76,6 +76,15 @@ def test_embedding_searching_and_building(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.count("\n|---|") == 3
 
 
+def test_gpu_hours_are_pictures_times_passes_at_a_published_rate(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCH))
+    import bench_edits
+
+    gensynth, *_, pairs = bench_edits.hours()
+    assert gensynth["A100 hours"] == "1,224"  # 184,656 edits of 500 steps of 3 passes, 0.01591 s each
+    assert pairs["A100 hours"] == "2,166"  # 4.9 million pictures of 1.591 s
+
+
 def test_tables_that_were_printed_are_read(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCH))
     import results

@@ -11,6 +11,7 @@ LISTED = {
     "lake": "each of its methods is a journey of its own, and a query needs none of the others",
     "dispatch": "a query neither declares nor refreshes",
     "session": "only a session with limits has a worker process, and only one on Spark needs PySpark",
+    "result": "Pillow, when a picture is shown",
     "executors.worker_main": "the process answers before it loads what its job needs",
     "backends.duckdb.register": "asks for devices, when a function is called",
     "backends.spark.backend": "PySpark may not be installed",
