@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -169,10 +170,21 @@ _LONG: Final = (
 """Files that take minutes: they come first, or a worker would end with one of them while the other has nothing to do."""
 
 
+@pytest.hookimpl(tryfirst=True)  # in the order of the files still
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first, and mark as ``fast`` what needs no process, object store, real data, model, disk or example."""
+    """Put the longest files first, and mark as ``fast`` what needs no process, object store, real data, model, disk or example.
+
+    Of a test with the mark ``cases(n)`` the parameters after the first ``n`` are ``thorough``.
+    """
     items.sort(key=lambda item: item.path.stem not in _LONG)
+    tried: Counter[str] = Counter()
     for item in items:
+        kept = item.get_closest_marker("cases")
+        if kept is not None:
+            test = item.nodeid.partition("[")[0]
+            tried[test] += 1
+            if tried[test] > kept.args[0]:
+                item.add_marker("thorough")
         parts = set(getattr(item, "fixturenames", ()))
         if not (
             parts & _SLOW_PARTS
@@ -720,8 +732,11 @@ def save_detector(file: Path, *, spread: float, bias: float, people: float | Non
     import yaml
     from ultralytics import YOLO
 
+    described = yaml.safe_load((held.root / "cfg" / "models" / "11" / "yolo11.yaml").read_text())
+    described["scales"] = {"n": [0.5, 0.0625, 1024]}  # a quarter of the width of the smallest: tests wait for it
+    (file.parent / "yolo11n.yaml").write_text(yaml.safe_dump(described))
     torch.manual_seed(1)
-    model = YOLO("yolo11n.yaml")
+    model = YOLO(file.parent / "yolo11n.yaml")
     for module in model.model.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
             module.momentum = 1.0

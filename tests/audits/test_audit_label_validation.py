@@ -119,6 +119,7 @@ def test_the_majority_leaves_ties_out(build):
     assert (row["count"], row["n"]) == (20, 30)  # the second of four has three different answers, the last is outvoted
 
 
+@pytest.mark.thorough
 @settings(max_examples=4)
 @given(
     sizes=st.lists(st.integers(1, 40), min_size=1, max_size=4),

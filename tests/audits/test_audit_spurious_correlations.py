@@ -173,6 +173,7 @@ def test_planted_shortcuts_of_every_kind_come_first(planted):
     assert labels.fetchall() == [("scene: indoors",), ("scene: outdoors",)]
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("kind", sorted(MEN))
 def test_images_behind_a_line(planted, kind):
     lake, likely, men = planted
@@ -259,6 +260,7 @@ def with_topics(planted):
     return lake, likely, men
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("topics", "groups"),
     list(zip(TOPICS, ("image_labels('perceived_gender')", "caption_gender", "caption_gender"), strict=True)),

@@ -71,6 +71,7 @@ def test_each_worker_reads_fragments(cluster):
     assert context._jsc.sc().getExecutorMemoryStatus().size() == 3  # the driver and two workers
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "audit", ["demographics()", *again("cooccurrence(caption_gender, word_concepts)", "sentiment()")]
 )

@@ -43,6 +43,7 @@ def both(tmp_path_factory, build):
         yield lake, duckdb, spark
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     "audit",
     [
@@ -61,6 +62,7 @@ def test_small_cells_are_hidden(both, audit):
     assert not [row for row in theirs.to_pylist() if RARE in row.values() and 3 in row.values()]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("query", ["SELECT * FROM labels", "SELECT DISTINCT value FROM labels", "SUMMARIZE labels"])
 def test_open_labels_alone_are_rows(both, query):
     _, duckdb, spark = both

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from counterbalance.engine.catalog import ddl, definitions
 from counterbalance.engine.catalog.lineage import lineage
 from counterbalance.engine.sql.statements import read
 from counterbalance.engine.store import tables
 
 
+@pytest.mark.thorough
 def test_a_chain_on_an_object_store(s3_lake, build):
     s3_lake.ingest(
         {

@@ -54,6 +54,7 @@ def say(lake, text):
     return DO[type(statement)](lake.location, statement)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("step", ["definition", "column", "stored", "end"])
 def test_add_column(spawn, path, step, record_property):
     record_property("kills", 1)
@@ -69,6 +70,7 @@ def test_add_column(spawn, path, step, record_property):
     assert lake.sql("SELECT size FROM captions ORDER BY caption_id").fetchall() == [(3,), (3,), (5,)]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("step", ["definition", "end"])
 def test_create_view(spawn, path, step, record_property):
     record_property("kills", 1)
@@ -81,6 +83,7 @@ def test_create_view(spawn, path, step, record_property):
     assert lake.sql("SELECT * FROM v ORDER BY 1").fetchall() == [(1, 2), (2, 1)]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("step", ["stored", "end"])
 @pytest.mark.parametrize("text", ["ALTER TABLE captions DROP COLUMN size", "DROP MATERIALIZED VIEW v"])
 def test_drop(spawn, refreshed, tmp_path, step, text, record_property):

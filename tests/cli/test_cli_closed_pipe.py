@@ -8,6 +8,7 @@ import sys
 import pytest
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("format_", ["table", "csv", "json", "parquet"])
 def test_closed_pipe(format_, lake, disk_lake, build, tmp_path):
     disk_lake.ingest({"images": build.images(image_id=[1], key=["a"])})

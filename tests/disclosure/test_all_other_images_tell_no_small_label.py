@@ -53,6 +53,7 @@ def told(session, query):
         return []
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("seed", [0, *again(1)])
 def test_what_is_left_is_no_small_label(build, tmp_path, form, seed):

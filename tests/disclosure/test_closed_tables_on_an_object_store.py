@@ -48,6 +48,7 @@ def test_a_view(stored, why):
     assert stored.sql("SELECT count(*) FROM captions").fetchall() == [(3,)]
 
 
+@pytest.mark.thorough
 def test_a_column_of_a_table_with_rows(stored):
     with pytest.raises(RefusedError, match="lies open on an object store") as caught:
         stored.add_column("captions", "gender", "upper(text)")
@@ -57,6 +58,7 @@ def test_a_column_of_a_table_with_rows(stored):
     assert len(stored.sql("FROM meta.lineage").fetchall()) == 0
 
 
+@pytest.mark.thorough
 def test_a_column_of_a_table_without_rows(s3_lake, build):
     s3_lake.ingest({"images": build.images(image_id=[1], key=["a"])})
     s3_lake.add_column("captions", "gender", "upper(text)")
@@ -66,6 +68,7 @@ def test_a_column_of_a_table_without_rows(s3_lake, build):
     assert s3_lake.sql("SELECT text FROM captions").fetchall() == [("one",)]
 
 
+@pytest.mark.thorough
 def test_what_an_earlier_release_left_open_stays_and_is_told(stored, build, capsys):
     gender = Definition("column", "captions", "gender", "upper(text)", reads=(("captions", "text"),), sensitive=True)
     definitions.declare(stored.location, gender)

@@ -62,6 +62,7 @@ def both(build, tmp_path_factory):
     return made(build, folder, 5), made(build, folder, 6)
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize("audit", CALLS)
 def test_which_rows_there_are_is_the_same(both, audit):
     shown = [lake.sql(f"SELECT * EXCLUDE (params) FROM {CALLS[audit]}").to_arrow().to_pylist() for lake in both]

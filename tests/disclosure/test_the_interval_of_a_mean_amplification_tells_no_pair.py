@@ -31,6 +31,7 @@ MALE = ([*range(80, 125)], [*range(110, 145)])
 """Of 90 men, 45 have a dog, 35 are said to, 15 of these rightly."""
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("there", "said", "hidden"),
     [

@@ -146,6 +146,7 @@ def own_lakes(build, tmp_path_factory):
     return lambda many: [made(place) for place in range(many)]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("audit", CALLS)
 @pytest.mark.parametrize(("seed", "many"), [(0, 6), *again((0, 9), (1, 9), (2, 9))])
 def test_lakes_of_ones_own_choose_nothing(build, tmp_path, own_lakes, audit, seed, many):

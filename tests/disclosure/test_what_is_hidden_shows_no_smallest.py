@@ -50,6 +50,7 @@ def scored(build, seed):
     return lake_of(build, f"scores-{seed}", values, scores)
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize(("make", "call"), [(annotated, AGREEMENT), (annotated, VALIDATION), (scored, SCORES)])
 @pytest.mark.parametrize("seed", range(2))
 def test_no_number_of_a_hidden_row(build, make, call, seed):
@@ -61,6 +62,7 @@ def test_no_number_of_a_hidden_row(build, make, call, seed):
             assert row["smallest"] is None
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("call", [AGREEMENT, VALIDATION])
 @pytest.mark.parametrize("seed", range(2))
 def test_what_is_hidden_of_a_confusion_is_not_told_apart(build, call, seed):

@@ -139,6 +139,7 @@ def labels_of(rows, row):
     return {row[c] for c in NAMES & {*rows.column_names}}
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("place", PLACES)
 def test_labels_hidden_beside_a_small_one(told, place):
     """A small clear label, and those that are hidden with it, have no number anywhere."""
@@ -164,6 +165,7 @@ def test_calls_about_a_hidden_label(told, place):
             assert not any(row[c] is not None for row in rows.to_pylist() for c in numbers(rows)), call
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("place", PLACES)
 def test_sums_of_two_audits(told, place):
     """How many images of a label there are is shown as the same number, or as one that differs by ten or more."""

@@ -94,6 +94,7 @@ def test_a_gpu_of_ones_choice(devices_of, torch_with):
     assert devices_of(Local(device="cuda:2"), 1) == (["cuda:2"],) * 2
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("executor", [Local(device="cpu"), Local(), Inline()])
 def test_without_a_gpu_it_is_the_cpu(executor, devices_of, torch_with):
     torch_with(0)

@@ -90,6 +90,7 @@ def test_the_task_of_a_worker_that_died_goes_to_a_fresh_one(how, run, jobs, disk
     assert children() == []
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(("how", "said"), [("SIGKILL", "was ended by SIGKILL"), ("exit", "ended with exit code 7")])
 def test_a_task_that_kills_every_worker_is_an_error(how, said, run, jobs, disk_lake, tmp_path):
     job, events = run(f"x_dies(text, folder := '{tmp_path}', how := '{how}', times := 99)", Local(workers=1))

@@ -62,6 +62,7 @@ def test_a_worker_that_is_killed_mid_task_is_replaced(started, jobs, disk_lake, 
     assert not capfd.readouterr().out
 
 
+@pytest.mark.thorough
 def test_a_task_that_kills_every_worker_is_an_error(started, tmp_path):
     _, events = started(f"x_dies(text, folder := '{tmp_path}', how := 'exit', times := 99)")
     with pytest.raises(
@@ -108,6 +109,7 @@ def test_gpus_that_the_cluster_lacks_are_an_error(started, tmp_path):
     assert caught.value.code == "E3462"
 
 
+@pytest.mark.thorough
 def test_a_cluster_of_its_own_ends_with_the_job(jobs, disk_lake, build, spawn):
     jobs.captions(disk_lake, build, TEXTS)
     job = jobs.job(disk_lake, "x_environment(text)")
@@ -118,6 +120,7 @@ def test_a_cluster_of_its_own_ends_with_the_job(jobs, disk_lake, build, spawn):
     assert len(jobs.spooled(disk_lake, job)) == 200
 
 
+@pytest.mark.thorough
 def test_a_lake_on_an_object_store(jobs, s3_lake, build, ray_cluster):
     jobs.captions(s3_lake, build, TEXTS[:20])
     there = {  # the cluster was up before: its workers have another environment

@@ -44,6 +44,7 @@ def here():
     return ray.get_runtime_context().gcs_address
 
 
+@pytest.mark.thorough
 def test_the_own_cluster_of_another_process_is_left_alone(joined):
     address, cpus = joined()
     assert (address != here(), cpus) == (True, "1")

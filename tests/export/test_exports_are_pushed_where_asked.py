@@ -133,6 +133,7 @@ def test_a_refusal_of_the_hub_is_our_error_and_the_export_is_whole(export, hub, 
     assert hub.committed == []
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("words", "environment", "why"),
     [

@@ -15,6 +15,7 @@ def stored(lake, table, column):
     return lance.dataset(lake.location.table(table)).to_table(columns=[column])[column].to_pylist()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_same_source_from_four_processes(disk_lake, build, spawn, record_property):
     record_property("processes", PROCESSES)

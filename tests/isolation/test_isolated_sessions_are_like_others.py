@@ -48,6 +48,7 @@ def both(folder_lake):
         yield here, there
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("query", QUERIES)
 def test_rows_notes_and_sql(both, query):
     here, there = (session.sql(query) for session in both)

@@ -60,6 +60,7 @@ def session(folder_lake):
         yield opened
 
 
+@pytest.mark.cases(6)
 @pytest.mark.parametrize("name", chosen(RUNAWAY, *KEPT))
 def test_it_ends(session, name, answer, record_property):
     record_property("queries", 1)
@@ -87,6 +88,7 @@ def test_planning_is_timed(folder_lake):
     assert caught.value.code == "E5001"
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(("name", "code"), [("t_hang", "E5001"), ("t_eat", "E5002"), ("t_eat_elsewhere", "E5002")])
 def test_functions_are_held_too(folder_lake, misbehaving, name, code):
     seconds = {"E5001": 1, "E5002": 60}[code]

@@ -74,6 +74,7 @@ def test_what_is_there_is_not_painted_again(disk_lake, recipe, capsys):
     assert rows(disk_lake) == first
 
 
+@pytest.mark.thorough
 def test_fewer_guidances_of_another_spelling_are_the_same(disk_lake, recipe):
     disk_lake.recipe(recipe, {"edits": 1, "guidances": [7.5, 9.50, 7.5]}, refresh={"executor": "inline"})
     first = rows(disk_lake)

@@ -263,6 +263,7 @@ def test_rows_are_closed_and_audits_are_not(made):
         made.lake.sql(f"SELECT * FROM attribute_auc(attribute_scores, {labels})").to_arrow()
 
 
+@pytest.mark.thorough
 def test_another_table_makes_the_columns_stale(made):
     again = made.lake.recipe("gelda", made.given, refresh=made.how, sensitive="a test")
     assert [s.rows for s in again.steps[1:3]] == [0, 0] or not any(s.rows for s in again.steps[1:3])

@@ -312,6 +312,7 @@ def _check_lineage(lake, kept, given):
     } <= up
 
 
+@pytest.mark.thorough
 def test_intersections_and_edits_that_are_all_flagged(disk_lake, given):
     """A row for every product of the groups; where no edit may be kept, the lake says why, and nothing is kept."""
     disk_lake.ingest(rows_of([2]))

@@ -65,6 +65,7 @@ def test_a_group_is_seen_when_it_is_done(texts, row_function):
     assert seen == [(0, 0), (120, 120), (240, 240), (360, 360)]
 
 
+@pytest.mark.thorough
 def test_progress_goes_on_over_groups(texts, row_function):
     told = []
     row_function("g_told", number, returns=pa.int64())
@@ -88,6 +89,7 @@ def test_what_is_published_stays_when_the_function_breaks(texts, row_function):
     assert values(texts)[:240] == list(range(240))
 
 
+@pytest.mark.thorough
 def test_old_values_go_all_at_once(texts, row_function):
     function = row_function("g_old", number, returns=pa.int64())
     texts.add_column("captions", "c", "g_old(text)")
@@ -124,6 +126,7 @@ def test_rows_that_change_meanwhile_are_computed_again(texts, build, row_functio
     assert refresh(texts).mode == "no_op"
 
 
+@pytest.mark.thorough
 def test_a_column_that_is_dropped_meanwhile(texts, row_function):
     def drops(text):
         if text == "text 130":

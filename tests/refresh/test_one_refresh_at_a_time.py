@@ -97,6 +97,7 @@ def test_a_killed_refresh_keeps_nothing(
     )
 
 
+@pytest.mark.thorough
 def test_busy_on_an_object_store_and_the_lease_of_a_dead_process(
     s3_lake: Lake, build: SimpleNamespace, row_function: Callable[..., Any], monkeypatch: Any
 ) -> None:

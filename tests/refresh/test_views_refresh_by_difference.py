@@ -92,6 +92,7 @@ def test_a_changed_order_changes_nothing(thousand: Lake) -> None:
     assert _stages(thousand)["v"].reason == ""
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("change", ["columns", "types", "key"])
 def test_another_shape(thousand: Lake, row_function: Callable[..., Any], change: str) -> None:
     edit = row_function("d_shape", len)

@@ -39,6 +39,7 @@ def tags(text: str) -> list[tuple[str, list[str]]]:
     return found
 
 
+@pytest.mark.thorough
 def test_captions_alone(captions_only: cb.Lake) -> None:
     text = render(captions_only)
     for figure in ("categories", "people", "open-labels", "no-persons", "no-agreement", "hateful"):

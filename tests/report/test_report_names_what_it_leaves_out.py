@@ -8,12 +8,13 @@ import re
 import pytest
 
 import counterbalance as cb
+from counterbalance.engine.session import Session
 from counterbalance.report import absent
 from counterbalance.report.build import render
 from counterbalance.report.figures import Figure, Section
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def captions_only(build):
     lake = cb.connect("memory://report-absent")
     ids = list(range(90))
@@ -25,14 +26,33 @@ def captions_only(build):
     return lake
 
 
+@pytest.fixture(scope="module")
+def asked():
+    """The audits that the page asked for."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def page(captions_only, asked):
+    audit = Session.audit
+
+    def listed(self, name, **params):
+        asked.append(name)
+        return audit(self, name, **params)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Session, "audit", listed)
+        return render(captions_only)
+
+
 def left_out(text):
     section = text.split('<section id="absent">')[1].split("</section>", maxsplit=1)[0]
     lines = re.findall(r"<li>(.*?)</li>", section, flags=re.DOTALL)
     return {html.unescape(line).partition(": ")[0]: html.unescape(line).partition(": ")[2] for line in lines}
 
 
-def test_one_line_for_what_one_command_adds(captions_only):
-    lines = left_out(render(captions_only))
+def test_one_line_for_what_one_command_adds(captions_only, page):
+    lines = left_out(page)
     with_boxes = lines["With detections"]
     assert "What is seen; People an image; " in with_boxes
     assert f"<code>counterbalance ingest {captions_only.uri} boxes.csv</code>" in with_boxes
@@ -42,26 +62,17 @@ def test_one_line_for_what_one_command_adds(captions_only):
     assert lines[people] == "Persons by perceived label; Agreement of annotators."
 
 
-def test_findings_come_first_and_nothing_is_an_empty_box(captions_only):
-    text = render(captions_only)
-    assert text.index('id="glance"') < text.index("How to read this") < text.index('id="tables"')
-    assert text.index('id="absent"') < text.index('id="provenance"')
-    assert all("<svg" in body for body in re.findall(r"<figure id=.*?</figure>", text, flags=re.DOTALL))
-    assert "Not shown" not in text
-    chapters = re.findall(r'<section id="(\w+)"', text)
-    assert re.findall(r'<li><a href="#(\w+)">', text.split("</nav>")[0]) == chapters
+def test_findings_come_first_and_nothing_is_an_empty_box(page):
+    assert page.index('id="glance"') < page.index("How to read this") < page.index('id="tables"')
+    assert page.index('id="absent"') < page.index('id="provenance"')
+    assert all("<svg" in body for body in re.findall(r"<figure id=.*?</figure>", page, flags=re.DOTALL))
+    assert "Not shown" not in page
+    chapters = re.findall(r'<section id="(\w+)"', page)
+    assert re.findall(r'<li><a href="#(\w+)">', page.split("</nav>")[0]) == chapters
 
 
-def test_nothing_is_asked_of_what_is_empty(captions_only, monkeypatch):
-    asked = []
-    audit = cb.engine.session.Session.audit
-
-    def listed(self, name, **params):
-        asked.append(name)
-        return audit(self, name, **params)
-
-    monkeypatch.setattr("counterbalance.engine.session.Session.audit", listed)
-    render(captions_only)
+def test_nothing_is_asked_of_what_is_empty(page, asked):
+    assert page
     assert "demographics" in asked
     assert not {"hate_content_rate"} & {*asked}
 

@@ -139,6 +139,7 @@ def test_light_dark_phones_and_paper_are_provided_for(text: str) -> None:
         assert rule in text
 
 
+@pytest.mark.thorough
 def test_writing_replaces_the_file_with_the_same_page_every_time_and_leaves_nothing_else(
     lake: Lake, text: str, tmp_path: Path
 ) -> None:

@@ -52,6 +52,7 @@ def test_what_is_longer_than_the_screen(start, paged):
     leave(terminal)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("word", ["--no-pager", "--quiet"])
 def test_it_is_left_out_of_a_shell(start, paged, word):
     terminal = start("sql", word)
@@ -60,6 +61,7 @@ def test_it_is_left_out_of_a_shell(start, paged, word):
     assert not paged.exists()
 
 
+@pytest.mark.thorough
 def test_one_query_has_none(start, paged):
     assert start("sql", "FROM captions").end() == 0
     assert not paged.exists()
@@ -108,6 +110,7 @@ def test_ctrl_c_is_the_pagers(start, monkeypatch, tmp_path):
     leave(terminal)
 
 
+@pytest.mark.thorough
 def test_a_pager_that_does_not_start_is_told(start, monkeypatch, tmp_path):
     broken = tmp_path / "broken"
     broken.write_bytes(b"\x7fELF")
@@ -118,6 +121,7 @@ def test_a_pager_that_does_not_start_is_told(start, monkeypatch, tmp_path):
     leave(terminal)
 
 
+@pytest.mark.thorough
 def test_where_there_is_none_the_shell_says_so(start, monkeypatch):
     monkeypatch.setenv("PAGER", f"{os.sep}nowhere{os.sep}less")
     terminal = start("sql")

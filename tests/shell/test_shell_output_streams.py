@@ -14,6 +14,7 @@ FEW = 1024
 """Rows of a batch for formats that are slow to write."""
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(
     ("format_", "rows"), [*((f, FEW if f == "xlsx" else ROWS) for f in FORMATS), *again(("xlsx", ROWS))]
 )

@@ -122,6 +122,7 @@ def test_a_column_that_nobody_reads_changes_nothing(lakes):
     assert is_read(prepared)
 
 
+@pytest.mark.thorough
 @some
 def test_a_view_with_columns_of_its_own(lakes, plainly, asked):
     """What was added to it is no column of the view that it keeps."""
@@ -132,6 +133,7 @@ def test_a_view_with_columns_of_its_own(lakes, plainly, asked):
     assert answers(prepared, asked) == plainly(asked)
 
 
+@pytest.mark.thorough
 @some
 def test_the_past_is_read_as_it_was(lakes, plainly, build, asked):
     for lake in lakes:
@@ -143,6 +145,7 @@ def test_the_past_is_read_as_it_was(lakes, plainly, build, asked):
     assert answers(prepared, asked) == answers(plain, asked)
 
 
+@pytest.mark.thorough
 @some
 def test_rows_of_images_that_are_gone(lakes, asked):
     for lake in lakes:

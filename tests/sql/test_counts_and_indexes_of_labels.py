@@ -56,6 +56,7 @@ def lakes(build, tmp_path_factory):
     return found
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("query", QUERIES)
 def test_same_rows(lakes, query):
     sessions = [lake.session() for lake in lakes]

@@ -16,6 +16,7 @@ def names(text):
     return [cte.alias.lower() for cte in sqlglot.parse_one(text, dialect="duckdb").find_all(exp.CTE)]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     "query",
     [

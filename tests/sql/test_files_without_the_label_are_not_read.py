@@ -36,6 +36,7 @@ def lake(build, tmp_path):
     return lake
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize(
     ("query", "rows"),
     [

@@ -432,7 +432,10 @@ def nothing(build):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "query"), SHIPPED)
+@pytest.mark.parametrize(  # every audit runs in tests/audits/test_audits_say_what_they_are.py
+    ("name", "query"),
+    [s for name, query in SHIPPED for s in ([(name, query)] if query.kind == "view" else again((name, query)))],
+)
 def test_a_shipped_file_runs_on_a_small_lake(name, query, lake):
     result = lake.sql(f"SELECT * FROM {call_of(name, query)}")
     assert result.to_arrow().schema == result.schema

@@ -77,6 +77,7 @@ FOR_LONG = {"count", "two", "a value", "groups", "no terms", "outer join", "list
 """Queries whose parts other queries have: counts, conditions, values, groups, joins, lists and their items."""
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize("name", chosen(sorted(QUERIES), *(QUERIES.keys() - FOR_LONG)))
 def test_same_rows(lakes, name, monkeypatch):
     answers = {}

@@ -139,6 +139,7 @@ def test_an_interrupted_ingest_is_completed_first(lake):
     assert caught.value.code == "E3084"
 
 
+@pytest.mark.thorough
 def test_a_lake_in_an_object_store(s3_lake, build):
     ids = list(range(20))
     s3_lake.ingest({"images": build.images(image_id=ids, key=[f"k{i}" for i in ids])})

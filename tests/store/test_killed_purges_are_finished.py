@@ -49,6 +49,7 @@ def purge(lake, *tags):
     return lake.delete(ids=["mkkey007"], apply=True, purge=True, drop_tags=tags)
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_the_same_words_again(filled, moment, monkeypatch):
     where, name = MOMENTS[moment]

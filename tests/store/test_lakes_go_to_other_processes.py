@@ -7,12 +7,13 @@ import json
 import pickle  # noqa: TID251 - multiprocessing's own way
 
 import pytest
+from repeats import again
 
 import counterbalance as cb
 from counterbalance.engine.errors import RequestError
 
 
-@pytest.mark.parametrize("library", ["", "torch"])
+@pytest.mark.parametrize("library", ["torch", *again("")])
 def test_spawned_workers_read_it(library, disk_lake, build, spawn):
     if library and importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")

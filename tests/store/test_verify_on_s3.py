@@ -29,6 +29,7 @@ def test_it_is_sound(stored):
     assert {e.digest.partition(":")[0] for e in entries.values()} == {"etag"}
 
 
+@pytest.mark.thorough
 def test_taking_them_reads_no_data(s3_lake, build, monkeypatch):
     read = []
     monkeypatch.setattr(digests, "measure", lambda *a, **k: read.append(a))
@@ -36,6 +37,7 @@ def test_taking_them_reads_no_data(s3_lake, build, monkeypatch):
     assert read == []
 
 
+@pytest.mark.thorough
 def test_an_object_with_other_bytes(stored):
     lake, system, folder = stored
     path = objects(system, f"{folder}/data")[0]
@@ -55,6 +57,7 @@ def test_a_lost_version(stored):
         lake.sql("SELECT count(*) FROM images").fetchall()
 
 
+@pytest.mark.thorough
 def test_a_lake_that_was_copied_there(disk_lake, s3_lake, fill):
     fill(disk_lake, count=6)
     system, root = s3_lake.location.filesystem()

@@ -87,6 +87,7 @@ def test_large_pictures_are_scaled_and_boxes_are_of_the_picture_as_stored(tiny):
     assert [(b["x"], b["y"], b["width"], b["height"]) for b in found] == [(256, 128, 128, 128)]
 
 
+@pytest.mark.thorough
 def test_a_column_feeds_genswap(disk_lake, build, tiny):
     """Faces that were found are those that are exchanged."""
     ids = [1, 2, 3, 4]

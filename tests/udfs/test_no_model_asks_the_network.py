@@ -92,12 +92,14 @@ def test_no_function_fetches_weights(run, record_property):
     record_property("models", len(told))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["embed_sentence", "embed_image"])
 def test_they_do_where_it_is_allowed(run, name):
     asked = {name: call(cb.functions()[name])}
     assert run(asked, COUNTERBALANCE_ALLOW_DOWNLOAD="1") == -signal.SIGSYS
 
 
+@pytest.mark.thorough
 def test_models_that_are_here_need_no_network(run, tiny_clip, tiny_detector):
     if importlib.util.find_spec("ultralytics") is None:  # importing it changes the process, unless our module does it
         pytest.skip("needs ultralytics")

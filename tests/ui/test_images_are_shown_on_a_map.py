@@ -65,6 +65,7 @@ def test_numbers_are_parts_of_equal_size(client, lake):
     assert classes.tolist() == sorted(classes.tolist())
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("column", "classes"),
     [

@@ -1,4 +1,4 @@
-"""Ten browsers that open all pages at once get answers, each its own, and no error."""
+"""Ten browsers that open two pages each at once, all pages together, get answers, each its own, and no error."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def address(served, disk_lake, build):
 def test_all_are_answered(address):
     def person(number: int) -> list[tuple[int, bool]]:
         found = []
-        for page in (*PAGES[number % 5 :], *PAGES[: number % 5]):
+        for page in (*PAGES[number % 5 :], *PAGES[: number % 5])[:2]:
             asked = urllib.request.Request(f"{address}/lakes/demo{page}", headers={"Authorization": "Bearer secret"})
             with urllib.request.urlopen(asked, timeout=300) as answer:
                 found.append((answer.status, b"</html>" in answer.read()))
         return found
 
     with ThreadPoolExecutor(10) as people:
-        assert list(people.map(person, range(10))) == [[(200, True)] * len(PAGES)] * 10
+        assert list(people.map(person, range(10))) == [[(200, True)] * 2] * 10

@@ -92,6 +92,7 @@ def test_cooccurrence_divides_by_it(session):
         assert other["high"] - other["low"] > one["high"] - one["low"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sources", [60, *again(400)])
 @pytest.mark.parametrize("alike", [*again(0.0, 0.5), 0.9])
 def test_intervals_by_sources_hold_what_they_say(session, sources, alike):

@@ -98,6 +98,7 @@ def test_persons_of_an_image_are_not_independent(session, ratio_interval):
         assert row["share_high"] - row["share_low"] > high - low
 
 
+@pytest.mark.thorough
 def test_intervals_of_persons_hold_what_they_say(session):
     """Concepts of images have nothing to do with labels, so that delta is 0 and the share that of all."""
     draw = np.random.default_rng(8)
