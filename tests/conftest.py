@@ -180,7 +180,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tried: Counter[str] = Counter()
     for item in items:
         kept = item.get_closest_marker("cases")
-        if kept is not None:
+        if kept is not None and item.get_closest_marker("thorough") is None:
             test = item.nodeid.partition("[")[0]
             tried[test] += 1
             if tried[test] > kept.args[0]:

@@ -97,6 +97,7 @@ def test_help_imports_nothing_heavy(words, told):
     assert not heavy
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(("typed", "offered"), TYPED)
 def test_completion_imports_nothing_heavy(typed, offered, told):
     code, text, heavy = loaded(told, [], completion(typed))

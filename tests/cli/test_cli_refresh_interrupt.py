@@ -79,6 +79,7 @@ def start(tmp_path):
         process.communicate()
 
 
+@pytest.mark.cases(1)
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_interrupt(workers, filled, tmp_path, spawn_cli, start):

@@ -36,6 +36,7 @@ CASES = {(3, True): GOOD, (37, True): ["predicted"], (12, False): ["background"]
 """Metrics of which the same few are shown or hidden by default: each is once, and all of these numbers."""
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize(
     ("metric", "few", "hidden"),
     [

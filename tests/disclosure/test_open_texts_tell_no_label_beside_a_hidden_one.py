@@ -48,6 +48,7 @@ def lakes(build, tmp_path_factory):
     return functools.cache(functools.partial(made, build, tmp_path_factory.mktemp("texts")))
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("labels", ["ab", "abc"])
 @pytest.mark.parametrize("seed", [0, *again(1)])

@@ -94,6 +94,7 @@ def rows(lakes):
     return functools.cache(lambda place, call: lakes[place].sql(f"FROM {call}").to_arrow().to_pylist())
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize("call", chosen(CALLS, *ASKED))
 def test_the_same_rows(rows, call):
     one, other = ([{k: v for k, v in row.items() if k != "reason"} for row in rows(place, call)] for place in range(2))

@@ -73,6 +73,7 @@ BOX = {
 }
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["captions", "instances"])
 def test_memory_does_not_grow_with_the_file(tmp_path, kind):

@@ -98,6 +98,7 @@ class Killer:
         return process.returncode != 0
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(("most", "chunks"), [(4, FEW), *again((KILLS, CHUNKS))])
 def test_any_number_of_kills(base, spawn, record_property, most, chunks):

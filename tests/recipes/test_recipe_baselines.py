@@ -112,6 +112,7 @@ def test_nothing_but_the_face_is_changed(faces):
         assert (before != after)[face].any()
 
 
+@pytest.mark.thorough
 def test_a_picture_more_changes_few_draws(faces):
     before = {r[:3] for r in faces.first}
     after = set(chosen(faces.lake, "genswap_set", "image_id, label, face_of"))

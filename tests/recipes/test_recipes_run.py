@@ -189,6 +189,7 @@ def test_statements_that_no_recipe_may_hold(lake, tmp_path, statement, code, tol
     assert caught.value.code == code
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("call", "code", "told"),
     [

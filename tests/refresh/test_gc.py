@@ -290,6 +290,7 @@ def test_a_lake_in_memory(lake):
     assert gc(lake.location, older_than=NOW).findings == ()
 
 
+@pytest.mark.thorough
 def test_a_lake_in_an_object_store(s3_lake, build):
     ids = list(range(20))
     s3_lake.ingest(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Live = Callable[..., str]
 
-KILLS = int(os.environ.get("COUNTERBALANCE_KILLS", "18"))
+KILLS = int(os.environ.get("COUNTERBALANCE_KILLS", "8"))
 MANY = "COUNTERBALANCE_KILLS" in os.environ
 BATCH = 64
 

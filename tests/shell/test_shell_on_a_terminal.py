@@ -43,6 +43,7 @@ def test_a_table_fits_and_says_what_is_missing(start):
     assert "long cells are cut" in notes
 
 
+@pytest.mark.thorough
 def test_binary_formats_are_refused(start):
     terminal = start("sql", "SELECT 1", "--format", "arrow")
     assert terminal.end() == 1

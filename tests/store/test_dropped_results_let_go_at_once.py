@@ -34,6 +34,7 @@ def no_collection():
     gc.enable()
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_read_or_not(lake, no_collection, query):
     held = lake.sql(query)

@@ -71,6 +71,7 @@ def ask(lake, query):
         return error.code
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("query", QUERIES)
 def test_of_a_lake(filled, uncollected, query):
     ask(filled, query)
@@ -92,6 +93,7 @@ def test_half_read_results(filled, uncollected):
     assert readers(filled) == 0
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("query", QUERIES)
 def test_text_of_an_expanded_query(filled, uncollected, query):
     with filled.session() as session, contextlib.suppress(CounterbalanceError):
