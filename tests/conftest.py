@@ -711,7 +711,7 @@ def tiny_safety(tmp_path_factory: pytest.TempPathFactory) -> str:
 def tiny_detector(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The file of a YOLO with random weights that sees many things."""
     file = tmp_path_factory.mktemp("yolo") / "yolo.pt"
-    save_detector(file, spread=0.1, bias=-3)
+    save_detector(file, spread=0.1, bias=-3, width=0.0625)
     return str(file)
 
 
@@ -723,8 +723,8 @@ def tiny_people_detector(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
-def save_detector(file: Path, *, spread: float, bias: float, people: float | None = None) -> None:
-    """A YOLO whose scores come of weights of that spread and of that bias, of people of another one."""
+def save_detector(file: Path, *, spread: float, bias: float, people: float | None = None, width: float = 0.25) -> None:
+    """A YOLO, as wide as the smallest one or less, whose scores come of weights of that spread and of that bias, of people of another one."""
     from counterbalance.udfs.models import yolo
 
     held = yolo.library()
@@ -733,7 +733,7 @@ def save_detector(file: Path, *, spread: float, bias: float, people: float | Non
     from ultralytics import YOLO
 
     described = yaml.safe_load((held.root / "cfg" / "models" / "11" / "yolo11.yaml").read_text())
-    described["scales"] = {"n": [0.5, 0.0625, 1024]}  # a quarter of the width of the smallest: tests wait for it
+    described["scales"] = {"n": [0.5, width, 1024]}
     (file.parent / "yolo11n.yaml").write_text(yaml.safe_dump(described))
     torch.manual_seed(1)
     model = YOLO(file.parent / "yolo11n.yaml")

@@ -208,22 +208,22 @@ def udfs_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def download_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare ``--allow-download``, which worker processes inherit as an environment variable."""
-    option = click.option(
-        "--allow-download",
-        is_flag=True,
-        expose_value=False,
-        callback=_allow,
-        help="Let models fetch weights that are not in the cache.",
-    )
-    return option(function)
+    """Declare ``--allow-download``, which worker processes inherit as an environment variable while the command runs."""
 
-
-def _allow(context: click.Context, _option: click.Parameter, value: bool) -> None:
-    if value:
+    @click.option("--allow-download", is_flag=True, help="Let models fetch weights that are not in the cache.")
+    @functools.wraps(function)
+    def wrapper(*args: Any, allow_download: bool, **kwargs: Any) -> Any:
         before = os.environ.get(_ALLOW)
-        os.environ[_ALLOW] = "1"
-        context.call_on_close(lambda: os.environ.pop(_ALLOW) if before is None else os.environ.update({_ALLOW: before}))
+        if allow_download:
+            os.environ[_ALLOW] = "1"
+        try:
+            return function(*args, **kwargs)
+        finally:
+            os.environ.update({} if before is None else {_ALLOW: before})
+            if before is None:
+                os.environ.pop(_ALLOW, None)
+
+    return wrapper
 
 
 def computing_options(function: Callable[..., Any]) -> Callable[..., Any]:

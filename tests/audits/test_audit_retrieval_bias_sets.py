@@ -50,6 +50,7 @@ def compared(draw, count, column, images):
     return {"image_id": [i % images for i in ids], column: [how[column]() for _ in ids]}
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(("ranker", "column"), [("tfidf", "text"), ("vector", "embedding")])
 @pytest.mark.parametrize("exclude_own", [True, False])
 def test_rows_are_those_of_retrieval_bias(session, ranker, column, exclude_own):

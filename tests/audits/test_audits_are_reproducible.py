@@ -329,6 +329,7 @@ def test_same_bytes(lakes, name, record_property):
     assert answer(lakes[1], name, 4).equals(first)  # rows stored in another order, more threads
 
 
+@pytest.mark.thorough
 def test_same_bytes_of_many_hits(lakes, record_property):
     """Averages of half a million irrational numbers."""
     draw = np.random.default_rng(5)

@@ -79,6 +79,7 @@ def test_agreement_is_of_the_rows_that_are_given(labelled):
     assert labelled.sql(query.replace(", labels := two", "")).fetchall() == []
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize(
     "text",
     [

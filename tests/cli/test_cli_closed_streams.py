@@ -27,6 +27,7 @@ def folder(tmp_path_factory, build):
     return found
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     "command",
     ["sql test.lake 'SELECT 1'", "sql test.lake 'SELECT 1' --format parquet", "tables test.lake", "audit --list"],

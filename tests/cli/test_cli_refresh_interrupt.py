@@ -113,6 +113,7 @@ def test_interrupt(workers, filled, tmp_path, spawn_cli, start):
     assert filled.sql("SELECT count(*) FROM captions WHERE n = length(text)").fetchall() == [(ROWS,)]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_a_view_that_does_not_listen(filled, start, capsys):
     """A query that goes on for hours is left behind; nothing of it is in the lake."""

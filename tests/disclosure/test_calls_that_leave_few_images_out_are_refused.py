@@ -37,6 +37,7 @@ def many_unclear(build):
     return lake_of(build, "many-unclear", female=70, male=100, unclear=40)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(
     "call",
     [

@@ -101,6 +101,7 @@ def is_few(n):
     return 0 < n < 10
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("calls", "place"), [(OF_WORDS, 1), (OF_SCENES, 2)], ids=["words", "scenes"])
 def test_what_few_of_a_label_have(lakes, shown, seed, calls, place):

@@ -48,6 +48,7 @@ def said(lake, call):
     return None
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("what", ["nan", "zeros", "longer"])
 def test_it_is_the_same_error_whoever_has_it(build, tmp_path, what):
     female, unclear, none = (made(build, tmp_path, odd, what) for odd in (5, 85, 95))

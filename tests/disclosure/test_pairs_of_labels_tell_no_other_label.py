@@ -88,6 +88,7 @@ def test_what_is_left_of_a_label_is_not_few(told, seed):
         assert not few or len(hidden) == len(WORDS) or (len(hidden) > 1 and sum(hidden) >= 10)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seeds", [1, *again(4)])
 def test_what_is_not_few_is_shown(told, seeds):
     shown, truth = zip(*(told(seed, "word_concepts") for seed in range(seeds)), strict=True)

@@ -23,7 +23,7 @@ import counterbalance as cb
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.sql import queries
 
-TRIES = int(os.environ.get("COUNTERBALANCE_STATEMENTS", "80"))
+TRIES = int(os.environ.get("COUNTERBALANCE_STATEMENTS", "40"))
 ANSWERS = collections.Counter()
 IMAGES = 60
 WHO = 7

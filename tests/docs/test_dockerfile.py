@@ -58,6 +58,7 @@ def test_it_is_slim_has_no_secrets_and_does_not_run_as_root(steps):
     assert [kind for kind, _ in steps].index("USER") > max(n for n, (kind, _) in enumerate(steps) if kind == "RUN")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_its_steps_end_in_the_demo(steps, context, tmp_path):
     pytest.importorskip(

@@ -63,6 +63,7 @@ def test_one_worker_for_every_gpu(devices_of, torch_with):
     assert "torch" not in sys.modules
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("wish", "found"),
     [

@@ -129,6 +129,7 @@ def test_each_kill_keeps_what_was_done(base, spawn):
     check_complete(base)
 
 
+@pytest.mark.thorough
 def test_others_write_between_kills(base, spawn, build, record_property):
     """Another ingest and another Lance tool append while the source is half read."""
     import lancedb

@@ -151,6 +151,7 @@ def test_closed_labels_stay_closed(folder_lake):
     assert reads()[-1]["rows"] == 64
 
 
+@pytest.mark.thorough
 def test_one_snapshot(tmp_path, build):
     lake = cb.connect(tmp_path / "x.lake")
     lake.ingest({"images": build.images(image_id=[1], key=["a"])})
@@ -258,6 +259,7 @@ def test_functions_that_are_loaded_later(folder_lake, tmp_path):
         assert session.sql("SELECT max(t_later(image_id)) FROM images").fetchall() == [(63,)]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("isolated", [True, False])
 def test_moments_are_of_utc_wherever_the_caller_is(folder_lake, monkeypatch, isolated):
     monkeypatch.setenv("TZ", "Asia/Tokyo")

@@ -16,7 +16,7 @@ HUGE = {
 }
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("name", HUGE)
 def test_it_is_refused(lake, name, monkeypatch):
     monkeypatch.setattr(parse.DuckDB, "parser", lambda *_, **__: pytest.fail("it was parsed"))

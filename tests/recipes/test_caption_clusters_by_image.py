@@ -20,6 +20,7 @@ def means(vectors):
     return {i: np.mean([v for own, v in vectors if own == i], axis=0) for i in sorted({i for i, _ in vectors})}
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_images_are_clustered_by_the_mean_of_their_captions(disk_lake, build):
     said = [(i, f"{text}, number {i}") for i in range(IMAGES) for text in SCENES[i % 3]]

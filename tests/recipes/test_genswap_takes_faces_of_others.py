@@ -34,6 +34,7 @@ def folder(tmp_path):
     return tmp_path / "faces"
 
 
+@pytest.mark.thorough
 def test_faces_of_a_folder_are_put_in(tmp_path, build, folder):
     lake = cb.connect(tmp_path / "swap.lake")
     ids, texts = [1, 2, 3], ["a man", "a man", "a woman"]

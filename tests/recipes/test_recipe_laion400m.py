@@ -82,7 +82,7 @@ def given(tmp_path_factory, tiny_people_detector, tiny_asker):
         **paths,
         "detector": tiny_people_detector,
         "score": 0.9999,
-        "sample": 250,
+        "sample": 120,
         "gender_epochs": 1,
         "race_epochs": 1,
     }
@@ -130,7 +130,7 @@ def test_from_pictures_to_audits(drawn, given, tmp_path):
         "race_consensus", "race_training", "people_labels", "image_gender",
     )  # fmt: skip
     asked = found["people_sample"]
-    assert asked == min(250, found["people"]) > 100
+    assert asked == min(120, found["people"]) > 100
     mixed = counts(drawn, "answers WHERE value = 'mixed' AND place = 1")
     assert found["answers"] == 3 * asked + sum(mixed.values()), "the fourth is asked about whom another calls mixed"
     assert found["consensus"] == asked, "all models say A to the same order of options"

@@ -109,6 +109,7 @@ def test_a_run_stops_where_a_value_is_needed_and_goes_on(lake, own):
     assert again.steps[-1].message == f"{longer} rows of long_ones, it's, a purpose"
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("step", chosen(STEPS[:4], "score", "sizes"))
 def test_a_run_that_ended_early_goes_on(lake, own, build, step):
     part = own(lake, until=step)

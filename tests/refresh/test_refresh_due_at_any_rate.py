@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 CALLERS = 6
 
 
@@ -14,6 +16,7 @@ def refreshed(lake):
     return lake.sql(query).fetchall()
 
 
+@pytest.mark.thorough
 def test_many_callers_at_once(disk_lake, build, tmp_path):
     ids = list(range(50))
     disk_lake.ingest(

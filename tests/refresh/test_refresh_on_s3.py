@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.lake import Lake
 
 
+@pytest.mark.thorough
 def test_columns_views_and_resuming(s3_lake: Lake, build: SimpleNamespace, row_function: Callable[..., Any]) -> None:
     def size(text: str) -> int:
         if text == "stop":

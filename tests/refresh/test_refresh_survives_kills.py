@@ -85,6 +85,7 @@ def test_kills_between_changes(tmp_path: Path, live: Live, seed: int) -> None:
     _check_at_the_end(uri, str(version))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("workers", [1, 2] if MANY else [1])
 def test_a_killed_refresh_loses_one_batch_a_worker(tmp_path: Path, live: Live, workers: int) -> None:
     """The function is given no row twice, but for the batches that it was in when it was killed."""

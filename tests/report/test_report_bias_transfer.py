@@ -49,6 +49,7 @@ def test_a_lake_with_both_has_a_chapter(lake, build):
     assert "data + model +" in {row[1] for row in figure.rows}
 
 
+@pytest.mark.thorough
 def test_the_page_has_it_where_the_lake_has(lake, build):
     with lake.session() as session:
         assert transfer.sections(session) == []

@@ -74,6 +74,7 @@ def test_each_label_is_drawn_from(build, values, count, seed, per_label):
     assert sample(lake, count=count, seed=seed, per_label=per_label) == found
 
 
+@pytest.mark.thorough
 def test_every_unit_has_the_same_chance(build):
     """Over 60 seeds each of 12 units is drawn about 20 times (binomial: 20, standard deviation 3.7)."""
     times = Counter()

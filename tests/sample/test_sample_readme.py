@@ -39,6 +39,7 @@ def test_the_readme_names_every_quantity_with_both_values(folder: Path, planted:
         assert q.sample is None or f"here {q.sample:.4f}" in text
 
 
+@pytest.mark.thorough
 def test_the_commands_of_the_readme_run(folder: Path, planted: Planted) -> None:
     lines = [line.strip() for line in (folder / "README.txt").read_text().splitlines()]
     commands = [line for line in lines if line.startswith("counterbalance ingest")]

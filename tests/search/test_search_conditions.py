@@ -246,6 +246,7 @@ def test_sensitive_columns_need_a_purpose(lake_with_labels):
     assert len(lake.sql(by_label, sensitive="a test of horses").fetchall()) > 1
 
 
+@pytest.mark.thorough
 def test_building_an_index_prints_nothing(tmp_path, spawn):
     """Lance would warn of each of the partitions that few new rows leave empty."""
     process = spawn("extend_an_index", tmp_path / "t.lance")

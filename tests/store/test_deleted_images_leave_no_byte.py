@@ -149,6 +149,7 @@ def test_nothing_is_left_of_fifty_images_of_a_thousand(filled, marked, record_pr
     assert [(s.target, s.mode) for s in filled.refresh().stages if s.kind != "column" and s.mode != "no_op"] == []
 
 
+@pytest.mark.thorough
 def test_without_a_purge_nobody_sees_them_and_old_versions_hold_them(filled, marked):
     report = filled.delete(ids=marked.gone, apply=True)
     assert report.complete is None

@@ -57,6 +57,7 @@ def test_more_rows_and_changed_rows_and_a_tag_of_the_past(s3_lake, build):
     assert s3_lake.sql("SELECT count(*) FROM images").fetchall() == [(6,)]
 
 
+@pytest.mark.thorough
 def test_a_failed_source_leaves_nothing(s3_lake, build):
     def chunks():
         yield Chunk(rows(build, 0, 4))

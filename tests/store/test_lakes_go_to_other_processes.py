@@ -13,6 +13,7 @@ import counterbalance as cb
 from counterbalance.engine.errors import RequestError
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("library", ["torch", *again("")])
 def test_spawned_workers_read_it(library, disk_lake, build, spawn):
     if library and importlib.util.find_spec(library) is None:

@@ -37,6 +37,7 @@ def test_of_another(number):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_lost_worker_fails_the_run(tmp_path, project_root):
     """The command of the Makefile, with the project's own options, over a folder of other tests."""

@@ -438,6 +438,7 @@ assert "ultralytics" not in (getattr(cv2.imread, "__module__", None) or "")
 """
 
 
+@pytest.mark.thorough
 def test_it_writes_and_prints_nothing_and_leaves_functions_of_other_libraries(files, tmp_path):
     """In a process of its own: other tests import more of ultralytics, which replaces functions."""
     (tmp_path / "home").mkdir()

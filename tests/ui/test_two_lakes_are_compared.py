@@ -43,6 +43,7 @@ def test_two_versions_of_a_lake(client, lake, capsys):
     assert 'aria-label="All rows"' in page
 
 
+@pytest.mark.thorough
 def test_two_lakes(client, lake, empty_lake, build):
     empty_lake.ingest(rows(build, list(range(40)), lambda _: "a woman"))
     app = client(lake, empty_lake)
