@@ -135,6 +135,7 @@ def compact(location: Location, name: str, *, small: bool) -> int:
     dataset.optimize.compact_files(
         materialize_deletions=True, materialize_deletions_threshold=0.0, excluded_fragment_ids=whole
     )
+    history.note_rewritten(dataset, before)
     return (tables.latest_version(location, name) or before) - before
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.store import tables
@@ -15,6 +16,9 @@ _HARMLESS: Final = frozenset(
     {"CreateIndex", "UpdateConfig", "ReserveFragments", "Rewrite", "UpdateMetadata", "UpdateSchemaMetadata"}
 )
 _MANY: Final = 1_000
+_REWRITTEN: Final = "counterbalance.rewritten"
+"""Key of a table's configuration: ranges of versions, both ends among them, that wrote the same rows again."""
+_RANGES: Final = 100
 
 
 def changed(
@@ -37,9 +41,29 @@ def changed(
     if dataset is None:
         return True
     try:
-        return any(_touches(dataset, version, columns) for version in range(before + 1, after + 1))
+        rewritten = _rewritten(dataset)
+        later = (v for v in range(before + 1, after + 1) if not any(first <= v <= last for first, last in rewritten))
+        return any(_touches(dataset, version, columns) for version in later)
     except (OSError, ValueError, TypeError, KeyError):  # a version that was cleaned up, or one Lance cannot tell about
         return True
+
+
+def note_rewritten(dataset: Any, before: int) -> None:
+    """Note in a table that what came after a version wrote the same rows again, this note among it.
+
+    Versions in between are removed soon, and with them their transactions, which would tell it.
+
+    Args:
+        dataset: The table at its newest version.
+        before: The version that was written again.
+    """
+    ranges = [*_rewritten(dataset), [before + 1, int(dataset.version) + 1]]
+    dataset.update_config({_REWRITTEN: json.dumps(ranges[-_RANGES:])})
+
+
+def _rewritten(dataset: Any) -> list[list[int]]:
+    found: list[list[int]] = json.loads(dataset.config().get(_REWRITTEN, "[]"))
+    return found
 
 
 def only_columns(location: Location, table: str, before: int | None, after: int, columns: AbstractSet[str]) -> bool:

@@ -179,6 +179,20 @@ def test_refreshing_after_it_does_nothing(filled):
     assert [(s.target, s.mode) for s in report.stages if s.mode != "no_op"] == []
 
 
+def test_versions_that_it_wrote_again_and_removed_make_nothing_stale(filled):
+    """Of the table that a view reads, and of the view's own, whose rows an update replaced."""
+    filled.create_materialized_view("lengths", "SELECT caption_id, length(text) AS n FROM captions", "caption_id")
+    filled.refresh()
+    rows = filled.sql("SELECT caption_id, image_id, text FROM captions LIMIT 5").to_arrow()
+    filled.ingest({"captions": rows.set_column(2, "text", [["another text"] * 5])})
+    filled.refresh()
+    stored = [tables.open_table(filled.location, name) for name in ("captions", "lengths")]
+    assert all(sum(f.num_deletions for f in dataset.get_fragments()) for dataset in stored)
+    gc(filled.location, older_than=NOW, apply=True)
+    assert all(len(tables.open_table(filled.location, n).versions()) == 1 for n in ("captions", "lengths"))
+    assert {s.target: s.mode for s in filled.refresh().stages}["lengths"] == "no_op"
+
+
 def spool(lake, target, fingerprint):
     found = spools.fresh(lake.location, target, fingerprint)
     writer = found.writer("f0-0")
