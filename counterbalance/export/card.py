@@ -25,15 +25,14 @@ if TYPE_CHECKING:
     from counterbalance.engine.session import Session
 
 NAME: Final = "README.md"
-FILES: Final = "data/train-*.parquet"
+FILES: Final = "data/*-*.parquet"
 """The shards."""
-_HEAD: Final = f"""\
+_HEAD: Final = """\
 ---
 configs:
 - config_name: default
   data_files:
-  - split: train
-    path: {FILES}
+{files}
 ---
 
 Exported by counterbalance; what this is, where it comes from and what it must not be used for stands in
@@ -49,13 +48,16 @@ _AUDITS: Final[Sequence[tuple[str, str, Sequence[str]]]] = (
 _MOST: Final = 10
 
 
-def render(lake: Lake, at: str | None) -> str:
+def render(lake: Lake, at: str | None, shards: Sequence[str]) -> str:
     """Return the card.
 
     Args:
         lake: That the rows come from.
         at: Tag or moment that they were read at.
+        shards: Names of the files of rows, ``data/SPLIT-NUMBER.parquet``.
     """
+    splits = dict.fromkeys(name.removeprefix("data/").rpartition("-")[0] for name in shards)
+    head = _HEAD.format(files="\n".join(f"  - split: {s}\n    path: data/{s}-*.parquet" for s in splits))
     with lake.session(at=at, isolated=False) as session:
         counts = dict(session.sql("SELECT name, rows FROM meta.tables").fetchall())
         there = filled(counts, session.sensitive_attributes())
@@ -65,7 +67,7 @@ def render(lake: Lake, at: str | None) -> str:
             if not requirements.missing(_needs(name, concepts), there)
         ]
         if not parts:
-            return _HEAD
+            return head
         versions = ", ".join(
             f"{name} {v}" for name, v in session.versions.items() if name in BASE_TABLES and counts.get(name)
         )
@@ -74,7 +76,7 @@ def render(lake: Lake, at: str | None) -> str:
         "Labels are perceived, by words in captions: they say how groups are depicted, never who a person is. "
         "low and high are 95 % intervals. Counts of few images are hidden, and others that would tell them."
     )
-    return "\n\n".join([_HEAD + "\n## Audit", about, *parts]) + "\n"
+    return "\n\n".join([head + "\n## Audit", about, *parts]) + "\n"
 
 
 def _needs(name: str, concepts: str) -> requirements.Needs:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from counterbalance.engine.errors import RequestError
 from counterbalance.export import rows
 from counterbalance.export.run import export as run
 from counterbalance.export.shards import Limit, Sharded
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _GROUP_ROWS: Final = 65_536
 _GROUP_BYTES: Final = 32_000_000
+_MOST_SPLITS: Final = 100
 
 
 class Parquet(Sharded):
@@ -99,11 +101,42 @@ class Parquet(Sharded):
 
 
 class HuggingFace(Parquet):
-    """A dataset's folder: shards in ``data``, pictures as the feature ``Image``, and a card that names the files."""
+    """A dataset's folder: shards in ``data`` by split, pictures as the feature ``Image``, and a card that names the files.
+
+    The split of a row is its text in the column ``split``; rows without one, and of queries without the column, are ``train``.
+    """
 
     name = "hf"
     pattern = "data/train-{:05d}.parquet"
     has_card = True
+
+    def __init__(self, output: Output) -> None:
+        super().__init__(output)
+        self._splits: dict[str, _Split] = {}
+
+    def add(self, batch: pa.RecordBatch, columns: rows.ColumnRoles, first: int) -> None:
+        """Write each row to its split.
+
+        Raises:
+            RequestError: There are too many splits (E3685).
+        """
+        names = _splits(batch)
+        if names is None:
+            super().add(batch, columns, first)
+            return
+        for name in pc.unique(names).to_pylist():
+            if name not in self._splits:
+                if len(self._splits) == _MOST_SPLITS:
+                    text = f"the column 'split' has more than {_MOST_SPLITS} texts, each of which would be a split"
+                    raise RequestError(text, code="E3685", hint="leave it out of the query, or give it another name")
+                self._splits[name] = _Split(self._output, name)
+            self._splits[name].add(batch.filter(pc.equal(names, name)), columns, first)
+
+    def close(self) -> None:
+        """Finish the last shard of each split; there is always one."""
+        for split in self._splits.values():
+            split.close()
+        super().close()
 
     @classmethod
     def shown(cls, batch: pa.RecordBatch, columns: rows.ColumnRoles) -> pa.RecordBatch:
@@ -115,6 +148,43 @@ class HuggingFace(Parquet):
         schema = pa.schema([pa.field(n, a.type) for n, a in zip(batch.schema.names, arrays, strict=True)])
         about = {"huggingface": json.dumps({"info": {"features": features}})}
         return pa.RecordBatch.from_arrays(arrays, schema=schema.with_metadata(about))
+
+
+class _Split(HuggingFace):
+    """Write the rows of one split, whose shards are numbered by themselves."""
+
+    def __init__(self, output: Output, split: str) -> None:
+        super().__init__(output)
+        self._split, self._done = split, 0
+
+    def add(self, batch: pa.RecordBatch, columns: rows.ColumnRoles, first: int) -> None:
+        Parquet.add(self, batch, columns, first)
+
+    def close(self) -> None:
+        if self._rows:
+            self._finish()
+
+    @property
+    def _shard(self) -> str:
+        return f"data/{self._split}-{self._done:05d}.parquet"
+
+    def _finish(self) -> None:
+        super()._finish()
+        self._done += 1
+
+
+def _splits(batch: pa.RecordBatch) -> pa.Array | None:
+    """Return the split of each row as a name that Hugging Face takes; none of rows that have no text of that name."""
+    place = batch.schema.get_field_index("split")
+    if not batch.num_rows or place < 0:
+        return None
+    texts = batch.column(place)
+    if pa.types.is_dictionary(texts.type):
+        texts = texts.dictionary_decode()
+    if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
+        return None
+    named = pc.replace_substring_regex(texts.cast(pa.string()), r"[^0-9A-Za-z_]+", "_")
+    return pc.if_else(pc.is_in(pc.fill_null(named, ""), pa.array(["", "all"])), "train", named)
 
 
 def _image(array: pa.Array) -> pa.Array:

@@ -100,7 +100,7 @@ def export(
                 sheet.write(page.encode())
             if form.has_card:
                 with out.file(card.NAME) as about_it:
-                    about_it.write(card.render(lake, at).encode())
+                    about_it.write(card.render(lake, at, [s["name"] for s in output.shards]).encode())
             if form.is_described:
                 licences = {licence for _, licence, _ in sources or ()}
                 about = croissant.render(facts, out.path, output.shards, form.fields(given[0]), licences)

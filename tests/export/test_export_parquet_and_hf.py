@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from counterbalance.engine.errors import RequestError
+
 
 def picture(i, kind="PNG"):
     out = io.BytesIO()
@@ -93,6 +95,34 @@ def test_datasets_reads_the_hf_folder(lake, tmp_path, load):
         assert np.array_equal(np.asarray(row["image"]), np.asarray(Image.open(io.BytesIO(data))))
     stored = pq.read_table(tmp_path / "out/data/train-00000.parquet")["image"].to_pylist()
     assert [s["bytes"] for s in stored] == PICTURES[:3]
+
+
+def test_splits_stay_apart(empty_lake, build, tmp_path, monkeypatch):
+    """What a model is tested on is no part of what it is trained on; rows without a split are ``train``."""
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    splits = ["train", "test", None, "test", "val 2017", "all"] * 4
+    ids = list(range(len(splits)))
+    empty_lake.ingest({"images": build.images(image_id=ids, key=[str(i) for i in ids], split=splits)})
+    done = empty_lake.export("SELECT image_id, split FROM images", tmp_path / "out", "hf", shard_size=5)
+    assert done.rows == len(ids)
+    found = datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))
+    named = {"train": {"train", None, "all"}, "test": {"test"}, "val_2017": {"val 2017"}}
+    assert {name: set(rows["image_id"]) for name, rows in found.items()} == {
+        name: {i for i in ids if splits[i] in texts} for name, texts in named.items()
+    }
+    assert sorted(p.name for p in (tmp_path / "out" / "data").glob("train*")) == [
+        "train-00000.parquet", "train-00001.parquet", "train-00002.parquet",
+    ]  # fmt: skip
+
+
+def test_too_many_splits_are_told(empty_lake, build, tmp_path):
+    ids = list(range(101))
+    empty_lake.ingest({"images": build.images(image_id=ids, key=[str(i) for i in ids], split=[f"s{i}" for i in ids])})
+    with pytest.raises(RequestError, match="more than 100 texts") as caught:
+        empty_lake.export("images", tmp_path / "out", "hf")
+    assert caught.value.code == "E3685"
+    assert empty_lake.export("SELECT image_id, split AS part FROM images", tmp_path / "other", "hf").rows == 101
 
 
 def test_datasets_reads_the_imagefolder(lake, tmp_path, load):
