@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 from counterbalance.cli import templates, values
 from counterbalance.cli.base import Command, declare
 from counterbalance.cli.gate import fail_if_option
-from counterbalance.cli.options import load_queries, output_options, session_options, tell_broken
+from counterbalance.cli.options import load, load_queries, output_options, session_options, tell_broken
 from counterbalance.shell.output import OutputOptions
 from counterbalance.shell.parameters import argument
 
@@ -95,6 +95,8 @@ def command(
     if new is not None:
         return templates.write(new)
     if check:
+        load(limits.udfs)
+        load_queries(limits.queries)
         return templates.check(check)
     if list_:
         load_queries(limits.queries)

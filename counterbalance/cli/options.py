@@ -151,13 +151,7 @@ def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "--sensitive", metavar="PURPOSE", help="Read sensitive columns too; PURPOSE goes into the access log."
     )
     @udfs_option
-    @click.option(
-        "--queries",
-        multiple=True,
-        type=click.Path(),
-        metavar="FOLDER",
-        help="Folder of your own audits, views, functions.",
-    )
+    @queries_option
     @download_option
     @functools.wraps(function)
     def wrapper(*args: Any, attach: tuple[str, ...], **kwargs: Any) -> Any:
@@ -203,6 +197,18 @@ def udfs_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Declare ``--udfs``."""
     option = click.option(
         "--udfs", multiple=True, type=click.Path(), metavar="FILE", help="Python file of your own functions."
+    )
+    return option(function)
+
+
+def queries_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare folders of audits, views and functions of one's own, as an argument ``queries``."""
+    option = click.option(
+        "--queries",
+        multiple=True,
+        type=click.Path(),
+        metavar="FOLDER",
+        help="Folder of your own audits, views, functions.",
     )
     return option(function)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from counterbalance.cli.base import OutputPath, declare
-from counterbalance.cli.options import connect, engine_option
+from counterbalance.cli.options import connect, engine_option, load, load_queries, queries_option, udfs_option
 from counterbalance.shell import errors
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ EXAMPLES = (
     "counterbalance report coco.lake -o report.html --examples 4 --blur",
     'counterbalance report coco.lake -o report.html --pin "cooccurrence(caption_gender, word_concepts, min_count := 20)"',
     "counterbalance report coco.lake -o report.html --model-bias clip_bias",
+    'counterbalance report coco.lake -o report.html --queries . --pin "my_audit()"',
 )
 
 
@@ -49,6 +50,8 @@ EXAMPLES = (
 @click.option(
     "--model-bias", default="model_bias", show_default=True, help="Relation (category, value) for bias transfer."
 )
+@udfs_option
+@queries_option
 @engine_option
 def command(
     lake: str,
@@ -58,12 +61,17 @@ def command(
     pinned: tuple[str, ...],
     dataset_bias: str,
     model_bias: str,
+    udfs: tuple[str, ...],
+    queries: tuple[str, ...],
     engine: Engine,
 ) -> int:
     """Write one self-contained HTML page about LAKE: tables, charts with intervals, sample images, and the SQL of each."""
     if path.suffix.lower() not in {".html", ".htm"}:
         raise click.UsageError(f"a report is an HTML page, which {path.name} does not say; -o {path.stem}.html")
     from counterbalance.report import build
+
+    load(udfs)
+    load_queries(queries)
     from counterbalance.shell.progress import StepDone, reporter
 
     with reporter("auto") as report:

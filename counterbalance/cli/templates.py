@@ -35,7 +35,7 @@ about = "group relation"
 # min, max, above, below: what numbers it takes; choices = ["a", "b"]: which texts; without a default it must be given.
 [params.word]
 type = "varchar"
-default = "man"
+default = "umbrella"
 about = "word in lower case"
 
 [params.min_count]
@@ -58,7 +58,7 @@ count = "n"
 within = ["label"]
 ---*/
 WITH found AS (
-  SELECT DISTINCT image_id FROM captions WHERE contains(lower(text), $word)
+  SELECT image_id FROM word_concepts WHERE concept = $word
 )
 SELECT
   g.label,
@@ -133,6 +133,8 @@ def _problems(path: Path) -> Iterator[str]:
     except CounterbalanceError as error:
         yield error.message
         return
+    if not query.cells and not any(p.name == "min_count" for p in query.parameters):
+        errors.note(f"{path} has no [[cells]]: no count of its rows is hidden, and over perceived labels it needs a purpose")
     if any(p.default is None for p in query.parameters):
         return
     lake = counterbalance.connect("memory://check")

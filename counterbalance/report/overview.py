@@ -136,15 +136,16 @@ def _size(count: int) -> str:
 
 def notes(session: Session) -> list[str]:
     """Return what must be said about the tables as a whole."""
-    refused = session.sql(
-        "SELECT code, count(*) AS n FROM meta.errors WHERE code <> 'skipped' GROUP BY code ORDER BY n DESC, code"
+    failed = session.sql(
+        "SELECT column_name IS NULL AS on_the_way_in, code, count(*) AS n FROM meta.errors WHERE code <> 'skipped' "
+        "GROUP BY ALL ORDER BY n DESC, code"
     ).fetchall()
     found = []
-    if refused:
-        total = sum(n for _, n in refused)
-        found.append(
-            f"{total:,} items were refused on the way in ({', '.join(f'{c}: {n:,}' for c, n in refused[:6])}); see meta.errors."
-        )
+    for way, said in ((True, "items were refused on the way in"), (False, "values could not be computed")):
+        codes = [(code, n) for on_the_way_in, code, n in failed if on_the_way_in == way]
+        if codes:
+            listed = ", ".join(f"{c}: {n:,}" for c, n in codes[:6])
+            found.append(f"{sum(n for _, n in codes):,} {said} ({listed}); see meta.errors.")
     hidden = session.sensitive_attributes()
     if hidden:
         found.append(

@@ -23,11 +23,14 @@ def only_due(
     due: bool,
     now: dt.datetime | None = None,
 ) -> list[Definition]:
-    """Those whose schedule had a time since they were last tried, with what they read; all of them unless ``due``."""
+    """Those whose schedule had a time since they were last refreshed, with what they read; all of them unless ``due``.
+
+    One that failed stays due: the next call tries it again, and fails again where nothing was mended.
+    """
     if not due:
         return list(wanted)
-    tried = last_tried(location)
-    pending = [d for d in wanted if is_due(d, tried, now or meta.now())]
+    done = last_done(location)
+    pending = [d for d in wanted if is_due(d, done, now or meta.now())]
     targets: set[str] = set()
     while pending:
         definition = pending.pop()
@@ -37,14 +40,19 @@ def only_due(
     return [d for d in wanted if d.target in targets]
 
 
-def is_due(definition: Definition, tried: Mapping[str, dt.datetime], now: dt.datetime) -> bool:
-    """Whether a scheduled time lies between its last try and now."""
+def is_due(definition: Definition, done: Mapping[str, dt.datetime], now: dt.datetime) -> bool:
+    """Whether a scheduled time lies between its last refresh that did not fail and now."""
     if definition.schedule is None:
         return False
-    last = tried.get(definition.target)
+    last = done.get(definition.target)
     return last is None or last < last_due(definition.schedule, now)
 
 
 def last_tried(location: Location) -> dict[str, dt.datetime]:
     """When a refresh of each target last ended, whatever came of it."""
     return {target: row["at"] for target, row in runs.refreshes(location, ["at"]).items()}
+
+
+def last_done(location: Location) -> dict[str, dt.datetime]:
+    """When a refresh of each target last ended that did not fail."""
+    return {target: row["at"] for target, row in runs.refreshes(location, ["at"], "mode <> 'failed'").items()}

@@ -97,21 +97,21 @@ def schedule(location: Location, now: dt.datetime | None = None) -> pa.Table:
     """Everything that has a schedule, what is due first, then soonest first; schema ``SCHEDULE``.
 
     ``due`` tells whether ``refresh --due`` would do it now; then ``due_since`` is the time of its schedule that was missed
-    first after it was last tried (of what was never tried, the latest one). ``next_due`` is the next time to come.
+    first after it was last refreshed (of what never was, the latest one); what failed stays due. ``next_due`` is the next time to come.
 
     Raises:
         NotFoundError: No lake is there.
     """
     require_lake(location)
     moment = now or meta.now()
-    tried = due.last_tried(location)
+    tried, done = due.last_tried(location), due.last_done(location)
     rows = [
         {
             "target": d.target,
             "schedule": d.schedule,
             "tried": tried.get(d.target),
-            "due": due.is_due(d, tried, moment),
-            **_times(d, tried, moment),
+            "due": due.is_due(d, done, moment),
+            **_times(d, done, moment),
         }
         for d in catalog.load(location).order()
         if d.schedule is not None
@@ -120,13 +120,13 @@ def schedule(location: Location, now: dt.datetime | None = None) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SCHEDULE)
 
 
-def _times(definition: Definition, tried: Mapping[str, dt.datetime], now: dt.datetime) -> dict[str, dt.datetime | None]:
+def _times(definition: Definition, done: Mapping[str, dt.datetime], now: dt.datetime) -> dict[str, dt.datetime | None]:
     """Since when it is due, if it is, and when it is next."""
     if definition.schedule is None:
         return {"due_since": None, "next_due": None}
     since = None
-    if due.is_due(definition, tried, now):
-        last = tried.get(definition.target)
+    if due.is_due(definition, done, now):
+        last = done.get(definition.target)
         since = last_due(definition.schedule, now) if last is None else next_time(definition.schedule, last)
     return {"due_since": since, "next_due": next_time(definition.schedule, now)}
 
