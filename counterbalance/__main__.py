@@ -181,7 +181,7 @@ def _usage(error: click.ClickException) -> int:
     told = error.format_message()
     if isinstance(error, click.NoSuchOption) and context is not None and context.command.name == "audit":
         word = error.option_name.lstrip("-").replace("-", "_")
-        told = f"No such option {error.option_name!r}. Parameters of audits are words: {word}=…"
+        told = f"No such option {error.option_name!r}. What an audit takes is listed by `audit --list NAME`, and given as words: {word}=…"
     if errors.style.as_json:
         errors.show(errors.usage(told))
         return errors.USAGE

@@ -48,6 +48,10 @@ class ReadOptions:
     limit: int | None = None
     storage_options: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if isinstance(self.keep, str):  # the name of one
+            object.__setattr__(self, "keep", (self.keep,))
+
 
 @dataclass(frozen=True, slots=True)
 class Reject:

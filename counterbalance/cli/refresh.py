@@ -33,7 +33,7 @@ EXAMPLES = (
     "counterbalance refresh coco.lake --openlineage http://localhost:5000/api/v1/lineage",
 )
 
-KEPT = "what was computed is kept; the same command goes on with it"
+KEPT = "batches that were done are kept; the same command goes on with them"
 
 
 @declare("refresh", examples=EXAMPLES, short_help="Compute what is missing or stale in a lake.")
@@ -80,6 +80,9 @@ def command(
         print_json(done.to_dict())
     else:
         _print_table(done, due=due)
+    for stage in done.stages:
+        if stage.errors:
+            errors.note(f"{stage.errors:,} rows of {stage.target} failed and are NULL: counterbalance errors {lake} {stage.target}")
     failed = [s for s in done.stages if s.mode == "failed"]
     if failed and not as_json:
         _show(failed)

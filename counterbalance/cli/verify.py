@@ -63,7 +63,11 @@ def _print(found: Verified, output: OutputOptions) -> None:
         present.facts(rows)
     read = f"{found.files:,} files of {found.tables:,} tables, {amount(found.bytes, 'bytes')}"
     bad = sum(f.kind != "unrecorded" for f in found.findings)
-    errors.note(f"{read}: {'all are what was written' if found.sound else f'{bad:,} damaged or lost'}")
+    told = f"{read}: {'all are what was written' if found.sound else f'{bad:,} damaged or lost'}"
+    if output.for_eyes:
+        click.echo(told)  # the answer to the question
+    else:
+        errors.note(told)
 
 
 def _hint(lake: str, *, accepted: bool) -> None:

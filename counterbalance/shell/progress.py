@@ -163,7 +163,7 @@ class LogReporter(NullReporter):
         of = f"{event.done / event.total:.0%} of {amount(event.total, event.unit)}" if event.total else ""
         rows = f", {event.rows:,} rows" if event.unit == "bytes" else ""
         text = f"{event.stage}: {of or amount(event.done, event.unit)}{rows} in {spent:.0f} s"
-        if spent > _MEANINGFUL:
+        if spent > _MEANINGFUL and event.rows - self._rows >= spent:
             text += f" ({(event.rows - self._rows) / spent:,.0f}/s)"
         if event.total and 0 < event.done < event.total:
             text += f", about {spent * (event.total - event.done) / event.done:.0f} s left"

@@ -170,7 +170,7 @@ def test_an_empty_table_is_why_there_is_nothing(place, capsys):
 
 def test_a_parameter_is_no_option(lake, capsys):
     assert main(["audit", lake.uri, "demographics", "--groups", "caption_gender", "--at", "x"]) == 2
-    assert "Parameters of audits are words: groups=…" in capsys.readouterr().err
+    assert "given as words: groups=…" in capsys.readouterr().err
 
 
 def test_nothing_to_count_is_no_small_cell(lake, capsys):

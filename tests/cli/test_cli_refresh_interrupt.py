@@ -100,7 +100,7 @@ def test_interrupt(workers, filled, tmp_path, spawn_cli, start):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=500)
     assert (process.returncode, out) == (130, ""), err
-    assert "what was computed is kept; the same command goes on with it" in err
+    assert "batches that were done are kept; the same command goes on with them" in err
     assert "Traceback" not in err
     _, alive = psutil.wait_procs(children, timeout=200)
     assert alive == []

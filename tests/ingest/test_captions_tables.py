@@ -75,7 +75,7 @@ def test_columns_are_kept_as_labels_or_told(lake, tmp_path):
     (tmp_path / "a.csv").write_text(
         "image,caption,mood,hue\na.png,a cat,calm,red\na.png,a dog,wild,red\nb.png,x,,red\n"
     )
-    report = lake.ingest(tmp_path / "a.csv", keep=["mood"])
+    report = lake.ingest(tmp_path / "a.csv", keep="mood")
     assert "left out: hue; --keep hue stores it as labels" in report.notes
     assert lake.sql(
         "SELECT key, value FROM labels JOIN images USING (image_id) WHERE attribute = 'mood'"
