@@ -53,7 +53,10 @@ _FORMATS = (
 @click.option("--dry-run", is_flag=True, help="Count, write nothing.")
 @click.option("--map", "mapping", multiple=True, metavar="A=B", help="Column A of the lake is column B of the source.")
 @click.option(
-    "--keep", multiple=True, metavar="COLUMN", help="Store a column that has no place as labels of its images; may be repeated."
+    "--keep",
+    multiple=True,
+    metavar="COLUMN",
+    help="Store a column that has no place as labels of its images; may be repeated.",
 )
 @click.option("--annotator", metavar="NAME", help="Who made the labels, where the source does not say.")
 @click.option("--origin", metavar="NAME", help="Origin of captions or boxes: human, alt_text, generated, a detector.")

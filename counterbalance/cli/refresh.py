@@ -82,7 +82,9 @@ def command(
         _print_table(done, due=due)
     for stage in done.stages:
         if stage.errors:
-            errors.note(f"{stage.errors:,} rows of {stage.target} failed and are NULL: counterbalance errors {lake} {stage.target}")
+            errors.note(
+                f"{stage.errors:,} rows of {stage.target} failed and are NULL: counterbalance errors {lake} {stage.target}"
+            )
     failed = [s for s in done.stages if s.mode == "failed"]
     if failed and not as_json:
         _show(failed)

@@ -134,7 +134,9 @@ def _problems(path: Path) -> Iterator[str]:
         yield error.message
         return
     if not query.cells and not any(p.name == "min_count" for p in query.parameters):
-        errors.note(f"{path} has no [[cells]]: no count of its rows is hidden, and over perceived labels it needs a purpose")
+        errors.note(
+            f"{path} has no [[cells]]: no count of its rows is hidden, and over perceived labels it needs a purpose"
+        )
     if any(p.default is None for p in query.parameters):
         return
     lake = counterbalance.connect("memory://check")

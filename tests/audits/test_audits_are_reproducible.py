@@ -318,7 +318,7 @@ LIKE_OTHERS = {
 """Audits that add up the same things as one that runs by default, which is named beside each."""
 
 
-@pytest.mark.cases(20)
+@pytest.mark.cases(12)
 @pytest.mark.parametrize(
     "name", chosen(sorted(CALLS), *(n for n in CALLS if not n.startswith(MADE_OF_OTHERS) and n not in LIKE_OTHERS))
 )

@@ -460,6 +460,7 @@ def test_every_audit_is_here():
 MADE_OF_OTHERS = ("compare_", "retrieval_bias_sets", "retrieval_bias_models")
 
 
+@pytest.mark.cases(30)
 @pytest.mark.parametrize(
     "name",
     chosen(sorted(CASES), *(name for name in CASES if not name.startswith(MADE_OF_OTHERS))),

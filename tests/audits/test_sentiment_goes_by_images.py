@@ -94,6 +94,7 @@ def test_all_texts_alike(empty_lake, build):
     assert (row["mean_low"], row["mean_high"]) == pytest.approx((row["mean"],) * 2)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_random_halves_of_coco_differ_by_chance(data_dir, empty_lake, build):
     """p < .05 in about 5 % of splits of val2017's images into halves, of which there are five captions each."""

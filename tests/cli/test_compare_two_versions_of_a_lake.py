@@ -59,6 +59,7 @@ def test_a_moment(grown, capsys):
     assert compared(capsys, f"{grown}@2999-01-01", grown)["teal"] == (70, 70)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", [{}, {"timeout": 60.0}])
 def test_attached(grown, how):
     text = "SELECT (SELECT count(*) FROM images), (SELECT count(*) FROM old.images), (SELECT count(*) FROM new.images)"

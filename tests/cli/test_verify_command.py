@@ -41,7 +41,7 @@ def test_a_sound_lake(lake, capsys):
 
 
 def test_a_table_of_findings(lake, damaged, capsys):
-    code, out, err = verify(lake, capsys)
+    code, out, _ = verify(lake, capsys)
     assert code == 4
     rows = [line.split() for line in out.splitlines()]
     assert rows[0] == ["kind", "table", "version", "file", "problem"]

@@ -77,7 +77,9 @@ def test_nothing_is_known_of_functions_that_never_ran(lake, sized, small):
 
 def test_a_function_is_tried_when_asked_for(lake, sized, small):
     found = dry(lake, small, measure=True)["one"]
-    assert len(sized.taken()) == 8, "one caption has no text; the first one is tried twice, since a first call takes longer"
+    assert len(sized.taken()) == 8, (
+        "one caption has no text; the first one is tried twice, since a first call takes longer"
+    )
     assert found.basis == "measured on 7 rows"
     assert found.seconds == pytest.approx(8 / found.rows_per_second)
 

@@ -90,6 +90,7 @@ def threshold(lake, given):
     return (first + second) / 2
 
 
+@pytest.mark.thorough
 def test_from_words_to_shares(disk_lake, build, given):
     lake = disk_lake
     lake.ingest({"images": build.images(image_id=[1])})

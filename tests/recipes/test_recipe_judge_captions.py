@@ -38,6 +38,7 @@ def drawn(tmp_path):
     return lake
 
 
+@pytest.mark.thorough
 def test_every_pair_is_judged_in_both_orders(drawn, given):
     stopped = drawn.recipe(
         "judge_captions", {k: v for k, v in given.items() if k != "judge"}, refresh={"executor": "inline"}

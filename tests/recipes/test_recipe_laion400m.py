@@ -110,6 +110,7 @@ def counts(lake, *tables):
         return {t: session.sql(f"SELECT count(*) FROM {t}").fetchall()[0][0] for t in tables}
 
 
+@pytest.mark.thorough
 def test_from_pictures_to_audits(drawn, given, tmp_path):
     with pytest.raises(StepError, match=r"step ask_mixed of laion400m: people_sample.* holds perceived labels"):
         run(drawn, given)

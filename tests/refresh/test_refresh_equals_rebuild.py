@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -236,6 +237,7 @@ _settings = settings(
 )
 
 
+@pytest.mark.thorough
 @_settings
 @given(st.lists(_operation, min_size=3, max_size=12))
 def test_in_memory(row_function: Callable[..., Any], operations: list[tuple[Any, ...]]) -> None:

@@ -99,6 +99,7 @@ def test_they_are_blurred_where_asked(lake):
     assert "Blurred" not in clear.notes[-1]
 
 
+@pytest.mark.thorough
 def test_the_page_has_them(lake):
     page = render(lake)
     assert page.count('<div class="strip">') == 2

@@ -431,6 +431,7 @@ def nothing(build):
     return lake
 
 
+@pytest.mark.cases(30)
 @pytest.mark.slow
 @pytest.mark.parametrize(  # every audit runs in tests/audits/test_audits_say_what_they_are.py
     ("name", "query"),
@@ -442,7 +443,7 @@ def test_a_shipped_file_runs_on_a_small_lake(name, query, lake):
     assert ("params" in result.columns) == (query.kind == "audit")
 
 
-EVERY = range(0, len(SHIPPED), 5)
+EVERY = range(0, len(SHIPPED), 12)
 """Places of files that are planned over an empty lake by default, views and audits; nothing of a lake's rows is planned by."""
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import pytest
+
 KINDS = ("_versions", "_deletions", "_indices", "data")
 EACH = 50
 
@@ -35,6 +37,7 @@ def test_200_flips(copied, files_of, record_property):
     assert lake.verify().findings == []
 
 
+@pytest.mark.thorough
 def test_flips_in_system_tables_and_closed_ones_too(copied, files_of, record_property):
     lake, rng = copied(), random.Random(7)
     folder = lake.location.path
