@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _LESS: Final = "SRFX"
 """Options of less where nobody has set any: long lines are cut, colours shown, and what was read stays on the screen."""
 _open: Final[set[subprocess.Popen[bytes]]] = set()
+"""Pagers that are not known to have ended."""
 
 
 def command() -> tuple[str, ...]:
@@ -103,6 +104,8 @@ class Paged:
                     process.stdin.flush()
             except BrokenPipeError:
                 self.is_left = True
+                if self._process is not None:
+                    _open.discard(self._process)
             except OSError as error:
                 errors.note(f"no pager: {' '.join(self._words)}: {error.strerror}; .pager off does without")
                 self._fails = True
@@ -128,7 +131,9 @@ def has_ctrl_c() -> Iterator[None]:
     ours = before
 
     def unless_open(number: int, frame: FrameType | None) -> None:
-        if not any(process.poll() is None for process in list(_open)):
+        held = list(_open)  # one that ended by this very Ctrl-C among them, which is not ours either
+        _open.difference_update([process for process in held if process.poll() is not None])
+        if not held:
             ours(number, frame)
 
     signal.signal(signal.SIGINT, unless_open)

@@ -6,6 +6,7 @@ import pytest
 
 import counterbalance as cb
 from counterbalance.__main__ import main
+from counterbalance.engine import functions
 from counterbalance.engine.sql import queries
 
 
@@ -65,6 +66,20 @@ def test_every_problem_has_a_file_and_a_line(lake, tmp_path, capsys):
     places = [line.split(": ")[0] for line in out.splitlines()]
     assert places == ["bad.sql:2", "bad.sql:3", "bad.sql:5", "bad.sql:6", "worse.sql:6", "lost.sql:4", "cells.sql:6"]
     assert "\x1b" not in out
+
+
+def test_a_check_says_where_nothing_is_hidden_and_knows_functions_of_ones_own(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = '/*--- toml\nanswers = "Texts by their size."\nsource = "us"\n---*/\nSELECT my_size(text) AS n FROM captions'
+    (tmp_path / "sizes.sql").write_text(text)
+    (tmp_path / "my_udfs.py").write_text(
+        "import counterbalance as cb\n\n\n@cb.udf\ndef my_size(text: str) -> int:\n    return len(text)\n"
+    )
+    assert main(["audit", "--check", "sizes.sql"]) == 1
+    assert "my_size" in capsys.readouterr().out
+    assert main(["audit", "--check", "sizes.sql", "--udfs", "my_udfs.py"]) == 0
+    assert "has no [[cells]]: no count of its rows is hidden" in capsys.readouterr().err
+    functions._registry.pop("my_size")
 
 
 def test_a_broken_file_of_a_folder_is_left_out_with_a_note(lake, tmp_path, capsys):

@@ -50,3 +50,20 @@ def test_dry_run(scheduled: Lake) -> None:
         ("v", "never computed"),
     ]
     assert [s.target for s in scheduled.refresh(due=True, dry_run=True).stages] == ["captions.size", "v"]
+
+
+def test_what_failed_stays_due_until_it_is_done(lake: Lake, row_function: Callable[..., object], monkeypatch) -> None:
+    from counterbalance.engine import functions
+    from counterbalance.engine.refresh.status import schedule
+
+    row_function("s_late", lambda text: len(text or ""))
+    lake.add_column("captions", "late", "s_late(text)", schedule="@daily")
+    known = functions._registry.pop("s_late")
+    for _ in range(2):
+        assert _due(lake) == {"captions.late": "failed"}
+        (row,) = schedule(lake.location).to_pylist()
+        assert row["due"]
+        assert row["tried"] is not None
+    monkeypatch.setitem(functions._registry, "s_late", known)
+    assert _due(lake) == {"captions.late": "rebuild"}
+    assert _due(lake) == {}
