@@ -26,6 +26,7 @@ def test_the_tfidf_row(coco):
     assert [round(v, 2) for v in row(coco)] == [0.22, 0.24, 0.29, 0.22]
 
 
+@pytest.mark.thorough
 def test_the_balanced_row_over_five_seeds(coco):
     """The paper prints -.06, -.08, .25, .18 with deviations over its seeds; ours are other draws of the same kind."""
     drawn = "balanced_subset(caption_gender_gensynth, seed := {}, rest := 'proportional')"

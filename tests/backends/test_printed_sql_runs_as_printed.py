@@ -67,6 +67,7 @@ def test_on_duckdb(printed, query):
     assert told(found) == told(wanted)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning")
 @pytest.mark.parametrize("query", chosen([*CALLS, OURS], CALLS[0], *CALLS[3:], OURS))
