@@ -22,7 +22,7 @@ _SUITE: Final = "counterbalance"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a check.
+    """The outcome of a check.
 
     Args:
         check: The check.

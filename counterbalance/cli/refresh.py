@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +84,7 @@ def command(
     for stage in done.stages:
         if stage.errors:
             errors.note(
-                f"{stage.errors:,} rows of {stage.target} failed and are NULL: counterbalance errors {lake} {stage.target}"
+                f"{stage.errors:,} rows of {stage.target} failed and are NULL: counterbalance errors {shlex.quote(lake)} {stage.target}"
             )
     failed = [s for s in done.stages if s.mode == "failed"]
     if failed and not as_json:

@@ -183,7 +183,8 @@ def _splits(batch: pa.RecordBatch) -> pa.Array | None:
         texts = texts.dictionary_decode()
     if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
         return None
-    named = pc.replace_substring_regex(texts.cast(pa.string()), r"[^0-9A-Za-z_]+", "_")
+    lower = pc.utf8_lower(texts.cast(pa.string()))  # on some file systems Test and test are one file
+    named = pc.replace_substring_regex(lower, r"[^0-9a-z_]+", "_")
     return pc.if_else(pc.is_in(pc.fill_null(named, ""), pa.array(["", "all"])), "train", named)
 
 

@@ -49,16 +49,18 @@ def changed(
 
 
 def note_rewritten(dataset: Any, before: int) -> None:
-    """Note in a table that what came after a version wrote the same rows again, this note among it.
+    """Note in a table that what came after a version wrote the same rows again, where that is so.
 
-    Versions in between are removed soon, and with them their transactions, which would tell it.
+    These versions are removed soon, and with them their transactions, which tell it: also that another tool wrote in between.
 
     Args:
         dataset: The table at its newest version.
         before: The version that was written again.
     """
-    ranges = [*_rewritten(dataset), [before + 1, int(dataset.version) + 1]]
-    dataset.update_config({_REWRITTEN: json.dumps(ranges[-_RANGES:])})
+    newest = int(dataset.version)
+    if not any(_touches(dataset, version, None) for version in range(before + 1, newest + 1)):
+        ranges = [*_rewritten(dataset), [before + 1, newest]]
+        dataset.update_config({_REWRITTEN: json.dumps(ranges[-_RANGES:])})
 
 
 def _rewritten(dataset: Any) -> list[list[int]]:

@@ -101,13 +101,13 @@ def test_splits_stay_apart(empty_lake, build, tmp_path, monkeypatch):
     """What a model is tested on is no part of what it is trained on; rows without a split are ``train``."""
     datasets = pytest.importorskip("datasets")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
-    splits = ["train", "test", None, "test", "val 2017", "all"] * 4
+    splits = ["train", "test", None, "test", "Val 2017", "all"] * 4
     ids = list(range(len(splits)))
     empty_lake.ingest({"images": build.images(image_id=ids, key=[str(i) for i in ids], split=splits)})
     done = empty_lake.export("SELECT image_id, split FROM images", tmp_path / "out", "hf", shard_size=5)
     assert done.rows == len(ids)
     found = datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))
-    named = {"train": {"train", None, "all"}, "test": {"test"}, "val_2017": {"val 2017"}}
+    named = {"train": {"train", None, "all"}, "test": {"test"}, "val_2017": {"Val 2017"}}
     assert {name: set(rows["image_id"]) for name, rows in found.items()} == {
         name: {i for i in ids if splits[i] in texts} for name, texts in named.items()
     }

@@ -8,7 +8,9 @@ import re
 import pytest
 
 import counterbalance as cb
+from counterbalance.__main__ import main
 from counterbalance.engine.errors import NotFoundError, SqlError
+from counterbalance.engine.sql import queries
 from counterbalance.report.build import render
 
 PINS = ["demographics(caption_gender, min_count := 2)", "demographics(image_labels('no such attribute <b>'))"]
@@ -57,3 +59,18 @@ def test_more_than_a_call_is_told(lake):
     with pytest.raises(SqlError) as told:
         render(lake, pinned=["demographics() WHERE true"])
     assert told.value.code == "E3113"
+
+
+def test_one_of_ones_own_is_found_in_a_folder(tmp_path, build):
+    made = cb.connect(tmp_path / "bare.lake")
+    made.ingest({"images": build.images(image_id=[1, 2], key=["1", "2"])})
+    made.close()
+    (tmp_path / "mine").mkdir()
+    text = '/*--- toml\nanswers = "How many there are."\nsource = "us"\n---*/\nSELECT count(*) AS pictures FROM images'
+    (tmp_path / "mine" / "pictures_of_ours.sql").write_text(text)
+    words = ["report", str(tmp_path / "bare.lake"), "-o", str(tmp_path / "r.html"), "--queries", str(tmp_path / "mine")]
+    try:
+        assert main([*words, "--pin", "pictures_of_ours()"]) == 0
+    finally:
+        queries.queries.cache_clear()
+    assert "How many there are." in (tmp_path / "r.html").read_text()
