@@ -59,9 +59,7 @@ def _print(done: GcReport) -> None:
     from counterbalance.shell.progress import amount
 
     if done.findings:
-        present.facts(
-            [{"kind": f.kind, "name": f.name, "size": amount(f.bytes, "bytes"), "what": f.what} for f in done.findings]
-        )
+        present.facts([{"kind": f.kind, "name": f.name, "size": _size(f.bytes), "what": f.what} for f in done.findings])
     size = amount(done.bytes, "bytes")
     if not done.findings:
         click.echo("nothing can go")
@@ -71,3 +69,11 @@ def _print(done: GcReport) -> None:
         click.echo(f"{size} can be freed; nothing was removed: add --apply")
     for text in done.notes:
         errors.note(text)
+    if any(f.bytes is None for f in done.findings):
+        errors.note("sizes of closed tables are not told; they are no part of the sum")
+
+
+def _size(size: int | None) -> str:
+    from counterbalance.shell.progress import amount
+
+    return "" if size is None else amount(size, "bytes")

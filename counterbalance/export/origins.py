@@ -10,6 +10,7 @@ from sqlglot import exp
 from counterbalance.engine.catalog import closed
 from counterbalance.engine.catalog import definitions as declared
 from counterbalance.engine.catalog.definitions import Definition
+from counterbalance.engine.catalog.snapshot import SENSITIVE_LABELS
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.schema import BASE_TABLES, is_sensitive
@@ -93,7 +94,7 @@ def trace(location: Location, session: Session, queries: Sequence[str]) -> Origi
     steps = _steps(known, read, " ".join(queries))
     relations = {*read, *(d.table for d in steps), *(r for d in steps for r, _ in d.reads)}
     versions = {r: v for r, v in session.versions.items() if r in relations}
-    untold = frozenset() if session.sensitive else closed.load(location, versions).views
+    untold = frozenset() if session.sensitive else closed.load(location, versions).views | {SENSITIVE_LABELS}
     found = Origin(
         list(queries), _sizes(location, versions, untold), steps, [], {}, _sensitive(session, known, relations, steps)
     )

@@ -304,8 +304,10 @@ def _hidden(
         found = _Hidden.of(told if side is None else unseen.rows(its, cells, side), own)
         if thin:
             found.add_thin(its, alone=not any(cell.by for cell in cells))
-        for floor in floors:
-            found.add(its, floor, closed=closed)
+        shown = its
+        for floor in floors:  # a larger floor goes by what a smaller one shows: going by more, two calls would tell it
+            found.add(shown, floor, closed=closed)
+            shown = _without(its, found.blank)
         all_of.take(found, there)
         for cell, names in own.items():
             if side is not None:  # rows of the other side tell how many there are in all

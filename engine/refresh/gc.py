@@ -19,6 +19,7 @@ from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.store import cleaning, enclosing, lock, pins, tables
+from counterbalance.engine.store.location import CLOSED
 from counterbalance.engine.write.journal import require_lake, settle, writing
 
 if TYPE_CHECKING:
@@ -44,13 +45,13 @@ class Finding:
         kind: ``spool``, ``view`` (the table of a dropped one), ``table`` or ``reader``.
         name: Which.
         what: What of it, and why.
-        bytes: How much it frees; of a dry run, nearly.
+        bytes: How much it frees; of a dry run, nearly. ``None`` of what is closed, for nobody stated a purpose.
     """
 
     kind: str
     name: str
     what: str
-    bytes: int
+    bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,8 @@ class GcReport:
 
     @property
     def bytes(self) -> int:
-        """All of it."""
-        return sum(f.bytes for f in self.findings)
+        """All of it that is told."""
+        return sum(f.bytes or 0 for f in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready fields."""
@@ -132,21 +133,29 @@ class _Collection:
         self._before = meta.now() - age
         self._results_before = self._before if results is None else meta.now() - results
         self._declared = definitions.load(location)
+        self._closed = closed.ever(location) | location.enclosed()
 
     def findings(self) -> Iterator[Finding]:
         """Everything that can go."""
         for spool, why in self._spools():
-            yield Finding("spool", "/".join(spool.folder.split("/")[-2:]), why, self._spool_size(spool))
+            yield self._found("spool", "/".join(spool.folder.split("/")[-2:]), why, self._spool_size(spool))
         keep = self._kept()
         dropped = self._dropped(keep)
         for name, at in dropped.items():
-            yield Finding("view", name, f"dropped on {at:%Y-%m-%d}", _all_bytes(self._location, name))
+            yield self._found("view", name, f"dropped on {at:%Y-%m-%d}", _all_bytes(self._location, name))
         for name in self._tables():
             if name not in dropped and (found := self._of_table(name, keep.get(name, set()))) is not None:
                 yield found
         dead = pins.dead(self._location)
         if dead:
             yield Finding("reader", pins.FOLDER, f"{dead:,} ended without saying so", 0)
+
+    def _found(self, kind: str, name: str, what: str, size: int) -> Finding:
+        return Finding(kind, name, what, None if self._is_closed(name) else size)
+
+    def _is_closed(self, name: str) -> bool:
+        """Whether it is, or was made of, what needs a purpose: its sizes would tell how many rows there are."""
+        return name.startswith(f"{CLOSED}/") or not self._closed.isdisjoint((name, name.partition("/")[0]))
 
     # -- spools ------------------------------------------------------------------------------------------------------
 
@@ -238,13 +247,19 @@ class _Collection:
             old = cleaning.old_versions(dataset, self._before, keep)
         rows = cleaning.deleted_rows(dataset) if self._compacts(name, dataset) else 0
         said = [f"{len(old):,} old version{'s' * (len(old) != 1)}"] if old else []
-        said += [f"{rows:,} deleted row{'s' * (rows != 1)}"] if rows else []
+        said += (
+            []
+            if not rows
+            else ["deleted rows"]
+            if self._is_closed(name)
+            else [f"{rows:,} deleted row{'s' * (rows != 1)}"]
+        )
         freed = cleaning.removable(dataset, old, alone=self._ours(name))
         if freed and not old:
             said.append("files of writes that failed")
         if rows:
             freed += self._size(name, dataset) * rows // max(rows + dataset.count_rows(), 1)
-        return Finding("table", name, ", ".join(said), freed) if said else None
+        return self._found("table", name, ", ".join(said), freed) if said else None
 
     def _size(self, name: str, dataset: Any) -> int:
         return sum(cleaning.sizes(self._location, name, dataset).values())
@@ -331,7 +346,7 @@ class _Collection:
                 old = cleaning.old_versions(dataset, self._before, keep.get(name, set()))
             freed = cleaning.remove(self._location, name, dataset, old, alone=self._ours(name))
             if name in said:
-                findings.append(Finding("table", name, said[name], max(0, freed - written.get(name, 0))))
+                findings.append(self._found("table", name, said[name], max(0, freed - written.get(name, 0))))
         return findings
 
 

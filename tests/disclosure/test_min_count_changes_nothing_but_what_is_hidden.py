@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -73,3 +75,56 @@ def test_every_smallest_count_hides_what_ten_hides(counts, min_count):
         for least in (10, min_count)
     )
     assert all(one is not None for one, other in zip(ten, more, strict=True) if other is not None)
+
+
+def shown(rows, cells, min_count):
+    return repr(protect(rows, cells, min_count, "{}", closed=True, in_order=True).to_pydict())
+
+
+@pytest.mark.parametrize("n", [90, None])
+def test_what_a_larger_one_hides_follows_from_what_ten_shows(n):
+    """Else the smallest count at which another label is hidden would tell how many the hidden ones are together."""
+    cells = [Cells("count", of="n", by=("label",))]
+    answers = {}
+    for counts in itertools.combinations_with_replacement((0, 4, 9, 11, 12, 20), 4):
+        whole = n or sum(c for c in counts if c >= 10)  # of labels that take part, as in balance
+        rows = pa.table({"label": list("abcd"), "count": counts, "n": [whole] * 4})
+        more = tuple(shown(rows, cells, least) for least in (16, 33))
+        assert answers.setdefault(shown(rows, cells, 10), more) == more
+    assert len(answers) < 100  # of 126 tables
+
+
+def test_it_does_so_in_tables_of_two_ways():
+    answers = {}
+    for counts in itertools.product((0, 3, 9, 24), repeat=4):
+        rows = pa.table(
+            {
+                "word": ["v", "v", "w", "w"],
+                "label": list("abab"),
+                "count": counts,
+                "rest": [counts[1], counts[0], counts[3], counts[2]],
+                "n_word": [counts[0] + counts[1]] * 2 + [counts[2] + counts[3]] * 2,
+                "n_label": [counts[0] + counts[2], counts[1] + counts[3]] * 2,
+            }
+        )
+        more = tuple(shown(rows, TWO_WAY, least) for least in (13, 33))
+        assert answers.setdefault(shown(rows, TWO_WAY, 10), more) == more
+
+
+def test_no_smallest_count_tells_a_small_label(build):
+    """Two calls of ``balance`` told it: female was hidden as soon as the hidden labels together were fewer."""
+    patterns = set()
+    for other in (1, 5, 9):
+        lake = cb.connect(f"memory://a-small-label-{other}")
+        values = [
+            v
+            for v, n in {"female": 60, "male": 80, "fluid": 12, "unclear": 15, "other": other}.items()
+            for _ in range(n)
+        ]
+        ids = list(range(len(values)))
+        labels = build.labels(label_id=ids, image_id=ids, attribute=["perceived_gender"] * len(ids), value=values)
+        lake.ingest({"images": build.images(image_id=ids), "labels": labels})
+        with lake.session() as session:
+            calls = (session.audit("balance", groups=G, min_count=least) for least in range(10, 24, 3))
+            patterns.add(tuple(str(call.to_arrow().drop_columns(["params"]).to_pydict()) for call in calls))
+    assert len(patterns) == 1

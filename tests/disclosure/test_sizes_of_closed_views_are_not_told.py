@@ -179,3 +179,28 @@ def test_a_purpose_is_logged(both, why):
     both.refresh(sensitive="a look at a refresh")
     told = {(r["purpose"], r["sql"]) for r in both.accesses(sensitive=why).to_pylist()}
     assert {("a look at sizes", "status"), ("a look at a refresh", "REFRESH")} <= told
+
+
+def test_what_can_be_collected(both, why, build, capsys):
+    """Neither bytes nor deleted rows of what is closed, before or after."""
+    uri = str(both.location.path)
+    both.ingest({"labels": build.labels(label_id=[900], image_id=[1], attribute=["perceived_gender"], value=["x"], annotator=["z"])})  # fmt: skip
+    both.refresh("pg", full=True, executor="inline", sensitive=why)
+    for more in ((), ("--apply",)):
+        found = {f["name"]: f for f in answered(capsys, "gc", uri, "--older-than", "0", *more)["findings"]}
+        assert {"pg", "sensitive/labels", "meta/runs"} <= found.keys()
+        assert {f["bytes"] for name, f in found.items() if name == "pg" or name.startswith("sensitive/")} == {None}
+        assert found["meta/runs"]["bytes"] > 0
+        assert not [f["what"] for name, f in found.items() if name == "pg" and "row" in f["what"]]
+    assert main(["gc", uri, "--older-than", "0"]) == 0
+
+
+def test_the_datasheet_of_an_export(both, why, tmp_path):
+    """Also of an audit that reads a closed view: how many closed labels it was made of."""
+    text = "SELECT count(*) AS n FROM demographics(groups := pg_groups)"
+    both.create_materialized_view("pg_groups", "SELECT image_id, value AS label FROM labels WHERE attribute = 'perceived_gender'", "image_id", purpose=why)  # fmt: skip
+    both.refresh("pg_groups", executor="inline", sensitive=why)
+    both.export(text, tmp_path / "out", to="parquet")
+    told = (tmp_path / "out" / "DATASHEET.md").read_text()
+    assert "| `sensitive/labels` | " in told
+    assert [line.split("|")[3].strip() for line in told.splitlines() if line.startswith("| `sensitive/")] == [""]
