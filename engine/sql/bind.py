@@ -535,7 +535,9 @@ class Binder:
         """Return the relations by which it is decided which labels of some attributes are seen."""
         refers, view = replace(env, refers=True, abroad=True), queries.queries()[_READING]
         asked = [({"attribute": exp.convert(attribute)}, lake) for attribute, lake in dict.fromkeys(attributes)]
+        told = len(self.facts.pooled)
         names = [self._query(view, given, refers, lake) for given, lake in asked]
+        del self.facts.pooled[told:]  # nobody asked for these
         return [exp.Table(this=exp.to_identifier(name)) for name in names]
 
     def _alone(self, query: query_files.Query, body: exp.Query, env: Env) -> Plan:

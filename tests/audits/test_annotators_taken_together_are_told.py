@@ -54,3 +54,10 @@ def test_not_told(labelled, query):
     found = labelled.sql(query)
     assert found.fetchall()
     assert found.notes == []
+
+
+def test_not_told_of_what_is_only_counted_beside(labelled):
+    """Which perceived labels are few is decided by all annotators, whoever was asked for."""
+    found = labelled.sql("FROM demographics(image_labels('perceived_gender', annotator := 'a'))")
+    found.fetchall()
+    assert not [note for note in found.notes if "annotators" in note]
