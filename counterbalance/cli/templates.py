@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +11,9 @@ import click
 from counterbalance.shell import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
+
+    from sqlglot import exp
 
 _PROBLEMS: Final = 1
 _TEMPLATE: Final = """\
@@ -101,7 +104,7 @@ def write(name: str) -> int:
 
 def check(files: Sequence[str]) -> int:
     """Print everything that is wrong with the files of audits, a line each; returns the exit code."""
-    problems = [problem for file in files for problem in _problems(Path(file))]
+    problems = [problem for file in files for problem in sorted(_problems(Path(file)), key=_line)]
     for problem in problems:
         click.echo(problem)
     if not problems:
@@ -109,12 +112,17 @@ def check(files: Sequence[str]) -> int:
     return _PROBLEMS if problems else 0
 
 
+def _line(problem: str) -> int:
+    found = re.search(r":(\d+): ", problem)
+    return int(found[1]) if found else 0
+
+
 def _problems(path: Path) -> Iterator[str]:
-    """Yield what is wrong: with the front matter, else with the SQL, else with what it does over an empty lake."""
+    """Yield what is wrong: with the front matter, with the SQL and the names in it, else with what it does over an empty lake."""
     import pyarrow as pa
 
     import counterbalance
-    from counterbalance.engine.errors import CounterbalanceError, NotFoundError
+    from counterbalance.engine.errors import CounterbalanceError, NotFoundError, RequestError
     from counterbalance.engine.sql import query_files, scope
 
     try:
@@ -126,23 +134,53 @@ def _problems(path: Path) -> Iterator[str]:
         return
     query, found = query_files.read(text, "audit", str(path))
     yield from (problem.message for problem in found)
-    if query is None:
+    try:
+        sql, place = query_files.sql_of(text, str(path))
+    except RequestError:  # which was told
         return
     try:
-        scope.parsed(query)
-    except CounterbalanceError as error:
+        tree = scope.tree_of(sql, place)
+    except RequestError as error:
         yield error.message
-        return
-    if not query.cells and not any(p.name == "min_count" for p in query.parameters):
-        errors.note(
-            f"{path} has no [[cells]]: no count of its rows is hidden, and over perceived labels it needs a purpose"
-        )
-    if any(p.default is None for p in query.parameters):
         return
     lake = counterbalance.connect("memory://check")
     lake.ingest({"images": pa.table({"image_id": [1], "key": ["1"]})})
-    try:
-        with lake.session() as session:
+    with lake.session() as session:
+        unknown = list(_unknown(tree, sql, place, {*session.names(), *(query_files.names_of(text, str(path)))}))
+        yield from unknown
+        if query is None or unknown:
+            return
+        if not query.cells and not any(p.name == "min_count" for p in query.parameters):
+            errors.note(f"{path} has no [[cells]]: no count of its rows is hidden")
+        if any(p.default is None for p in query.parameters):
+            return
+        try:
             session.audit(str(path)).columns  # noqa: B018 - which are known when all was bound
-    except CounterbalanceError as error:
-        yield f"{query.place}: {error.message}"
+        except CounterbalanceError as error:
+            yield f"{query.place}: {error.message}"
+
+
+def _unknown(tree: exp.Query, sql: str, place: str, relations: Collection[str]) -> Iterator[str]:
+    """Yield which tables and functions of the SQL of a file nobody knows, each with its line."""
+    import duckdb
+    from sqlglot import exp
+
+    from counterbalance.engine.errors import did_you_mean
+    from counterbalance.engine.sql.call_syntax import callable_names
+
+    with duckdb.connect() as connection:
+        built_in = connection.execute("SELECT DISTINCT lower(function_name) FROM duckdb_functions()").fetchall()
+    known = {*(name for (name,) in built_in), *callable_names(), *relations}
+    own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    tables = {t.name: f"{t.db}.{t.name}" if t.db else t.name for t in tree.find_all(exp.Table) if t.name}
+    calls = {call.name for call in tree.find_all(exp.Anonymous)}
+    wrong = {
+        name: f"no table {whole!r}{did_you_mean(whole, relations)}"
+        for name, whole in tables.items()
+        if whole.lower() not in {*relations, *own}
+    }
+    wrong |= {name: f"no function {name!r}{did_you_mean(name, known)}" for name in calls if name.lower() not in known}
+    file, _, first = place.rpartition(":")
+    for line, text in enumerate(sql.splitlines(), int(first)):
+        for name in [name for name in wrong if re.search(rf"\b{re.escape(name)}\b", text)]:
+            yield f"{file}:{line}: {wrong.pop(name)}"

@@ -368,7 +368,7 @@ def read(text: str, kind: Kind, where: str) -> tuple[Query | None, list[RequestE
     read_cells = [tried(partial(Cells.read, table, front.place("cells", str(at))), None) for at, table in tables]
     cells = tuple(c for c in read_cells if c is not None)
     if len(parameters) == len(given) and len(cells) == len(read_cells):
-        tried(lambda: _refuse_unused(front, parameters, kind, cells), None)
+        problems += _unused(front, parameters, kind, cells)
         tried(lambda: presets.refuse_unknown(parameters, of_presets, front.place), None)
     known = {*given}
     none: frozenset[str] = frozenset()
@@ -383,9 +383,8 @@ def read(text: str, kind: Kind, where: str) -> tuple[Query | None, list[RequestE
         )
     if problems:
         return None, problems
-    body = front.body.strip().rstrip(";")
+    body, place = _sql_of(front)
     doc, details = told.pop("answers"), told.pop("details", "").strip()
-    place = front.line_of_body(len(front.body) - len(front.body.lstrip()))
     if of_presets:
         about = "; ".join(f"{name}: {what}" for name, what in of_presets.items())
         named = QueryParameter(
@@ -393,6 +392,25 @@ def read(text: str, kind: Kind, where: str) -> tuple[Query | None, list[RequestE
         )
         parameters = (*parameters, named)
     return Query(name, kind, doc, body, parameters, details, cells=cells, place=place, **more, **told), []
+
+
+def sql_of(text: str, where: str) -> tuple[str, str]:
+    """Return the SQL of a query file, whatever its front matter says, and the file and line of its first word.
+
+    Raises:
+        RequestError: It has no front matter, or one that is no TOML.
+    """
+    return _sql_of(frontmatter.split(text, where))
+
+
+def names_of(text: str, where: str) -> frozenset[str]:
+    """Return the names of the parameters that a query file declares, right or wrong."""
+    return frozenset(frontmatter.split(text, where).values.get("params", {}))
+
+
+def _sql_of(front: FrontMatter) -> tuple[str, str]:
+    first = len(front.body) - len(front.body.lstrip())
+    return front.body.strip().rstrip(";"), front.line_of_body(first)
 
 
 def _wrong(place: str, what: str, hint: str | None = None) -> RequestError:
@@ -549,34 +567,32 @@ def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
-def _refuse_unused(
+def _unused(
     front: FrontMatter, parameters: Sequence[QueryParameter], kind: Kind, cells: Sequence[Cells]
-) -> None:
-    """Refuse a ``$name`` that no parameter has, and a parameter that nothing names."""
+) -> Iterator[RequestError]:
+    """Yield what is wrong with names: a ``$name`` that no parameter has, and a parameter that nothing names."""
     relations = {p.name for p in parameters if p.is_relation and kind != "recipe"}
     scalars = {p.name for p in parameters} - relations
-    used = set(_words(front.body, scalars, front.line_of_body))
-    used |= {"$min_count"} if cells else set()  # by which the engine hides cells
+    used = {"$min_count"} if cells else set()  # by which the engine hides cells
     used |= {f"${name}" for cell in cells for name in cell.places[1:]}  # and shows so many places
-    for parameter in (p for p in parameters if p.is_relation and p.default is not None):
-
-        def place(_: int, name: str = parameter.name) -> str:
-            return front.place("params", name, "default")
-
-        used |= set(_words(parameter.default or "", scalars, place)) - {parameter.name}
+    defaults = [(p, p.default) for p in parameters if p.is_relation and p.default is not None]
+    texts = [(None, front.body), *((p.name, default) for p, default in defaults)]
+    for owner, text in texts:
+        for name, start in _words(text):
+            used |= {name} if name != owner else set()
+            if name.startswith("$") and name[1:] not in scalars:
+                place = front.line_of_body(start) if owner is None else front.place("params", owner, "default")
+                yield _wrong(place, f"no parameter declares {name}{did_you_mean(name[1:], scalars)}")
     for parameter in parameters:
         sign = "" if parameter.name in relations else "$"
         if sign + parameter.name not in used:
-            raise _wrong(front.place("params", parameter.name), f"the SQL does not use {sign}{parameter.name}")
+            yield _wrong(front.place("params", parameter.name), f"the SQL does not use {sign}{parameter.name}")
 
 
-def _words(text: str, scalars: set[str], place: Callable[[int], str]) -> Iterator[str]:
-    """Yield ``$names`` and the names of SQL, in lower case, outside of text and comments."""
+def _words(text: str) -> Iterator[tuple[str, int]]:
+    """Yield ``$names`` and the names of SQL, in lower case, outside of text and comments, and where they begin."""
     for found in _NAMES.finditer(text):
-        if found["sign"] and found["name"] not in scalars:
-            near = did_you_mean(found["name"], scalars)
-            raise _wrong(place(found.start()), f"no parameter declares ${found['name']}{near}")
         if found["sign"]:
-            yield f"${found['name']}"
+            yield f"${found['name']}", found.start()
         elif found["name"] or found["quoted"]:
-            yield (found["name"] or found["quoted"]).lower()
+            yield (found["name"] or found["quoted"]).lower(), found.start()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlglot
 from sqlglot import exp
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from counterbalance.engine.sql import query_files
+
+_CLASS: Final = re.compile(r"<class '[\w.]*\.(\w+)'>")
+"""How sqlglot names a part of a query."""
 
 
 @dataclass(frozen=True)
@@ -130,25 +134,38 @@ def parsed(query: query_files.Query) -> exp.Query:
     Raises:
         RequestError: It is no SQL; says the file and the line.
     """
-    try:
-        tree = sqlglot.parse_one(query.sql, dialect=DIALECT)
-    except (ParseError, TokenError) as error:
-        raise RequestError(*_syntax(query, error), code="E3030") from None
-    if not isinstance(tree, exp.Query):
-        raise SqlError(f"{query.kind} {query.name} is not a query", code="E3030")
+    tree = tree_of(query.sql, query.place or query.name)
     for node in tree.walk():
         node._meta = None  # noqa: SLF001 - its place in the file: nobody asks, and copying it takes longer than all else
     return tree
 
 
-def _syntax(query: query_files.Query, error: ParseError | TokenError) -> tuple[str]:
+def tree_of(sql: str, place: str) -> exp.Query:
+    """Return the tree of the SQL of a file, whose first word stands at a place (``file:line``).
+
+    Raises:
+        RequestError: It is no query; says the file and the line.
+    """
+    try:
+        tree = sqlglot.parse_one(sql, dialect=DIALECT)
+    except (ParseError, TokenError) as error:
+        raise RequestError(_syntax(place, error), code="E3030") from None
+    if not isinstance(tree, exp.Query):
+        raise RequestError(
+            f"{place}: this is not a query: one SELECT is wanted, without a second statement", code="E3030"
+        )
+    return tree
+
+
+def _syntax(place: str, error: ParseError | TokenError) -> str:
     """What is wrong with the SQL of a file, and where."""
-    file, _, first = query.place.rpartition(":")
+    file, _, first = place.rpartition(":")
     told = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
-    line = int(first or 1) + int(told.get("line") or 1) - 1
+    line = int(first) + int(told.get("line") or 1) - 1 if first.isdigit() else 1
     what = str(told.get("description") or "").strip() or "it cannot be read"
+    what = _CLASS.sub(lambda found: found[1].upper(), what)
     near = str(told.get("highlight") or "").strip()
-    return (f"{file or query.name}:{line}: no SQL{f' at {near!r}' if near else ''}: {what}",)
+    return f"{file or place}:{line}: no SQL{f' at {near!r}' if near else ''}: {what}"
 
 
 def with_schemas(tree: exp.Query, qualified: Collection[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+
 import pytest
 
 import counterbalance as cb
@@ -66,6 +68,48 @@ def test_every_problem_has_a_file_and_a_line(lake, tmp_path, capsys):
     places = [line.split(": ")[0] for line in out.splitlines()]
     assert places == ["bad.sql:2", "bad.sql:3", "bad.sql:5", "bad.sql:6", "worse.sql:6", "lost.sql:4", "cells.sql:6"]
     assert "\x1b" not in out
+
+
+@pytest.mark.parametrize(
+    ("header", "sql", "lines"),
+    [
+        ("bogus = 1", "SELECT 1 FROM images WHERE WHERE x", ["3: no key 'bogus'", "5: no SQL at 'WHERE'"]),
+        ("", "DROP TABLE images", ["5: this is not a query"]),
+        ("", "SELECT 1; SELECT 2", ["5: this is not a query"]),
+        (
+            "",
+            "SELECT nofun(key)\nFROM images JOIN nosuch USING (image_id)\nWHERE $one AND $other",
+            [
+                "5: no function 'nofun'",
+                "6: no table 'nosuch'",
+                "7: no parameter declares $one",
+                "7: no parameter declares $other",
+            ],
+        ),
+        (
+            '[params.a]\ntype = "intger"',
+            "WITH own AS (SELECT image_id FROM images) SELECT wilson_low(count(*), $a) FROM own, image_label()",
+            ["4: 'intger' is not a type", "6: no function 'image_label'"],
+        ),
+    ],
+)
+def test_a_check_finds_all_that_is_wrong(tmp_path, monkeypatch, capsys, header, sql, lines):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.sql").write_text(f'/*--- toml\nanswers = "x"\n{header}\n---*/\n{sql}\n')
+    assert main(["audit", "--check", "mine.sql"]) == 1
+    told = capsys.readouterr().out.splitlines()
+    assert [line.startswith(f"mine.sql:{start}") for line, start in zip(told, lines, strict=True)] == [True] * len(
+        lines
+    )
+    assert "<class" not in str(told)
+
+
+@pytest.mark.parametrize("name", ["crime_words", "leakage"])
+def test_a_check_knows_what_there_is(name, capsys):
+    """But for its name, which is taken, nothing is wrong with a file of ours."""
+    file = files("counterbalance.queries").joinpath(f"audits/{name}.sql")
+    assert main(["audit", "--check", str(file)]) == 1
+    assert capsys.readouterr().out.split(": ", 1)[1] == f"two queries are called '{name}'\n"
 
 
 def test_a_check_says_where_nothing_is_hidden_and_knows_functions_of_ones_own(tmp_path, monkeypatch, capsys):
