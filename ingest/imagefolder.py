@@ -209,7 +209,7 @@ def look(file: File, key: str, homes: Sequence[str], *, store: bool) -> Found | 
         store: Whether its bytes are wanted.
     """
     if relative_name(key) is None:
-        return repr(key), "bad_name", "the name holds control characters, colons or backslashes"
+        return repr(key), "bad_name", "the name is not UTF-8, or holds control characters, colons or backslashes"
     if leads_out(file, homes):
         return key, *OUT
     try:

@@ -85,11 +85,13 @@ def write(name: str) -> int:
         RequestError: The file is there, or an audit of that name is installed.
     """
     from counterbalance.engine.errors import RequestError
-    from counterbalance.engine.sql import queries
+    from counterbalance.engine.sql import queries, query_files
 
     stem = name.removesuffix(".sql")
     if not stem.isidentifier():
         raise click.UsageError(f"{name!r} is not a name for an audit: letters, digits and underscores")
+    if not query_files.is_callable(stem):
+        raise click.UsageError(f"{stem!r} is a function of SQL, by which no audit can be called; take another name")
     path = Path(f"{stem}.sql")
     if stem.lower() in queries.queries():
         raise RequestError(f"there is an audit or a view called {stem!r}", code="E3034", hint="take another name")

@@ -67,7 +67,7 @@ def refuse_rows(query: query_files.Query, value: exp.Expr, attributes: Collectio
         raise SensitiveError(
             f"{query.name}({value.this!r}) shows perceived-demographic labels row by row",
             code="E3301",
-            hint=f"audits may use them; to read rows, {_PURPOSE}",
+            hint=f"audits that come with counterbalance may use them; to read rows, or for a file of your own, {_PURPOSE}",
         )
 
 

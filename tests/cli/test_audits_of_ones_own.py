@@ -104,6 +104,15 @@ def test_a_check_finds_all_that_is_wrong(tmp_path, monkeypatch, capsys, header, 
     assert "<class" not in str(told)
 
 
+@pytest.mark.parametrize("name", ["power", "agg"])
+def test_a_function_of_sql_names_no_audit(tmp_path, monkeypatch, capsys, name):
+    monkeypatch.chdir(tmp_path)
+    assert main(["audit", "--new", name]) == 2
+    (tmp_path / f"{name}.sql").write_text('/*--- toml\nanswers = "x"\n---*/\nSELECT 1 AS n\n')
+    assert main(["audit", "--check", f"{name}.sql"]) == 1
+    assert f"{name}.sql:1: {name!r} is a function of SQL" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", ["crime_words", "leakage"])
 def test_a_check_knows_what_there_is(name, capsys):
     """But for its name, which is taken, nothing is wrong with a file of ours."""
