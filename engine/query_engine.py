@@ -296,10 +296,17 @@ class QueryEngine:
         return protection.schema_of(self._columns_of(call, facts), call.query.cells).empty_table()
 
     def _log(self, plan: Plan, text: str, rows: int | None) -> None:
-        """Note a read in this lake, and in every attached one of which something closed is read."""
+        """Note a read in this lake, and in every attached one of which something closed is read.
+
+        With its rows, it is a read of what its audits read, too.
+        """
         if self.purpose is None:
             return
-        read = self.resolver.closed_reads(plan.needed(), plan.sql or "")
+        plans = (plan,) if rows is None else (plan, *(call.plan for call in plan.audits))
+        read: dict[str | None, list[str]] = {}
+        for one in plans:
+            for lake, found in self.resolver.closed_reads(one.needed(), one.sql or "").items():
+                read[lake] = sorted({*read.get(lake, ()), *found})
         lakes = [(None, self.resolver.main), *self.resolver.attached.items()]
         for name, pinned in lakes:
             columns, versions = read.get(name, []), pinned.snapshot.versions

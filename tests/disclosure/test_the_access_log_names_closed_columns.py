@@ -52,3 +52,13 @@ def test_an_attached_lake_logs_its_own(closed, why, empty_lake, build):
 def test_the_chain_holds(closed, why):
     columns_of(closed, "FROM captions", why)
     assert access.verify(closed.location) == []
+
+
+def test_the_line_with_the_rows_of_an_audit_names_what_it_read(closed, why):
+    before = access.read(closed.location).num_rows
+    found = closed.sql("FROM demographics(groups := image_labels('perceived_gender'))", sensitive=why)
+    rows = len(found.fetchall())
+    told = [
+        (e["rows"], e["columns"]) for e in access.read(closed.location).to_pylist()[before:] if e["rows"] is not None
+    ]
+    assert told == [(rows, ["labels"])]

@@ -113,7 +113,7 @@ def of_function(name: str, error: BaseException) -> CounterbalanceError:
         failed = LimitError(
             f"{name}() ran out of memory for a single row: {told}",
             code="E5003",
-            hint="other programs may hold the memory; or leave the row out, or take a smaller model",
+            hint="give it more with --memory, if that is set; else leave the row out, take a smaller model, or look what else holds memory",
         )
     failed.__cause__ = error
     return failed
