@@ -8,6 +8,7 @@ to go on, 4 ``verify`` found damage or a row meets ``--fail-if`` or fails a ``ch
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import importlib
 import os
 import sys
@@ -120,6 +121,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: Words after the program's name; those of this process by default.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    if sys.__stderr__ is not None and not faulthandler.is_enabled():
+        faulthandler.enable(sys.__stderr__)  # a function that crashes the process is named, with its line
     errors.style.as_json = _wants_json(words)
     with _streams():
         try:
