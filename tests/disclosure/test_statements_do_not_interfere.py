@@ -208,6 +208,8 @@ class Grammar:
         value = "7" if name == "image_id" else self.draw.choice(("'a'", "'perceived_gender'", "'b'"))
         if self.draw.random() < 0.5:
             column, condition = self.draw.choice(COLUMNS), self.draw.choice(CONDITIONS)
+            if "meta.runs" in relation and "LIMIT" in condition:  # which are first goes by ids, drawn for every run
+                condition = ""
         else:
             column, condition = (
                 self.draw.choice(SUMS),
