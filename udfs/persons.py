@@ -5,7 +5,7 @@ and in "a dog with his ball" the word is the dog's. ``lists.gender_context`` say
 
 * a phrase of a row of words, one of which is gendered;
 * an animal right after male, female, mother and the like ("a male and female lion", "mother polar bear");
-* a product or a room after the plural: "men's shoes", "womens watch";
+* a product or a room after the plural: "men's shoes", "womens watch"; one that is a verb, too, after its possessive ("men wear hats");
 * before a pronoun, "a female" without a noun, or "his mother": an animal, and nobody else.
 """
 
@@ -46,6 +46,8 @@ _ALONE: Final = re.compile(
     r"\s*(?:$|[^\w\s]|(?:and|or|in|on|at|with|of|to|by|for|from|near|is|are|who|that)\b)", re.IGNORECASE
 )
 _APART: Final = "[\\s'\u2019-]+"
+_YOUNG: Final = frozenset({"baby", "adult", "infant"})
+"""People, but right before an animal."""
 _PLURALS: Final = ("men", "women", "boys", "girls", "ladies", "gentlemen", "gents")
 
 
@@ -86,10 +88,11 @@ def _animal_after() -> re.Pattern[str]:
 
 @cache
 def _products() -> re.Pattern[str]:
-    plural = _either(_PLURALS)
+    plural, product = _either(_PLURALS), context("product")
     between = rf"(?:[\s]+{_either(context('modifier'))})?"
     return re.compile(
-        rf"\b{plural}(?:[\s]?[\u2019']s?|s)?{between}[\s]+{_either(context('product'))}\b"
+        rf"\b{plural}{between}[\s]+{_either(product)}\b"
+        rf"|\b{plural}(?:[\s]?[\u2019']s?|s){between}[\s]+{_either(product | context('wear'))}\b"
         rf"|\b(?:mens|womens){between}[\s]+\w+", re.IGNORECASE
     )  # fmt: skip
 
@@ -101,7 +104,8 @@ def _either(words: Iterable[str]) -> str:
 @cache
 def _living() -> re.Pattern[str]:
     animal, person = _either(context("animal")), _either(context("person"))
-    return re.compile(rf"\b(?:(?P<animal>{animal})|{person})\b", re.IGNORECASE)
+    young = rf"(?:{_either(_YOUNG)}[\s-]+(?:{_either(context('modifier'))}[\s-]+)*)?"
+    return re.compile(rf"\b(?:{young}(?P<animal>{animal})|{person})\b", re.IGNORECASE)
 
 
 def named(text: str) -> list[re.Match[str]]:
@@ -161,7 +165,7 @@ def patterns() -> dict[str, str]:
     return {
         "phrase": "|".join(plain),
         "perhaps": rf"\b{_either(animals)}\b(?s:.*)\b{_either(_OPEN)}\b",
-        "first": rf"\b{_either(animals | somebody)}\b",
+        "first": rf"\b{_either(animals | somebody - _YOUNG)}\b",
         "animal": f"^{_either(animals)}$",
         "company": rf"\b{_either(somebody - PRONOUNS)}\b",
     }
@@ -175,7 +179,7 @@ class Doubt:
     """
 
     def __init__(self) -> None:
-        animals, products, modifiers = context("animal"), context("product"), context("modifier")
+        animals, products, modifiers = context("animal"), context("product") | context("wear"), context("modifier")
         plurals = {*_PLURALS, *(f"{word}s" for word in _PLURALS)}
         before_products = {*plurals, *modifiers, "s"}
         in_phrases = {_rarest_pair(phrase.split()) for phrase in context("phrase")}
@@ -186,7 +190,7 @@ class Doubt:
         self._numbers = {word: number for number, word in enumerate(words, 1)}
         self._phrase, self._animals_after, self._product_after = map(self._table, (in_phrases, of_animals, of_products))
         self._animal, self._may_have_one, self._plural = map(self._flags, (animals, _OF_ANIMALS, plurals))
-        self._somebody = self._flags({*classes(), *context("person")})
+        self._somebody = self._flags({*classes(), *context("person")} - _YOUNG)
         self._of_shops = self._flags(("mens", "womens"))
         self._open = self._flags(_OPEN)
 

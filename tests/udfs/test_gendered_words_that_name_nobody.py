@@ -13,6 +13,7 @@ NOBODY = [
     "a queen-size bed", "the ladies' toilet", "men\u2019s shoes", "a female giraffe", "A male and female lion",
     "mother polar bear and her cub", "a dog with his ball", "an elephant holding his trunk with himself", "Mother's Day",
     "women 's fashions", "a cowboy hat", "sorry guys", "a horse that grooms itself", "dolphins looking for a female",
+    "A baby cow gets milk from its mother", "An adult black bear lets his tongue hang out", "men's wear", "a women's watch",
 ]  # fmt: skip
 SOMEBODY = {
     "A man by a man-made lake with his dog": ["man", "his"],
@@ -24,6 +25,9 @@ SOMEBODY = {
     "a dog next to a female rider": ["female"],
     "two guys, a mom and dad, a bride and a policewoman": ["guys", "mom", "dad", "bride", "policewoman"],
     "He did it himself": ["He", "himself"],
+    "Two men wear hats": ["men"],
+    "women watch as the men dress": ["women", "men"],
+    "A baby with her dog": ["her"],
 }
 
 
