@@ -244,6 +244,21 @@ _registry: dict[str, Function] = {}
 _loading: str | None = None
 
 
+@cache
+def built_in() -> frozenset[str]:
+    """Return the names of DuckDB's own functions, in lower case.
+
+    Example:
+        >>> "list_slice" in built_in()
+        True
+    """
+    import duckdb
+
+    with duckdb.connect() as connection:
+        rows = connection.execute("SELECT DISTINCT lower(function_name) FROM duckdb_functions()").fetchall()
+    return frozenset(name for (name,) in rows)
+
+
 def udf(
     call: Callable[..., Any] | None = None,
     *,
@@ -335,6 +350,8 @@ def udf(
         owner = known.call.__module__ if known is not None else installed.value if installed is not None else None
         if owner not in {None, call.__module__}:
             raise RequestError(f"function {function.name!r} is already declared by {owner}", code="E3004")
+        if function.name not in _installed() and function.name in built_in():  # which audits call, too
+            raise RequestError(f"DuckDB has a function {function.name!r}", code="E3004", hint="give yours another name")
         _registry[function.name] = function
         return call
 

@@ -245,8 +245,10 @@ class QueryEngine:
         doubles = {name: self._unprotected(plan, facts) for name, plan in checks.doubles.items()}
         protection.refuse_few_doubles(call.query.name, {n: rows.column(0)[0].as_py() for n, rows in doubles.items()})
         others = {what: self._unprotected(plan, facts) for what, plan in call.alternatives.items()}
-        protection.refuse_narrow(call.query.name, found, others, call.query.cells, call.wider)
         unseen = self._unseen(call, facts)
+        if call.drawn:
+            protection.refuse_drawn(call.query.name, unseen)
+        protection.refuse_narrow(call.query.name, found, others, call.query.cells, call.wider)
         return protection.protect(
             found,
             call.query.cells,

@@ -164,15 +164,13 @@ def _problems(path: Path) -> Iterator[str]:
 
 def _unknown(tree: exp.Query, sql: str, place: str, relations: Collection[str]) -> Iterator[str]:
     """Yield which tables and functions of the SQL of a file nobody knows, each with its line."""
-    import duckdb
     from sqlglot import exp
 
     from counterbalance.engine.errors import did_you_mean
+    from counterbalance.engine.functions import built_in
     from counterbalance.engine.sql.call_syntax import callable_names
 
-    with duckdb.connect() as connection:
-        built_in = connection.execute("SELECT DISTINCT lower(function_name) FROM duckdb_functions()").fetchall()
-    known = {*(name for (name,) in built_in), *callable_names(), *relations}
+    known = {*built_in(), *callable_names(), *relations}
     own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     tables = {t.name: f"{t.db}.{t.name}" if t.db else t.name for t in tree.find_all(exp.Table) if t.name}
     calls = {call.name for call in tree.find_all(exp.Anonymous)}

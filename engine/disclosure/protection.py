@@ -495,6 +495,27 @@ def refuse_few_apart(name: str, parameter: str, other: str, counts: pa.Table) ->
             )
 
 
+def refuse_drawn(name: str, unseen: Unseen) -> None:
+    """Refuse a call on a subset that has as many images of one perceived label as there are of another, where any is hidden.
+
+    Args:
+        name: The audit.
+        unseen: Labels that no audit tells a number of.
+
+    Raises:
+        SensitiveError: There are such labels: the size of the subset would tell how many images one has.
+
+    Example:
+        >>> refuse_drawn("leakage", Unseen(((None, False, frozenset()),)))
+    """
+    if any(labels for _, _, labels in unseen.labels):
+        raise SensitiveError(
+            f"{name}() of a subset that is drawn by how many images perceived labels have, of which some are hidden, would tell how many",
+            code="E3321",
+            hint='leave balanced_subset(…) out; or state a purpose: --sensitive "why", which is logged',
+        )
+
+
 def refuse_narrow(
     name: str, rows: pa.Table, others: Mapping[str, pa.Table], cells: Sequence[Cells], wider: str | None = None
 ) -> None:

@@ -82,6 +82,12 @@ def _widened(node: exp.Expr) -> exp.Expr:
     return node if found is None else _widened(_as_call(found))
 
 
+def _is_drawn(node: exp.Expr) -> bool:
+    """Whether the rows of a view that draws as many of one label as there are of another are among what an argument names."""
+    views = (queries.queries().get(call_name(call)) for call in _as_call(node).find_all(exp.Func))
+    return any(p.drawn for view in views if view is not None for p in view.parameters)
+
+
 def _is_moved(query: query_files.Query, name: str, given: Mapping[str, exp.Expr]) -> bool:
     """Whether a call gives a parameter something else than its default."""
     default = next((p.default for p in query.parameters if p.name == name), None)
@@ -429,10 +435,11 @@ class Binder:
                 if closed:
                     body, given = self._at_min_count(query, given, bound, env) or (body, given)
                 floor = int(arguments.constant(bound.scalars.get("min_count", exp.null()), "min_count") or 0)
-                others, wider = self._alternatives(query, given, env) if closed else ({}, None)
+                others, wider, whole = self._alternatives(query, given, env) if closed else ({}, None, None)
                 plan, in_order = self._alone(query, body, env), _is_in_order(query)
-                checks = self._checks_of(query, bound, env) if closed else Checks()
-                call = AuditCall(query, plan, floor, params, closed, in_order, others, wider, checks)
+                checks = self._checks_of(query, bound, env, whole) if closed else Checks()
+                drawn = any(_is_drawn(given[p.name]) for p in query.parameters if p.is_relation and p.name in given)
+                call = AuditCall(query, plan, floor, params, closed, in_order, others, wider, drawn, checks)
                 self._memo[key] = self._statement.audit(query.name, call)
         self._read_sensitive, self._cuts = outer
         self.facts.changed = True
@@ -491,17 +498,17 @@ class Binder:
 
     def _alternatives(
         self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env
-    ) -> tuple[Mapping[str, Plan], str | None]:
-        """Return calls that a caller might subtract from this one, by what is different in them, and which is of more rows.
+    ) -> tuple[Mapping[str, Plan], str | None, Env | None]:
+        """Return calls that a caller might subtract from this one, by what is different in them, and which is of more rows; its rows.
 
         They have another value of the grid, where a parameter was given one beside its default; or rows that a view leaves out.
         """
         found: dict[str, Plan] = {}
-        shown = None
+        shown = whole = None
         calls = {p.name: _as_call(given[p.name]) for p in query.parameters if p.is_relation and p.name in given}
         wider = {name: node.copy().transform(_widened) for name, node in calls.items()}
         if wider != calls:
-            bound = self._bound(query, {**given, **wider}, replace(env, refers=True), None, trusted=True)
+            whole = bound = self._bound(query, {**given, **wider}, replace(env, refers=True), None, trusted=True)
             shown = ", ".join(f"{n} := {self._shown_as(written(v))}" for n, v in wider.items() if v != calls[n])
             found[shown] = self._alone(query, self._expanded(query, bound), env)
         for cut in {c.parameter.name: c for c in self._cuts if c.is_moved}.values():
@@ -512,17 +519,21 @@ class Binder:
                     query, self._expanded(query, bound), env
                 )
                 self._instead = {}
-        return found, shown
+        return found, shown, whole
 
-    def _checks_of(self, query: query_files.Query, bound: Env, env: Env) -> Checks:
-        """Return what is counted beside a call on closed labels."""
+    def _checks_of(self, query: query_files.Query, bound: Env, env: Env, whole: Env | None) -> Checks:
+        """Return what is counted beside a call on closed labels; ``whole``: its rows without what views leave out."""
         plan, relations = self._statement.plan, bound.relations
         closed = {name for name, table in relations.items() if self._reads_closed(table)}
         readings = {name: self._readings(attributes, env) for name, attributes in bound.named.items()}
+        counts = [*audit_checks.label_counts(query, relations, closed, readings, plan)]
+        if whole is not None:
+            all_closed = {name for name, table in whole.relations.items() if self._reads_closed(table)}
+            counts += audit_checks.label_counts(query, whole.relations, all_closed, {}, plan)
         return Checks(
             {name: plan(one) for name, one in audit_checks.images_with_several(query, relations)},
             {name: plan(one) for name, one in audit_checks.odd_vectors(query, relations)},
-            [*audit_checks.label_counts(query, relations, closed, readings, plan)],
+            counts,
             frozenset(bound.scalars[n].name for n in (query.among.labels if query.among is not None else ())),
         )
 

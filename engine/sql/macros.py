@@ -201,7 +201,8 @@ def formula(function: Query) -> exp.Expr:
         or {name for name, value in tree.args.items() if value} != {"expressions"}
         or len(tree.expressions) != 1
         or len(names) < len(function.parameters)
-        or tree.find(exp.Column, exp.Star, exp.AggFunc, exp.Window, exp.Subquery)
+        or tree.find(exp.Column, exp.Star, exp.AggFunc, exp.Window, exp.Subquery, exp.Table)
+        or tree.expressions[0].find(exp.Query)
         or any(is_volatile(call) for call in tree.find_all(exp.Func))
         or not {p.name for p in tree.find_all(exp.Placeholder, exp.Parameter)} <= names
     ):

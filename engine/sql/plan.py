@@ -228,6 +228,7 @@ class AuditCall:
         in_order: The order of its rows tells nothing of what they count.
         alternatives: The same call with other values of a parameter that cuts the population, by what was changed.
         wider: That one of them which is of all rows that a view leaves some of out.
+        drawn: Rows of a view are among its arguments that keeps as many of a label as there are of others.
         checks: What is counted beside it where it is closed.
         schema: Its columns before small cells are hidden, once they were looked up.
         rows: Its rows with small cells hidden, once they were computed.
@@ -241,6 +242,7 @@ class AuditCall:
     in_order: bool
     alternatives: Mapping[str, Plan]
     wider: str | None
+    drawn: bool
     checks: Checks
     schema: pa.Schema | None = None
     rows: pa.Table | None = None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import NotFoundError, RequestError
+from counterbalance.engine.functions import built_in
 from counterbalance.engine.listing import Listing
 from counterbalance.engine.plugins import entry_points
 from counterbalance.engine.sql.query_files import Kind, Query, parse
@@ -49,6 +50,8 @@ class Library(Mapping[str, Query]):
         name = file.name.removesuffix(".sql")
         if self._files.get(name, (kind, file)) != (kind, file):
             raise RequestError(f"two queries are called {name!r}", code="E3031", hint=f"give {file} another name")
+        if self._is_filled and name.lower() in built_in():  # which audits call, too
+            raise RequestError(f"DuckDB has a function {name!r}", code="E3031", hint=f"give {file} another name")
         self._files[name] = (kind, file)
         self._read.pop(name, None)
         if isinstance(file, Path) and self._is_filled and (kind, file) not in self.added:

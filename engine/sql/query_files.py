@@ -121,11 +121,12 @@ _PARAMETER_KEYS: Final = {
     "grid": "list",
     "free": "flag",
     "narrowed": "flag",
+    "drawn": "flag",
     "side": "line",
     "presets": "table",
     "about": "line",
 }
-_RELATION_KEYS: Final = frozenset({"relation", "default", "about", "narrowed", "side", "grid", "presets"})
+_RELATION_KEYS: Final = frozenset({"relation", "default", "about", "narrowed", "drawn", "side", "grid", "presets"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +178,7 @@ class QueryParameter:
         grid: The values that a session without a purpose may give where perceived labels are counted; ``None``: any.
         free: Its value cuts no population.
         narrowed: The view leaves rows of this relation out, such as those of unclear labels.
+        drawn: How many it keeps of each label goes by how many there are of others.
         side: Which of two datasets it is of, as cells say it.
         presets: Its values in papers.
     """
@@ -196,6 +198,7 @@ class QueryParameter:
     grid: tuple[Any, ...] | None = None
     free: bool = False
     narrowed: bool = False
+    drawn: bool = False
     side: str | None = None
     presets: tuple[Preset, ...] = ()
 
@@ -529,6 +532,7 @@ def _relation(name: str, told: Mapping[str, Any], place: Callable[..., str]) -> 
         told.get("about", ""),
         told["relation"],
         narrowed=told.get("narrowed", False),
+        drawn=told.get("drawn", False),
         side=told.get("side"),
         grid=_frozen(told["grid"]) if "grid" in told else None,
         presets=presets.read(told.get("presets", {}), place, text_of),

@@ -18,6 +18,7 @@ relation = ["image_id", "label"]
 default = "caption_gender"
 about = "group relation"
 narrowed = true
+drawn = true
 
 [params.seed]
 type = "integer"

@@ -40,3 +40,48 @@ def test_a_subset_that_leaves_out_few_is_refused(lake):
 def test_the_least_count_of_an_audit_may_be_larger(lake):
     rows = lake.sql(f"SELECT label, count FROM demographics({G}, min_count := 20) ORDER BY label").fetchall()
     assert rows == [("a", 68), ("b", None), ("c", None)]
+
+
+CALLS = (
+    "leakage(data := word_concepts, groups := {0}, label := 'a', against := 'b', seeds := 1)",
+    "lic(human := captions, generated := captions, groups := {0}, label := 'a', against := 'b', seeds := 1, attacker := 'logistic')",
+    "detection_recall(predicted := detections, groups := {0})",
+    "sentiment(groups := {0})",
+)
+
+
+@pytest.fixture(scope="module")
+def larger(build):
+    """Of d there are 7, which c shelters; ``pg`` is a closed view of the labels."""
+    values = ["a"] * 60 + ["b"] * 40 + ["c"] * 23 + ["d"] * 7
+    ids = list(range(len(values)))
+    lake = cb.connect("memory://drawn-sizes")
+    labels = build.labels(label_id=ids, image_id=ids, attribute=["perceived_gender"] * len(ids), value=values)
+    captions = build.captions(caption_id=ids, image_id=ids, text=[f"a {w} dog" for w in ("red", "big")] * 65)
+    boxes = build.detections(detection_id=ids, image_id=ids, category=["dog"] * len(ids))
+    lake.ingest({"images": build.images(image_id=ids), "labels": labels, "captions": captions, "detections": boxes})
+    lake.create_materialized_view("pg", f"SELECT * FROM {G}", "image_id", purpose="a test of the wall")
+    lake.refresh("pg", executor="inline")
+    return lake
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("method", ["under", "over"])
+@pytest.mark.parametrize("groups", [G, "pg", "clear_labels(pg)"])
+def test_none_is_drawn_where_a_label_is_hidden(larger, call, method, groups):
+    """Its size, or that of a label in it, was that of the label that is hidden with the small one."""
+    drawn = f"balanced_subset({groups}, method := '{method}')"
+    with pytest.raises(SensitiveError) as caught:
+        larger.sql(f"FROM {call.format(drawn)}").fetchall()
+    assert caught.value.code == "E3321"
+
+
+def test_one_is_drawn_where_all_are_shown(build):
+    ids = list(range(100))
+    lake = cb.connect("memory://all-are-shown")
+    labels = build.labels(
+        label_id=ids, image_id=ids, attribute=["perceived_gender"] * 100, value=["a"] * 60 + ["b"] * 40
+    )
+    lake.ingest({"images": build.images(image_id=ids), "labels": labels})
+    rows = lake.sql(f"SELECT label, count FROM demographics(balanced_subset({G})) ORDER BY label").fetchall()
+    assert rows == [("a", 40), ("b", 40)]
