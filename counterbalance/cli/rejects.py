@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "counterbalance errors coco.lake",
+    "counterbalance errors coco.lake --summary",
     "counterbalance errors coco.lake captions.sentiment",
     "counterbalance errors coco.lake --code bad_box -o refused.csv",
 )
@@ -31,14 +32,25 @@ WHERE table_name = $table AND column_name IS NOT DISTINCT FROM $column AND ($cod
 ORDER BY try_cast(key AS BIGINT), key, error_id
 """
 
+_SUMMARY = """
+SELECT code, table_name, column_name, count(*) AS n, min_by(message, error_id) AS example, max(at) AS newest
+FROM meta.errors
+WHERE ($code IS NULL OR code = $code) AND ($table IS NULL OR (table_name = $table AND column_name IS NOT DISTINCT FROM $column))
+GROUP BY code, table_name, column_name
+ORDER BY n DESC, code, table_name, column_name
+"""
+
 
 @declare("errors", examples=EXAMPLES, short_help="List what was refused or failed, and why.")
 @click.argument("lake", type=click.Path())
 @click.argument("target", required=False)
 @click.option("--code", metavar="CODE", help="Only those with this code.")
+@click.option("--summary", is_flag=True, help="Count them by code and column, with an example of each.")
 @click.option("--max-rows", type=click.IntRange(min=1), metavar="N", help="Write at most N rows.")
 @output_options
-def command(lake: str, target: str | None, code: str | None, max_rows: int | None, output: OutputOptions) -> int:
+def command(
+    lake: str, target: str | None, code: str | None, *, summary: bool, max_rows: int | None, output: OutputOptions
+) -> int:
     """List the items that were refused while LAKE was filled, and the rows whose function failed.
 
     With the TARGET table.column: the rows of that generated column that failed, with key, code, message and attempts.
@@ -48,12 +60,10 @@ def command(lake: str, target: str | None, code: str | None, max_rows: int | Non
     from counterbalance.cli.asking import ask
 
     output = replace(output, folded=("source", "attempts", "at", "run_id"))
-    if target is None:
-        ask(lake, lambda session: session.sql(_ALL, max_rows=max_rows, code=code), SessionOptions(), output)
-        return 0
-    table, column = _find_target(lake, target)
-    values = {"table": table, "column": column, "code": code}
-    ask(lake, lambda session: session.sql(_OF_COLUMN, values, max_rows=max_rows), SessionOptions(), output)
+    table, column = (None, None) if target is None else _find_target(lake, target)
+    values = {"code": code} if target is None and not summary else {"table": table, "column": column, "code": code}
+    text = _SUMMARY if summary else _ALL if target is None else _OF_COLUMN
+    ask(lake, lambda session: session.sql(text, values, max_rows=max_rows), SessionOptions(), output)
     return 0
 
 
