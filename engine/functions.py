@@ -259,6 +259,15 @@ def built_in() -> frozenset[str]:
     return frozenset(name for (name,) in rows)
 
 
+def _refuse_name(name: str) -> None:
+    """Refuse a name for a function of one's own that audits call, or that the engine itself makes."""
+    hint = "give yours another name"
+    if name in built_in():
+        raise RequestError(f"DuckDB has a function {name!r}", code="E3004", hint=hint)
+    if "__" in name:
+        raise RequestError(f"{name!r}: names with __ are the engine's own", code="E3004", hint=hint)
+
+
 def udf(
     call: Callable[..., Any] | None = None,
     *,
@@ -350,8 +359,8 @@ def udf(
         owner = known.call.__module__ if known is not None else installed.value if installed is not None else None
         if owner not in {None, call.__module__}:
             raise RequestError(f"function {function.name!r} is already declared by {owner}", code="E3004")
-        if function.name not in _installed() and function.name in built_in():  # which audits call, too
-            raise RequestError(f"DuckDB has a function {function.name!r}", code="E3004", hint="give yours another name")
+        if function.name not in _installed():
+            _refuse_name(function.name)
         _registry[function.name] = function
         return call
 

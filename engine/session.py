@@ -39,6 +39,13 @@ if TYPE_CHECKING:
 ENGINES: Final = get_args(Engine)
 
 
+def _check_alias(name: str) -> None:
+    if not name or name.lower() in {"main", "lists", "meta"}:
+        raise RequestError(
+            f"{name!r} is not a name for an attached lake", code="E3445", hint="take a word, but main, lists and meta"
+        )
+
+
 def _check_engine(engine: str, **limits: Any) -> None:
     """Refuse an engine that there is not, and limits that are not its own."""
     if engine not in ENGINES:
@@ -106,6 +113,8 @@ class Session:
         else:
             backend = DuckDB(memory=memory, threads=threads, timeout=timeout, reusable=reusable, lazy=lazy)
         main = pins(location, at)
+        for name in attach or {}:
+            _check_alias(name)
         attached = {name.lower(): pins(place, (attached_at or {}).get(name)) for name, place in (attach or {}).items()}
         self._pins = [main.pin, *(p.pin for p in attached.values())]
         resolver = Resolver(main, attached, sensitive=is_sensitive)

@@ -329,6 +329,8 @@ class Binder:
     def _called(self, call: exp.Func, schema: str | None, env: Env) -> str:
         name = call_name(call)
         known = queries.queries()
+        if name in SIGNATURES or (not env.is_callers and name in known and known[name].is_own):
+            known = {}  # what was loaded from a file of one's own stands in no body of ours
         if name in known and schema in {None, "main", *self._resolver.lakes()}:
             names = [p.name for p in known[name].parameters]
             lake = env.lake if schema is None else self._lake(schema)

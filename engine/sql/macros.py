@@ -91,6 +91,7 @@ def sql_calls(tree: exp.Expr) -> list[exp.Anonymous]:
         call
         for call in tree.find_all(exp.Anonymous)
         if str(call.name).lower() in known
+        and "__" not in call.name  # a name that the engine made, of a function with its constants
         and not isinstance(call.parent, exp.Table)
         and not (isinstance(call.parent, exp.Dot) and call.parent.this.name.lower() != "main")
     ]

@@ -65,6 +65,13 @@ _FORBIDDEN_FUNCTIONS: Final = frozenset(
         "setval", "current_setting", "json_serialize_plan",
     }
 )  # fmt: skip
+SEARCHES: Final = frozenset(
+    {
+        "full_text_search", "hybrid_search", "knn", "knn_shares", "moments", "nearest_counts", "nearest_items", "top_k",
+        "vector_search",
+    }
+)  # fmt: skip
+"""Our table functions (``engine/search``)."""
 TABLE_FUNCTIONS: Final = frozenset({"unnest", "range", "generate_series", "generateseries", "json_each", "json_tree"})
 """DuckDB's own functions that may stand in FROM: those that make rows of their arguments."""
 _PLAIN: Final = re.compile(

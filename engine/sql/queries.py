@@ -13,6 +13,7 @@ from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.functions import built_in
 from counterbalance.engine.listing import Listing
 from counterbalance.engine.plugins import entry_points
+from counterbalance.engine.sql.parse import SEARCHES
 from counterbalance.engine.sql.query_files import Kind, Query, parse
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ class Library(Mapping[str, Query]):
         name = file.name.removesuffix(".sql")
         if self._files.get(name, (kind, file)) != (kind, file):
             raise RequestError(f"two queries are called {name!r}", code="E3031", hint=f"give {file} another name")
-        if self._is_filled and name.lower() in built_in():  # which audits call, too
-            raise RequestError(f"DuckDB has a function {name!r}", code="E3031", hint=f"give {file} another name")
+        if self._is_filled:
+            _refuse_name(name, f"give {file} another name")
         self._files[name] = (kind, file)
         self._read.pop(name, None)
         if isinstance(file, Path) and self._is_filled and (kind, file) not in self.added:
@@ -103,6 +104,18 @@ class Library(Mapping[str, Query]):
     def __len__(self) -> int:
         """Count them."""
         return len(self._files)
+
+
+def _refuse_name(name: str, hint: str) -> None:
+    """Refuse a name for a file of one's own that stands for something else in files of ours, or that the engine itself makes.
+
+    Raises:
+        RequestError: It is such a name.
+    """
+    if name.lower() in built_in() or name.lower() in SEARCHES:
+        raise RequestError(f"there is a function {name!r} already", code="E3031", hint=hint)
+    if "__" in name:
+        raise RequestError(f"{name!r}: names with __ are the engine's own", code="E3031", hint=hint)
 
 
 @cache

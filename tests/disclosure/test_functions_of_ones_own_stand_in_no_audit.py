@@ -7,9 +7,11 @@ from sqlglot import exp
 
 import counterbalance as cb
 from counterbalance.engine import functions
+from counterbalance.engine.backends.duckdb.register import name_of
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.search import SIGNATURES
 from counterbalance.engine.sql import queries
+from counterbalance.engine.sql.parse import SEARCHES
 from counterbalance.engine.sql.scope import parsed
 
 FRONT = '/*--- toml\nanswers = "x"\n---*/\n'
@@ -39,16 +41,83 @@ def test_what_audits_call_is_ours_or_duckdbs():
     assert called() <= functions.built_in()
 
 
+def test_table_functions_have_one_list():
+    assert {*SIGNATURES} == SEARCHES
+
+
+@pytest.mark.parametrize("name", ["list_slice", "moments", "vader__80404899"])
 @pytest.mark.parametrize("folder", ["functions", "views", "audits"])
-def test_a_file_is_left_out(tmp_path, folder):
+def test_a_file_is_left_out(tmp_path, folder, name):
     (tmp_path / folder).mkdir()
-    (tmp_path / folder / "list_slice.sql").write_text(f"{FRONT}SELECT 1 AS r")
+    (tmp_path / folder / f"{name}.sql").write_text(f"{FRONT}SELECT 1 AS r")
     assert queries.load(tmp_path) == []
     [(file, error)] = queries.broken().items()
-    assert (file.rpartition("/")[2], error.code) == ("list_slice.sql", "E3031")
+    assert (file.rpartition("/")[2], error.code) == (f"{name}.sql", "E3031")
 
 
-@pytest.mark.parametrize("name", ["list_slice", "Lower"])
+def test_no_file_of_ours_has_such_a_name():
+    names = {*queries.queries(), *queries.sql_functions(), *functions.functions()}
+    assert not [name for name in names if "__" in name]
+
+
+MOMENTS = """
+[params.vectors]
+relation = []
+[params.groups]
+relation = []
+[params.column]
+type = "varchar"
+default = "embedding"
+---*/
+SELECT g.label, CAST(1000 + sum(g.image_id) AS BIGINT) AS n, CAST(1000 AS BIGINT) AS images, [1e0, 0e0] AS mean,
+  [1e0, 0e0, 0e0, 1e0] AS products
+FROM groups AS g, (SELECT count(*) AS k FROM vectors WHERE $column <> '') AS v GROUP BY g.label
+"""
+CALL = "SELECT label, n FROM self_similarity(vecs, groups := image_labels('perceived_gender')) ORDER BY label"
+
+
+@pytest.fixture(scope="module")
+def vectors(build):
+    ids = list(range(60))
+    lake = cb.connect("memory://vectors-of-labels")
+    labels = build.labels(label_id=ids, image_id=ids, attribute=["perceived_gender"] * 60, value=["a", "b"] * 30)
+    lake.ingest({"images": build.images(image_id=ids), "labels": labels})
+    text = "SELECT image_id, CAST([1.0, image_id] AS FLOAT[2]) AS embedding FROM images"
+    lake.create_materialized_view("vecs", text, "image_id")
+    lake.refresh("vecs", executor="inline")
+    return lake
+
+
+@pytest.mark.parametrize("is_refused", [True, False])
+def test_no_file_stands_in_the_place_of_a_table_function(vectors, tmp_path, monkeypatch, is_refused):
+    """Nor would it where such a file was loaded: what is called in a body of ours is ours."""
+    honest = vectors.sql(CALL).fetchall()
+    if not is_refused:
+        monkeypatch.setattr(queries, "_refuse_name", lambda *_: None)
+    (tmp_path / "views").mkdir()
+    (tmp_path / "views" / "moments.sql").write_text(FRONT.removesuffix("---*/\n") + MOMENTS.lstrip())
+    assert queries.load(tmp_path) == ([] if is_refused else ["moments"])
+    assert vectors.sql(CALL).fetchall() == honest
+    assert [n for _, n in honest] == [30, 30]
+
+
+def test_no_function_stands_in_the_place_of_a_bound_one(vectors, tmp_path, monkeypatch, build):
+    """The engine names functions with constants itself, in a way that anybody can tell beforehand."""
+    vectors.ingest({"captions": build.captions(caption_id=range(60), image_id=range(60), text=["a good dog"] * 60)})
+    call = "SELECT avg(vader(text)) FROM captions"
+    honest = vectors.sql(call).fetchall()
+    monkeypatch.setattr(queries, "_refuse_name", lambda *_: None)
+    (tmp_path / "functions").mkdir()
+    made = name_of(functions.function("vader"), {"rules": "vader"})
+    front = FRONT.replace("---*/", 'returns = "double"\n[params.text]\ntype = "varchar"\nabout = "x"\n---*/')
+    for name in {made, "vader__80404899"}:
+        (tmp_path / "functions" / f"{name}.sql").write_text(f"{front}SELECT length($text) / 1e6 AS value")
+    assert queries.load(tmp_path)
+    assert vectors.sql(call).fetchall() == honest
+    assert honest[0][0] > 0.1
+
+
+@pytest.mark.parametrize("name", ["list_slice", "Lower", "vader__80404899"])
 def test_a_function_in_python_is_refused(name):
     def own(text: str) -> int:
         return len(text)
@@ -65,3 +134,10 @@ def test_functions_in_sql_hold_no_query(tmp_path, lake):
     with pytest.raises(CounterbalanceError) as caught:
         lake.sql("SELECT peek() FROM images").fetchall()
     assert caught.value.code == "E3030"
+
+
+@pytest.mark.parametrize("alias", ["", "lists", "Meta", "main"])
+def test_no_lake_is_attached_under_a_name_of_ours(vectors, alias):
+    with pytest.raises(CounterbalanceError) as caught:
+        vectors.sql("FROM images", attach={alias: vectors})
+    assert caught.value.code == "E3445"
