@@ -23,7 +23,7 @@ def only_due(
     due: bool,
     now: dt.datetime | None = None,
 ) -> list[Definition]:
-    """Those whose schedule had a time since they were last refreshed, with what they read; all of them unless ``due``.
+    """Return those whose schedule had a time since they were last refreshed, with what they read; all of them unless ``due``.
 
     One that failed stays due: the next call tries it again, and fails again where nothing was mended.
     """
@@ -41,7 +41,7 @@ def only_due(
 
 
 def is_due(definition: Definition, done: Mapping[str, dt.datetime], now: dt.datetime) -> bool:
-    """Whether a scheduled time lies between its last refresh that did not fail and now."""
+    """Tell whether a scheduled time lies between its last refresh that did not fail and now."""
     if definition.schedule is None:
         return False
     last = done.get(definition.target)

@@ -154,7 +154,7 @@ class _Collection:
         return Finding(kind, name, what, None if self._is_closed(name) else size)
 
     def _is_closed(self, name: str) -> bool:
-        """Whether it is, or was made of, what needs a purpose: its sizes would tell how many rows there are."""
+        """Tell whether it is, or was made of, what needs a purpose: its sizes would tell how many rows there are."""
         return name.startswith(f"{CLOSED}/") or not self._closed.isdisjoint((name, name.partition("/")[0]))
 
     # -- spools ------------------------------------------------------------------------------------------------------

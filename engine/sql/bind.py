@@ -83,7 +83,7 @@ def _widened(node: exp.Expr) -> exp.Expr:
 
 
 def _is_drawn(node: exp.Expr) -> bool:
-    """Whether the rows of a view that draws as many of one label as there are of another are among what an argument names."""
+    """Tell whether an argument names rows of a view that draws as many of one label as there are of another."""
     views = (queries.queries().get(call_name(call)) for call in _as_call(node).find_all(exp.Func))
     return any(p.drawn for view in views if view is not None for p in view.parameters)
 
@@ -220,7 +220,8 @@ class Binder:
                 self.facts.changed = True
         if part.find(exp.Anonymous) is None:
             return
-        self.facts.changed |= check(part) if self._bind and not calls_python(part) else inline(part)
+        put = check if self._bind and not calls_python(part) else inline
+        self.facts.changed |= put(part, is_callers=env.is_callers)
         for node in fresh(exp.Anonymous):
             if isinstance(node, exp.Anonymous) and not isinstance(node.parent, exp.Table):
                 self._functions.bind(node, env)

@@ -45,11 +45,12 @@ class Formula(NamedTuple):
 _formulas: Final[dict[str, Formula]] = {}
 
 
-def inline(tree: exp.Expr) -> bool:
+def inline(tree: exp.Expr, *, is_callers: bool = True) -> bool:
     """Replace calls below the root by expressions, in place; returns whether there were any.
 
     Args:
         tree: A query, or the expression of a function.
+        is_callers: The caller wrote it; in a text of ours no function of the caller's may stand.
 
     Raises:
         SqlError: A call's arguments do not fit, or one of them cannot be repeated.
@@ -58,11 +59,11 @@ def inline(tree: exp.Expr) -> bool:
     calls = sql_calls(tree)
     for call in reversed(calls):  # the innermost first
         place = call.parent if isinstance(call.parent, exp.Dot) else call
-        place.replace(_expression(call, ()))
+        place.replace(_expression(call, (), is_callers=is_callers))
     return bool(calls)
 
 
-def check(tree: exp.Expr) -> bool:
+def check(tree: exp.Expr, *, is_callers: bool = True) -> bool:
     """Refuse what ``inline`` would refuse, and leave calls for it; returns whether there are any.
 
     A tree without their expressions is a fraction of the size, and is walked many times until it is run.
@@ -73,7 +74,7 @@ def check(tree: exp.Expr) -> bool:
     """
     calls = sql_calls(tree)
     for call in calls:
-        _arguments(_called(call), call, ())
+        _arguments(_called(call, is_callers=is_callers), call, ())
     return bool(calls)
 
 
@@ -97,7 +98,7 @@ def sql_calls(tree: exp.Expr) -> list[exp.Anonymous]:
     ]
 
 
-def _called(call: exp.Anonymous) -> Query:
+def _called(call: exp.Anonymous, *, is_callers: bool) -> Query:
     name = str(call.name).lower()
     if name in functions():
         raise RequestError(
@@ -105,7 +106,12 @@ def _called(call: exp.Anonymous) -> Query:
             code="E3032",
             hint="give yours another name",
         )
-    return queries.sql_functions()[name]
+    found = queries.sql_functions()[name]
+    if found.is_own and not is_callers:  # it would run with the rights of ours
+        raise RequestError(
+            f"{name}() of your own has the name of a function that ours call", code="E3032", hint="give it another name"
+        )
+    return found
 
 
 def _whole(function: Query, callers: tuple[str, ...]) -> Formula:
@@ -119,18 +125,18 @@ def _whole(function: Query, callers: tuple[str, ...]) -> Formula:
         return found
     tree, uses = formula(function).copy(), [function]
     for call in reversed(sql_calls(tree)):
-        uses += _whole(_called(call), (*callers, function.name)).uses
+        uses += _whole(_called(call, is_callers=function.is_own), (*callers, function.name)).uses
         place = call.parent if isinstance(call.parent, exp.Dot) else call
-        place.replace(_expression(call, (*callers, function.name)))
+        place.replace(_expression(call, (*callers, function.name), is_callers=function.is_own))
     times = Counter(place.name for place in tree.find_all(exp.Placeholder, exp.Parameter))
     calls = frozenset(str(call.name).lower() for call in tree.find_all(exp.Anonymous))
     _formulas[function.name] = Formula(tree, times, calls, tuple(uses))
     return _formulas[function.name]
 
 
-def _expression(call: exp.Anonymous, callers: tuple[str, ...]) -> exp.Expr:
+def _expression(call: exp.Anonymous, callers: tuple[str, ...], *, is_callers: bool) -> exp.Expr:
     """Return what a call stands for: the function's formula with the arguments in it."""
-    function = _called(call)
+    function = _called(call, is_callers=is_callers)
     given = _arguments(function, call, callers)
     body = _whole(function, callers).tree.copy()
     for place in list(body.find_all(exp.Placeholder, exp.Parameter)):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.sql import query_files
 
 _CLASS: Final = re.compile(r"<class '[\w.]*\.(\w+)'>")
-"""How sqlglot names a part of a query."""
+"""A part of a query, as sqlglot names it in its errors."""
 
 
 @dataclass(frozen=True)

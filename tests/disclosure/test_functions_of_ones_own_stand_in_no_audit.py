@@ -101,6 +101,18 @@ def test_no_file_stands_in_the_place_of_a_table_function(vectors, tmp_path, monk
     assert [n for _, n in honest] == [30, 30]
 
 
+def test_no_function_stands_in_the_place_of_duckdbs(vectors, tmp_path, monkeypatch):
+    """Nor where such a file was loaded: a body of ours that calls the name is not run."""
+    monkeypatch.setattr(queries, "_refuse_name", lambda *_: None)
+    (tmp_path / "functions").mkdir()
+    front = FRONT.replace("---*/", 'returns = "bigint[]"\n[params.l]\ntype = "bigint[]"\nabout = "x"\n---*/')
+    (tmp_path / "functions" / "list_slice.sql").write_text(f"{front}SELECT $l AS value")
+    assert queries.load(tmp_path) == ["list_slice"]
+    with pytest.raises(CounterbalanceError) as caught:
+        vectors.sql("FROM detection_recall(detections, groups := caption_gender)").fetchall()
+    assert caught.value.code == "E3032"
+
+
 def test_no_function_stands_in_the_place_of_a_bound_one(vectors, tmp_path, monkeypatch, build):
     """The engine names functions with constants itself, in a way that anybody can tell beforehand."""
     vectors.ingest({"captions": build.captions(caption_id=range(60), image_id=range(60), text=["a good dog"] * 60)})
@@ -108,10 +120,10 @@ def test_no_function_stands_in_the_place_of_a_bound_one(vectors, tmp_path, monke
     honest = vectors.sql(call).fetchall()
     monkeypatch.setattr(queries, "_refuse_name", lambda *_: None)
     (tmp_path / "functions").mkdir()
-    made = name_of(functions.function("vader"), {"rules": "vader"})
+    vader = functions.function("vader")
+    made = name_of(vader, {p.name: p.default for p in vader.parameters if p.constant})
     front = FRONT.replace("---*/", 'returns = "double"\n[params.text]\ntype = "varchar"\nabout = "x"\n---*/')
-    for name in {made, "vader__80404899"}:
-        (tmp_path / "functions" / f"{name}.sql").write_text(f"{front}SELECT length($text) / 1e6 AS value")
+    (tmp_path / "functions" / f"{made}.sql").write_text(f"{front}SELECT length($text) / 1e6 AS value")
     assert queries.load(tmp_path)
     assert vectors.sql(call).fetchall() == honest
     assert honest[0][0] > 0.1
