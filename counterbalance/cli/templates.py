@@ -82,17 +82,16 @@ def write(name: str) -> int:
 
     Raises:
         click.UsageError: The name is none for an audit.
-        RequestError: The file is there, or an audit of that name is installed.
+        RequestError: The file is there, an audit of that name is installed, or SQL has the word for something else.
     """
     from counterbalance.engine.errors import RequestError
-    from counterbalance.engine.sql import queries, query_files
+    from counterbalance.engine.sql import queries
 
     stem = name.removesuffix(".sql")
     if not stem.isidentifier():
         raise click.UsageError(f"{name!r} is not a name for an audit: letters, digits and underscores")
-    if not query_files.is_callable(stem):
-        raise click.UsageError(f"{stem!r} is a function of SQL, by which no audit can be called; take another name")
     path = Path(f"{stem}.sql")
+    queries.refuse_name(stem, str(path))
     if stem.lower() in queries.queries():
         raise RequestError(f"there is an audit or a view called {stem!r}", code="E3034", hint="take another name")
     try:
@@ -125,7 +124,7 @@ def _problems(path: Path) -> Iterator[str]:
 
     import counterbalance
     from counterbalance.engine.errors import CounterbalanceError, NotFoundError, RequestError
-    from counterbalance.engine.sql import query_files, scope
+    from counterbalance.engine.sql import queries, query_files, scope
 
     try:
         text = path.read_text(encoding="utf-8")
@@ -136,6 +135,12 @@ def _problems(path: Path) -> Iterator[str]:
         return
     query, found = query_files.read(text, "audit", str(path))
     yield from (problem.message for problem in found)
+    try:
+        if path.stem.isidentifier():
+            queries.refuse_name(path.stem, str(path))
+    except RequestError as error:
+        query = None  # which cannot be run
+        yield f"{path}:1: {error.message}"
     try:
         sql, place = query_files.sql_of(text, str(path))
     except RequestError:  # which was told

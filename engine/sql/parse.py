@@ -330,6 +330,20 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def is_callable(name: str) -> bool:
+    """Tell whether SQL can call rows by a name: some are functions that want arguments.
+
+    Example:
+        >>> is_callable("my_audit"), is_callable("power")
+        (True, False)
+    """
+    try:
+        DuckDB().parse(f"SELECT * FROM {name}()")
+    except ParseError:
+        return False
+    return True
+
+
 def as_text(value: object) -> str:
     """A value as a literal of text.
 

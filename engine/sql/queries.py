@@ -13,7 +13,6 @@ from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.functions import built_in
 from counterbalance.engine.listing import Listing
 from counterbalance.engine.plugins import entry_points
-from counterbalance.engine.sql.parse import SEARCHES
 from counterbalance.engine.sql.query_files import Kind, Query, parse
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class Library(Mapping[str, Query]):
         if self._files.get(name, (kind, file)) != (kind, file):
             raise RequestError(f"two queries are called {name!r}", code="E3031", hint=f"give {file} another name")
         if self._is_filled:
-            _refuse_name(name, f"give {file} another name")
+            refuse_name(name, str(file))
         self._files[name] = (kind, file)
         self._read.pop(name, None)
         if isinstance(file, Path) and self._is_filled and (kind, file) not in self.added:
@@ -106,14 +105,19 @@ class Library(Mapping[str, Query]):
         return len(self._files)
 
 
-def _refuse_name(name: str, hint: str) -> None:
-    """Refuse a name for a file of one's own that stands for something else in files of ours, or that the engine itself makes.
+def refuse_name(name: str, place: str) -> None:
+    """Refuse a name for a file of one's own that stands for something else in SQL or in files of ours, or that the engine itself makes.
 
     Raises:
         RequestError: It is such a name.
     """
+    from counterbalance.engine.sql.parse import SEARCHES, is_callable
+
+    hint = f"give {place} another name"
     if name.lower() in built_in() or name.lower() in SEARCHES:
         raise RequestError(f"there is a function {name!r} already", code="E3031", hint=hint)
+    if not is_callable(name):
+        raise RequestError(f"{name!r} is a word of SQL, by which no rows can be called", code="E3031", hint=hint)
     if "__" in name:
         raise RequestError(f"{name!r}: names with __ are the engine's own", code="E3031", hint=hint)
 

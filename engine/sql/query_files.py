@@ -63,13 +63,9 @@ from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-import sqlglot
-from sqlglot.errors import ParseError
-
 from counterbalance.engine.disclosure.cells import Cells
 from counterbalance.engine.errors import RequestError, did_you_mean
 from counterbalance.engine.sql import frontmatter, presets
-from counterbalance.engine.sql.parse import DIALECT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -357,8 +353,6 @@ def read(text: str, kind: Kind, where: str) -> tuple[Query | None, list[RequestE
     if not name.isidentifier() and kind != "recipe":
         hint = "letters, digits and underscores make the file's name"
         problems.append(_wrong(f"{where}:1", f"{name!r} is not a name for {kind}", hint))
-    elif kind in {"audit", "view"} and not is_callable(name):
-        problems.append(_wrong(f"{where}:1", f"{name!r} is a function of SQL", "give the file another name"))
     front = tried(lambda: frontmatter.split(text, where), None)
     if front is None:
         return None, problems
@@ -415,20 +409,6 @@ def sql_of(text: str, where: str) -> tuple[str, str]:
 def names_of(text: str, where: str) -> frozenset[str]:
     """Return the names of the parameters that a query file declares, right or wrong."""
     return frozenset(frontmatter.split(text, where).values.get("params", {}))
-
-
-def is_callable(name: str) -> bool:
-    """Tell whether SQL can call rows by a name: some are functions that want arguments.
-
-    Example:
-        >>> is_callable("my_audit"), is_callable("power")
-        (True, False)
-    """
-    try:
-        sqlglot.parse_one(f"SELECT * FROM {name}()", dialect=DIALECT)
-    except ParseError:
-        return False
-    return True
 
 
 def _sql_of(front: FrontMatter) -> tuple[str, str]:

@@ -107,10 +107,12 @@ def test_a_check_finds_all_that_is_wrong(tmp_path, monkeypatch, capsys, header, 
 @pytest.mark.parametrize("name", ["power", "agg"])
 def test_a_function_of_sql_names_no_audit(tmp_path, monkeypatch, capsys, name):
     monkeypatch.chdir(tmp_path)
-    assert main(["audit", "--new", name]) == 2
+    assert main(["audit", "--new", name]) == 1
     (tmp_path / f"{name}.sql").write_text('/*--- toml\nanswers = "x"\n---*/\nSELECT 1 AS n\n')
     assert main(["audit", "--check", f"{name}.sql"]) == 1
-    assert f"{name}.sql:1: {name!r} is a function of SQL" in capsys.readouterr().out
+    (told,) = capsys.readouterr().out.splitlines()
+    assert told.startswith(f"{name}.sql:1: ")
+    assert repr(name) in told
 
 
 @pytest.mark.parametrize("name", ["crime_words", "leakage"])

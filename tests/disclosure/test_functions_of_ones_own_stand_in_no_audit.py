@@ -93,7 +93,7 @@ def test_no_file_stands_in_the_place_of_a_table_function(vectors, tmp_path, monk
     """Nor would it where such a file was loaded: what is called in a body of ours is ours."""
     honest = vectors.sql(CALL).fetchall()
     if not is_refused:
-        monkeypatch.setattr(queries, "_refuse_name", lambda *_: None)
+        monkeypatch.setattr(queries, "refuse_name", lambda *_: None)
     (tmp_path / "views").mkdir()
     (tmp_path / "views" / "moments.sql").write_text(FRONT.removesuffix("---*/\n") + MOMENTS.lstrip())
     assert queries.load(tmp_path) == ([] if is_refused else ["moments"])
@@ -103,7 +103,7 @@ def test_no_file_stands_in_the_place_of_a_table_function(vectors, tmp_path, monk
 
 def test_no_function_stands_in_the_place_of_duckdbs(vectors, tmp_path, monkeypatch):
     """Nor where such a file was loaded: a body of ours that calls the name is not run."""
-    monkeypatch.setattr(queries, "_refuse_name", lambda *_: None)
+    monkeypatch.setattr(queries, "refuse_name", lambda *_: None)
     (tmp_path / "functions").mkdir()
     front = FRONT.replace("---*/", 'returns = "bigint[]"\n[params.l]\ntype = "bigint[]"\nabout = "x"\n---*/')
     (tmp_path / "functions" / "list_slice.sql").write_text(f"{front}SELECT $l AS value")
@@ -118,7 +118,7 @@ def test_no_function_stands_in_the_place_of_a_bound_one(vectors, tmp_path, monke
     vectors.ingest({"captions": build.captions(caption_id=range(60), image_id=range(60), text=["a good dog"] * 60)})
     call = "SELECT avg(vader(text)) FROM captions"
     honest = vectors.sql(call).fetchall()
-    monkeypatch.setattr(queries, "_refuse_name", lambda *_: None)
+    monkeypatch.setattr(queries, "refuse_name", lambda *_: None)
     (tmp_path / "functions").mkdir()
     vader = functions.function("vader")
     made = name_of(vader, {p.name: p.default for p in vader.parameters if p.constant})
