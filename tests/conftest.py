@@ -33,6 +33,7 @@ from counterbalance.engine.functions import Partial
 from counterbalance.engine.ingest_types import Chunk, Source
 from counterbalance.engine.isolation import process as workers
 from counterbalance.engine.schema import BASE_TABLES
+from counterbalance.engine.sql import queries
 from counterbalance.engine.store import columns, lock, pins, tables
 from counterbalance.engine.store.location import Location
 
@@ -493,6 +494,15 @@ def s3_endpoint() -> Iterator[str]:
     host, port = server.get_host_and_port()
     yield f"http://{host}:{port}"
     server.stop()
+
+
+@pytest.fixture(autouse=True)
+def _files_of_ones_own_are_forgotten() -> Iterator[None]:
+    """Files with queries that a test adds are known in no other one."""
+    yield
+    if queries.added() or queries.broken():
+        queries.queries.cache_clear()
+        queries.sql_functions.cache_clear()
 
 
 @pytest.fixture(autouse=True)

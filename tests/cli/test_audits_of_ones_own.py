@@ -12,14 +12,6 @@ from counterbalance.engine import functions
 from counterbalance.engine.sql import queries
 
 
-@pytest.fixture(autouse=True)
-def afresh():
-    """Files that a test adds are known in no other one."""
-    yield
-    queries.queries.cache_clear()
-    queries.sql_functions.cache_clear()
-
-
 @pytest.fixture
 def lake(tmp_path, build, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -14,13 +14,6 @@ ROWS = "SELECT concat(image_id, '=', value) AS who, 100 AS n FROM labels WHERE a
 GIVEN = '[params.groups]\nrelation = ["image_id", "label"]\n'
 
 
-@pytest.fixture(autouse=True)
-def afresh():
-    yield
-    queries.queries.cache_clear()
-    queries.sql_functions.cache_clear()
-
-
 @pytest.fixture
 def lake(build, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -17,14 +17,6 @@ from counterbalance.engine.sql.scope import parsed
 FRONT = '/*--- toml\nanswers = "x"\n---*/\n'
 
 
-@pytest.fixture(autouse=True)
-def afresh():
-    """Files that a test adds are known in no other one."""
-    yield
-    queries.queries.cache_clear()
-    queries.sql_functions.cache_clear()
-
-
 def called():
     """Functions that files of ours call and that are written in no file of ours."""
     names = {

@@ -353,14 +353,6 @@ def enough_of_them_give_rows():
     assert 3 * ANSWERS["rows"] >= ANSWERS.total() > 0, ANSWERS
 
 
-@pytest.fixture(autouse=True)
-def afresh():
-    """Files that one hundred statements wrote are known to no other."""
-    yield
-    queries.queries.cache_clear()
-    queries.sql_functions.cache_clear()
-
-
 @pytest.mark.parametrize("seed", range(max(TRIES // 100, 1)))
 def test_one_closed_label_changes_nothing_but_cells(lakes, seed, tmp_path, record_property):
     record_property("statements", min(TRIES, 100))

@@ -10,7 +10,6 @@ import pytest
 import counterbalance as cb
 from counterbalance.__main__ import main
 from counterbalance.engine.errors import NotFoundError, SqlError
-from counterbalance.engine.sql import queries
 from counterbalance.report.build import render
 
 PINS = ["demographics(caption_gender, min_count := 2)", "demographics(image_labels('no such attribute <b>'))"]
@@ -69,8 +68,5 @@ def test_one_of_ones_own_is_found_in_a_folder(tmp_path, build):
     text = '/*--- toml\nanswers = "How many there are."\nsource = "us"\n---*/\nSELECT count(*) AS pictures FROM images'
     (tmp_path / "mine" / "pictures_of_ours.sql").write_text(text)
     words = ["report", str(tmp_path / "bare.lake"), "-o", str(tmp_path / "r.html"), "--queries", str(tmp_path / "mine")]
-    try:
-        assert main([*words, "--pin", "pictures_of_ours()"]) == 0
-    finally:
-        queries.queries.cache_clear()
+    assert main([*words, "--pin", "pictures_of_ours()"]) == 0
     assert "How many there are." in (tmp_path / "r.html").read_text()

@@ -38,14 +38,12 @@ SELECT $k AS k, $word AS word, count(*) AS n FROM rows
 """
 
 
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory):
-    file = tmp_path_factory.mktemp("queries") / "preset_counts.sql"
+@pytest.fixture
+def loaded(tmp_path):
+    file = tmp_path / "preset_counts.sql"
     file.write_text(HEAD)
     (name,) = queries.load(str(file))
-    yield name
-    queries.queries.cache_clear()
-    queries.sql_functions.cache_clear()
+    return name
 
 
 @pytest.fixture
