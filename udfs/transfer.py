@@ -51,7 +51,7 @@ _CHUNK: Final = 1 << 20
         Parameter("resamples", pa.int64(), 1000, constant=True),
         Parameter("seed", pa.int64(), 0, constant=True),
     ],
-    version="1",
+    version="2",
 )
 def transfer_fit(
     points: pa.Array, degree: int = 1, interval: str = "fisher", resamples: int = 1000, seed: int = 0
@@ -63,7 +63,7 @@ def transfer_fit(
         degree: Of the polynomial, by least squares.
         interval: ``'fisher'``: Fisher's z of the correlation, and of the multiple correlation for r2, with n - 3 and n -
             degree - 2; Student's t for slope and intercept. ``'bootstrap'``: percentiles of fits to resampled categories,
-            none of fewer than 30. Either way an r2 of a higher degree that the F test does not tell from 0 begins at 0.
+            expanded for few of them (Hesterberg 2015), none of fewer than 30. Either way an r2 of a higher degree that the F test does not tell from 0 begins at 0.
         resamples: How many of these.
         seed: Of the draws: categories in the order of their names, by digits of MD5 of seed, draw and place.
 
@@ -111,11 +111,11 @@ def _rows(
         elif n < _FEWEST:
             low = high = math.nan
         else:
-            low, high = _percentiles(drawn[metric])
+            low, high = _percentiles(drawn[metric], n)
         if metric == "r2" and degree > 1 and _is_none(value, n, degree):
             low = min(low, 0.0)
         elif metric == "r2" and degree == 1 and drawn is not None and n >= _FEWEST:
-            low, high = _squared(*_percentiles(drawn["rho"]))
+            low, high = _squared(*_percentiles(drawn["rho"], n))
         yield {"metric": metric} | {k: _known(v) for k, v in (("value", value), ("low", low), ("high", high))}
     for point, fitted in zip(points, fits.fitted[0].tolist(), strict=True):
         yield {
@@ -240,10 +240,17 @@ def _drawn(seed: int, draw: int, place: int, n: int) -> int:
     return int(n * (int(lot[:6], 16) / (1 << 24)))
 
 
-def _percentiles(values: Doubles) -> tuple[float, float]:
-    """Return the 2.5 % and 97.5 % points of what is known, from its own values."""
+def _percentiles(values: Doubles, n: int) -> tuple[float, float]:
+    """Return two percentiles of what is known, from its own values, between which lie 95 % and what samples of n lack of that.
+
+    The tails are those that the normal curve has beyond ``sqrt(n / (n - 1))`` times the point of Student's t: the expanded
+    percentile interval of Hesterberg, What Teachers Should Know About the Bootstrap (2015).
+    """
+    from scipy.special import ndtr, stdtrit
+
     known = np.sort(values[~np.isnan(values)])
     if not len(known):
         return math.nan, math.nan
-    low, high = math.floor(0.025 * (len(known) + 1)), math.ceil(0.975 * (len(known) + 1))
+    tail = float(ndtr(-math.sqrt(n / (n - 1)) * stdtrit(n - 1, 0.975)))
+    low, high = math.floor(tail * (len(known) + 1)), math.ceil((1 - tail) * (len(known) + 1))
     return float(known[max(low, 1) - 1]), float(known[min(high, len(known)) - 1])

@@ -11,8 +11,8 @@ level 'category': data, model, fitted and value = model - fitted, the residual.
 The fit is by least squares on polynomials up to the degree: the same values, r2 and residuals as of Chebyshev's, which
 span the same. Intervals are 95 %: 'fisher' is Fisher's z of rho, and of the multiple correlation for r2 (with n -
 degree - 2; above degree 1 an approximation, from 0 where the F test does not tell it from 0), Student's t of slope and
-intercept; 'bootstrap' draws categories again, with a seed, and takes percentiles: of 30 categories or more. Quadrants have Wilson's. Categories are not a random sample of anything: see intervals as
-rough.
+intercept; 'bootstrap' draws categories again, with a seed, and takes percentiles, expanded for few categories (Hesterberg
+2015): of 30 or more. Quadrants have Wilson's. Categories are not a random sample of anything: see intervals as rough.
 
 Correlation over categories says nothing of cause; what is perceived of persons went into both. Rows are suppressed
 (NULL) with fewer than min_count categories, or where one of the two biases is the same everywhere; n_missing counts

@@ -3,10 +3,10 @@ answers = "How many of the true boxes a detector finds, at several overlaps, by 
 details = """
 recall_50, recall_75 and recall_90: count of the n true boxes that a predicted box of the same image and category
 overlaps by at least 0.5, 0.75 or 0.9 (intersection / union). mean_recall: the average over the overlaps 0.5, 0.55 …
-0.95; its count adds up those of the ten overlaps. Intervals are 95 % ones and go by the images that boxes are of: Wilson's, of as
-many independent boxes as would tell as much (effective_size), and Student's t around mean_recall. Predicted boxes take true
-ones as COCO's evaluation does: in descending score, each the free one that it overlaps most. Crowds are left out;
-all predicted boxes count, not the best 100 alone. Rows for every label of a group relation, images with one clear
+0.95; its count adds up those of the ten overlaps. Intervals are 95 % ones and go by the images that boxes are of:
+Wilson's, of as many independent boxes as would tell as much (effective_size). Predicted boxes take true ones as
+COCO's evaluation does: in descending score, each the free one that it overlaps most. Crowds are left out; all
+predicted boxes count, not the best 100 alone. Rows for every label of a group relation, images with one clear
 perceived label each, and for 'all' images. A detector that finds fewer of one group has less to say of it.
 
 Small counts, of boxes found and missed, are hidden by the engine, and with them what would tell them (README).
@@ -173,12 +173,9 @@ sums AS (
   FROM hits
   GROUP BY label, metric, cuts
 ),
+-- a box is looked at once for each overlap of a metric
 measures AS (
-  SELECT
-    *,
-    CAST(count AS DOUBLE) / cuts / n AS value,
-    CASE cuts WHEN 1 THEN effective_size(count, n, squares, products, sizes, images) END AS effective,
-    clustered_point(n, sizes) * sqrt(clustered_variance(count, n, squares, products, sizes, images)) / cuts AS half
+  SELECT *, effective_size(count, cuts * n, squares, cuts * products, cuts * cuts * sizes, images) AS effective
   FROM sums
 )
 SELECT
@@ -187,9 +184,9 @@ SELECT
   count,
   n,
   images,
-  value,
-  CASE cuts WHEN 1 THEN wilson_low(count * effective / n, effective) ELSE greatest(value - half, 0) END AS low,
-  CASE cuts WHEN 1 THEN wilson_high(count * effective / n, effective) ELSE least(value + half, 1) END AS high,
+  CAST(count AS DOUBLE) / cuts / n AS value,
+  wilson_low(count * effective / (cuts * n), effective) AS low,
+  wilson_high(count * effective / (cuts * n), effective) AS high,
   smallest
 FROM measures
 ORDER BY label, metric

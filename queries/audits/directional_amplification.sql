@@ -10,7 +10,8 @@ makes the association stronger.
 level 'mean': value is the mean over all pairs of the direction, absolute that of |delta| (0 at best; the mean of the
 multi-attribute paper), variance that of delta over pairs. level 'pair': one of them: delta = predicted - actual, shares
 of the n images (predicted_n and actual_n). Intervals are 95 %: of a pair Agresti and Min's for paired shares (Agresti and Caffo's where base is
-'train'), of the mean by linearization, images being independent draws; y is taken as known.
+'train'), of the mean by linearization, images being independent draws, with Student's t of as many images as the model
+is wrong about (base 'test'); y is taken as known.
 
 sets 'single': concepts one by one (Wang and Russakovsky). 'subsets': all sets of up to size concepts that meet in
 min_count training images (the text of Zhao et al.). 'images': the sets that are all concepts of min_count training
@@ -439,17 +440,27 @@ influences AS (
     u.source,
     u.image_id,
     CASE u.source WHEN 'test' THEN f.test_images ELSE f.train_images END AS images,
-    CAST((CASE f.direction WHEN 'group_to_concept' THEN u.found ELSE u.guessed END
-      - CASE u.source WHEN $base THEN u.actual ELSE 0 END)
-      * CASE u.source WHEN 'test' THEN f.test_each ELSE f.train_each END AS DECIMAL(38, 16))
-    - CASE u.source WHEN 'test' THEN f.test_mean ELSE f.train_mean END AS influence
+    CASE f.direction WHEN 'group_to_concept' THEN u.found ELSE u.guessed END
+    - CASE u.source WHEN $base THEN u.actual ELSE 0 END AS own,
+    CASE u.source WHEN 'test' THEN f.test_each ELSE f.train_each END AS each,
+    CASE u.source WHEN 'test' THEN f.test_mean ELSE f.train_mean END AS mean
   FROM units AS u
   JOIN factors AS f ON f.label IS NOT DISTINCT FROM u.label AND f.name IS NOT DISTINCT FROM u.name
 ),
+-- a variance to which few images contribute varies itself: the point is that of Student's t, of so many images
 spread AS (
-  SELECT direction, CAST(sum(CAST(influence * influence / images / images AS DECIMAL(38, 24))) AS DOUBLE) AS variance
+  SELECT
+    direction,
+    CAST(sum(CAST(influence * influence / images / images AS DECIMAL(38, 24))) AS DOUBLE) AS variance,
+    student_point(greatest(sum(contributes) - 1, 1)) AS point
   FROM (
-    SELECT direction, source, image_id, images, CAST(sum(influence) AS DOUBLE) AS influence
+    SELECT
+      direction,
+      source,
+      image_id,
+      images,
+      CAST(sum(CAST(own * each AS DECIMAL(38, 16)) - mean) AS DOUBLE) AS influence,
+      max(CASE own WHEN 0 THEN 0 ELSE 1 END) AS contributes
     FROM influences
     GROUP BY direction, source, image_id, images
   ) AS t
@@ -474,8 +485,8 @@ rows_of AS (
     CAST(NULL AS VARCHAR) AS label,
     CAST(NULL AS VARCHAR) AS concept,
     m.value,
-    m.value - half_interval(sqrt(s.variance)) / m.pairs AS low,
-    m.value + half_interval(sqrt(s.variance)) / m.pairs AS high,
+    m.value - s.point * sqrt(s.variance) / m.pairs AS low,
+    m.value + s.point * sqrt(s.variance) / m.pairs AS high,
     m.absolute,
     greatest(m.squares - m.mean_delta * m.mean_delta, 0) AS variance,
     CAST(NULL AS INTEGER) AS y,
