@@ -129,6 +129,16 @@ def ever(location: Location) -> frozenset[str]:
     return frozenset(d.target for d in found if closed.holds(d))
 
 
+def told(versions: Mapping[str, int], untold: Collection[str]) -> dict[str, int]:
+    """Return versions of tables without those of closed ones: which ingest or refresh made one would answer a guess.
+
+    Example:
+        >>> told({"images": 3, "sensitive/labels": 7, "men": 2}, {"men"})
+        {'images': 3}
+    """
+    return {name: version for name, version in versions.items() if "/" not in name and name not in untold}
+
+
 def without_counts(text: str) -> str:
     """Return what is said of something closed without numbers of its rows.
 

@@ -55,9 +55,9 @@ def relation(
     makers: dict[str, Callable[[], pa.Table]] = {
         "tables": lambda: _tables(location, versions, closing.Closed() if sensitive else closed),
         "columns": lambda: _columns(location, versions),
-        "runs": lambda: _runs(location, frozenset() if sensitive else closing.ever(location)),
+        "runs": lambda: _runs(location, None if sensitive else closing.ever(location)),
         "errors": lambda: _errors(location, None if sensitive else closed),
-        "tags": lambda: _tags(location),
+        "tags": lambda: _tags(location, None if sensitive else closing.ever(location)),
         "views": lambda: definitions.relation(location, "view"),
         "indexes": lambda: definitions.relation(location, "index"),
         "lineage": lambda: _lineage(location),
@@ -69,7 +69,7 @@ def relation(
 
 
 def _tables(location: Location, versions: Mapping[str, int], closed: Closed) -> pa.Table:
-    """Every table; ``closed`` is what is not told of: rows of views, bytes of these and of tables with closed columns."""
+    """Every table; ``closed`` is what is not told of: rows and versions of views, bytes of these and of tables with closed columns."""
     rows = []
     docs = dict.fromkeys(definitions.load(location).views(), "materialized view")
     docs |= {name: table.doc for name, table in BASE_TABLES.items()}
@@ -81,7 +81,7 @@ def _tables(location: Location, versions: Mapping[str, int], closed: Closed) -> 
             {
                 "name": name,
                 "rows": None if is_closed else 0 if dataset is None else dataset.count_rows(),
-                "version": versions.get(name),
+                "version": None if is_closed else versions.get(name),
                 "bytes": None if is_closed or closed.hidden(name) else size,
                 "doc": docs.get(name, "made by another tool"),
             }
@@ -123,17 +123,21 @@ def _columns(location: Location, versions: Mapping[str, int]) -> pa.Table:
     )
 
 
-def _runs(location: Location, untold: frozenset[str]) -> pa.Table:
-    """Every run once: its closing row, or its opening one while it runs or after it was killed; no counts of some targets."""
+def _runs(location: Location, untold: frozenset[str] | None) -> pa.Table:
+    """Every run once: its closing row, or its opening one while it runs or after it was killed.
+
+    Of closed targets, ``untold``, no counts, no versions, and not whether a refresh that computed them changed anything.
+    """
     rows = meta.read(location, "runs", where=f"kind <> '{access.NOTE}'").drop_columns(["access"])
     last = {run: number for number, run in enumerate(rows["run_id"].to_pylist())}
     chosen = rows.take(pa.array(sorted(last.values()), pa.int64()))
     for name in ("versions", "versions_in"):
-        chosen = chosen.set_column(chosen.column_names.index(name), name, _as_json(chosen[name]))
-    hidden = pc.is_in(chosen["target"], pa.array(sorted(untold), pa.string()))
+        chosen = chosen.set_column(chosen.column_names.index(name), name, _as_json(chosen[name], untold))
+    hidden = pc.is_in(chosen["target"], pa.array(sorted(untold or ()), pa.string()))
     details = [None if text is None else closing.without_counts(text) for text in chosen["details"].to_pylist()]
     instead: dict[str, Any] = {name: pa.scalar(None, pa.int64()) for name in _COUNTS}
-    for name, value in {**instead, "details": pa.array(details, pa.string())}.items():
+    modes = pc.replace_substring(chosen["mode"].combine_chunks(), "no_op", "incremental")
+    for name, value in {**instead, "details": pa.array(details, pa.string()), "mode": modes}.items():
         chosen = chosen.set_column(
             chosen.column_names.index(name), name, pc.if_else(hidden, value, chosen[name].combine_chunks())
         )
@@ -175,15 +179,14 @@ def _kinds(failed: pa.Table) -> pa.Table:
     return pa.Table.from_pylist([{**row, **unsaid} for row in found.values()], schema=failed.schema)
 
 
-def _as_json(versions: pa.ChunkedArray) -> pa.Array:
-    return pa.array(
-        [json.dumps({v["table"]: v["version"] for v in row or []}) for row in versions.to_pylist()], pa.string()
-    )
+def _as_json(versions: pa.ChunkedArray, untold: frozenset[str] | None) -> pa.Array:
+    named = ({v["table"]: v["version"] for v in row or []} for row in versions.to_pylist())
+    return pa.array([json.dumps(row if untold is None else closing.told(row, untold)) for row in named], pa.string())
 
 
-def _tags(location: Location) -> pa.Table:
+def _tags(location: Location, untold: frozenset[str] | None) -> pa.Table:
     rows = meta.read(location, "tags")
-    return rows.set_column(rows.column_names.index("versions"), "versions", _as_json(rows["versions"]))
+    return rows.set_column(rows.column_names.index("versions"), "versions", _as_json(rows["versions"], untold))
 
 
 def _lineage(location: Location) -> pa.Table:

@@ -105,17 +105,18 @@ class Stage:
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
     def untold(self) -> Stage:
-        """Return it without numbers of rows, also in what it says.
+        """Return it without numbers of rows, also in what it says, without versions, and as if what was computed were another.
 
         Example:
             >>> stage = Stage("v.x", "column", "5 rows are new or changed", rows=5).untold()
-            >>> stage.rows, stage.reason
-            (None, '… rows are new or changed')
+            >>> stage.rows, stage.reason, stage.mode
+            (None, '… rows are new or changed', 'incremental')
         """
         texts = ((name, getattr(self, name)) for name in ("reason", "message", "hint"))
         changes: dict[str, Any] = {name: text and without_counts(text) for name, text in texts}
         changes |= dict.fromkeys(("rows", "written", "updated", "deleted", "errors"))
-        return replace(self, **changes)
+        mode: Mode = "incremental" if self.mode == "no_op" and self.reason else self.mode
+        return replace(self, mode=mode, versions_in={}, versions_out={}, **changes)
 
     @property
     def is_told(self) -> bool:

@@ -149,6 +149,7 @@ def _row(
     told = context.tells(definition)
     size, coverage = _disk(context.location, definition) if told else (None, None)
     when = {definition.target: tried["at"]} if tried is not None else {}
+    done = done if told or done is None or tried is None or tried["mode"] == "failed" else tried
     return {
         "target": definition.target,
         "kind": definition.kind,

@@ -57,7 +57,6 @@ class IngestReport:
         notes: What a person should know.
         first: Of a dry run, by base table, the first rows of the source as they would be read; no pictures, no perceived labels.
         shows: What an earlier ingest had written before it was interrupted is seen from here on.
-        wrote: Something was written.
     """
 
     source: str
@@ -70,7 +69,6 @@ class IngestReport:
     notes: list[str] = field(default_factory=list)
     first: dict[str, pa.Table] = field(default_factory=dict)
     shows: bool = False
-    wrote: bool = False
 
     @property
     def written(self) -> int:
@@ -95,7 +93,7 @@ class IngestReport:
     @property
     def changed(self) -> bool:
         """Tell whether any table changed for its readers, or may have."""
-        return self.shows or self.written + self.updated > 0 or (self.known > 0 and (self.dry_run or self.wrote))
+        return self.shows or self.written + self.updated + self.known > 0
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready fields."""
@@ -333,7 +331,7 @@ class _Ingest:
 
     def _finish(self) -> None:
         report, interrupted = self._report, self._visible.unfinished
-        has_written = report.wrote = any(w.has_written for w in self._writers.values())
+        has_written = any(w.has_written for w in self._writers.values())
         if interrupted is not None:
             report.shows = not self._dry_run and (
                 has_written or (interrupted == self._source.uri and not self._limited)

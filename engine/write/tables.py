@@ -177,6 +177,9 @@ class TableWriter:
             counts.unchanged -= int((is_changed & earlier.known & ~earlier.wrote).sum())
         counts.rejected += len(rejects.items)
         new = np.flatnonzero(is_new)
+        if self._is_closed and not len(changed) and not self.has_written:
+            # one label is written as it is: that all were known to the letter must not show in versions
+            changed = rows.take(pa.array(np.flatnonzero(comparable & ~clash)[:1]))
         if not self._dry_run:
             self._commit(rows.take(pa.array(new)), changed)
         elif len(new):
