@@ -133,12 +133,10 @@ def protect(
         ([None, None, 40], ['small', 'complementary', None])
     """
     unseen = unseen or Unseen()
-    told = _told(rows) | unseen.rows(rows, cells, None) if cells else np.zeros(len(rows), bool)
     # what MIN_COUNT hides is hidden by every call on closed labels, so that two never tell more
     floors = dict.fromkeys((MIN_COUNT, min_count) if closed else (min_count,))
     found = _hidden(rows, cells, floors, closed=closed, thin=closed, unseen=unseen)
     blank, hidden = found.blank, found.why
-    hidden = np.where((hidden == SHOWN) & told, np.int8(COMPLEMENTARY), hidden)
     for cell in cells:
         blank |= dict.fromkeys(cell.whole, tables_with(rows, cell.within, hidden != SHOWN))
     made = _without(rows, blank)
@@ -293,7 +291,7 @@ def _hidden(
     A count that is hidden for the other side is shown by a call with another one, and protects nothing.
     """
     told = _told(rows) | unseen.rows(rows, cells, None) if cells else np.zeros(len(rows), bool)
-    columns = {cell: _tell(cell, rows, cells) for cell in cells}
+    columns, keys = {cell: _tell(cell, rows, cells) for cell in cells}, _keys(cells)
     all_of = _Hidden.of(told, columns)
     if not closed:  # rows that one side lacks are no part of the other, either
         rows = _without(rows, {cell.count: told for cell in cells if cell.side is not None})
@@ -301,7 +299,10 @@ def _hidden(
         own = {cell: names for cell, names in columns.items() if cell.side == side or not closed}
         there = np.ones(len(rows), bool) if side is None else rows_of_side(rows, [*own])
         its = rows.filter(pa.array(there))
-        found = _Hidden.of(told if side is None else unseen.rows(its, cells, side), own)
+        its_unseen = unseen.rows(its, cells, side)
+        found = _Hidden.of(told if side is None else its_unseen, own)
+        for column in {c for cell in own for c in (cell.of, cell.out_of) if c is not None} - keys:
+            found.blank[column] = found.blank.get(column, False) | its_unseen
         if thin:
             found.add_thin(its, alone=not any(cell.by for cell in cells))
         shown = its
@@ -556,7 +557,7 @@ def refuse_narrow(
 
 def _too_close(name: str, what: str, hint: str) -> SensitiveError:
     """Return one error for cells that differ by few and for others that are hidden: which of both it is would name the small one."""
-    told = f"{name}() and the same call with {what} would together tell of fewer than {MIN_COUNT} of a cell"
+    told = f"{name}() and the same call {what} would together tell of fewer than {MIN_COUNT} of a cell"
     return SensitiveError(told, code="E3321", hint=hint)
 
 

@@ -65,29 +65,6 @@ if TYPE_CHECKING:
     from counterbalance.engine.sql.statement import Statement
 
 
-def _as_call(node: exp.Expr) -> exp.Expr:
-    """Return the call that a relation argument is, also where it is written as text."""
-    is_text = isinstance(node, exp.Literal) and node.is_string
-    target = arguments.as_relation(node, "the argument").this if is_text and "(" in node.this else node
-    return target.copy()
-
-
-def _widened(node: exp.Expr) -> exp.Expr:
-    """Return the relation that a call of a view takes rows of, in place of the call."""
-    view = queries.queries().get(call_name(node)) if isinstance(node, exp.Func) else None
-    whole = None if view is None else next((p.name for p in view.parameters if p.narrowed), None)
-    if view is None or whole is None or not isinstance(node, exp.Func):
-        return node
-    found = arguments.bind(view.name, [p.name for p in view.parameters], arguments_of(node)).get(whole)
-    return node if found is None else _widened(_as_call(found))
-
-
-def _is_drawn(node: exp.Expr) -> bool:
-    """Tell whether an argument names rows of a view that draws as many of one label as there are of another."""
-    views = (queries.queries().get(call_name(call)) for call in _as_call(node).find_all(exp.Func))
-    return any(p.drawn for view in views if view is not None for p in view.parameters)
-
-
 def _is_moved(query: query_files.Query, name: str, given: Mapping[str, exp.Expr]) -> bool:
     """Whether a call gives a parameter something else than its default."""
     default = next((p.default for p in query.parameters if p.name == name), None)
@@ -133,8 +110,10 @@ class Binder:
         self._numbers = count(1)
         self._root: exp.Query | None = None
         self._schemas: set[str] = set()
-        self._read_sensitive = False
+        self._read_sensitive = self._read_past = False
         self._cuts: list[Cut] = []
+        self._narrowed: list[tuple[str, query_files.QueryParameter]] = []
+        self._is_widening = False
         self._named: list[tuple[str, str | None]] = []
         self._stored_calls: dict[str, dict[tuple[str, ...], str]] = {}
         self._instead: Mapping[str, exp.Expr] = {}
@@ -276,6 +255,7 @@ class Binder:
             closed = self._checks and relation is not None and relation.closed
             if trusted and (closed or (name == LABELS and self._attributes())):
                 self._read_sensitive = self.facts.reads_sensitive = True
+                self._read_past |= self._resolver.is_past(schema)
             return found
         if name in queries.queries() and schema in {None, "main", *self._resolver.lakes()}:
             return self._query(queries.queries()[name], {}, env, self._lake(schema))
@@ -349,17 +329,25 @@ class Binder:
         given = self._with_preset(query, given, env)
         if query.kind == "audit":
             return self._audit(query, given, env, lake)
+        narrowed = next((p for p in query.parameters if p.narrowed), None) if env.is_callers else None
+        if narrowed is not None and self._is_widening and narrowed.name in given:
+            target = arguments.as_relation(given[narrowed.name], f"{narrowed.name!r} of {query.name}()")
+            return self.resolved(target, env).name
+        self._narrowed += [(query.name, narrowed)] if narrowed is not None else []
         trusted = self._may_be_closed(env, lake) and (not query.is_own or self._sensitive)
         outer_read, self._read_sensitive = self._read_sensitive, False
-        bound = self._bound(query, given, env, lake, trusted=trusted)
-        if query.name in _ROLLED_UP and self._bind and isinstance(bound.scalars["annotator"], exp.Null):
-            self.facts.pooled.append(self._pooled(bound))
-        key = self._key(query, bound, lake, trusted=trusted)
-        if key not in self._memo:
-            kept = self._kept(query, bound) if self._bind and lake is None else None
-            self._memo[key] = name = kept or self._hoist(query.name, self._expanded(query, bound))
-            self._memo_sensitive |= {name} if self._read_sensitive else set()
-        self._read_sensitive |= outer_read or self._memo[key] in self._memo_sensitive
+        try:
+            bound = self._bound(query, given, env, lake, trusted=trusted)
+            if query.name in _ROLLED_UP and self._bind and isinstance(bound.scalars["annotator"], exp.Null):
+                self.facts.pooled.append(self._pooled(bound))
+            key = self._key(query, bound, lake, trusted=trusted)
+            if key not in self._memo:
+                kept = self._kept(query, bound) if self._bind and lake is None else None
+                self._memo[key] = name = kept or self._hoist(query.name, self._expanded(query, bound))
+                self._memo_sensitive |= {name} if self._read_sensitive else set()
+            self._read_sensitive |= self._memo[key] in self._memo_sensitive
+        finally:
+            self._read_sensitive |= outer_read
         self.facts.changed = True
         return self._memo[key]
 
@@ -412,8 +400,8 @@ class Binder:
                 code="E3207",
                 hint=f"open {lake} itself, or give an audit all that it reads, such as demographics(groups := {lake}.caption_gender)",
             )
-        outer = self._read_sensitive, self._cuts
-        self._read_sensitive, self._cuts = False, []
+        outer = self._read_sensitive, self._cuts, self._narrowed
+        self._read_sensitive, self._cuts, self._narrowed = False, [], []
         is_ours = (
             query.level is None and not query.is_own
         )  # others, and rows about single images, have the caller's rights
@@ -441,10 +429,10 @@ class Binder:
                 others, wider, whole = self._alternatives(query, given, env) if closed else ({}, None, None)
                 plan, in_order = self._alone(query, body, env), _is_in_order(query)
                 checks = self._checks_of(query, bound, env, whole) if closed else Checks()
-                drawn = any(_is_drawn(given[p.name]) for p in query.parameters if p.is_relation and p.name in given)
+                drawn = any(parameter.drawn for _, parameter in self._narrowed)
                 call = AuditCall(query, plan, floor, params, closed, in_order, others, wider, drawn, checks)
                 self._memo[key] = self._statement.audit(query.name, call)
-        self._read_sensitive, self._cuts = outer
+        self._read_sensitive, self._cuts, self._narrowed = outer
         self.facts.changed = True
         return self._memo[key]
 
@@ -495,9 +483,9 @@ class Binder:
         floor = MIN_COUNT if closed else 1
         if query.meets is not None and query.meets.left[0] in given:
             self.facts.held.append(self._meeting(query.name, query.meets, bound, floor))
-        if query.among is not None and not closed:
-            own = [n for n in (*query.among.labels, *query.among.relations) if _is_moved(query, n, given)]
-            self.facts.asked += [self._asked(query.name, query.among, own, bound)] if own else []
+        for among in () if closed else query.among:
+            own = [n for n in (*among.labels, *among.relations) if _is_moved(query, n, given)]
+            self.facts.asked += [self._asked(query.name, among, own, bound)] if own else []
 
     def _alternatives(
         self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env
@@ -508,17 +496,19 @@ class Binder:
         """
         found: dict[str, Plan] = {}
         shown = whole = None
-        calls = {p.name: _as_call(given[p.name]) for p in query.parameters if p.is_relation and p.name in given}
-        wider = {name: node.copy().transform(_widened) for name, node in calls.items()}
-        if wider != calls:
-            whole = bound = self._bound(query, {**given, **wider}, replace(env, refers=True), None, trusted=True)
-            shown = ", ".join(f"{n} := {self._shown_as(written(v))}" for n, v in wider.items() if v != calls[n])
-            found[shown] = self._alone(query, self._expanded(query, bound), env)
+        if self._narrowed:
+            shown = f"without {', '.join(dict.fromkeys(f'{view}()' for view, _ in self._narrowed))}"
+            self._is_widening = True
+            try:
+                whole = self._bound(query, given, replace(env, refers=True), None, trusted=True)
+            finally:
+                self._is_widening = False
+            found[shown] = self._alone(query, self._expanded(query, whole), env)
         for cut in {c.parameter.name: c for c in self._cuts if c.is_moved}.values():
             for value in cut.others():
                 self._instead = {cut.parameter.name: value}
                 bound = self._bound(query, given, replace(env, refers=True), None, trusted=True)
-                found[f"{cut.parameter.name} := {to_sql(value)}"] = self._alone(
+                found[f"with {cut.parameter.name} := {to_sql(value)}"] = self._alone(
                     query, self._expanded(query, bound), env
                 )
                 self._instead = {}
@@ -537,7 +527,7 @@ class Binder:
             {name: plan(one) for name, one in audit_checks.images_with_several(query, relations)},
             {name: plan(one) for name, one in audit_checks.odd_vectors(query, relations)},
             counts,
-            frozenset(bound.scalars[n].name for n in (query.among.labels if query.among is not None else ())),
+            frozenset(bound.scalars[n].name for among in query.among for n in among.labels),
         )
 
     def _reads_closed(self, table: exp.Table) -> bool:
@@ -666,7 +656,8 @@ class Binder:
                     if env.is_callers and parameter.grid:
                         self._cuts.append(Cut(query.name, parameter, exp.convert(written(node))))
                     abroad = env.abroad or parameter.name in query.apart
-                    relations[parameter.name] = self.resolved(target, replace(env, abroad=abroad))
+                    refers = env.refers and not (open_labels and parameter.default == LABELS)
+                    relations[parameter.name] = self.resolved(target, replace(env, abroad=abroad, refers=refers))
                     if parameter.columns:
                         self._given.append(Given(where, parameter, shown, relations[parameter.name].name))
                 named[parameter.name] = self._named[seen:]
@@ -703,7 +694,7 @@ class Binder:
 
     def _protect(self, query: query_files.Query, given: Mapping[str, exp.Expr], bound: Env, env: Env) -> None:
         """Refuse a call on perceived labels whose cells could tell of single persons."""
-        if self._resolver.is_past:
+        if self._read_past or self._resolver.is_past(None):
             refuse_past(query)
         refuse_small_cells(bound.scalars.get("min_count"))
         refuse_own_rows(query, given, self._names_of_caller(env))

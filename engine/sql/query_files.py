@@ -8,7 +8,7 @@ The front matter is TOML in a comment at the start of the file, and the name of 
     subject = "what goes with whom"
     source = "paper, table, equation"
     meets = { left = "model_bias.category", right = "dataset_bias.concept" }
-    among = { labels = ["label"], relations = ["groups"] }
+    among = [{ labels = ["label"], relations = ["groups"] }]
 
     [params.groups]
     relation = ["image_id", "label"]
@@ -35,8 +35,9 @@ The front matter is TOML in a comment at the start of the file, and the name of 
 
 Keys of a file: ``answers`` (required), ``details``, ``source``; ``subject``, what an audit is listed under; ``level``, that its rows are about
 single images or persons; ``kernel``, what computes the same rows without SQL where it can (``rewrites/view_kernels.py``);
-``meets``, which columns of two relations must share names, else a note says so (``watched``: the column of the result that tells it, ``value`` when left out); ``among``, which parameters are labels of a
-relation (the first that is given, else the last), with a note of one that nothing has; ``together``, relations that are given
+``meets``, which columns of two relations must share names, else a note says so (``watched``: the column of the result that tells it, ``value`` when left out); ``among``, which parameters are labels of
+which relation (the first that is given, else the last), with a note of one that nothing has: where one of them is hidden, an
+audit of perceived labels shows nothing; ``together``, relations that are given
 together or not at all; ``apart``, relations that are counted each for itself and never matched image by image;
 ``open_labels``, that of ``labels`` it reads only what needs no purpose, even inside of an audit; ``exact``, that its numbers
 tell of single rows whatever cells are hidden, so that an audit of perceived labels needs a purpose; ``returns``, the type of a
@@ -98,7 +99,7 @@ _KEYS: Final = {
     "apart": "texts",
     "together": "texts",
     "meets": "table",
-    "among": "table",
+    "among": "tables",
     "presets": "table",
     "params": "table",
     "cells": "tables",
@@ -297,7 +298,7 @@ class Query:
     level: str | None = None
     kernel: str | None = None
     meets: Meeting | None = None
-    among: Among | None = None
+    among: tuple[Among, ...] = ()
     together: frozenset[str] = frozenset()
     subject: str = ""
     open_labels: bool = False
@@ -375,9 +376,10 @@ def read(text: str, kind: Kind, where: str) -> tuple[Query | None, list[RequestE
         tried(lambda: presets.refuse_unknown(parameters, of_presets, front.place), None)
     known = {*given}
     none: frozenset[str] = frozenset()
+    no_labels: tuple[Among, ...] = ()
     more: dict[str, Any] = {
         "meets": tried(partial(_meeting, front, told.pop("meets"), known), None) if "meets" in told else None,
-        "among": tried(partial(_among, front, told.pop("among"), known), None) if "among" in told else None,
+        "among": tried(partial(_among, front, told.pop("among", ()), known), no_labels),
         **{key: tried(partial(_named, front, told.pop(key, ()), known, key), none) for key in ("together", "apart")},
     }
     if of_presets and presets.PRESET in given:
@@ -441,12 +443,15 @@ def _meeting(front: FrontMatter, table: Mapping[str, Any], known: set[str]) -> M
     return Meeting(sides["left"], sides["right"], told.get("watched", "value"))
 
 
-def _among(front: FrontMatter, table: Mapping[str, Any], known: set[str]) -> Among:
+def _among(front: FrontMatter, tables: Sequence[Mapping[str, Any]], known: set[str]) -> tuple[Among, ...]:
     kinds = {"labels": "texts", "relations": "texts"}
-    told = frontmatter.take(table, kinds, lambda key: front.place("among", key), required=tuple(kinds))
-    for key, names in told.items():
-        _named(front, names, known, "among", key)
-    return Among(told["labels"], told["relations"])
+    found = []
+    for table in tables:
+        told = frontmatter.take(table, kinds, lambda key: front.place("among", key), required=tuple(kinds))
+        for key, names in told.items():
+            _named(front, names, known, "among", key)
+        found.append(Among(told["labels"], told["relations"]))
+    return tuple(found)
 
 
 def _parameter(front: FrontMatter, name: str, table: Any) -> QueryParameter:

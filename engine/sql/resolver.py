@@ -89,10 +89,10 @@ class Resolver:
         """Whether a relation was named that no refresh has made."""
         return any(relation.is_unmade for relation in self._known.values())
 
-    @property
-    def is_past(self) -> bool:
-        """Whether the lake is read as it was at another moment."""
-        return self.main.snapshot.moment is not None
+    def is_past(self, lake: str | None) -> bool:
+        """Whether a lake is read as it was at another moment; ``None`` for the session's own."""
+        pinned = self.attached.get(lake or "", self.main)
+        return pinned.snapshot.moment is not None
 
     @property
     def versions(self) -> Mapping[str, int]:

@@ -19,7 +19,7 @@ The engine hides rows where either label has few vectors or images, or group_siz
 """
 subject = "what a model associates"
 source = "Girrbach et al. (2025), Eq. 1; 'global' is what its released notebook does"
-among = { labels = ["label", "against"], relations = ["groups"] }
+among = [{ labels = ["label", "against"], relations = ["groups"] }]
 presets = { paper = "Girrbach et al. (2025), Eq. 1", code = "its released notebook" }
 
 [params.images]

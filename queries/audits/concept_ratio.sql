@@ -16,7 +16,7 @@ label there are no rows.
 """
 subject = "what goes with whom"
 source = "Girrbach et al. (2025), concepts in captions: share, difference, and rate_difference of the appendix"
-among = { labels = ["label", "against"], relations = ["groups"] }
+among = [{ labels = ["label", "against"], relations = ["groups"] }]
 presets = { paper = "Girrbach et al. (2025), dataset bias" }
 
 [params.groups]

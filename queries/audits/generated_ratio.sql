@@ -13,7 +13,7 @@ a session with a purpose min_count := 1 shows all.
 subject = "what a model associates"
 source = """
 Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias of a generator: up to 100 labelled ones of 500 pictures"""
-among = { labels = ["label"], relations = ["groups"] }
+among = [{ labels = ["label"], relations = ["groups"] }]
 presets = { paper = "Girrbach et al. (2025)" }
 
 [params.generations]

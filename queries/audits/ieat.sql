@@ -14,7 +14,7 @@ subject = "what a model associates"
 source = """
 Steed and Caliskan, Image representations learned with unsupervised pre-training contain human-like biases (2021)"""
 
-among = { labels = ["x", "y"], relations = ["targets"] }
+among = [{ labels = ["x", "y"], relations = ["targets"] }, { labels = ["a", "b"], relations = ["attributes"] }]
 
 [params.images]
 relation = ["image_id", "embedding"]

@@ -16,7 +16,7 @@ n_label and n_against: images of each label. The engine hides all rows where one
 """
 subject = "from data to models"
 source = "Wang et al., Balanced datasets are not enough (2019): accuracy; Hirota et al. (2022, 2024): confidence"
-among = { labels = ["label", "against"], relations = ["groups"] }
+among = [{ labels = ["label", "against"], relations = ["groups"] }]
 
 [params.data]
 relation = ["image_id", "concept"]

@@ -16,7 +16,7 @@ n_label and n_against: images of each label. The engine hides all rows where one
 """
 subject = "from data to models"
 source = "Hirota et al., Quantifying societal bias amplification in image captioning (2022), and its code"
-among = { labels = ["label", "against"], relations = ["groups"] }
+among = [{ labels = ["label", "against"], relations = ["groups"] }]
 
 [params.human]
 relation = ["caption_id", "image_id", "text"]

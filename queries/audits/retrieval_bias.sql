@@ -19,7 +19,7 @@ source = """
 Smith et al., Balancing the Picture (GenSynth, 2023), Section 4 and code: bias, maxskew with the defaults. Berg et al.
 (2022) take desired := 'uniform', absent := 'floor'. Geyik et al. (2019): skew, ndkl"""
 together = ["labelled_hits", "query_images", "hits"]
-among = { labels = ["positive", "negative"], relations = ["item_groups", "groups"] }
+among = [{ labels = ["positive", "negative"], relations = ["item_groups", "groups"] }]
 presets = { paper = "Smith et al. (2023)", code = "its released code" }
 
 [params.items]

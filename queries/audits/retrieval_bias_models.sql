@@ -13,7 +13,7 @@ What images are and what is hidden: see retrieval_bias.
 subject = "retrieval"
 source = "Smith et al., Balancing the Picture (GenSynth, 2023), Table 1; see retrieval_bias"
 together = ["hits", "labelled_hits"]
-among = { labels = ["positive", "negative"], relations = ["item_groups", "groups"] }
+among = [{ labels = ["positive", "negative"], relations = ["item_groups", "groups"] }]
 presets = { paper = "Smith et al. (2023)" }
 
 [params.columns]

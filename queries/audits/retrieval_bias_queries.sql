@@ -9,7 +9,7 @@ subject = "retrieval"
 source = "Smith et al., Balancing the Picture (GenSynth, 2023); Geyik et al. (2019); Berg et al. (2022)"
 level = "ranking"
 together = ["labelled_hits", "hits"]
-among = { labels = ["positive", "negative"], relations = ["item_groups", "groups"] }
+among = [{ labels = ["positive", "negative"], relations = ["item_groups", "groups"] }]
 presets = { paper = "Smith et al. (2023)", code = "its released code" }
 
 [params.items]

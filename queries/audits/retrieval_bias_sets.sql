@@ -15,7 +15,7 @@ source = "Smith et al., Balancing the Picture (GenSynth, 2023), Tables 2 and 8; 
 together = [
   "original_hits", "original_labelled", "balanced_hits", "balanced_labelled", "contrast_hits", "contrast_labelled",
 ]
-among = { labels = ["positive", "negative"], relations = ["original"] }
+among = [{ labels = ["positive", "negative"], relations = ["original"] }]
 presets = { paper = "Smith et al. (2023)" }
 
 [params.asked]

@@ -14,7 +14,7 @@ subject = "what a model associates"
 source = """
 Konavoor et al., Vision-language models display a strong gender bias (2025), association score of a statement, as its
 abstract has it (there male - female, with bootstrap intervals); no paper was found that calls a measure by this name"""
-among = { labels = ["label", "against"], relations = ["groups"] }
+among = [{ labels = ["label", "against"], relations = ["groups"] }]
 
 [params.images]
 relation = ["image_id"]

@@ -18,7 +18,7 @@ source = """
 probes as in Wang et al., Balanced datasets are not enough (2019); Hirota et al., Resampled datasets are not enough
 (2024); Smith et al., Balancing the Picture (GenSynth, 2023), D.4, which fine-tunes a BERT and a ResNet-50, and has the
 control"""
-among = { labels = ["label", "against"], relations = ["groups"] }
+among = [{ labels = ["label", "against"], relations = ["groups"] }]
 
 [params.texts]
 relation = ["image_id", "text"]

@@ -5,7 +5,7 @@ clear is false for 'mixed', 'unclear' and 'undefined'. shown is false for labels
 so that nobody finds such a number by subtracting the others from the total, for further labels until at least two are
 hidden and the hidden ones add up to at least min_count: unclear ones and 'others' first, then small ones first. used says
 the same of clear labels for audits that give no number of unclear images: there only few images of a clear label are a
-secret.
+secret. 'mixed' shelters no other label: how many images are so follows from how far annotators agree.
 """
 source = "complementary suppression as in disclosure control of official statistics"
 
@@ -33,8 +33,12 @@ WITH counts AS (
 steps AS (
   SELECT
     *,
-    CASE WHEN images < $min_count THEN 0 WHEN clear AND label <> 'others' THEN 2 ELSE 1 END AS step,
-    CASE WHEN NOT clear THEN 1 WHEN images < $min_count THEN 0 ELSE 2 END AS clear_step
+    CASE
+      WHEN label = 'mixed' THEN 3 WHEN images < $min_count THEN 0 WHEN NOT clear OR label = 'others' THEN 1 ELSE 2
+    END AS step,
+    CASE
+      WHEN label = 'mixed' THEN 3 WHEN NOT clear OR label = 'others' THEN 1 WHEN images < $min_count THEN 0 ELSE 2
+    END AS clear_step
   FROM counts
 ),
 placed AS (
@@ -42,10 +46,10 @@ placed AS (
     label,
     clear,
     images,
-    min(step) OVER () AS first_step,
+    min(images) OVER () < $min_count AS any_small,
     row_number() OVER (ORDER BY step, images, label) AS place,
     sum(images) OVER (ORDER BY step, images, label ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) - images AS before,
-    min(clear_step) OVER () AS first_clear_step,
+    min(clear_step) OVER () = 0 AS any_small_clear,
     row_number() OVER (ORDER BY clear_step, images, label) AS clear_place,
     sum(images) OVER (ORDER BY clear_step, images, label ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
     - images AS clear_before
@@ -55,7 +59,7 @@ SELECT
   label,
   clear,
   images,
-  NOT (images < $min_count OR (first_step = 0 AND before < greatest($min_count, place))) AS shown,
+  NOT (images < $min_count OR (any_small AND before < greatest($min_count, place))) AS shown,
   clear
-  AND NOT (images < $min_count OR (first_clear_step = 0 AND clear_before < greatest($min_count, clear_place))) AS used
+  AND NOT (images < $min_count OR (any_small_clear AND clear_before < greatest($min_count, clear_place))) AS used
 FROM placed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 
 from counterbalance.engine.errors import SensitiveError
@@ -37,6 +39,23 @@ def test_refused(grown):
     with grown.session(at="before") as session, pytest.raises(SensitiveError) as caught:
         session.sql(CALL.format("perceived_gender")).fetchall()
     assert (caught.value.code, "--sensitive" in caught.value.hint) == ("E3325", True)
+
+
+def test_nor_beside_today(grown):
+    """The past of a lake that is attached, be it this one, is the past as well."""
+    grown.create_materialized_view(
+        "g", "SELECT image_id, label FROM image_labels('perceived_gender')", "image_id", purpose="a test"
+    )
+    grown.refresh("g", executor="inline")
+    grown.tag("made")
+    call = "FROM compare_demographics(groups := g, others := b.g)"
+    now = grown.sql(call, attach={"b": grown.uri}).fetchall()
+    for at in ("made", dt.datetime.now(dt.UTC).isoformat()):
+        with pytest.raises(SensitiveError) as caught:
+            grown.sql(call, attach={"b": f"{grown.uri}@{at}"}).fetchall()
+        assert caught.value.code == "E3325"
+    with grown.session(sensitive="a test", attach={"b": f"{grown.uri}@made"}) as session:
+        assert len(session.sql(call).fetchall()) == len(now)
 
 
 def test_with_a_purpose(grown):

@@ -76,6 +76,29 @@ def test_none_is_drawn_where_a_label_is_hidden(larger, call, method, groups):
     assert caught.value.code == "E3321"
 
 
+@pytest.mark.parametrize(
+    "groups",
+    [
+        "clear_labels('balanced_subset(pg)')",
+        "'clear_labels(''balanced_subset(pg)'')'",
+        "main.clear_labels(groups := main.balanced_subset(pg))",
+        "labels_and_others(images, 'clear_labels(''balanced_subset(pg)'')')",
+    ],
+)
+@pytest.mark.parametrize("call", CALLS)
+def test_nor_where_a_text_says_it(larger, call, groups):
+    with pytest.raises(SensitiveError) as caught:
+        larger.sql(f"FROM {call.format(groups)}").fetchall()
+    assert caught.value.code == "E3321"
+
+
+def test_a_schema_may_stand_before_each_view(larger):
+    rows = larger.sql(
+        "SELECT label, count FROM demographics(groups := main.clear_labels(groups := main.pg))"
+    ).fetchall()
+    assert rows == larger.sql("SELECT label, count FROM demographics(clear_labels(pg))").fetchall()
+
+
 def test_one_is_drawn_where_all_are_shown(build):
     ids = list(range(100))
     lake = cb.connect("memory://all-are-shown")

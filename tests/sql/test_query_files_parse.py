@@ -34,7 +34,7 @@ open_labels = true
 apart = ["groups"]
 together = ["terms", "words"]
 meets = { left = "groups.label", right = "terms.class", watched = "found" }
-among = { labels = ["name"], relations = ["words", "groups"] }
+among = [{ labels = ["name"], relations = ["words", "groups"] }]
 
 [params.groups]
 relation = ["image_id", "label"]
@@ -106,7 +106,7 @@ def test_a_whole_file():
     assert (query.subject, query.level) == ("who is in the pictures", "image")
     assert (query.open_labels, query.apart, query.together) == (True, {"groups"}, {"terms", "words"})
     assert query.meets == Meeting(("groups", "label"), ("terms", "class"), "found")
-    assert query.among == Among(("name",), ("words", "groups"))
+    assert query.among == (Among(("name",), ("words", "groups")),)
     got = [(p.name, p.type, p.default, p.doc) for p in query.parameters]
     assert got == [
         ("groups", "relation", "caption_gender", "(image_id, label): group relation"),
@@ -141,7 +141,7 @@ def test_the_file_is_sql_for_any_tool():
 def test_the_shortest_file():
     query = query_files.parse(SHORT, "view", "n.sql")
     assert (query.parameters, query.text, query.source, query.level) == ((), "", "", None)
-    assert (query.meets, query.among, query.cells, query.sql) == (None, None, (), "SELECT 1 AS x")
+    assert (query.meets, query.among, query.cells, query.sql) == (None, (), (), "SELECT 1 AS x")
 
 
 @pytest.mark.parametrize(
