@@ -133,6 +133,13 @@ def _runs(location: Location, untold: frozenset[str] | None) -> pa.Table:
     chosen = rows.take(pa.array(sorted(last.values()), pa.int64()))
     for name in ("versions", "versions_in"):
         chosen = chosen.set_column(chosen.column_names.index(name), name, _as_json(chosen[name], untold))
+    if untold is not None:
+        made = [
+            row and [v for v in row if closing.told({v["table"]: 0}, untold)]
+            for row in chosen["versions_out"].to_pylist()
+        ]
+        kept = pa.array(made, chosen.schema.field("versions_out").type)
+        chosen = chosen.set_column(chosen.column_names.index("versions_out"), "versions_out", kept)
     hidden = pc.is_in(chosen["target"], pa.array(sorted(untold or ()), pa.string()))
     details = [None if text is None else closing.without_counts(text) for text in chosen["details"].to_pylist()]
     instead: dict[str, Any] = {name: pa.scalar(None, pa.int64()) for name in _COUNTS}

@@ -88,10 +88,13 @@ def test_the_report_is_there(done: demo.Demo) -> None:
 
 
 def test_taking_the_same_sample_in_again_changes_nothing(done: demo.Demo) -> None:
-    before = done.lake.session().versions
+    def versions() -> dict[str, int]:
+        return {t: v for t, v in done.lake.session().versions.items() if t != "sensitive/labels"}
+
+    before = versions()
     generate(done.directory / "sample", images=demo.IMAGES)
     demo.ingest(done.lake, done.directory / "sample")
-    assert done.lake.session().versions == before
+    assert versions() == before
 
 
 def test_a_wrong_audit_would_be_noticed(done: demo.Demo) -> None:

@@ -29,16 +29,14 @@ def test_nothing_changes_the_second_time(disk_lake, build):
         "captions": build.captions(
             caption_id=[5, 6], image_id=[1, 1], text=["x", None], similarity=[float("nan"), 0.5]
         ),
-        "labels": build.labels(
-            image_id=[1, 2], label_id=[8, 9], attribute=["scene", "gender"], value=["sea", "female"]
-        ),
+        "labels": build.labels(image_id=[1, 2], label_id=[8, 9], attribute=["scene", "weather"], value=["sea", "sun"]),
         "detections": build.detections(detection_id=[7], image_id=[2], keypoints=[[1.0, 2.0, 2.0]]),
     }
     first = disk_lake.ingest(source)
     assert (first.written, first.updated, first.unchanged, first.changed) == (7, 0, 0, True)
     before, versions = everything(disk_lake), disk_lake.session().versions
     again = disk_lake.ingest(source)
-    assert (again.written, again.updated, again.unchanged, again.known, again.changed) == (0, 0, 6, 1, False)
+    assert (again.written, again.updated, again.unchanged, again.known, again.changed) == (0, 0, 7, 0, False)
     assert everything(disk_lake) == before
     assert "nan" in before["captions"]
     assert disk_lake.session().versions == versions
@@ -46,6 +44,18 @@ def test_nothing_changes_the_second_time(disk_lake, build):
         "incremental",
         "no_op",
     ]
+
+
+def test_perceived_labels_are_the_same_though_it_is_not_said(disk_lake, build):
+    """That nothing changed would tell that they were known to the letter."""
+    labels = build.labels(image_id=[1, 2], label_id=[8, 9], attribute=["gender"] * 2, value=["female", "male"])
+    source = {"images": build.images(image_id=[1, 2]), "labels": labels}
+    disk_lake.ingest(source)
+    rows = "SELECT * FROM labels ORDER BY label_id"
+    before = disk_lake.sql(rows, sensitive="a test").to_arrow()
+    again = disk_lake.ingest(source)
+    assert (again.written, again.updated, again.unchanged, again.known, again.changed) == (0, 0, 2, 2, True)
+    assert disk_lake.sql(rows, sensitive="a test").to_arrow().equals(before)
 
 
 def test_row_order_and_chunks_do_not_matter(disk_lake, build):
