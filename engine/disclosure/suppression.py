@@ -36,6 +36,8 @@ OTHERS: Final = "others"
 """What ``labels_and_others`` calls all images without a clear label."""
 UNCLEAR: Final = frozenset({"mixed", "unclear", "undefined", OTHERS})
 """Labels that say the least: they are hidden before others."""
+NO_SHELTER: Final = frozenset({"mixed", "unknown"})
+"""Labels that are hidden with no other one: how many have them is known otherwise, or not counted everywhere."""
 LABEL: Final = "label"
 """What audits call the column of labels."""
 LABELS: Final = frozenset({LABEL, "other", "other_label", "item", "attribute", "other_attribute"})
@@ -114,8 +116,8 @@ def _whichever_side(rows: pa.Table, cells: Cells, k: int, already: NDArray[np.bo
 def hidden_labels(counts: pa.Table, k: int) -> frozenset[str]:
     """Return the labels of which no number may be shown: clear ones that are small, and others that would give these away.
 
-    Few unclear images are no reason: only how many there are of a clear label is a secret. Mixed ones shelter none: how many there
-    are follows from how far annotators agree.
+    Few unclear images are no reason: only how many there are of a clear label is a secret. Mixed and unknown ones shelter none:
+    how many there are mixed follows from how far annotators agree, and audits of attributes leave 'unknown' out.
 
     Args:
         counts: How many units have each ``label`` of a ``category``: ``n_label``, and ``count`` of these in a part of them. In rows
@@ -128,12 +130,12 @@ def hidden_labels(counts: pa.Table, k: int) -> frozenset[str]:
         ['a', 'b']
     """
     is_all = counts[LABEL].is_null()
-    is_mixed = pc.fill_null(pc.equal(counts[LABEL].cast(pa.string()), "mixed"), fill_value=False)
-    mixed = counts.filter(is_mixed).select(["category", "count"]).rename_columns(["category", "mixed"])
-    wholes = counts.filter(is_all).select(["category", "count"]).join(mixed, "category")
-    n = pc.subtract(wholes["count"], pc.fill_null(wholes["mixed"], 0))
+    is_no_shelter = pc.is_in(counts[LABEL].cast(pa.string()), pa.array(sorted(NO_SHELTER)))
+    others = counts.filter(is_no_shelter).group_by("category").aggregate([("count", "sum")])
+    wholes = counts.filter(is_all).select(["category", "count"]).join(others, "category")
+    n = pc.subtract(wholes["count"], pc.fill_null(wholes["count_sum"], 0))
     wholes = pa.table({"category": wholes["category"], "n": n})
-    rows = counts.filter(pc.invert(pc.or_(is_all, is_mixed))).join(wholes, "category")
+    rows = counts.filter(pc.invert(pc.or_(is_all, is_no_shelter))).join(wholes, "category")
     apart = None if rows["count"].equals(rows["n_label"]) else "n_label"
     cells = Cells("count", of="n", out_of=apart, by=(LABEL,), within=("category",), overlap=True)
     found = hidden_rows(rows, cells, k)

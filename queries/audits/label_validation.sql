@@ -18,7 +18,7 @@ an answer.
 
 Small counts, and what would give them away, are hidden by the engine, see README: counts of a confusion as in agreement;
 precision and recall where a count of their row or column is; kappas and weighted_agreement where one that they rest on is
-small (smallest). What few images hold is small, however many persons each has. With a purpose min_count := 1 shows all. The model's labels must not hold the answers themselves: name their annotator, as in person_units('perceived_gender', annotator := 'siglip').
+small (smallest); 'covered' where group_sizes hides a label of the model. What few images hold is small, however many persons each has. With a purpose min_count := 1 shows all. The model's labels must not hold the answers themselves: name their annotator, as in person_units('perceived_gender', annotator := 'siglip').
 """
 subject = "who is in the pictures"
 source = """
@@ -248,10 +248,12 @@ FROM (
   SELECT
     'covered' AS metric, p.annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label,
     CAST(NULL AS VARCHAR) AS other_label, p.units AS count, CAST(p.units AS DOUBLE) / t.units AS value,
-    CAST(NULL AS DOUBLE) AS low, CAST(NULL AS DOUBLE) AS high, t.units AS n, least(nullif(i.covered, 0), nullif(i.others, 0)) AS smallest
+    CAST(NULL AS DOUBLE) AS low, CAST(NULL AS DOUBLE) AS high, t.units AS n,
+    least(nullif(i.covered, 0), nullif(i.others, 0), CASE WHEN h.hides THEN 1 END) AS smallest
   FROM populations AS p
   JOIN covered_images AS i ON i.annotator = p.annotator
   CROSS JOIN (SELECT CAST(sum(units) AS BIGINT) AS units FROM sizes) AS t
+  CROSS JOIN (SELECT bool_or(clear AND NOT used) AS hides FROM group_sizes(model, $min_count)) AS h
   UNION ALL
   SELECT
     'precision' AS metric, annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label, other_label, count,

@@ -6,7 +6,8 @@ For every word and clear label: count of the n images with a clear label among t
 n with Wilson's 95 % interval, base_share among all labelled images and delta = share / base_share - 1. entropy of a
 word: -sum share ln share / ln of the number of labels; 1 where all labels are retrieved equally often, 0 where one is;
 it does not take the base into account. p is that of G2 of over_representation, q by Benjamini and Hochberg over all
-rows, hidden ones as p = 1. Images without a clear label are left out before ranking. Give hits for any other ranking.
+rows, hidden ones as p = 1. Images without a clear label, or with one that group_sizes hides, are left out before
+ranking. Give hits for any other ranking.
 Labels are perceived, or those of words in captions; what a model retrieves says nothing of persons.
 
 number tells words of one category apart. Small counts, and what would give them away, are hidden by the engine, and so is
@@ -56,8 +57,8 @@ about = "words as ranked"
 [params.hits]
 relation = ["query_id", "item_id", "rank"]
 default = """\
-nearest_items(images, asked, (SELECT image_id FROM groups WHERE label NOT IN ('mixed', 'unclear', 'undefined')), k := \
-$k, column := $column)"""
+nearest_items(images, asked, (SELECT g.image_id FROM groups AS g JOIN group_sizes(groups, $min_count) AS s ON s.label = \
+g.label AND s.used), k := $k, column := $column)"""
 about = "images ranked for the words"
 
 [params.min_count]
@@ -88,7 +89,11 @@ FROM false_discovery((
         FROM (
           SELECT h.query_id, h.item_id, row_number() OVER (PARTITION BY h.query_id ORDER BY h.rank, h.item_id) AS place
           FROM hits AS h
-          WHERE h.item_id IN (SELECT image_id FROM groups WHERE label NOT IN ('mixed', 'unclear', 'undefined'))
+          WHERE h.item_id IN (
+            SELECT g.image_id
+            FROM groups AS g
+            JOIN group_sizes(groups, $min_count) AS s ON s.label = g.label AND s.used
+          )
         ) AS ranked
         WHERE place <= $k
       ),

@@ -5,7 +5,8 @@ clear is false for 'mixed', 'unclear' and 'undefined'. shown is false for labels
 so that nobody finds such a number by subtracting the others from the total, for further labels until at least two are
 hidden and the hidden ones add up to at least min_count: unclear ones and 'others' first, then small ones first. used says
 the same of clear labels for audits that give no number of unclear images: there only few images of a clear label are a
-secret. 'mixed' shelters no other label: how many images are so follows from how far annotators agree.
+secret. 'mixed' and 'unknown' shelter no other label: how many images are mixed follows from how far annotators agree, and
+audits of attributes leave 'unknown' out.
 """
 source = "complementary suppression as in disclosure control of official statistics"
 
@@ -34,10 +35,10 @@ steps AS (
   SELECT
     *,
     CASE
-      WHEN label = 'mixed' THEN 3 WHEN images < $min_count THEN 0 WHEN NOT clear OR label = 'others' THEN 1 ELSE 2
+      WHEN label IN ('mixed', 'unknown') THEN 3 WHEN images < $min_count THEN 0 WHEN NOT clear OR label = 'others' THEN 1 ELSE 2
     END AS step,
     CASE
-      WHEN label = 'mixed' THEN 3 WHEN NOT clear OR label = 'others' THEN 1 WHEN images < $min_count THEN 0 ELSE 2
+      WHEN label IN ('mixed', 'unknown') THEN 3 WHEN NOT clear OR label = 'others' THEN 1 WHEN images < $min_count THEN 0 ELSE 2
     END AS clear_step
   FROM counts
 ),
