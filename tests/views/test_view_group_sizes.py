@@ -33,7 +33,8 @@ def shown(session, counts, least=10):
         ({"f": 9, "m": 60}, set()),
         ({"f": 9, "m": 60, "x": 70}, {"x"}),
         ({"f": 9, "m": 60, "unclear": 500}, {"m"}),  # the unclear go first, however many they are
-        ({"f": 9, "m": 60, "mixed": 20, "unclear": 500}, {"m", "unclear"}),
+        ({"f": 9, "m": 60, "mixed": 20, "unclear": 500}, {"m", "mixed"}),  # but mixed and unknown ones
+        ({"f": 9, "m": 60, "unknown": 20, "x": 70}, {"unknown", "x"}),
         ({"f": 1, "m": 2, "x": 70, "y": 80}, {"y"}),  # 1 + 2 alone would say almost all
         ({"f": 6, "m": 6, "x": 70}, {"x"}),
         (dict.fromkeys("abcdefghijkl", 1) | {"z": 50, "zz": 60}, {"zz"}),  # twelve ones would add up to twelve
