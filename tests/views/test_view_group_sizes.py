@@ -100,8 +100,9 @@ def test_no_hidden_number_follows_from_the_total(session, counts, least):
 
 @given(counts=counts_of)
 def test_nothing_more_is_hidden_than_needed(session, counts):
+    """Of all but 'mixed', which is hidden for its own few images only."""
     rows = sizes(session, counts)
-    order = sorted(counts, key=lambda c: (counts[c] >= 10, c not in UNCLEAR, counts[c], c))
+    order = sorted(counts.keys() - {"mixed"}, key=lambda c: (counts[c] >= 10, c not in UNCLEAR, counts[c], c))
     hidden = [label for label in order if not rows[label]["shown"]]
     assert hidden == order[: len(hidden)]
     if hidden and counts[hidden[-1]] >= 10:
