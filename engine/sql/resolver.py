@@ -90,7 +90,7 @@ class Resolver:
         return any(relation.is_unmade for relation in self._known.values())
 
     def is_past(self, lake: str | None) -> bool:
-        """Whether a lake is read as it was at another moment; ``None`` for the session's own."""
+        """Tell whether a lake is read as it was at another moment; ``None`` for the session's own."""
         pinned = self.attached.get(lake or "", self.main)
         return pinned.snapshot.moment is not None
 

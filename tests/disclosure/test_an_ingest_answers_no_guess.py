@@ -18,7 +18,7 @@ def label(build, value):
 
 
 def told(report):
-    """What a report says."""
+    """Return what a report says."""
     return {**report.to_dict(), "seconds": 0, "source": ""}
 
 
@@ -66,7 +66,7 @@ def test_nor_does_the_state_of_a_closed_view(labelled, build):
 
 
 def test_nor_does_a_closed_view_that_is_made_of_them(labelled, build):
-    """Whether its rows are others after one more label is not told."""
+    """One more label changes its rows, or none of them: which is not told."""
     ids = list(range(2, 20))
     values = ["female", "male"] * 9
     labelled.ingest(

@@ -60,7 +60,7 @@ def of(build, **sizes):
     ids=["mixed", "unclear", "others", "unknown"],
 )
 def test_no_total_tells_the_small_one(build, sizes):
-    """What all images have, less what is shown, less the totals of other audits, was the small label."""
+    """Subtracting what is shown from totals of other audits gave the small label."""
     lake = of(build, **sizes)
     shown = dict(lake.sql(f"SELECT label, count FROM demographics({G})").fetchall())
     known = {name for name, count in shown.items() if count is not None}
