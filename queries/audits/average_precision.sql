@@ -5,8 +5,12 @@ One row for every concept, metric 'ap': average precision, the sum over scores, 
 among images with at least that score times the share of the concept's images that have just it (equal scores are one
 step, nothing is interpolated). One row 'map', concept 'all': the mean over the n_concepts concepts that at least
 'least' of the images show. Counted are the n images with any score; an image without a score of a concept is
-ranked below all that have one, and a concept that has no score at all is found by chance. 95 % intervals are over 20 parts of the images, leaving one out at a time (jackknife),
-with Student's t (docs/coverage.md), and NULL where a part holds all images of a concept. The mean hides who is seen worse: ask it of
+ranked below all that have one, and a concept that has no score at all is found by chance. 95 % intervals are over 20 parts
+of the images, leaving one out at a time (jackknife), on the scale of the logit, with Student's t of as many degrees of
+freedom as there are parts, or images of the concept (of the rarest one in the mean), less one (docs/coverage.md). They are of
+the precision that more images would give: that of few images is too high, by as much as the jackknife tells, so that an
+interval may lie below its value. There is none, NULL, where a part holds all images of a concept, or all of them come first:
+what is left out then tells of no spread. The mean hides who is seen worse: ask it of
 predictions and truth of the images of one perceived group, too.
 
 Concepts of few images are hidden by the engine (README).
@@ -15,7 +19,8 @@ subject = "from data to models"
 exact = true
 source = """
 Hirota et al., Resampled datasets are not enough (2024), Tables 1, 5 and 6: mAP; the sum is that of scikit-learn's
-average_precision_score; Kott, The delete-a-group jackknife (2001)"""
+average_precision_score; Kott, The delete-a-group jackknife (2001); Boyd, Eng and Page, Area under the precision-recall curve:
+point estimates and confidence intervals (2013): the logit"""
 meets = { left = "predictions.concept", right = "truth.concept" }
 
 [params.predictions]
@@ -128,13 +133,16 @@ areas AS (
   GROUP BY omitted, concept
 ),
 kinds AS (
-  SELECT 'ap' AS metric, concept, omitted, area FROM areas
+  SELECT 'ap' AS metric, a.concept, a.omitted, a.area, z.n_positive
+  FROM areas AS a
+  JOIN sizes AS z ON z.concept = a.concept
   UNION ALL
   SELECT
     'map' AS metric,
     'all' AS concept,
     a.omitted,
-    CASE WHEN count(a.area) = count(*) THEN CAST(sum(CAST(a.area AS DECIMAL(38, 15))) AS DOUBLE) / count(*) END AS area
+    CASE WHEN count(a.area) = count(*) THEN CAST(sum(CAST(a.area AS DECIMAL(38, 15))) AS DOUBLE) / count(*) END AS area,
+    min(z.n_positive) AS n_positive
   FROM areas AS a
   JOIN sizes AS z ON z.concept = a.concept
   WHERE z.n_positive >= $least
@@ -144,6 +152,7 @@ means AS (
   SELECT
     metric,
     concept,
+    min(n_positive) AS rarest,
     count(*) - 1 AS parts,
     count(area) AS known,
     max(CASE WHEN omitted = -1 THEN area END) AS value,
@@ -151,30 +160,37 @@ means AS (
   FROM kinds
   GROUP BY metric, concept
 ),
+-- what the areas without a part tell of more images: the middle, less what few images add, and half of the interval
 spread AS (
   SELECT
     m.metric,
     m.concept,
     m.value,
-    CASE WHEN m.known = m.parts + 1 AND m.parts > 1 THEN
-      student_point(m.parts - 1) * sqrt(
-        CAST(sum(CASE WHEN k.omitted >= 0 THEN CAST((k.area - m.mean) * (k.area - m.mean) AS DECIMAL(38, 20)) END) AS DOUBLE)
-        * (m.parts - 1) / m.parts
-      )
-    END AS half
+    CASE WHEN m.known = m.parts + 1 AND m.parts > 1 THEN m.parts * m.value - (m.parts - 1) * m.mean END AS middle,
+    student_point(least(m.parts, m.rarest) - 1) * sqrt(
+      CAST(sum(CASE WHEN k.omitted >= 0 THEN CAST((k.area - m.mean) * (k.area - m.mean) AS DECIMAL(38, 20)) END) AS DOUBLE)
+      * (m.parts - 1) / m.parts
+    ) AS half
   FROM means AS m
   JOIN kinds AS k ON k.metric = m.metric AND k.concept = m.concept
-  GROUP BY m.metric, m.concept, m.value, m.parts, m.known
+  GROUP BY m.metric, m.concept, m.value, m.mean, m.parts, m.known, m.rarest
+),
+-- on the scale of the logit, whose ends stay between 0 and 1
+ends AS (
+  SELECT metric, concept, middle, half / (middle * (1 - middle)) AS reach
+  FROM spread
+  WHERE middle > 0 AND middle < 1
 )
 SELECT
   s.metric,
   s.concept,
   s.value,
-  greatest(s.value - s.half, 0) AS low,
-  least(s.value + s.half, 1) AS high,
+  e.middle / (e.middle + (1 - e.middle) * exp(e.reach)) AS low,
+  e.middle / (e.middle + (1 - e.middle) * exp(-e.reach)) AS high,
   (SELECT count(*) FROM parts) AS n,
   z.n_positive,
   CASE WHEN s.metric = 'map' THEN (SELECT count(*) FROM sizes WHERE n_positive >= $least) END AS n_concepts
 FROM spread AS s
+LEFT JOIN ends AS e ON e.metric = s.metric AND e.concept = s.concept
 LEFT JOIN sizes AS z ON s.metric = 'ap' AND z.concept = s.concept
 ORDER BY s.metric DESC, s.concept

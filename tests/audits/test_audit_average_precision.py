@@ -7,6 +7,7 @@ import hashlib
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.special import expit, logit
 from scipy.stats import t
 from sklearn.metrics import average_precision_score
 
@@ -33,13 +34,15 @@ def ask(session, truth, scores, **options):
     return {row["concept"]: row for row in rows}
 
 
-def jackknife(value_of):
-    """Half the interval with numpy, of the parts that the audit makes."""
+def jackknife(value_of, value, positives=N):
+    """Ends of the interval with numpy, of the parts that the audit makes."""
     order = sorted(range(N), key=lambda i: hashlib.md5(str(i).encode(), usedforsecurity=False).hexdigest())
     part = np.empty(N, int)
     part[order] = np.arange(1, N + 1) % 20
     values = np.array([value_of(part != p) for p in range(20)])
-    return t.ppf(0.975, 19) * np.sqrt(19 / 20 * ((values - values.mean()) ** 2).sum())
+    middle = 20 * value - 19 * values.mean()
+    error = np.sqrt(19 / 20 * ((values - values.mean()) ** 2).sum()) / middle / (1 - middle)
+    return tuple(expit(logit(middle) + t.ppf([0.025, 0.975], min(20, positives) - 1) * error))
 
 
 def test_it_is_scikit_learns(session):
@@ -50,15 +53,15 @@ def test_it_is_scikit_learns(session):
         return average_precision_score(truth[kept, column], scores[kept, column])
 
     for column, name in enumerate(CONCEPTS):
-        row, half = found[name], jackknife(lambda kept, column=column: area(column, kept))
+        row, shown = found[name], truth[:, column].sum()
         assert row["value"] == pytest.approx(area(column), rel=1e-12)
-        ends = max(area(column) - half, 0), min(area(column) + half, 1)
+        ends = jackknife(lambda kept, column=column: area(column, kept), area(column), shown)
         assert (row["low"], row["high"]) == pytest.approx(ends, abs=1e-5)
-        assert (row["metric"], row["n"], row["n_positive"]) == ("ap", N, truth[:, column].sum())
+        assert (row["metric"], row["n"], row["n_positive"]) == ("ap", N, shown)
     row = found["all"]
     assert row["value"] == pytest.approx(np.mean([area(c) for c in range(3)]), rel=1e-12)
-    half = jackknife(lambda kept: np.mean([area(c, kept) for c in range(3)]))
-    assert (row["low"], row["high"]) == pytest.approx((row["value"] - half, row["value"] + half), abs=1e-5)
+    ends = jackknife(lambda kept: np.mean([area(c, kept) for c in range(3)]), row["value"], truth.sum(0).min())
+    assert (row["low"], row["high"]) == pytest.approx(ends, abs=1e-5)
     assert (row["metric"], row["n"], row["n_concepts"]) == ("map", N, 3)
 
 
@@ -68,6 +71,25 @@ def test_an_image_without_a_score_comes_last(session):
     scores[::7, 0], low[::7, 0] = np.nan, -99
     found = ask(session, truth, scores)["dog"]
     assert found["value"] == pytest.approx(average_precision_score(truth[:, 0], low[:, 0]), rel=1e-12)
+
+
+def test_few_images_of_a_concept_have_fewer_degrees_of_freedom(session):
+    truth, scores = drawn()
+    truth[:, 0] = np.arange(N) % 11 == 0
+    row = ask(session, truth, scores)["dog"]
+
+    def area(kept=slice(None)):
+        return average_precision_score(truth[kept, 0], scores[kept, 0])
+
+    assert (row["low"], row["high"]) == pytest.approx(jackknife(area, area(), row["n_positive"]), abs=1e-5)
+    assert row["n_positive"] == 11
+
+
+def test_there_is_no_interval_where_all_images_of_a_concept_come_first(session):
+    truth, scores = drawn()
+    scores[truth[:, 0], 0] = 9
+    row = ask(session, truth, scores)["dog"]
+    assert (row["value"], row["low"], row["high"]) == (1, None, None)
 
 
 def test_rare_concepts_are_hidden_and_not_in_the_mean(session):
