@@ -4,8 +4,9 @@ details = """
 Given captions that a model makes of images in which all persons are masked: nothing there tells a perceived gender, so
 a model without bias would name both equally often. r = male / female, counts of captions with words of that class only
 (n together); captions with words of both or of neither are left out. value = max(r, 1 / r), 1 at best; infinite, with a
-note, where one class is never named. 95 % interval from Wilson's of male / n, captions taken as independent draws; it
-begins at 1 where that of r holds 1.
+note, where one class is never named. 95 % interval from Wilson's of male / n, of as many independent captions as would tell
+as much, since those of one image are alike (effective_size; images have the n captions); it begins at 1 where that of r
+holds 1.
 
 The engine hides a row where either class has few captions, but not none (README), and where captions of either, or those
 that are left out, are of few images: smallest is the smallest number of these images that is not 0.
@@ -53,6 +54,16 @@ named AS (
   GROUP BY t.number
   HAVING min(w.class) = max(w.class)
 ),
+-- of every image: its captions of one class, and those of men
+by_image AS (
+  SELECT t.image_id, CAST(count(*) AS DOUBLE) AS n, CAST(count(CASE WHEN n.class = 'male' THEN 1 END) AS DOUBLE) AS male
+  FROM numbered AS t
+  JOIN named AS n ON n.number = t.number
+  GROUP BY t.image_id
+),
+clusters AS (
+  SELECT sum(male * male) AS squares, sum(male * n) AS products, sum(n * n) AS sizes, count(*) AS images FROM by_image
+),
 counts AS (
   SELECT
     count(CASE WHEN n.class = 'male' THEN 1 END) AS male,
@@ -66,12 +77,17 @@ counts AS (
   FROM numbered AS t
   LEFT JOIN named AS n ON n.number = t.number
 ),
+sized AS (
+  SELECT c.*, k.images, effective_size(c.male, c.n, k.squares, k.products, k.sizes, k.images) AS effective
+  FROM counts AS c
+  CROSS JOIN clusters AS k
+),
 shares AS (
   SELECT
     *,
-    wilson_low(male, n) AS low,
-    wilson_high(male, n) AS high
-  FROM counts
+    wilson_low(male * effective / nullif(n, 0), effective) AS low,
+    wilson_high(male * effective / nullif(n, 0), effective) AS high
+  FROM sized
 ),
 -- odds at both ends; infinite where a share of 1 is in the interval
 bounds AS (
@@ -102,6 +118,7 @@ SELECT
   male,
   female,
   n,
+  images,
   CASE
     WHEN n = 0 THEN 'no caption names one gender only'
     WHEN female = 0 THEN 'no caption names women only'

@@ -6,6 +6,7 @@ import math
 
 import pyarrow as pa
 import pytest
+from scipy.stats import t
 from statsmodels.stats.proportion import proportion_confint
 
 
@@ -51,6 +52,16 @@ def test_one_gender_is_never_named(session, word, missing, r):
     low = proportion_confint(30, 30, method="wilson")[0]
     assert row["low"] == pytest.approx(low / (1 - low), rel=1e-9)
     assert row["note"] == f"no caption names {missing} only"
+
+
+def test_captions_of_one_image_are_as_good_as_one(session):
+    """Five equal captions of an image tell what one does, but for Student's t of fewer draws."""
+    texts = pa.array(["a man"] * 200 + ["a woman"] * 100)
+    rows = pa.table({"image_id": pa.array([i // 5 for i in range(300)], pa.int64()), "text": texts})
+    (row,) = session.audit("ratio", texts=rows).to_arrow().to_pylist()
+    effective = 59 * (t.ppf(0.975, 299) / t.ppf(0.975, 59)) ** 2
+    assert (row["n"], row["images"], row["value"]) == (300, 60, 2.0)
+    assert (row["low"], row["high"]) == pytest.approx(odds(effective * 2 / 3, effective), rel=1e-6)
 
 
 def test_few_are_suppressed(session):
