@@ -11,6 +11,9 @@ pairs := (SELECT p.caption_id AS pair_id, p.image_id, r.text_a AS text_o, i.embe
 r.image_a AS drawn_o, r.image_b AS drawn_c FROM coco_counterfactuals_pairs AS p JOIN coco_counterfactuals_requests AS r
 USING (edit_id) JOIN images AS i ON i.image_id = p.image_id)
 
+and, since captions of one image are alike, sources := (SELECT caption_id AS pair_id, image_id AS source_id FROM
+coco_counterfactuals_pairs) of image_text_matching.
+
 Where a model scores a text and an image together, have it score these six of every pair, r as random_others draws it.
 """
 source = "Le et al., COCO-Counterfactuals (2023), 4.2.2"

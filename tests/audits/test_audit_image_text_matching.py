@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import statsmodels.api as sm
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
@@ -61,6 +62,29 @@ def test_pairs_without_a_score_are_left_out_where_they_lack_it(session):
     )
     assert {metric: r["n"] for metric, r in rows.items()} == {"IR_r": 2, "IR_c": 1, "TR_r": 1, "TR_c": 1}
     assert rows["IR_r"]["value"] == 2.5
+
+
+def test_pairs_of_one_image_are_no_independent_draws(session):
+    """As statsmodels has the mean of rows in clusters; an image with one pair is not in the list."""
+    draw = np.random.default_rng(3)
+    source = np.repeat(np.arange(80), draw.integers(1, 6, 80))
+    scores = draw.normal(25, 4, (source.size, 6)) + draw.normal(0, 6, (80, 6))[source]
+    several = np.flatnonzero(np.bincount(source)[source] > 1)
+    sources = pa.table({"pair_id": several, "source_id": source[several]})
+    row = run(session, scores.tolist(), sources=sources)["TR_c"]
+    difference = scores[:, 3] - scores[:, 5]
+    fitted = sm.OLS(difference, np.ones(source.size)).fit(cov_type="cluster", cov_kwds={"groups": source}, use_t=True)
+    assert (row["n"], row["n_sources"], row["value"]) == (source.size, 80, pytest.approx(difference.mean(), rel=1e-9))
+    assert (row["low"], row["high"]) == pytest.approx(tuple(fitted.conf_int()[0]), rel=1e-5)
+    alone = run(session, scores.tolist())["TR_c"]
+    assert row["correct"] == alone["correct"]
+    assert row["correct_high"] - row["correct_low"] > 1.3 * (alone["correct_high"] - alone["correct_low"])
+
+
+def test_few_images_are_few_however_many_pairs_each_has(session):
+    sources = pa.table({"pair_id": range(40), "source_id": [i % 9 for i in range(40)]})
+    scores = np.random.default_rng(1).normal(size=(40, 6)).tolist()
+    assert {r["reason"] for r in run(session, scores, sources=sources, min_count=10).values()} == {"small"}
 
 
 def test_few_pairs_are_hidden(session):
