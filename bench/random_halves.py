@@ -54,7 +54,7 @@ OF_CAPTIONS = "(SELECT caption_id AS image_id, text FROM captions)"
 COMMON = "(SELECT * FROM {words} SEMI JOIN common USING (concept))"
 COMMON_WORDS = COMMON.format(words=f"word_concepts({OF_CAPTIONS})")
 HALVES = "(SELECT caption_id AS image_id, label FROM captions JOIN halves USING (image_id))"
-SOURCES = "(SELECT caption_id AS image_id, image_id AS source FROM captions)"
+SOURCES = "(SELECT caption_id AS image_id, image_id AS source_id FROM captions)"
 CALLS = {
     "association": "association(vectors, prompts, halves, label := 'a', against := 'b')",
     "attribute_confounding": f"attribute_confounding({BOTH})",
@@ -76,6 +76,7 @@ CALLS = {
         "(SELECT DISTINCT label AS term, label AS class FROM places), min_count := 0)"
     ),
     "ieat": "ieat(vectors, places, halves, 'street', 'kitchen', 'a', 'b', permutations := 1000, seed := {split})",
+    "intersections": "intersections(halves, places, min_count := 0)",
     "keyword_profile": f"keyword_profile(halves, {COMMON.format(words='word_concepts')}, top := 10000)",
     "similarity_bias": "similarity_bias(vectors, prompts, halves, label := 'a', against := 'b')",
     "so_b_it": "so_b_it(vectors, prompts, halves, min_count := 0)",

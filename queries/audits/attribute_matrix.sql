@@ -64,29 +64,20 @@ SELECT
   q,
   label_count AS attribute_count,
   other_count
-FROM false_discovery((
-  WITH cells AS (
-    SELECT *
-    FROM crossed_labels(
-      (
-        SELECT image_id, min(attribute) AS label
-        FROM attributes
-        WHERE attribute <> 'unknown' AND category = $category
-        GROUP BY image_id
-        HAVING min(attribute) = max(attribute)
-      ),
-      (
-        SELECT image_id, min(attribute) AS label
-        FROM attributes
-        WHERE attribute <> 'unknown' AND category = $other
-        GROUP BY image_id
-        HAVING min(attribute) = max(attribute)
-      )
-    )
+FROM false_discovery(crossed_labels(
+  (
+    SELECT image_id, min(attribute) AS label
+    FROM attributes
+    WHERE attribute <> 'unknown' AND category = $category
+    GROUP BY image_id
+    HAVING min(attribute) = max(attribute)
   ),
-  measured AS (
-    SELECT *, log_likelihood_ratio(count, label_count, other_count, n) AS g2 FROM cells
+  (
+    SELECT image_id, min(attribute) AS label
+    FROM attributes
+    WHERE attribute <> 'unknown' AND category = $other
+    GROUP BY image_id
+    HAVING min(attribute) = max(attribute)
   )
-  SELECT *, chi_square_p(g2, CAST(1 AS BIGINT)) AS p FROM measured
 ))
 ORDER BY attribute, other_attribute

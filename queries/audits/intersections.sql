@@ -2,9 +2,11 @@
 answers = "How often two perceived labels meet in the same image, or person, against chance."
 details = """
 One row for every pair of labels: count of the n images that have both kinds of label, its share with Wilson's 95 %
-interval, the count expected if the two were independent, and ratio = count / expected with a 95 % interval
-(ratio_low, ratio_high). For persons pass person_units('perceived_gender') and
-person_units('perceived_race'). Labels are perceived, never facts about persons.
+interval, the count expected if the two were independent, ratio = count / expected with a 95 % interval
+(ratio_low, ratio_high), and G2 of the two-by-two table of the pair with p (chi-square, one degree of freedom) and q
+(Benjamini and Hochberg over the rows that are shown). For persons pass person_units('perceived_gender') and
+person_units('perceived_race'); persons of one image are taken as independent, which makes intervals of persons, and p,
+somewhat too small. Labels are perceived, never facts about persons.
 
 label_count and other_count are the sums of the row and the column. Small counts, and what would give them away to who
 knows all sums, are hidden by the engine; see README. Where such a sum is small itself, what tells it is hidden too:
@@ -12,7 +14,7 @@ expected and ratio.
 """
 subject = "who is in the pictures"
 source = """
-complementary suppression as in disclosure control of official statistics; labels as in Girrbach et al. (2025)"""
+Dunning (1993), G2; Benjamini and Hochberg (1995); complementary suppression as in disclosure control of official statistics; labels as in Girrbach et al. (2025)"""
 
 [params.groups]
 relation = ["image_id", "label"]
@@ -32,19 +34,20 @@ about = "smaller counts are suppressed"
 [[cells]]
 count = "count"
 by = ["label", "other"]
-measures = ["n", "share", "low", "high", "expected", "ratio", "ratio_low", "ratio_high"]
+measures = ["n", "share", "low", "high", "expected", "ratio", "ratio_low", "ratio_high", "g2", "p", "q"]
+tests = ["p", "q"]
 
 [[cells]]
 count = "label_count"
 by = ["label"]
-measures = ["expected", "ratio", "ratio_low", "ratio_high"]
+measures = ["expected", "ratio", "ratio_low", "ratio_high", "g2", "p", "q"]
 
 [[cells]]
 count = "other_count"
 by = ["other"]
-measures = ["expected", "ratio", "ratio_low", "ratio_high"]
+measures = ["expected", "ratio", "ratio_low", "ratio_high", "g2", "p", "q"]
 ---*/
 SELECT
-  label, other, count, n, share, low, high, expected, ratio, ratio_low, ratio_high, label_count, other_count
-FROM crossed_labels(groups, others)
+  label, other, count, n, share, low, high, expected, ratio, ratio_low, ratio_high, g2, p, q, label_count, other_count
+FROM false_discovery(crossed_labels(groups, others))
 ORDER BY label, other

@@ -44,7 +44,8 @@ measures AS (
     t.n,
     CAST(g.count AS DOUBLE) * t.n / g.row_count / g.column_count AS ratio,
     ratio_low(g.count, g.row_count, g.column_count, t.n) AS ratio_low,
-    ratio_high(g.count, g.row_count, g.column_count, t.n) AS ratio_high
+    ratio_high(g.count, g.row_count, g.column_count, t.n) AS ratio_high,
+    log_likelihood_ratio(g.count, g.row_count, g.column_count, t.n) AS g2
   FROM grid AS g
   CROSS JOIN total AS t
 )
@@ -60,6 +61,8 @@ SELECT
   ratio,
   ratio_low,
   ratio_high,
+  g2,
+  chi_square_p(g2, CAST(1 AS BIGINT)) AS p,
   row_count AS label_count,
   column_count AS other_count
 FROM measures
