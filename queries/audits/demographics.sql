@@ -3,7 +3,8 @@ answers = "How many images, or persons, carry each perceived label."
 details = """
 count of n images with any label, its share and Wilson's 95 % interval. Labels are those of words in captions, or of
 annotators and models: perceived, never facts about persons. For persons instead of images pass
-groups := person_units('perceived_gender').
+groups := person_units('perceived_gender'); persons of one image are alike, and intervals of persons, which take them as
+independent, somewhat too short.
 
 Counts under min_count are suppressed (NULL), and as many others as are needed so that none follows by subtraction;
 unclear labels go first. See group_sizes.

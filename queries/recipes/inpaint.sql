@@ -27,10 +27,11 @@ that its captions name. An image without one (mixed, unclear), or whose label is
 only: the paper trains on images whose captions name a gender, and has no s_augment for skin tone, of which nothing is
 annotated. There s_augment is empty, unless groups are labels of that kind.
 
-The paper's: largest and second person, 30 edits over three guidances, the scores and the rank filter, both sets. Not
-found in what we could read, and our choice: which box is the largest (width x height); crowds and sides under min_side
+The paper's: largest and second person, 30 edits over three guidances, the scores with weights of 1 and the rank filter, both
+sets. Its detector is Detic (3.5), which transformers does not have: ours is another one, whose 80 categories are fewer. Not
+printed, and our choice: which box is the largest (width x height); crowds and sides under min_side
 left out; one caption an image, the first that names a person (where none does, the group is told at its end); how words
-are put in; seeds by a digest, the same for every image and group; 50 steps, weights of 1, the detector, the CLIP model, the
+are put in; seeds by a digest, the same for every image and group; 50 steps, the CLIP model, the
 check for nudity; whether prompts of skin tone keep the caption's gender (they do: else a model would choose it, and could
 go by the tone; of age the paper says so); originals in s_augment only of the images that have edits (else labels would
 not be equally frequent), with the caption that was edited.
