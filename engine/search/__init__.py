@@ -57,6 +57,13 @@ SIGNATURES: Final[dict[str, tuple[QueryParameter, ...]]] = {
         QueryParameter("vectors", "stream", None, "image_id and a vector column; read once, a batch at a time"),
         QueryParameter("groups", "relation", None, "group relation", columns=("image_id", "label")),
         QueryParameter("column", "varchar", "'embedding'", "vector column"),
+        QueryParameter(
+            "sources",
+            "relation",
+            "NULL",
+            "whose vectors are one, their mean direction",
+            columns=("image_id", "source_id"),
+        ),
     ),
     "nearest_counts": (
         QueryParameter("vectors", "stream", None, "image_id and a vector column; read once, a batch at a time"),

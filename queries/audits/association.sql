@@ -8,11 +8,12 @@ of all labelled images, mixed and unclear ones included, with all categories (dd
 interval: for 'group' that of effect_interval (Student's t, unequal variances, std as uncertain as it is), for 'global'
 that of the difference of the means divided by std, which many categories tell; p is of the same t, and q by Benjamini
 and Hochberg over all rows, hidden ones as p = 1. n: vectors of both
-labels, of images_label and images_against. Cosines come from the mean and the second moments of each label's vectors; vectors need not be of unit length. A
+labels, of images_label and images_against; several of one image count as one, their mean direction, and so do those of one
+source with the same label, which edits of a contrast set need (without it, chance passes for association). Cosines come from the mean and the second moments of each label's vectors; vectors need not be of unit length. A
 category with several rows has a value for each. What a model associates says nothing of persons; labels are perceived,
 or those of words in captions.
 
-Memory does not grow with categories, and by some 40 bytes an image. Most of it is vectors that Lance reads ahead: with
+Memory does not grow with categories, by some 40 bytes an image, and by a vector a source. Most of it is vectors that Lance reads ahead: with
 vectors of 512 a query that only reads them takes 0.5 GB at 50,000 images, 0.9 at 300,000, 1.2 at a million and more.
 
 The engine hides rows where either label has few vectors or images, or group_sizes hides it (README).
@@ -63,6 +64,12 @@ default = 10
 min = 0
 about = "fewer vectors, or images, of a label are hidden"
 
+[params.sources]
+relation = ["image_id", "source_id"]
+default = "(SELECT image_id, image_id AS source_id FROM images GROUP BY image_id HAVING count(*) > 1)"
+grid = []
+about = "which images were made of one, as edits are: their vectors with the same label count as one, the mean direction"
+
 [[cells]]
 count = "n_label"
 within = ["category"]
@@ -102,7 +109,7 @@ FROM false_discovery((
       sum(CAST(n AS BIGINT)) AS n,
       sum(CAST(n * mean AS DECIMAL(38, 18))) AS total,
       sum(CAST(n * (variance + mean * mean) AS DECIMAL(38, 18))) AS squares
-    FROM category_similarities(images, categories, groups, $column)
+    FROM category_similarities(images, categories, groups, $column, sources)
     WHERE mean IS NOT NULL
   ),
   whole AS (
@@ -115,7 +122,7 @@ FROM false_discovery((
       d.*,
       d.difference / nullif(d.standard_error, 0) AS t,
       CASE $normalizer WHEN 'group' THEN d.group_std WHEN 'global' THEN w.std END AS std
-    FROM label_differences(images, categories, groups, $label, $against, $column, $min_count) AS d
+    FROM label_differences(images, categories, groups, $label, $against, $column, $min_count, sources) AS d
     CROSS JOIN whole AS w
   ),
   pairs AS (

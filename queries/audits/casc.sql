@@ -7,8 +7,9 @@ with all other images) / std, where std is the standard deviation of the categor
 The others are those with another clear label (others 'labelled'), or all other images ('all', as the measure is printed):
 then images without a clear label, mixed, unclear and unlabelled ones, are a label of their own, 'others', with rows of
 its own. low and high are its 95 % interval (effect_interval: Student's t, unequal variances, std as uncertain as it is);
-p is of Student's t, and q by Benjamini and Hochberg over all rows, hidden ones as p = 1. n_label of the n vectors (of images_label) are the
-label's, and images of the n_images (with any label, added up). With two labels this is association. What a model
+p is of Student's t, and q by Benjamini and Hochberg over all rows, hidden ones as p = 1. n_label of the n vectors (of
+images_label) are the label's, and images of the n_images (with any label, added up); several vectors of one image, or of one
+source with the same label, count as one (see association). With two labels this is association. What a model
 associates says nothing of persons; labels are perceived, or those of words in captions.
 
 The engine hides rows of labels with few images or vectors (README); labels that group_sizes hides take no part in
@@ -51,6 +52,12 @@ type = "integer"
 default = 10
 min = 0
 about = "fewer images or vectors of a label are hidden"
+
+[params.sources]
+relation = ["image_id", "source_id"]
+default = "(SELECT image_id, image_id AS source_id FROM images GROUP BY image_id HAVING count(*) > 1)"
+grid = []
+about = "which images were made of one, as edits are: their vectors with the same label count as one, the mean direction"
 
 [[cells]]
 count = "n_label"
@@ -97,11 +104,11 @@ FROM false_discovery((
   ),
   cosines AS MATERIALIZED (
     SELECT c.*
-    FROM category_similarities(images, categories, labels_and_others(images, groups, $others), $column) AS c
+    FROM category_similarities(images, categories, labels_and_others(images, groups, $others), $column, sources) AS c
     JOIN sizes AS s ON s.label = c.label AND s.used
   ),
   named AS (
-    SELECT DISTINCT place, category FROM category_similarities(images, categories, labels_and_others(images, groups, $others), $column)
+    SELECT DISTINCT place, category FROM category_similarities(images, categories, labels_and_others(images, groups, $others), $column, sources)
   ),
   wholes AS (
     SELECT

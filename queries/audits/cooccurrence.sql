@@ -12,7 +12,7 @@ concepts: category_concepts (detections), word_concepts (words), term_concepts(l
 label_concepts('topic') (labels), or any (image_id, concept). For captions instead of images give relations whose
 image_id is the caption's id: groups := (SELECT caption_id AS image_id, label FROM caption_labels), concepts :=
 word_concepts((SELECT caption_id AS image_id, text FROM captions)), and sources := (SELECT caption_id AS image_id, image_id
-AS source FROM captions). Captions of one image are much alike: count of the n captions are of that many images, and the
+AS source_id FROM captions). Captions of one image are much alike: count of the n captions are of that many images, and the
 interval, G2 and p are those of as many independent captions as would tell as much (design_effects).
 
 Pairs of small counts are left out by the engine, also where the images of a label without the concept are few, and
@@ -32,8 +32,8 @@ relation = ["image_id", "concept"]
 default = "category_concepts"
 
 [params.sources]
-relation = ["image_id", "source"]
-default = "(SELECT image_id, image_id AS source FROM groups WHERE 1 = 0)"
+relation = ["image_id", "source_id"]
+default = "(SELECT image_id, image_id AS source_id FROM groups WHERE 1 = 0)"
 grid = []
 about = "of units that are not images, such as captions: the image of each"
 

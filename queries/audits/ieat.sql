@@ -5,7 +5,8 @@ details = """
 s(w) = mean cosine of image w with the images labelled a - mean cosine with those labelled b. value is the effect
 size: (mean of s over the images labelled x - mean over y) / standard deviation of s over both (ddof 1). Interval, p,
 exact and n are those of weat. targets and attributes are two group relations over the same images; an image with both
-x and y is left out, and so is one with both a and b. Labels are perceived, or those of words in captions; an
+x and y is left out, and so is one with both a and b. Several vectors of one image, or of images of one source with the same
+label, are not independent and count as one, their mean direction (sources, which edits of a contrast set need). Labels are perceived, or those of words in captions; an
 association is a property of the model.
 
 The engine hides a row where a label has few images, or group_sizes hides it (README).
@@ -66,6 +67,12 @@ default = 10
 min = 0
 about = "fewer images of a label are hidden"
 
+[params.sources]
+relation = ["image_id", "source_id"]
+default = "(SELECT image_id, image_id AS source_id FROM images WHERE 1 = 0)"
+grid = []
+about = "which images were made of one, as edits are: their vectors with the same label count as one, the mean direction"
+
 [[cells]]
 count = "n_x"
 
@@ -107,30 +114,8 @@ smallest AS (
 )
 SELECT t.*, s.smallest, u.suppressed
 FROM tested_association(
-  (
-    SELECT m.label, CAST(v.embedding AS DOUBLE[]) AS embedding
-    FROM (
-      SELECT g.image_id, min(g.label) AS label
-      FROM targets AS g
-      WHERE g.label IN ($x, $y)
-      GROUP BY g.image_id
-      HAVING min(g.label) = max(g.label)
-    ) AS m
-    JOIN images AS v ON v.image_id = m.image_id
-    WHERE v.embedding IS NOT NULL
-  ),
-  (
-    SELECT m.label, CAST(v.embedding AS DOUBLE[]) AS embedding
-    FROM (
-      SELECT g.image_id, min(g.label) AS label
-      FROM attributes AS g
-      WHERE g.label IN ($a, $b)
-      GROUP BY g.image_id
-      HAVING min(g.label) = max(g.label)
-    ) AS m
-    JOIN images AS v ON v.image_id = m.image_id
-    WHERE v.embedding IS NOT NULL
-  ),
+  mean_directions(images, (SELECT image_id, label FROM targets WHERE label IN ($x, $y)), sources),
+  mean_directions(images, (SELECT image_id, label FROM attributes WHERE label IN ($a, $b)), sources),
   $x, $y, $a, $b, $permutations, $seed
 ) AS t
 CROSS JOIN smallest AS s

@@ -9,7 +9,8 @@ images that it has not seen. side 'data' are the true concepts, 'model' those th
 |accuracy - 50|, 50 without leakage (slightly more by chance, being folded). definition 'confidence': mean of the
 probability of the predicted label where it is right, 0 where not; about 25 to 50 without leakage. Intervals are 95 %
 ones over seeds, each another cut of the images (split_interval). n: images of one cut, n_test: of which it was judged
-by. Images without any concept on a side are left out; the truth is not worsened to the accuracy of the model. That a
+by. Images of one source, such as edits of one image, are on one side of a cut, where sources names them. Images without any
+concept on a side are left out; the truth is not worsened to the accuracy of the model. That a
 label can be told says nothing of why; labels are perceived, or those of words in captions.
 
 n_label and n_against: images of each label. The engine hides all rows where one has few, or group_sizes hides it (README).
@@ -88,6 +89,12 @@ default = 10
 min = 0
 about = "fewer images of a label are hidden"
 
+[params.sources]
+relation = ["image_id", "source_id"]
+default = "(SELECT DISTINCT image_id, image_id AS source_id FROM groups)"
+grid = []
+about = "which images stay on one side of a cut, such as the edits of one image"
+
 [[cells]]
 count = "n_label"
 within = ["definition", "side"]
@@ -97,8 +104,9 @@ count = "n_against"
 within = ["definition", "side"]
 ---*/
 WITH members AS (
-  SELECT g.image_id, min(g.label) AS label
+  SELECT g.image_id, min(g.label) AS label, min(o.source_id) AS source_id
   FROM groups AS g
+  JOIN sources AS o ON o.image_id = g.image_id
   WHERE g.label IN ($label, $against)
   GROUP BY g.image_id
   HAVING min(g.label) = max(g.label)
@@ -119,11 +127,11 @@ rows_all AS (
   SELECT 'model' AS side, image_id, concept FROM model
 ),
 sets AS (
-  SELECT r.side, r.image_id, m.label, list(DISTINCT r.concept ORDER BY r.concept) AS concepts
+  SELECT r.side, r.image_id, m.label, m.source_id, list(DISTINCT r.concept ORDER BY r.concept) AS concepts
   FROM rows_all AS r
   JOIN members AS m ON m.image_id = r.image_id
   WHERE r.concept IS NOT NULL AND lower(r.concept) NOT IN (SELECT lower(term) FROM words WHERE term IS NOT NULL)
-  GROUP BY r.side, r.image_id, m.label
+  GROUP BY r.side, r.image_id, m.label, m.source_id
 ),
 shared AS (
   SELECT image_id FROM sets GROUP BY image_id HAVING count(*) = least((SELECT count(*) FROM sides), 2)
@@ -133,7 +141,7 @@ lists AS MATERIALIZED (
     side,
     count(CASE WHEN label = $label THEN 1 END) AS n_label,
     count(CASE WHEN label = $against THEN 1 END) AS n_against,
-    list(image_id ORDER BY image_id) AS images_of,
+    list(source_id ORDER BY image_id) AS sources_of,
     list(concepts ORDER BY image_id) AS sets_of,
     list(label ORDER BY image_id) AS labels_of
   FROM sets
@@ -145,7 +153,7 @@ runs AS MATERIALIZED (
     side,
     unnest(
       attack_sets(
-        images_of, sets_of, labels_of, attacker := $attacker, seeds := $seeds, test_share := $test_share,
+        sources_of, sets_of, labels_of, attacker := $attacker, seeds := $seeds, test_share := $test_share,
         epochs := $epochs, learning_rate := $learning_rate
       )
     ) AS run

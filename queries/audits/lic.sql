@@ -9,7 +9,7 @@ each image. lic_d: of human ones, the mean over one classifier for the first cap
 and so on. lic = lic_m - lic_d, cut by cut: above 0 the model amplifies what its data say. All captions are in lower
 case. With align, words of human captions that no generated one has are one unknown word. Only images with both kinds
 count. Intervals are 95 % ones over seeds, each another cut (split_interval). n: captions of one cut, n_test: of which
-it was judged by. That a label can be told says nothing of why; labels are perceived, or those of words in captions.
+it was judged by. Images of one source, such as edits of one image, are on one side of a cut, where sources names them. That a label can be told says nothing of why; labels are perceived, or those of words in captions.
 
 n_label and n_against: images of each label. The engine hides all rows where one has few, or group_sizes hides it
 (README); caption numbers that few images of a label have are left out.
@@ -104,6 +104,12 @@ default = 10
 min = 0
 about = "fewer images of a label are hidden"
 
+[params.sources]
+relation = ["image_id", "source_id"]
+default = "(SELECT DISTINCT image_id, image_id AS source_id FROM groups)"
+grid = []
+about = "which images stay on one side of a cut, such as the edits of one image"
+
 [[cells]]
 count = "n_label"
 within = ["metric"]
@@ -113,8 +119,9 @@ count = "n_against"
 within = ["metric"]
 ---*/
 WITH members AS (
-  SELECT g.image_id, min(g.label) AS label
+  SELECT g.image_id, min(g.label) AS label, min(o.source_id) AS source_id
   FROM groups AS g
+  JOIN sources AS o ON o.image_id = g.image_id
   WHERE g.label IN ($label, $against)
   GROUP BY g.image_id
   HAVING min(g.label) = max(g.label)
@@ -134,14 +141,14 @@ placed AS (
   WHERE g.text IS NOT NULL
 ),
 shared AS (
-  SELECT m.image_id, m.label
+  SELECT m.image_id, m.label, m.source_id
   FROM members AS m
   JOIN placed AS p ON p.image_id = m.image_id AND p.place = 1
-  GROUP BY m.image_id, m.label
+  GROUP BY m.image_id, m.label, m.source_id
   HAVING count(*) = 2
 ),
 used AS (
-  SELECT p.metric, p.place, s.image_id, s.label, p.text
+  SELECT p.metric, p.place, s.image_id, s.source_id, s.label, p.text
   FROM shared AS s
   JOIN placed AS p ON p.image_id = s.image_id
   WHERE p.place <= CASE WHEN p.metric = 'lic_m' THEN 1 ELSE $captions_each END
@@ -162,7 +169,7 @@ lists AS (
   SELECT
     metric,
     place,
-    list(image_id ORDER BY image_id) AS images_of,
+    list(source_id ORDER BY image_id) AS sources_of,
     list(text ORDER BY image_id) AS texts_of,
     list(label ORDER BY image_id) AS labels_of
   FROM used
@@ -175,7 +182,7 @@ runs AS MATERIALIZED (
     l.place,
     unnest(
       attack_texts(
-        l.images_of, l.texts_of, l.labels_of, t.terms, CASE WHEN $align AND l.metric = 'lic_d' THEN k.texts END,
+        l.sources_of, l.texts_of, l.labels_of, t.terms, CASE WHEN $align AND l.metric = 'lic_d' THEN k.texts END,
         attacker := $attacker, seeds := $seeds, test_share := $test_share, epochs := $epochs,
         learning_rate := $learning_rate, model := $model
       )

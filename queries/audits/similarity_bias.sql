@@ -4,7 +4,7 @@ details = """
 For every category: value = mean cosine with the images of label - mean cosine with those of against, in units of the
 cosine, + towards label; nothing is divided by a standard deviation (association does that). low and high: 95 % interval
 (Student's t, unequal variances), p of the same t, and q (Benjamini and Hochberg over all rows, hidden ones as p = 1). n:
-vectors of both labels. The scale of cosines differs between models: compare signs and
+vectors of both labels; several of one image, or of one source with the same label, count as one (see association). The scale of cosines differs between models: compare signs and
 orders, not sizes, of several. What a model brings together says nothing of persons; labels are perceived, or those of
 words in captions.
 
@@ -50,6 +50,12 @@ default = 10
 min = 0
 about = "fewer vectors, or images, of a label are hidden"
 
+[params.sources]
+relation = ["image_id", "source_id"]
+default = "(SELECT image_id, image_id AS source_id FROM images GROUP BY image_id HAVING count(*) > 1)"
+grid = []
+about = "which images were made of one, as edits are: their vectors with the same label count as one, the mean direction"
+
 [[cells]]
 count = "n_label"
 within = ["category"]
@@ -84,6 +90,6 @@ SELECT
   suppressed
 FROM false_discovery((
   SELECT *, student_p(difference / nullif(standard_error, 0), df) AS p
-  FROM label_differences(images, categories, groups, $label, $against, $column, $min_count)
+  FROM label_differences(images, categories, groups, $label, $against, $column, $min_count, sources)
 ))
 ORDER BY category, place

@@ -42,6 +42,7 @@ about = "group relation"
 [params.sources]
 relation = ["image_id", "source_id"]
 default = "(SELECT DISTINCT image_id, image_id AS source_id FROM groups)"
+grid = []
 about = "which items stay together"
 
 [params.label]

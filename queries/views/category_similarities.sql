@@ -3,8 +3,9 @@ answers = "Mean and variance of the cosines of images with categories, by catego
 details = """
 Computed from the mean and the second moments of each label's image vectors, so that the images are read once however
 many categories there are. Vectors need not be of unit length. place numbers the rows of categories in order of name and
-vector: a category that stands there several times, such as with several prompts, is not averaged. n: vectors of the
-label, of so many images; variance is of the population (divided by n).
+vector: a category that stands there several times, such as with several prompts, is not averaged. Vectors of one image, or
+of images of one source, are not independent: those with the same label count as one, their mean direction, among the n of
+the label, which are of so many images; variance is of the population (divided by n).
 """
 source = "closed form of Girrbach et al. (2025), Eq. 1"
 
@@ -24,6 +25,11 @@ about = "group relation"
 type = "varchar"
 default = "embedding"
 about = "vector column of images"
+
+[params.sources]
+relation = ["image_id", "source_id"]
+default = "(SELECT image_id, image_id AS source_id FROM images GROUP BY image_id HAVING count(*) > 1)"
+about = "which images were made of one, as edits are: their vectors with the same label count as one, the mean direction"
 ---*/
 WITH named AS (
   SELECT category, CAST(embedding AS DOUBLE[]) AS embedding FROM categories WHERE category IS NOT NULL AND embedding IS NOT NULL
@@ -42,7 +48,7 @@ found AS (
     unnest(range(1, array_length(l.names) + 1)) AS place,
     unnest(l.names) AS category,
     unnest(projections(m.mean, m.products, l.vectors)) AS cosines
-  FROM moments(images, groups, column := $column) AS m
+  FROM moments(images, groups, $column, sources) AS m
   CROSS JOIN lists AS l
 )
 SELECT place, category, label, n, images, cosines.mean AS mean, cosines.variance AS variance

@@ -19,7 +19,7 @@ default = "word_concepts"
 about = "concepts of units"
 
 [params.sources]
-relation = ["image_id", "source"]
+relation = ["image_id", "source_id"]
 about = "what each unit is of: a caption's picture"
 ---*/
 WITH members AS (
@@ -45,10 +45,10 @@ concept_shares AS (
 ),
 -- units that share a source: where there are none, nothing of the rest is computed
 sourced AS (
-  SELECT s.image_id, min(s.source) AS source
+  SELECT s.image_id, min(s.source_id) AS source
   FROM sources AS s
   JOIN units AS u ON u.image_id = s.image_id
-  WHERE s.source IS NOT NULL
+  WHERE s.source_id IS NOT NULL
   GROUP BY s.image_id
 ),
 by_source AS (

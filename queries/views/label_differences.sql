@@ -35,9 +35,14 @@ type = "integer"
 default = 10
 min = 0
 about = "see group_sizes"
+
+[params.sources]
+relation = ["image_id", "source_id"]
+default = "(SELECT image_id, image_id AS source_id FROM images GROUP BY image_id HAVING count(*) > 1)"
+about = "which images were made of one, as edits are: their vectors with the same label count as one, the mean direction"
 ---*/
 WITH cosines AS MATERIALIZED (
-  SELECT * FROM category_similarities(images, categories, groups, $column)
+  SELECT * FROM category_similarities(images, categories, groups, $column, sources)
 ),
 unused AS (
   SELECT count(CASE WHEN NOT used THEN 1 END) > 0 AS suppressed

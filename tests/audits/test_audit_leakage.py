@@ -135,3 +135,16 @@ def test_shares_end_at_0_and_100_and_differences_do_not(session):
     row = found["accuracy", "difference"]
     assert row["high"] - row["value"] == pytest.approx(row["value"] - row["low"])
     assert row["high"] > 100
+
+
+def test_edits_of_one_image_are_on_one_side_of_a_cut(session):
+    """What two edits of an image share tells their label, which a classifier that has seen the one knows of the other."""
+    source = np.repeat(np.arange(150), 4)
+    labels = np.where(np.random.default_rng(8).permutation(150) % 2, "male", "female")[source].tolist()
+    own = pa.table({"image_id": np.arange(600), "concept": [f"thing {s}" for s in source]})
+    made_of = pa.table({"image_id": np.arange(600), "source_id": source})
+    seen = run(session, labels, data=own)["accuracy", "data"]
+    assert seen["value"] > 90
+    apart = run(session, labels, data=own, sources=made_of)["accuracy", "data"]
+    assert (apart["n_label"], apart["n_against"]) == (seen["n_label"], seen["n_against"])
+    assert apart["value"] < 70

@@ -133,3 +133,16 @@ def test_captions_of_a_lake(empty_lake, build):
     found = {r["metric"]: r for r in empty_lake.audit("lic", seeds=2).to_arrow().to_pylist()}
     assert found["lic"]["n"] == IMAGES
     assert found["lic_m"]["value"] > 45
+
+
+def test_edits_of_one_image_are_on_one_side_of_a_cut(session):
+    """Captions of two edits of an image share a word that no other image has."""
+    source = np.repeat(np.arange(100), 4)
+    labels = np.where(np.random.default_rng(8).permutation(100) % 2, "male", "female")[source].tolist()
+    texts = [f"A thing{s}" for s in source]
+    said = pa.table({"caption_id": np.arange(400), "image_id": np.arange(400), "text": texts})
+    made_of = pa.table({"image_id": np.arange(400), "source_id": source})
+    given = {"labels": labels, "human": said, "generated": said, "captions_each": 1}
+    seen, apart = run(session, **given)["lic_d"], run(session, **given, sources=made_of)["lic_d"]
+    assert apart["n_label"] == seen["n_label"]
+    assert (seen["value"] > 55, apart["value"] < 50) == (True, True)

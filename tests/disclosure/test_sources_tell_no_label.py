@@ -31,7 +31,7 @@ def lake(build, tmp_path_factory):
         }
     )  # fmt: skip
     for name, other in (("same", 8), ("different", 7)):
-        tables.append(lake.location, name, pa.table({"image_id": [2, other], "source": [0, 0]}))
+        tables.append(lake.location, name, pa.table({"image_id": [2, other], "source_id": [0, 0]}))
     return lake
 
 

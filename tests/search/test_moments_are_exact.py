@@ -73,6 +73,29 @@ def test_any_order_and_any_batches_give_the_same_bits():
     assert again.equals(first)
 
 
+def test_vectors_of_one_source_are_their_mean_direction_in_any_order():
+    draw = np.random.default_rng(7)
+    vectors, ids = draw.normal(size=(3000, 5)) + 1, np.arange(3000)
+    labels = np.where(ids % 3 == 0, "a", "b")
+    made_of = pa.table({"image_id": ids[:2000], "source_id": [f"source {i % 500}" for i in ids[:2000]]})
+    first = moments(relation(ids, vectors), groups(ids, labels), sources=made_of)
+    units = vectors.astype(np.float32).astype(np.float64)
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    for row in first.to_pylist():
+        own = labels[:2000] == row["label"]
+        sums = [units[:2000][own & (ids[:2000] % 500 == source)].sum(axis=0) for source in range(500)]
+        means = np.array([s for s in sums if s.any()] + list(units[2000:][labels[2000:] == row["label"]]))
+        assert (row["n"], row["images"]) == (len(means), (labels == row["label"]).sum())
+        mean, products = naive(means)
+        np.testing.assert_allclose(row["mean"], mean, atol=1e-6)
+        np.testing.assert_allclose(row["products"], products, atol=1e-6)
+    shuffled = draw.permutation(3000)
+    again = moments(relation(ids[shuffled], vectors[shuffled], cut=613), groups(ids, labels), sources=made_of[::-1])
+    assert again.equals(first)
+    none = moments(relation(ids, vectors), groups(ids, labels), sources=made_of[:0])
+    assert none.equals(moments(relation(ids, vectors), groups(ids, labels)))
+
+
 def test_sums_of_millions_are_carried_without_loss():
     rows = 1_060_000
     vectors = np.zeros((2 * rows, 2), np.float32)

@@ -290,7 +290,7 @@ REQUIRED = {
     "tables": "(SELECT 9 AS n, 4 AS n_label, 5 AS n_concept, count(*) AS count FROM captions WHERE caption_id < 3)",
     "items": "(SELECT caption_id AS item_id, image_id, text, [{'feature': 1, 'activation': 0.5}] AS features FROM captions)",
     "features": "(SELECT caption_id AS item_id, image_id, 0 AS sae, 1 AS feature, 0.5 AS activation FROM captions)",
-    "sources": "(SELECT caption_id AS image_id, image_id AS source FROM captions)",
+    "sources": "(SELECT caption_id AS image_id, image_id AS source_id FROM captions)",
     "shares": "(SELECT 1 AS step, 0 AS sae, 1 AS feature, 'a' AS cluster, 1.0 AS share)",
     "clusters": "(SELECT 1 AS step, 'a' AS cluster, 'a' AS topic)",
     "topic_vectors": "(SELECT 'a' AS topic, [1.0, 2.0] AS embedding)",

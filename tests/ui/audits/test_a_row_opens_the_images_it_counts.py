@@ -30,7 +30,7 @@ COUNTS = [
     ("cluster_representation", {"clusters": "(SELECT image_id, image_id % 3 AS cluster FROM images)"}, "count"),
     (
         "cooccurrence",
-        {**CAPTIONS, "sources": "(SELECT caption_id AS image_id, image_id AS source FROM captions)"},
+        {**CAPTIONS, "sources": "(SELECT caption_id AS image_id, image_id AS source_id FROM captions)"},
         "images",
     ),
 ]

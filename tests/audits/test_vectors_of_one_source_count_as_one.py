@@ -1,0 +1,115 @@
+"""Vectors of one image, or of one source with the same label, count as one in association, casc, similarity_bias and ieat."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+SOURCES, EDITS, WIDTH = 40, 4, 6
+ASKED = {
+    "association": {},
+    "similarity_bias": {},
+    "casc": {},
+    "ieat": {"a": "a", "b": "b", "x": "female", "y": "male"},
+}
+
+
+def directions(rows):
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def pictured(ids, rows):
+    return pa.table({"image_id": ids, "embedding": pa.array(rows.astype(np.float32).tolist(), pa.list_(pa.float32()))})
+
+
+def labelled(ids, labels):
+    return pa.table({"image_id": ids, "label": labels})
+
+
+@pytest.fixture
+def edits():
+    """Edits of sources, two of each with either label, their sources, and the mean directions of both."""
+    draw = np.random.default_rng(5)
+    rows = draw.normal(size=(SOURCES * EDITS, WIDTH)) + np.repeat(draw.normal(size=(SOURCES, WIDTH)), EDITS, axis=0)
+    source = np.repeat(np.arange(SOURCES), EDITS)
+    label = np.tile(["female", "female", "male", "male"], SOURCES)
+    means = directions(rows.astype(np.float32).astype(float)).reshape(-1, 2, WIDTH).mean(axis=1)
+    return rows, source, label, means
+
+
+def arguments(name, rows, label):
+    """What an audit is given, of images numbered from 0, and of twenty more that are attributes of ieat."""
+    draw = np.random.default_rng(6)
+    more = draw.normal(size=(40, WIDTH))
+    ids = np.arange(len(rows))
+    given = {"images": pictured([*ids, *range(900, 940)], np.concatenate([rows, more]))}
+    if name == "ieat":
+        given |= {
+            "targets": labelled(ids, label),
+            "attributes": labelled(range(900, 940), ["a"] * 20 + ["b"] * 20),
+        }
+    else:
+        prompts = draw.normal(size=(3, WIDTH)).astype(np.float32).tolist()
+        given |= {
+            "groups": labelled(ids, label),
+            "categories": pa.table({"category": ["p", "q", "r"], "embedding": prompts}),
+        }
+    return given | ASKED[name]
+
+
+def rows_of(session, name, **given):
+    rows = session.audit(name, **given).to_arrow().to_pylist()
+    left = {"params", "images_label", "images_against", "images_all", "n_images", "images", "smallest"}
+    numbers = [{k: v for k, v in row.items() if isinstance(v, int | float) and k not in left} for row in rows]
+    assert len(numbers[0]) > 5
+    return numbers
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_edits_count_by_the_mean_direction_of_a_source_and_label(session, edits, name):
+    rows, source, label, means = edits
+    given = arguments(name, rows, label)
+    made_of = pa.table({"image_id": np.arange(len(rows)), "source_id": source})
+    found = rows_of(session, name, **given, sources=made_of)
+    expected = rows_of(session, name, **arguments(name, means, np.tile(["female", "male"], SOURCES)))
+    alone = rows_of(session, name, **given)
+    for one, other, each in zip(found, expected, alone, strict=True):
+        assert one == pytest.approx(other, rel=1e-5, abs=1e-6)
+        assert one["low"] != pytest.approx(each["low"], rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_several_vectors_of_an_image_count_as_one(session, edits, name):
+    rows, _, label, means = edits
+    given = arguments(name, rows[::2], label[::2])
+    twice = given["images"]
+    of_two = np.repeat(np.arange(len(means)), 2)
+    several = pa.concat_tables([pictured(of_two, rows), twice.filter(pa.compute.greater(twice["image_id"], 899))])
+    found = rows_of(session, name, **{**given, "images": several})
+    assert found == [
+        pytest.approx(row, rel=1e-5, abs=1e-6) for row in rows_of(session, name, **arguments(name, means, label[::2]))
+    ]
+
+
+def test_equal_edits_make_nothing_surer(session, edits):
+    """Five copies of an image tell what one does."""
+    rows, _, _, _ = edits
+    label = np.tile(["female", "male"], len(rows) // 2)
+    once = rows_of(session, "association", **arguments("association", rows, label))
+    copies = np.repeat(np.arange(len(rows)), 5)
+    given = arguments("association", rows[copies], label[copies])
+    made_of = pa.table({"image_id": np.arange(len(copies)), "source_id": copies})
+    assert [r["p"] for r in rows_of(session, "association", **given, sources=made_of)] == pytest.approx(
+        [r["p"] for r in once], rel=1e-3
+    )
+    assert max(r["p"] / o["p"] for r, o in zip(rows_of(session, "association", **given), once, strict=True)) < 0.9
+
+
+def test_opposite_vectors_have_no_direction_and_do_not_count(session, edits):
+    rows, _, _, _ = edits
+    label = np.tile(["female", "male"], len(rows) // 2)
+    given = arguments("association", np.concatenate([rows, -rows[:1]]), np.append(label, label[0]))
+    made_of = pa.table({"image_id": [0, len(rows)], "source_id": [0, 0]})
+    found = session.audit("association", **given, sources=made_of).to_arrow()
+    assert set(found["n_label"].to_pylist()) == {len(rows) // 2 - 1}
