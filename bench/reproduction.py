@@ -1,6 +1,8 @@
 """Compute again figures of the five papers that need no weights: ours beside theirs.
 
-python bench/reproduction.py shared/data/coco/captions_val2017.json > docs/reproduction.md
+python bench/reproduction.py captions_val2017.json captions.jsonl > docs/reproduction.md
+
+The first file is COCO's, the second that of COCO-Counterfactuals.
 """
 
 from __future__ import annotations
@@ -26,12 +28,23 @@ if TYPE_CHECKING:
 
 ABOUT = """# What the papers print, computed again
 
-Made by `python bench/reproduction.py captions_val2017.json > docs/reproduction.md`: figures of the five papers that need no
-weights and no data but COCO's captions, and sizes of the lists that they print. GenSynth's own code, too, labels 1,205 images male and 513
-female; its random row is one draw.
+Made by `python bench/reproduction.py captions_val2017.json captions.jsonl > docs/reproduction.md`: figures of the five papers that
+need no weights and no data but captions of COCO and of COCO-Counterfactuals, and sizes of the lists that they print. GenSynth's own
+code, too, labels 1,205 images male and 513 female; Table 1 is what that code makes, not quite what its text says (preset `paper`); its
+random row is one draw, the balanced one the mean of ours over five seeds. Its Table 4 prints *car* where the caption has *cat*.
 
 | where | what | paper | here |
 |---|---|---|---|"""
+
+
+NEUTRAL = {
+    "The woman brushes her teeth in the bathroom.": "The person brushes their teeth in the bathroom.",
+    "A man sleeping with his cat next to him.": "A person sleeping with their car next to them.",
+    "Two women and two girls in makeup and one is talking on a cellphone.": (
+        "Two people and two children in makeup and one is talking on a cellphone."
+    ),
+}
+"""Captions, and what Table 4 of GenSynth makes of them; its code writes lower case."""
 
 
 def lake_of(captions: Path) -> cb.Lake:
@@ -52,13 +65,34 @@ def gensynth(lake: cb.Lake) -> Iterator[Row]:
         ours = found["mixed"] + found["unclear"] if label == "undefined" else found[label]
         yield "GenSynth, section 3.2", f"images of COCO val2017 labelled {label}", f"{theirs:,}", f"{ours:,}"
     cuts = (("bias", 5), ("bias", 10), ("maxskew", 25), ("maxskew", 100))
-    for ranker, theirs_of in (("tfidf", (0.22, 0.24, 0.29, 0.22)), ("random", (0.37, 0.40, 0.15, 0.06))):
-        rows = lake.sql(
-            f"SELECT metric, k, value FROM retrieval_bias(preset := 'code', ranker := '{ranker}')"
-        ).fetchall()
-        values = {(metric, k): value for metric, k, value in rows}
+    balanced = "balanced_subset(caption_gender_gensynth, seed := {}, rest := 'proportional')"
+    drawn = [f"(SELECT c.* FROM captions AS c SEMI JOIN {balanced.format(n)} AS b USING (image_id))" for n in range(5)]
+    tables = {
+        "tfidf": ((0.22, 0.24, 0.29, 0.22), ["preset := 'code'"]),
+        "tfidf, by the text (preset paper)": ((0.22, 0.24, 0.29, 0.22), ["preset := 'paper'"]),
+        "tfidf, balanced": ((-0.06, -0.08, 0.25, 0.18), [f"preset := 'code', items := {items}" for items in drawn]),
+        "random": ((0.37, 0.40, 0.15, 0.06), ["preset := 'code', ranker := 'random'"]),
+    }
+    for row, (theirs_of, calls) in tables.items():
+        answers = [lake.sql(f"SELECT metric, k, value FROM retrieval_bias({call})").fetchall() for call in calls]
+        values = [{(metric, k): value for metric, k, value in answer} for answer in answers]
         for cut, theirs in zip(cuts, theirs_of, strict=True):
-            yield "GenSynth, Table 1", f"{cut[0]}@{cut[1]}, {ranker}", f"{theirs:.2f}", f"{values[cut]:.3f}"
+            ours = sum(one[cut] for one in values) / len(values)
+            yield "GenSynth, Table 1", f"{cut[0]}@{cut[1]}, {row}", f"{theirs:.2f}", f"{ours:.3f}"
+    for text, theirs in NEUTRAL.items():
+        ours = lake.sql("SELECT neutralize($text, 'published')", text=text).fetchall()[0][0]
+        yield "GenSynth, Table 4", text, theirs, ours
+
+
+def counterfactuals(captions: Path) -> Iterator[Row]:
+    """Yield what COCO-Counterfactuals has."""
+    lake = cb.connect("memory://counterfactuals")
+    lake.ingest(str(captions))
+    pairs = lake.sql("SELECT count(*) FROM caption_pairs").fetchall()[0][0]
+    images = lake.sql("SELECT count(*) FROM images").fetchall()[0][0]
+    yield "COCO-Counterfactuals, section 3", "captions of COCO that have a counterfactual", "17,410", f"{pairs:,}"
+    yield "COCO-Counterfactuals, section 3", "pairs of image and caption", "34,820", f"{images:,}"
+    yield "COCO-Counterfactuals, A.3.2", "1,864 errors of 4,117 human subjects", "44.3 %", f"{100 * 1864 / 4117:.1f} %"
 
 
 def lists() -> Iterator[Row]:
@@ -95,9 +129,9 @@ def lists() -> Iterator[Row]:
 
 def main() -> None:
     """Print the page."""
-    lake = lake_of(Path(sys.argv[1]))
+    coco, contrasts = map(Path, sys.argv[1:])
     print(ABOUT)
-    for row in (*gensynth(lake), *lists()):
+    for row in (*gensynth(lake_of(coco)), *counterfactuals(contrasts), *lists()):
         print(f"| {' | '.join(row)} |")
 
 
