@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, chi2_contingency
+from statsmodels.stats.multitest import multipletests
 
 CLUSTERS = "(SELECT image_id, caption_id // 10000 AS cluster FROM captions)"
 
@@ -65,6 +66,27 @@ def test_difference_and_interval(ask):
             part * (p - q) + math.hypot(part * (high - p), part * (q - outer_low), (p - q) * (part - up)), rel=1e-9
         )
         assert [other[k] for k in ("difference", "low", "high")] == pytest.approx([-row[k] for k in ("difference", "high", "low")])  # fmt: skip
+
+
+def test_p_is_that_of_g2_and_q_is_of_all_rows(ask):
+    counts = {
+        (1, "male"): 30,
+        (1, "female"): 10,
+        (2, "male"): 25,
+        (2, "female"): 45,
+        (3, "male"): 40,
+        (3, "female"): 20,
+    }
+    found = ask(counts)
+    for (cluster, label), row in found.items():
+        own, n = counts[cluster, label], sum(counts[cluster, other] for other in ("male", "female"))
+        whole = sum(v for (_, other), v in counts.items() if other == label)
+        table = [[own, n - own], [whole - own, 170 - n - (whole - own)]]
+        assert row["p"] == pytest.approx(
+            chi2_contingency(table, correction=False, lambda_="log-likelihood").pvalue, rel=1e-6
+        )
+    q = multipletests([row["p"] for row in found.values()], method="fdr_bh")[1]
+    assert [row["q"] for row in found.values()] == pytest.approx(list(q), rel=1e-9)
 
 
 def test_a_cluster_of_everything_differs_by_nothing(ask):
