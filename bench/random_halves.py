@@ -60,6 +60,7 @@ CALLS = {
     "attribute_confounding": f"attribute_confounding({BOTH})",
     "attribute_matrix": f"attribute_matrix({BOTH}, 'half', 'scene')",
     "casc": "casc(vectors, prompts, halves)",
+    "cluster_representation": "cluster_representation((SELECT image_id, label AS cluster FROM places), halves, min_count := 0)",
     "compare_attributes": f"compare_attributes({ATTRIBUTES['a']}, {ATTRIBUTES['b']})",
     "compare_crime_words": f"compare_crime_words({GROUPS['a']}, {GROUPS['b']}, {TEXTS['a']}, {TEXTS['b']}, terms)",
     "compare_demographics": f"compare_demographics({GROUPS['a']}, {GROUPS['b']})",

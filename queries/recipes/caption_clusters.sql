@@ -20,6 +20,7 @@ presets = { paper = "Smith et al. (2023)" }
 [params.sentences]
 type = "varchar"
 default = "sentence-transformers/all-MiniLM-L6-v2"
+presets = { paper = { value = "FacebookAI/roberta-base", source = "D.1: RoBERTa; which of them is not printed" } }
 about = "model of embed_sentence"
 
 [params.fit]

@@ -31,6 +31,7 @@ about = "path of the table of attributes, read if it is there, else written (.cs
 [params.proposer]
 type = "varchar"
 optional = true
+presets = { paper = { value = "gpt-3.5-turbo-1106", source = "supplement, A" } }
 about = "model that proposes: its name at the endpoint, or a folder or repository of a causal language model"
 
 [params.endpoint]

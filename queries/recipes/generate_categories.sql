@@ -9,6 +9,9 @@ PURPOSE only, or by audits.
 
 Pictures that are flagged as nudity are not accepted; generated_counts tells how many there were (max_nsfw=1.1 takes
 all). A run with more attempts makes the further pictures only: begin with few, look at generated_counts, then go on.
+
+The paper has InternVL3-2B tell the perceived gender; here a classifier does, such as the recipe laion400m trains of answers
+of that model and others. Preset 'paper' is the paper's but for this.
 """
 source = """
 Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias of a generator; which article fits is our own rule"""
@@ -21,7 +24,7 @@ about = "kind 'adjective' puts 'person' behind it, any other nothing"
 [params.prompt]
 type = "varchar"
 default = "A picture of {a category}"
-presets = { paper = { value = "A picture of {a category}", source = "section 5" } }
+presets = { paper = { value = "A picture of {category}", source = "section 5: without an article" } }
 about = "what is asked for; {category} is the category, {a category} with its article"
 
 [params.attempts]
@@ -81,6 +84,7 @@ about = "least confidence of a box"
 [params.min_side]
 type = "double"
 default = 30
+presets = { paper = { value = 0, source = "section 5: exactly one person" } }
 about = "shortest side of a person's box, in pixels"
 
 [params.safety]
@@ -96,6 +100,7 @@ about = "model of nsfw_score"
 [params.max_nsfw]
 type = "double"
 default = 0.5
+presets = { paper = { value = 1.1, source = "section 5: none is left out for it" } }
 about = "pictures with this score or a higher one, and those without one, are never accepted"
 
 [params.checkpoint]
