@@ -4,7 +4,8 @@
 and in "a dog with his ball" the word is the dog's. ``lists.gender_context`` says what tells so:
 
 * a phrase of a row of words, one of which is gendered;
-* an animal right after male, female, mother and the like ("a male and female lion", "mother polar bear");
+* an animal right after male, female, mother and the like ("a male and female lion", "mother polar bear"), without somebody
+  right behind it ("male horse riders");
 * a product or a room after the plural: "men's shoes", "womens watch"; one that is a verb, too, after its possessive ("men wear hats");
 * before a pronoun, "a female" without a noun, or "his mother": an animal, and nobody else.
 """
@@ -87,6 +88,12 @@ def _animal_after() -> re.Pattern[str]:
 
 
 @cache
+def _person_behind() -> re.Pattern[str]:
+    """Return a pattern for the rider right behind a horse, who is male, not the horse."""
+    return re.compile(rf"[\s-]+{_either(context('person'))}\b", re.IGNORECASE)
+
+
+@cache
 def _products() -> re.Pattern[str]:
     plural, product = _either(_PLURALS), context("product")
     between = rf"(?:[\s]+{_either(context('modifier'))})?"
@@ -123,7 +130,8 @@ def named(text: str) -> list[re.Match[str]]:
     nobody = sorted(m.span() for found in (_phrases(), _products()) for m in found.finditer(text))
     ends = [0, *accumulate((end for _, end in nobody), max)]
     kept = [m for m in places if ends[bisect_right(nobody, (m.start(), len(text)))] <= m.start()]
-    animals = {at for m in _animal_after().finditer(text) for at in _gendered_starts(m)}
+    of_animals = (m for m in _animal_after().finditer(text) if not _person_behind().match(text, m.end()))
+    animals = {at for m in of_animals for at in _gendered_starts(m)}
     kept = [m for m in kept if m.start() not in animals]
     open_ = {m.start() for m in kept if _may_be_an_animals(text, m)}
     if not open_:

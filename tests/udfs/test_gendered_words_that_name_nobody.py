@@ -10,7 +10,7 @@ from counterbalance.udfs.persons import named
 
 NOBODY = [
     "a man-made lake", "the Isle of Man", "a gingerbread man", "Father Christmas", "a mother giraffe", "king crab legs",
-    "a queen-size bed", "the ladies' toilet", "men\u2019s shoes", "a female giraffe", "A male and female lion",
+    "a chinchilla with his feet up", "a queen-size bed", "the ladies' toilet", "men\u2019s shoes", "a female giraffe", "A male and female lion",
     "mother polar bear and her cub", "a dog with his ball", "an elephant holding his trunk with himself", "Mother's Day",
     "women 's fashions", "a cowboy hat", "sorry guys", "a horse that grooms itself", "dolphins looking for a female",
     "A baby cow gets milk from its mother", "An adult black bear lets his tongue hang out", "men's wear", "a women's watch",
@@ -28,6 +28,7 @@ SOMEBODY = {
     "Two men wear hats": ["men"],
     "women watch as the men dress": ["women", "men"],
     "A baby with her dog": ["her"],
+    "Several male horse riders by a stall": ["male"],
 }
 
 
