@@ -57,6 +57,10 @@ def test_as_duckdb_answers_it(text):
             [{"captions", "predicted_concepts := …"}, {"captions", "predicted_groups := …"}],
         ),
         ("spurious_correlations", [{"captions"}]),
+        ("compare_demographics", [{"captions", "others := …"}]),
+        ("compare_crime_words", [{"captions", "others := …", "other_texts := …"}]),
+        ("compare_sentiment", [{"captions", "others := …", "other_texts := …"}]),
+        ("compare_intersections", [{"captions", "crossed := …", "others := …", "others_crossed := …"}]),
     ],
 )
 def test_audits_by_their_defaults(audit, needs):
@@ -66,6 +70,21 @@ def test_audits_by_their_defaults(audit, needs):
 def test_arguments_take_the_place_of_defaults():
     given = "SELECT * FROM cooccurrence(groups := image_labels('scene'), concepts := word_concepts)"
     assert requirements.of_query(parse(given).tree) == {frozenset({"captions", "labels"})}
+
+
+@pytest.mark.parametrize(
+    ("call", "needs"),
+    [
+        ("compare_demographics(others := b.caption_gender)", {"captions"}),
+        ("compare_demographics(groups := image_labels('scene'), others := caption_gender)", {"captions", "labels"}),
+        (
+            "compare_crime_words(groups := image_labels('scene'), others := b.caption_gender, other_texts := b.captions)",
+            {"captions", "labels"},
+        ),
+    ],
+)
+def test_a_comparison_needs_both_datasets(call, needs):
+    assert requirements.of_query(parse(f"FROM {call}").tree) == {frozenset(needs)}
 
 
 def test_every_audit_needs_something():
