@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from counterbalance.cli import gate
 from counterbalance.cli.base import OutputPath, declare
-from counterbalance.cli.gate import FAILED
 from counterbalance.cli.options import session_options
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def command(lake: str, file: Path, format_: str, path: Path | None, limits: Sess
     A check asks something of the lake and says which rows of the answer must not be there:
     [[check]] with audit = "crime_words", parameters = {groups = "caption_gender"} and fail_if = "q < 0.05"; or with sql =
     "SELECT …". All run, on one state of the lake. The exit code is 4 where one fails (level = "warning" does not), 1 where
-    one could not run, else 0. An answer without rows checks nothing, and is said to be empty.
+    one could not run, else 0. An answer without rows checks nothing, is said to be empty and fails like a row that must not
+    be there; where no rows are as they should be, count them: sql = "SELECT count(*) AS n FROM …" with fail_if = "n > 0".
     """
     from counterbalance.cli import check_file, check_report
     from counterbalance.shell.supervise import supervise
@@ -78,13 +79,11 @@ def command(lake: str, file: Path, format_: str, path: Path | None, limits: Sess
             sys.stdout.flush()
         else:
             path.write_bytes(written)
-    states = {o.state for o in outcomes}
-    return 1 if "error" in states else FAILED if "failed" in states else 0
+    return 1 if any(o.state == "error" for o in outcomes) else gate.FAILED if any(o.fails for o in outcomes) else 0
 
 
 def _run(session: Session, check: Check) -> Outcome:
     """Run one check; an error is its outcome."""
-    from counterbalance.cli import gate
     from counterbalance.cli.check_report import Outcome
     from counterbalance.engine.errors import CounterbalanceError
 
@@ -116,6 +115,8 @@ def _print_table(outcomes: Sequence[Outcome], path: Path | None) -> None:
     rows: list[dict[str, Any]] = [{n: o.to_dict()[n] for n in names} for o in outcomes]
     present.rows(rows, pa.schema(list(zip(names, kinds, strict=True))), OutputOptions(path=path, rows=len(rows)))
     for one in outcomes:
+        if one.state == "empty":
+            errors.note(f"{one.check.name}: {one.describe()}; {gate.COUNT_INSTEAD}")
         if one.shown:
             errors.note(f"{one.check.name}: {one.describe()}")
             table.write(pa.Table.from_pylist(list(one.shown)).to_reader(), Sink(sys.stderr.buffer, OutputOptions()))

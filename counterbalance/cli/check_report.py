@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from counterbalance.cli import gate
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -26,7 +28,7 @@ class Outcome:
 
     Args:
         check: The check.
-        state: One of ``STATES``; ``"empty"`` where the answer has no rows, so that nothing was checked.
+        state: One of ``STATES``; ``"empty"`` where the answer has no rows, so that nothing was checked: it fails as rows do.
         rows: Rows of the answer.
         failing: How many of them must not be there.
         untold: How many of them the condition tells nothing of, which do not fail: a hidden cell is NULL.
@@ -44,12 +46,17 @@ class Outcome:
     message: str = ""
     seconds: float = 0.0
 
+    @property
+    def fails(self) -> bool:
+        """Whether the run fails by it; a warning does not."""
+        return self.state == "failed" or (self.state == "empty" and self.check.level == "error")
+
     def describe(self) -> str:
         """Return it in words."""
         if self.state == "error":
             return self.message
         if self.state == "empty":
-            return "no rows: nothing was checked"
+            return gate.NOTHING_CHECKED
         told = f"{self.failing:,} of {self.rows:,} rows fail ({self.check.fail_if})"
         return told + f"; the condition is NULL in {self.untold:,}" * bool(self.untold)
 
@@ -82,22 +89,24 @@ def junit(outcomes: Sequence[Outcome], file: Path) -> bytes:
     from xml.etree import ElementTree as ET
 
     counts = {state: sum(o.state == state for o in outcomes) for state in STATES}
+    failures = sum(o.fails for o in outcomes)
     about = {
         "name": _SUITE,
         "tests": str(len(outcomes)),
-        "failures": str(counts["failed"]),
+        "failures": str(failures),
         "errors": str(counts["error"]),
-        "skipped": str(counts["empty"]),
+        "skipped": str(counts["failed"] + counts["empty"] - failures),
         "time": f"{sum(o.seconds for o in outcomes):.3f}",
     }
     suites = ET.Element("testsuites")
     suite = ET.SubElement(suites, "testsuite", about)
-    tags = {"failed": "failure", "error": "error", "empty": "skipped"}
+    tags = {"error": "error", "empty": "skipped"}
     for one in outcomes:
         place = {"classname": _SUITE, "name": _xml(one.check.name), "file": str(file), "line": str(one.check.line)}
         case = ET.SubElement(suite, "testcase", {**place, "time": f"{one.seconds:.3f}"})
-        if one.state in tags:
-            ET.SubElement(case, tags[one.state], {"message": _xml(one.describe())}).text = _xml(_rows(one))
+        tag = "failure" if one.fails else tags.get(one.state)
+        if tag is not None:
+            ET.SubElement(case, tag, {"message": _xml(one.describe())}).text = _xml(_rows(one))
         elif one.state == "warning":
             ET.SubElement(case, "system-out").text = _xml(f"{one.describe()}\n{_rows(one)}")
     ET.indent(suites)
@@ -112,13 +121,13 @@ def sarif(outcomes: Sequence[Outcome], file: Path, version: str) -> bytes:
         file: The file of checks.
         version: Of this package.
     """
-    levels = {"failed": "error", "error": "error", "warning": "warning", "empty": "note"}
+    levels = {"error": "error", "warning": "warning", "empty": "warning"}
     rules = [{"id": o.check.name, "shortDescription": {"text": o.check.name}} for o in outcomes]
     results = [
         {
             "ruleId": o.check.name,
             "ruleIndex": number,
-            "level": levels[o.state],
+            "level": "error" if o.fails else levels[o.state],
             "message": {"text": "\n".join(filter(None, (o.describe(), _rows(o))))},
             "locations": [
                 {
@@ -130,7 +139,7 @@ def sarif(outcomes: Sequence[Outcome], file: Path, version: str) -> bytes:
             ],
         }
         for number, o in enumerate(outcomes)
-        if o.state in levels
+        if o.fails or o.state in levels
     ]
     driver = {"name": _SUITE, "version": version, "rules": rules}
     run = {"tool": {"driver": driver}, "results": results}

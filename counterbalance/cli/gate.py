@@ -1,4 +1,4 @@
-"""``--fail-if CONDITION``: exit with code 4 where a row of a result meets a condition, for checks in continuous integration."""
+"""``--fail-if CONDITION``: exit with code 4 where a row of a result meets a condition, or none is there, for checks in continuous integration."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 FAILED: Final = 4
 """Exit code where a row meets the condition, as ``verify`` has it where it finds something."""
+NOTHING_CHECKED: Final = "no rows: nothing was checked"
+"""Of an answer without rows, which does not pass: an attribute that no label has would pass for good."""
+COUNT_INSTEAD: Final = "where no rows are as they should be, count them: SELECT count(*) AS n FROM …, to fail if n > 0"
 _SHOWN: Final = 20
 
 
@@ -22,7 +25,7 @@ def fail_if_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--fail-if",
         metavar="CONDITION",
-        help="Exit with code 4 if CONDITION (SQL, such as 'high > 0.2') holds for any row.",
+        help="Exit with code 4 if CONDITION (SQL, such as 'high > 0.2') holds for any row, or if there are no rows.",
     )(function)
 
 
@@ -64,10 +67,13 @@ def judge(rows: pa.Table, condition: str) -> tuple[pa.Table, int]:
 
 
 def tell(failing: pa.Table, untold: int, condition: str, all_rows: int) -> int:
-    """Write the rows that meet a condition to stderr; returns the exit code."""
+    """Write the rows that meet a condition to stderr, or that there are none; returns the exit code."""
     from counterbalance.shell import errors, table
     from counterbalance.shell.output import OutputOptions, Sink
 
+    if not all_rows:
+        errors.note(f"--fail-if: {NOTHING_CHECKED}, which fails; {COUNT_INSTEAD}")
+        return FAILED
     if untold:
         errors.note(f"--fail-if: the condition is NULL in {untold:,} of {all_rows:,} rows, which do not fail")
     if not len(failing):

@@ -69,8 +69,11 @@ def test_rows_of_a_table(checked):
     assert "SELECT * FROM captions: true" in out
 
 
-def test_a_warning_and_an_empty_answer_do_not_fail(checked):
-    assert checked(CHECKS.replace("width > 9", "width > 99"))[0] == 0
+def test_a_warning_does_not_fail_and_an_empty_answer_does(checked):
+    passing = CHECKS.replace("width > 9", "width > 99")
+    code, out, _ = checked(passing)
+    assert (code, out.splitlines()[-1].endswith("no rows: nothing was checked")) == (4, True)
+    assert checked(passing + 'level = "warning"\n')[0] == 0
 
 
 def test_what_cannot_run_is_told_and_the_rest_runs(checked):
@@ -88,13 +91,14 @@ def test_junit(checked, tmp_path):
     suite = ET.parse(tmp_path / "r.xml").getroot()[0]
     assert {k: suite.get(k) for k in ("tests", "failures", "errors", "skipped")} == {
         "tests": "5",
-        "failures": "1",
+        "failures": "2",
         "errors": "1",
-        "skipped": "1",
+        "skipped": "0",
     }
     cases = {case.get("name"): [child.tag for child in case] for case in suite}
     assert cases["no wide image"] == ["failure"]
     assert cases["as expected <&>"] == []
+    assert cases["SELECT * FROM captions: true"] == ["failure"]
     assert cases["told only"] == ["system-out"]
     assert suite[1].get("line") == "7"
 
@@ -104,9 +108,10 @@ def test_sarif(checked):
     (run,) = json.loads(out)["runs"]
     assert code == 4
     assert [r["id"] for r in run["tool"]["driver"]["rules"]][:2] == ["no wide image", "as expected <&>"]
-    assert [(r["ruleId"], r["level"]) for r in run["results"]][:2] == [
+    assert [(r["ruleId"], r["level"]) for r in run["results"]] == [
         ("no wide image", "error"),
         ("told only", "warning"),
+        ("SELECT * FROM captions: true", "error"),
     ]
     assert run["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] == 2
 
@@ -153,7 +158,7 @@ def test_a_file_that_is_not_there(disk_lake, capsys):
 def test_closed_labels_stay_closed(checked):
     text = BROKEN.replace("nothing FROM images", "value FROM labels WHERE attribute = 'perceived_gender'")
     code, out, _ = checked(text, "--format", "json")
-    assert (code, json.loads(out)["state"]) == (0, "empty")
+    assert (code, json.loads(out)["state"]) == (4, "empty")
 
 
 def test_the_examples_run(tmp_path, capsys):

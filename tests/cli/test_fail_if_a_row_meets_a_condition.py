@@ -1,4 +1,4 @@
-"""``--fail-if``: the exit code is 4 where a row meets a condition; the rows are written all the same."""
+"""``--fail-if``: the exit code is 4 where a row meets a condition, or none is there; the rows are written all the same."""
 
 from __future__ import annotations
 
@@ -51,6 +51,15 @@ def test_none_does(asked):
     assert (code, len(rows), err) == (0, 2, "")
 
 
+def test_no_rows_pass_nothing(asked, lake_path, capsys):
+    code, rows, err = asked(f"{ROWS} WHERE label = 'd'", "--fail-if", "high > 0.5")
+    assert (code, rows) == (4, [])
+    assert "note: --fail-if: no rows: nothing was checked, which fails" in err
+    assert main(["audit", lake_path, "demographics", "--fail-if", "n > 1000"]) == 4
+    assert "needs captions" in capsys.readouterr().err
+    assert asked(f"SELECT count(*) AS n FROM ({ROWS}) WHERE label = 'd'", "--fail-if", "n > 0")[0] == 0
+
+
 def test_many_do(asked):
     code, rows, err = asked("SELECT range AS n FROM range(100)", "--fail-if", "n >= 50 -- half")
     assert (code, len(rows)) == (4, 100)
@@ -92,7 +101,11 @@ def test_an_audit(lake_path, disk_lake, build, capsys):
     assert "rows fail (n < 1000)" in capsys.readouterr().err
 
 
-def test_a_comparison(lake_path, capsys):
-    call = ["compare", lake_path, lake_path, "--attribute", "scene"]
+def test_a_comparison(lake_path, disk_lake, build, capsys):
+    labels = build.labels(
+        label_id=range(30), image_id=[1] * 30, attribute=["scene"] * 30, value=["in"] * 10 + ["out"] * 20
+    )
+    disk_lake.ingest({"labels": labels})
+    call = ["compare", lake_path, lake_path, "--attribute", "scene", "--min-count", "0"]
     assert main([*call, "--fail-if", "abs(difference) > 0.1"]) == 0
     assert "is no condition" not in capsys.readouterr().err
