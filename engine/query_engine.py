@@ -43,6 +43,7 @@ from counterbalance.engine.sql.resolver import Resolver, bound_rows
 from counterbalance.engine.sql.rewrites import rewritten
 from counterbalance.engine.sql.rewrites.blobs import show_bytes
 from counterbalance.engine.sql.statement import Statement
+from counterbalance.engine.store.pictures import Unread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -68,6 +69,8 @@ class QueryEngine:
         with_bytes: Stars of queries stand for pictures, too.
         tries: What has to run while a query is bound runs on a few rows, as where only types are asked for.
         purpose: For which perceived labels are read; every query is then logged.
+        unread_is_null: A picture that cannot be read is NULL, which a note tells, and does not end a query. Not in its audits,
+            whose numbers would be of fewer images, nor where rows are kept.
     """
 
     def __init__(
@@ -79,9 +82,10 @@ class QueryEngine:
         with_bytes: bool = False,
         tries: bool = False,
         purpose: str | None = None,
+        unread_is_null: bool = False,
     ) -> None:
         self.resolver, self.backend = resolver, backend
-        self.purpose = purpose
+        self.purpose, self._unread_is_null = purpose, unread_is_null
         self._at, self._with_bytes, self._tries = at, with_bytes, tries
         self.has_tried = False
 
@@ -178,8 +182,11 @@ class QueryEngine:
         if plan is bound and is_as_written:
             plan = replace(plan.finished(text.strip().rstrip(";")), as_written=True)
         plan = plan.finished(last=True)
+        unread = Unread() if self._unread_is_null and plan.reads_bytes else None
         return Result(
-            lambda: diagnosed(self._run(plan, facts), self.resolver, facts, self.evaluate, notes),
+            lambda: diagnosed(
+                self._run(plan, facts, unread=unread), self.resolver, facts, self.evaluate, notes, unread
+            ),
             lambda: self._schema(plan, facts),
             f"{plan.verb}{plan.sql}",
             max_rows=max_rows,
@@ -189,12 +196,14 @@ class QueryEngine:
 
     # -- running -----------------------------------------------------------------------------------------------------
 
-    def _run(self, plan: Plan, facts: Facts, batch_rows: int = _BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+    def _run(
+        self, plan: Plan, facts: Facts, batch_rows: int = _BATCH_ROWS, unread: Unread | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Run a plan; what is wrong with it is told of the text as it was written."""
         try:
             ready = self._with_audits(plan, facts, self._audit_rows)
             self._log(plan, facts.text, None)
-            yield from self.backend.run(ready, batch_rows)
+            yield from self.backend.run(ready, batch_rows, unread)
         except CounterbalanceError:
             raise
         except BaseException as error:

@@ -118,7 +118,9 @@ class Session:
         attached = {name.lower(): pins(place, (attached_at or {}).get(name)) for name, place in (attach or {}).items()}
         self._pins = [main.pin, *(p.pin for p in attached.values())]
         resolver = Resolver(main, attached, sensitive=is_sensitive)
-        self._engine = QueryEngine(resolver, backend, at=at, with_bytes=with_bytes, purpose=sensitive)
+        self._engine = QueryEngine(
+            resolver, backend, at=at, with_bytes=with_bytes, purpose=sensitive, unread_is_null=True
+        )
         self._remote: Remote | None = None
         if isolated is not None:
             settings: dict[str, Any] = {"at": at, "sensitive": sensitive, "with_bytes": with_bytes, "threads": threads}

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.errors import CounterbalanceError
     from counterbalance.engine.functions import Function, OpenFunctions
     from counterbalance.engine.sql.plan import Plan
+    from counterbalance.engine.store.pictures import Unread
 
 Engine = Literal["duckdb", "spark"]
 """What runs queries."""
@@ -40,8 +41,11 @@ class Backend(Protocol):
         """Whether it was closed."""
         ...
 
-    def run(self, plan: Plan, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Run a plan; batches of at most so many rows as they come, at least one, which may be empty."""
+    def run(self, plan: Plan, batch_rows: int, unread: Unread | None = None) -> Iterator[pa.RecordBatch]:
+        """Run a plan; batches of at most so many rows as they come, at least one, which may be empty.
+
+        A picture that cannot be read is NULL and counted by ``unread``; without that it ends the plan (E6046).
+        """
         ...
 
     def schema(self, plan: Plan) -> pa.Schema:

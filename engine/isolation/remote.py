@@ -231,7 +231,7 @@ class _Query:
                     ended = True
                     answer = worker.ask({"do": "next", "id": self._id, "stream": stream}, clock)
                     ended = False
-                    self.notes += [note for note in answer.told["notes"] if note not in self.notes]
+                    self.notes[:] = answer.told["notes"]
                     if "end" in answer.told:
                         ended = True
                         return
@@ -254,7 +254,7 @@ class _Query:
                 told = worker.ask(self._request, clock, self._tables).told
                 worker.functions = sorted({*worker.functions, *told["functions"]})
                 self._sql = str(told["sql"])
-                self.notes += [note for note in told["notes"] if note not in self.notes]
+                self.notes[:] = told["notes"]
                 self._planned = worker, worker.opened
                 self._drop = weakref.finalize(self, worker.tell, {"do": "drop", "id": self._id, "quietly": True})
                 self._drop.atexit = False

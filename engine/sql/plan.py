@@ -379,6 +379,11 @@ class Plan:
             inline(self.tree)
         return replace(self, relations=relations, values=values, sql=sql or to_sql(self.tree, last=last))
 
+    @property
+    def reads_bytes(self) -> bool:
+        """Whether it reads columns of bytes."""
+        return any(table.shows in {"bytes", "rows"} for relation in self.needed() for table in relation.tables)
+
     def needed(self) -> list[Relation]:
         """Return the relations that it names, in order of their ids."""
         if self.sql is not None:

@@ -3,7 +3,8 @@
 A ``uri`` is text out of somebody's file. So a picture is read only from below a folder that this user has named: in
 ``COUNTERBALANCE_PICTURES`` (several as in ``PATH``), or as the source or ``--images`` of an ingest, which is remembered in
 ``$XDG_STATE_HOME/counterbalance/picture-folders``. Links that lead out of it are not followed. One that is gone, or is no
-longer of the size or digest that its row tells, is an error of its row; any other ``uri`` is an image without a picture.
+longer of the size or digest that its row tells, is an error of its row, in a query NULL with a note; any other ``uri`` is
+an image without a picture.
 
 A table whose rows say which image they are of, and its digest (``image_id``, ``sha256``), needs no copy of the picture:
 functions over ``image`` get that of ``images``. The digest makes its rows change with the picture.
@@ -226,6 +227,35 @@ def is_readable(uri: str | None) -> bool:
     return _allowed(uri, folders()) is not None
 
 
+class Unread:
+    """Count the pictures that a query could not read, which are NULL in it, and keep why of the first."""
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+        self._first = self._said = ""
+
+    def fill(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows as ``fill`` gives them. A picture that is asked for again counts once, for its error names its file."""
+        filled, errors = fill(rows)
+        for why in map(str, errors.values()):
+            self._first = self._first or why
+            self._seen.add(hash(why))
+        return filled
+
+    def tell(self, notes: list[str]) -> None:
+        """Put what is known by now into some notes, in the place of what was said before."""
+        if not self._seen:
+            return
+        n = len(self._seen)
+        told = f"{n:,} picture{'s' * (n > 1)} could not be read and {'are' if n > 1 else 'is'} NULL"
+        said = f"{told}; the first: {self._first}"
+        if self._said in notes:
+            notes[notes.index(self._said)] = said
+        else:
+            notes.append(said)
+        self._said = said
+
+
 def require(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Rows as ``fill`` gives them, where every picture that should be there can be read.
 
@@ -239,8 +269,8 @@ def require(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def unread(why: str) -> StorageError:
-    """The error about a picture that a query needs; a stream of rows carries its text alone, which ``TOLD`` marks."""
-    hint = "put it back, ingest its folder again, or leave the row out by its uri or key; a refreshed column goes on without it"
+    """The error about a picture that must be there; a stream of rows carries its text alone, which ``TOLD`` marks."""
+    hint = "put it back, ingest its folder again, or leave the row out by its uri or key"
     return StorageError(why if why.startswith(TOLD) else f"{TOLD}{why}", code="E6046", hint=hint)
 
 

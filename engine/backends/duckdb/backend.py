@@ -19,6 +19,7 @@ from counterbalance.engine.catalog import file_statistics
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.functions import OpenFunctions
 from counterbalance.engine.sql.plan import Combined, StoredTable
+from counterbalance.engine.store.pictures import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.errors import CounterbalanceError
     from counterbalance.engine.functions import Function
     from counterbalance.engine.sql.plan import Plan, Relation
+    from counterbalance.engine.store.pictures import Unread
 
 _BYTES_ROWS = 256
 
@@ -88,15 +90,16 @@ class DuckDB:
             with suppress(Exception):  # its query ended at this moment, and it with the query
                 cursor.interrupt()
 
-    def run(self, plan: Plan, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    def run(self, plan: Plan, batch_rows: int, unread: Unread | None = None) -> Iterator[pa.RecordBatch]:
         """Run a plan; batches of at most so many rows, fewer where they hold pictures; an empty one where there is none."""
-        with self._cursor(plan) as cursor, self._stoppable(cursor):
+        fill = require if unread is None else unread.fill
+        with self._cursor(plan, fill) as cursor, self._stoppable(cursor):
             rows = cursor.sql(f"{plan.verb}{plan.sql}", params=dict(plan.values) or None)
             has_bytes = plan.pictures or "BLOB" in map(str, rows.types)
             batches = rows.to_arrow_reader(_BYTES_ROWS if has_bytes else batch_rows)
             first = next(batches, None) or pa.RecordBatch.from_pylist([], batches.schema)
             for batch in chain([first], batches):
-                yield fetched(batch, plan.pictures) if plan.pictures else batch
+                yield fetched(batch, plan.pictures, fill) if plan.pictures else batch
 
     def schema(self, plan: Plan) -> pa.Schema:
         """Return the columns of a plan, without running it."""
@@ -120,10 +123,10 @@ class DuckDB:
         return self._instance
 
     @contextmanager
-    def _cursor(self, plan: Plan) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _cursor(self, plan: Plan, fill: scan.Fill = require) -> Iterator[duckdb.DuckDBPyConnection]:
         with self._opened().cursor() as cursor:
             for relation in plan.needed():
-                _register(cursor, relation)
+                _register(cursor, relation, fill)
             yield cursor
 
     @contextmanager
@@ -142,15 +145,15 @@ class DuckDB:
                 timer.cancel()
 
 
-def _register(connection: duckdb.DuckDBPyConnection, relation: Relation) -> None:
+def _register(connection: duckdb.DuckDBPyConnection, relation: Relation, fill: scan.Fill) -> None:
     """Make a relation readable under its id."""
     holds = relation.holds
     if isinstance(holds, StoredTable):
         statistics = partial(file_statistics.holding, holds.lake.location, holds.name, holds.dataset, holds.codes)
-        scan.register(connection, relation.id, holds, statistics)
+        scan.register(connection, relation.id, holds, statistics, fill)
     elif isinstance(holds, Combined):
         for part in holds.parts:
-            _register(connection, part)
+            _register(connection, part, fill)
         connection.execute(f'CREATE TEMP VIEW "{relation.id}" AS {holds.sql}')
     elif hasattr(holds, "register"):  # rows that a search found, which are read when they are asked for
         holds.register(connection, relation.id)

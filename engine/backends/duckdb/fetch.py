@@ -11,7 +11,7 @@ from counterbalance.engine.store import pictures
 from counterbalance.engine.store.tables import rows_at
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import lance
 
@@ -30,17 +30,13 @@ class Picture:
     column: str
     name: str
 
-    def at(self, rows: pa.Array) -> pa.Array:
-        """Return the bytes of rows; NULL where there is no row.
-
-        Raises:
-            StorageError: A picture that lies elsewhere cannot be read (E6046).
-        """
+    def at(self, rows: pa.Array, fill: Callable[[pa.RecordBatch], pa.RecordBatch]) -> pa.Array:
+        """Return the bytes of rows; NULL where there is no row. Those that lie elsewhere are read by ``fill``."""
         stored = self.dataset.schema
         told = [stored.field(c) for c in pictures.columns([self.column], stored.names)]
         found = rows_at(self.dataset, rows, pa.schema([pa.field(self.column, pa.binary()), *told]))
         (batch,) = found.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=found.schema)]
-        return pictures.require(batch).column(0)
+        return fill(batch).column(0)
 
 
 def described(schema: pa.Schema, late: Mapping[str, Picture]) -> pa.Schema:
@@ -48,8 +44,10 @@ def described(schema: pa.Schema, late: Mapping[str, Picture]) -> pa.Schema:
     return pa.schema([pa.field(late[f.name].name, pa.binary()) if f.name in late else f for f in schema])
 
 
-def fetched(batch: pa.RecordBatch, late: Mapping[str, Picture]) -> pa.RecordBatch:
-    """Return a batch with the bytes of its pictures."""
+def fetched(
+    batch: pa.RecordBatch, late: Mapping[str, Picture], fill: Callable[[pa.RecordBatch], pa.RecordBatch]
+) -> pa.RecordBatch:
+    """Return a batch with the bytes of its pictures; those that lie elsewhere are read by ``fill``."""
     names = batch.schema.names
-    arrays = [late[n].at(a) if n in late else a for n, a in zip(names, batch.columns, strict=True)]
+    arrays = [late[n].at(a, fill) if n in late else a for n, a in zip(names, batch.columns, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=described(batch.schema, late))

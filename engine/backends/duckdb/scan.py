@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.sql.plan import StoredTable
 
     Holding = Callable[[Passed], Sequence[Any] | None]
+    Fill = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 BATCH_ROWS: Final = 65_536
 _BATCH_NUMBERS: Final = 1 << 22
@@ -96,7 +97,11 @@ def registers_sources() -> bool:
 
 
 def register(
-    connection: duckdb.DuckDBPyConnection, name: str, table: StoredTable, holding: Holding = lambda _: None
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    table: StoredTable,
+    holding: Holding = lambda _: None,
+    fill: Fill = pictures.require,
 ) -> None:
     """Make a stored table readable under a name.
 
@@ -105,18 +110,19 @@ def register(
         name: The relation's name there.
         table: The table, whose dataset nobody writes with or moves.
         holding: Fragments that may hold rows whose codes pass; ``None`` where that is not known.
+        fill: Reads pictures that lie elsewhere into rows.
     """
     dataset, hidden = table.dataset, table.hidden
     bytes_ = [pa.field(b, pa.binary()) for b in bytes_of(dataset) if b not in hidden and table.shows in _WITH_BYTES]
     bytes_ += [pa.field(ROW, pa.int64())] if table.shows == "rows" else []
     add = getattr(connection, "_register_arrow_source", None)
     if add is not None:
-        source = _source_class()(table, holding)
+        source = _source_class()(table, holding, fill)
         more = [pa.field(COUNTED, pa.int8())] if table.shows == "count" else []
         codes = [pa.field(c + CODE_SUFFIX, pa.int16()) for c in source.coded if table.shows == "codes"]
         add(name, source.showing(more, codes + bytes_, BYTES_ROWS if table.shows in _WITH_BYTES else BATCH_ROWS))
     else:
-        connection.register(name, LanceView(dataset, pa.schema([*visible_schema(dataset, hidden), *bytes_])))
+        connection.register(name, LanceView(dataset, pa.schema([*visible_schema(dataset, hidden), *bytes_]), fill))
 
 
 def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
@@ -127,10 +133,10 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
 
         schema_is_stable = True
 
-        def __init__(self, table: StoredTable, holding: Holding) -> None:
+        def __init__(self, table: StoredTable, holding: Holding, fill: Fill) -> None:
             dataset, codes = table.dataset, table.codes
             super().__init__(dataset)
-            self._holding, self._by_index = holding, table.by_index
+            self._holding, self._fill, self._by_index = holding, fill, table.by_index
             schema = visible_schema(dataset, table.hidden)
             stored = set(dataset.schema.names)
             self._condition, self._batch = table.condition, BATCH_ROWS
@@ -186,7 +192,7 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
                 use_scalar_index=self._by_index and not by_key_range(self.obj, filters),
             ).to_reader()
             if pictures.may_lie_elsewhere(chosen.names, self.obj.schema.names):
-                reader = _with_pictures(reader)
+                reader = _with_pictures(reader, self._fill)
             if reader.schema.types != chosen.types:
                 batches = (self._converted(batch, stored, chosen) for batch in reader)
                 reader = pa.RecordBatchReader.from_batches(chosen, batches)
@@ -238,9 +244,9 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
     return LanceSource
 
 
-def _with_pictures(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+def _with_pictures(reader: pa.RecordBatchReader, fill: Fill) -> pa.RecordBatchReader:
     """The same rows, of the same types, with pictures that lie elsewhere (``store/pictures.py``)."""
-    return pa.RecordBatchReader.from_batches(reader.schema, map(pictures.require, reader))
+    return pa.RecordBatchReader.from_batches(reader.schema, map(fill, reader))
 
 
 def _passing(codes: Sequence[tuple[pa.Array, NDArray[np.bool_]]]) -> int:
@@ -264,8 +270,8 @@ def _zeros(rows: int, schema: pa.Schema) -> pa.RecordBatchReader:
 class LanceView(pads.Dataset):  # type: ignore[misc, unused-ignore]
     """A Lance table through public API alone: what Lance refuses to filter, Arrow filters."""
 
-    def __init__(self, dataset: lance.LanceDataset, schema: pa.Schema) -> None:
-        self._lance, self._schema = dataset, schema
+    def __init__(self, dataset: lance.LanceDataset, schema: pa.Schema, fill: Fill = pictures.require) -> None:
+        self._lance, self._schema, self._fill = dataset, schema, fill
 
     @property
     def schema(self) -> pa.Schema:
@@ -274,12 +280,15 @@ class LanceView(pads.Dataset):  # type: ignore[misc, unused-ignore]
 
     def scanner(self, columns: Sequence[str] | None = None, filter: Any = None, **_: Any) -> pads.Scanner:  # noqa: A002 - pyarrow's name
         """What DuckDB asks for, when it scans."""
-        return _ViewScanner(self._lance, self._schema, list(columns or self._schema.names), filter)
+        return _ViewScanner(self._lance, self._schema, list(columns or self._schema.names), filter, self._fill)
 
 
 class _ViewScanner(pads.Scanner):  # type: ignore[misc, unused-ignore]
-    def __init__(self, dataset: lance.LanceDataset, schema: pa.Schema, columns: list[str], predicate: Any) -> None:
-        self._lance, self._schema, self._columns, self._predicate = dataset, schema, columns, predicate
+    def __init__(
+        self, dataset: lance.LanceDataset, schema: pa.Schema, columns: list[str], predicate: Any, fill: Fill
+    ) -> None:
+        self._lance, self._schema, self._columns = dataset, schema, columns
+        self._predicate, self._fill = predicate, fill
 
     @property
     def projected_schema(self) -> pa.Schema:
@@ -293,6 +302,6 @@ class _ViewScanner(pads.Scanner):  # type: ignore[misc, unused-ignore]
         told = pictures.columns(self._schema.names, self._lance.schema.names)
         stored = self._lance.scanner(columns=[*self._schema.names, *told], blob_handling="all_binary").to_reader()
         if pictures.may_lie_elsewhere(self._schema.names, self._lance.schema.names):
-            stored = _with_pictures(stored)
+            stored = _with_pictures(stored, self._fill)
         whole = pa.RecordBatchReader.from_batches(self._schema, cast(stored, self._schema))
         return pads.Scanner.from_batches(whole, columns=self._columns, filter=self._predicate).to_reader()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.functions import Function
     from counterbalance.engine.sql.plan import Relation
+    from counterbalance.engine.store.pictures import Unread
 
 _HERE: Final = ("DESCRIBE ", "SUMMARIZE ")
 """Statements that this process answers."""
@@ -86,10 +87,10 @@ class Spark:
         with suppress(Exception):
             self._spark.interruptAll()  # of this session, which is no other's
 
-    def run(self, plan: Plan, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    def run(self, plan: Plan, batch_rows: int, unread: Unread | None = None) -> Iterator[pa.RecordBatch]:
         """Run a plan; its rows are those that DuckDB would give, in its types, all of them fetched before the first is given."""
         if self._is_of_here(plan):
-            yield from self._local(plan).run(plan, batch_rows)
+            yield from self._local(plan).run(plan, batch_rows, unread)
             return
         schema = self.schema(plan)
         rows = self._collected(plan)

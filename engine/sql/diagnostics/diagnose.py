@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.sql.plan import Facts, Plan
     from counterbalance.engine.sql.resolver import Resolver
+    from counterbalance.engine.store.pictures import Unread
 
 
 def notes_before(resolver: Resolver, facts: Facts, plans: Iterable[Plan], at: str | None) -> list[str]:
@@ -53,8 +54,9 @@ def diagnosed(
     facts: Facts,
     evaluate: Callable[[Plan], pa.Table],
     notes: list[str],
+    unread: Unread | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Pass the batches of a result on, and add what explains them to its notes after the last one.
+    """Pass the batches of a result on, and add what explains them to its notes: pictures with each, the rest after the last one.
 
     Args:
         batches: The rows.
@@ -62,12 +64,15 @@ def diagnosed(
         facts: What was found while it was bound.
         evaluate: Runs the plans that tell which names there are.
         notes: Of the result.
+        unread: Pictures that could not be read.
     """
     rows, watch = 0, join_overlap.Watch(facts.held) if facts.held else None
     for batch in batches:
         rows += batch.num_rows
         if watch is not None:
             watch.see(batch)
+        if unread is not None:
+            unread.tell(notes)
         yield batch
     empty = resolver.without_rows(facts.used.values()) if rows == 0 or facts.audits else []
     told = nothing_to_count.notes(resolver, facts) if empty and facts.audits else []
