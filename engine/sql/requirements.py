@@ -83,7 +83,8 @@ def missing(needs: Needs, there: Collection[str]) -> list[str]:
 def _of_select(tree: exp.Select, scope: Mapping[str, Needs]) -> Needs:
     source = tree.args.get("from_")
     found = ALWAYS if source is None else _of_source(source.this, scope)
-    for join in tree.args.get("joins") or ():
+    first = () if source is None else source.this.args.get("joins") or ()  # of FROM before SELECT
+    for join in (*first, *(tree.args.get("joins") or ())):
         other = _of_source(join.this, scope)
         if join.side == "FULL":
             found = _either(found, other)

@@ -44,10 +44,6 @@ def test_a_row_of_nulls_is_no_answer(bare):
     assert notes(bare, "SELECT value FROM ratio()")[0].startswith("ratio() needs captions; ")
 
 
-def test_a_query_that_is_no_audit_says_less(bare):
-    assert notes(bare, "FROM captions") == ["captions has no rows"]
-
-
 def test_on_the_command_line(bare, capsys):
     assert main(["audit", bare.uri, "crime_words", "--json"]) == 0
     out, err = capsys.readouterr()

@@ -15,6 +15,7 @@ from counterbalance.engine.sql.parse import parse
 QUERIES = (
     "SELECT * FROM captions",
     "SELECT * FROM captions JOIN detections USING (id)",
+    "FROM captions JOIN detections USING (id)",
     "SELECT * FROM captions, labels",
     "SELECT * FROM captions LEFT JOIN detections USING (id)",
     "SELECT * FROM captions RIGHT JOIN detections USING (id)",

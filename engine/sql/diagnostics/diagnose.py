@@ -75,7 +75,7 @@ def diagnosed(
             unread.tell(notes)
         yield batch
     empty = resolver.without_rows(facts.used.values()) if rows == 0 or facts.audits else []
-    told = nothing_to_count.notes(resolver, facts) if empty and facts.audits else []
+    told = nothing_to_count.notes(resolver, facts) if empty else []
     if rows == 0 and not told:
         told = [f"{table} has no rows" for table in empty]
     told += [text for one in facts.asked for text in join_overlap.missing(one, evaluate)]

@@ -1,4 +1,4 @@
-"""Say of an audit that has nothing to count what it needs, what the lake holds, and what to type next."""
+"""Say of a query without rows, and of an audit that has nothing to count, what is missing, what the lake holds, and what to type next."""
 
 from __future__ import annotations
 
@@ -30,21 +30,24 @@ _SOURCES: Final = {
 
 
 def notes(resolver: Resolver, facts: Facts) -> list[str]:
-    """Return notes on the audits of a query where a base table without rows leaves them nothing; none otherwise."""
+    """Return notes on a query where a base table without rows leaves it, or its audits, nothing; none otherwise."""
     statement = parse.parse(facts.text)
     counts = {name: _count(resolver, name) for name in BASE_TABLES}
     there = filled(counts, resolver.sensitive_attributes())
     lacking = [n for n in requirements.missing(requirements.of_query(statement.tree), there) if n in BASE_TABLES]
     if statement.kind != "query" or not lacking:
         return []
-    named = [f"{name}()" for name in dict.fromkeys(facts.audits)]
-    lake = resolver.main.location.uri
+    lake, missing = resolver.main.location.uri, " and ".join(lacking)
     held = holdings(counts, resolver.sensitive_attributes())
+    adding = [f"{command(lake, table)} adds {table}; {_SOURCES[table][1]}" for table in lacking]
+    if not facts.audits:
+        return [f"{missing} {'has' if len(lacking) < 2 else 'have'} no rows; the lake holds {held}", *adding]
+    named = [f"{name}()" for name in dict.fromkeys(facts.audits)]
     ready, given = runnable(there)
     runs = f"{ready} audits run" if ready > 1 else f"{ready or 'no'} audit runs"
     return [
-        f"{' and '.join(named)} need{'s' * (len(named) < 2)} {' and '.join(lacking)}; the lake holds {held}",
-        *(f"{command(lake, table)} adds {table}; {_SOURCES[table][1]}" for table in lacking),
+        f"{' and '.join(named)} need{'s' * (len(named) < 2)} {missing}; the lake holds {held}",
+        *adding,
         f"{runs} on this lake as it is, {given} on rows that you give: counterbalance doctor {shlex.quote(lake)} lists them",
     ]
 
