@@ -36,7 +36,7 @@ from counterbalance.engine.sql import arguments, parse
 from counterbalance.engine.sql.bind import Binder
 from counterbalance.engine.sql.call_syntax import callable_names
 from counterbalance.engine.sql.diagnostics import argument_schema, engine_errors
-from counterbalance.engine.sql.diagnostics.diagnose import diagnosed, notes_before
+from counterbalance.engine.sql.diagnostics.diagnose import diagnosed, notes_before, unshown_pictures
 from counterbalance.engine.sql.plan import AuditCall, Facts, Plan
 from counterbalance.engine.sql.policy import without_values
 from counterbalance.engine.sql.resolver import Resolver, bound_rows
@@ -178,7 +178,7 @@ class QueryEngine:
         plan = self._rewritten(bound)
         plans = (plan, *(call.plan for call in plan.audits))
         _check_values({name for one in plans for name in one.placeholders()}, params, own.keys())
-        notes = notes_before(self.resolver, facts, plans, self._at)
+        notes = [*notes_before(self.resolver, facts, plans, self._at), *unshown_pictures(bound)]
         if plan is bound and is_as_written:
             plan = replace(plan.finished(text.strip().rstrip(";")), as_written=True)
         plan = plan.finished(last=True)

@@ -41,6 +41,8 @@ TOLD: Final = "a picture cannot be read: "
 _FACTS: Final = ("uri", "width", "height", "sha256")
 """Columns of ``images`` that say where a picture is, and what it was."""
 _THREADS: Final = 8
+_LOOKED_AT: Final = 100
+"""Rows of which one has a picture that may be read, or none is taken to have one."""
 _IMAGE: Final = "image"
 _BY_KEY: Final = (IMAGES.key, "sha256")
 """Columns of a table whose pictures are read by key."""
@@ -168,6 +170,23 @@ def may_lie_elsewhere(wanted: Sequence[str], stored: Sequence[str]) -> bool:
 def columns(wanted: Sequence[str], stored: Sequence[str]) -> list[str]:
     """Columns to read beside some of a table for ``fill`` to work."""
     return [c for c in _FACTS if c not in wanted] if may_lie_elsewhere(wanted, stored) else []
+
+
+def are_there(dataset: lance.LanceDataset, wanted: Sequence[str], fragments: list[Any] | None = None) -> bool:
+    """Whether a row has one that is stored, or one of the first few one that may be read.
+
+    Args:
+        dataset: The table.
+        wanted: Its columns of pictures.
+        fragments: Where to look; everywhere without any.
+    """
+    stored = " OR ".join(f"`{c}` IS NOT NULL" for c in wanted)
+    if dataset.scanner(columns=[], filter=stored, with_row_id=True, limit=1, fragments=fragments).to_table().num_rows:
+        return True
+    if not may_lie_elsewhere(wanted, dataset.schema.names):
+        return False
+    told = dataset.scanner(columns=["uri"], filter="uri IS NOT NULL", limit=_LOOKED_AT, fragments=fragments)
+    return any(map(is_readable, told.to_table()["uri"].to_pylist()))
 
 
 def scan(

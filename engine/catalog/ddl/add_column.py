@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from sqlglot import parse_one
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from counterbalance.engine.sql.expression import Expression
     from counterbalance.engine.sql.statements import AddColumn
     from counterbalance.engine.store.location import Location
-
-_LOOKED_AT: Final = 100
-"""Rows whose uri is looked at, to see whether pictures lie in a folder that is read."""
 
 
 def add_column(
@@ -137,19 +134,9 @@ def _without_pictures(dataset: lance.LanceDataset, new: Definition, expression: 
     read = [c for c in expression.columns if c in PICTURES and c in dataset.schema.names]
     if not read or not dataset.count_rows():
         return []
-    there = " OR ".join(f"`{c}` IS NOT NULL" for c in read)
-    if dataset.scanner(columns=[], filter=there, with_row_id=True, limit=1).to_table().num_rows:
-        return []
-    elsewhere = pictures.may_lie_elsewhere(read, dataset.schema.names)
-    if elsewhere and any(pictures.is_readable(u) for u in _first_uris(dataset)):
+    if pictures.are_there(dataset, read):
         return []
     return [f"no row of {new.table} has a picture: {new.target} will be NULL; {pictures.HELP}"]
-
-
-def _first_uris(dataset: lance.LanceDataset) -> list[str | None]:
-    rows = dataset.scanner(columns=["uri"], filter="uri IS NOT NULL", limit=_LOOKED_AT).to_table()
-    found: list[str | None] = rows["uri"].to_pylist()
-    return found
 
 
 def _same(catalog: Catalog, known: Definition, statement: AddColumn) -> Definition:

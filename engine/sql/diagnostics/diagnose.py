@@ -8,6 +8,8 @@ from sqlglot import exp
 
 from counterbalance.engine.catalog import snapshot
 from counterbalance.engine.sql.diagnostics import join_overlap, nothing_to_count, unknown_values
+from counterbalance.engine.sql.rewrites.blobs import left_out
+from counterbalance.engine.store import pictures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -43,6 +45,17 @@ def notes_before(resolver: Resolver, facts: Facts, plans: Iterable[Plan], at: st
     empty = [f"{r.shown}.{c}" for r in used for c in resolver.uncomputed(r)]
     named = {c.name for plan in plans for c in plan.tree.find_all(exp.Column)} if empty else set()
     return notes + [f"{c} is NULL until it is computed: REFRESH {c}" for c in empty if c.partition(".")[2] in named]
+
+
+def unshown_pictures(plan: Plan) -> list[str]:
+    """Return notes on pictures that a star leaves out, where there are any; of a large table its first file is looked at."""
+    notes = []
+    for relation, columns in left_out(plan) if plan.tree.is_star else ():
+        (table,) = relation.tables
+        if pictures.are_there(table.dataset, columns, table.dataset.get_fragments()[:1]):
+            named = ", ".join(columns)
+            notes.append(f"* leaves out the pictures of {relation.shown}: SELECT {named}, * has them")
+    return notes
 
 
 _FEW: Final = "of perceived labels there are no rows where fewer than 10 images have any"

@@ -49,6 +49,22 @@ def show_bytes(plan: Plan) -> Plan:
     return replace(plan.with_tree(tree, made), pictures=pictures)
 
 
+def left_out(plan: Plan) -> list[tuple[Relation, list[str]]]:
+    """Return the relations whose bytes the star of the outermost select leaves out, and the names of these columns."""
+    tree = plan.tree
+    if plan.verb or plan.shows_bytes or not isinstance(tree, exp.Select):
+        return []
+    stars = {"" if isinstance(e, exp.Star) else e.table.lower() for e in tree.expressions if e.is_star}
+    found = []
+    for table in _tables(tree):
+        relation = plan.relation(table)
+        columns = _columns(relation)
+        is_starred = not stars.isdisjoint({"", table.alias_or_name.lower()})
+        if relation is not None and columns and is_starred and not _named(tree, table, columns, stars=False):
+            found.append((relation, sorted(columns)))
+    return found
+
+
 def _found(plan: Plan, tree: exp.Query) -> Iterator[tuple[exp.Select, exp.Table, Relation, set[str]]]:
     for select in list(tree.find_all(exp.Select)):
         for table in _tables(select):
