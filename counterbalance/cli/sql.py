@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
     from counterbalance.shell.interpreter import Interpreter
     from counterbalance.shell.output import OutputOptions
 
+_NAMED: Final = re.compile(r"\s*\w+\s*=")
 EXAMPLES = (
     'counterbalance sql coco.lake "SELECT origin, count(*) AS n FROM captions GROUP BY ALL"',
     "counterbalance sql coco.lake 'SELECT text FROM captions WHERE text LIKE $word' -p word=%thief% --json",
+    "counterbalance sql coco.lake 'SELECT key FROM images WHERE split = ? LIMIT ?' -p val -p 10",
     "counterbalance sql coco.lake -f query.sql -o result.parquet",
     "counterbalance sql coco.lake --attach cc=cc.lake 'SELECT count(*) FROM cc.captions'",
     "counterbalance sql coco.lake --at 2026-11-01 'SELECT count(*) FROM images'",
@@ -40,7 +43,12 @@ EXAMPLES = (
 @click.option("-c", "--command", "told", metavar="TEXT", help="The QUERY, given as an option.")
 @click.option("-f", "--file", "file", type=click.Path(), metavar="FILE", help="Read statements from FILE ('-': stdin).")
 @click.option(
-    "-p", "--param", "params", multiple=True, metavar="NAME=VALUE", help="Value of $NAME: a JSON value, else text."
+    "-p",
+    "--param",
+    "params",
+    multiple=True,
+    metavar="[NAME=]VALUE",
+    help="Value of $NAME, or of the next ?: a JSON value, else text.",
 )
 @click.option("--expand", "show", flag_value="expand", help="Print the plain SQL that would run; run nothing.")
 @click.option(
@@ -83,7 +91,7 @@ def command(
     query = told if query is None else query
     if fail_if is not None and (query in {None, "-"} or show is not None):
         raise click.UsageError("--fail-if is of the rows of one QUERY")
-    bound = {name: value_of(text) for name, text in values.pairs(params).items()}
+    bound = _values(params, of_one=show is not None or query not in {None, "-"})
     if query is None and file is None and sys.stdin.isatty():
         if show is not None:
             raise click.UsageError(f"--{show} needs a QUERY or -f FILE")
@@ -94,6 +102,20 @@ def command(
     if query is not None and query != "-":
         return _one(lake, text, bound, limits, output, fail_if)
     return _script(lake, text, bound, limits, output)
+
+
+def _values(params: tuple[str, ...], *, of_one: bool) -> dict[str, Any]:
+    """Return values by the names of a query; those without a name are of its ``?``, in order."""
+    named = {name: value_of(text) for name, text in values.pairs(p for p in params if _NAMED.match(p)).items()}
+    placed = [value_of(p) for p in params if not _NAMED.match(p)]
+    if not placed:
+        return named
+    if not of_one:
+        raise click.UsageError("-p VALUE is of a ? of one QUERY; several statements take -p NAME=VALUE and $NAME")
+
+    from counterbalance.engine.sql import arguments
+
+    return {**named, **arguments.by_name(placed)}
 
 
 def _text(query: str | None, file: str | None) -> str:

@@ -318,9 +318,8 @@ def check_used(text: str, values: Mapping[str, Any]) -> None:
             raise RequestError(
                 f"the query has no {shown}{did_you_mean(name, [*_SETTINGS, *asked])}",
                 code="E3043",
-                hint="settings: "
-                + ", ".join(_SETTINGS)
-                + "; anything else is a value of $name, or a table by its name",
+                hint="a value is of $name (-p name=… or sql(…, name=…)) or of a ? (-p … or params=[…]), and a table is read by "
+                "its name; settings: " + ", ".join(_SETTINGS),
             )
 
 
@@ -340,13 +339,13 @@ def check_places(names: Iterable[str], values: Iterable[str]) -> None:
         Traceback (most recent call last):
             ...
         counterbalance.engine.errors.SqlError: the query has 1 place for a value (?), and 2 values are given
-        hint: params=[…] has a value for every ?, in their order; $name takes one by its name
+        hint: -p VALUE or params=[…] has a value for every ?, in their order; $name takes one by its name
     """
     asked, given = ({name for name in each if _is_place(name)} for each in (names, values))
     if asked != given:
         places = f"{len(asked)} place{'s' * (len(asked) != 1)} for {'values' if len(asked) != 1 else 'a value'} (?)"
         told = f"{len(given)} value{'s are' if len(given) != 1 else ' is'} given"
-        hint = "params=[…] has a value for every ?, in their order; $name takes one by its name"
+        hint = "-p VALUE or params=[…] has a value for every ?, in their order; $name takes one by its name"
         raise SqlError(f"the query has {places}, and {told}", code="E3121", hint=hint)
 
 

@@ -117,3 +117,33 @@ def test_values_are_bound_and_not_pasted(lake, capsys):
     query = "SELECT count(*) AS n FROM captions WHERE text = $t"
     assert main(["sql", lake.uri, query, "-p", "t=' OR 1=1 --", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [{"n": 0}]
+
+
+@pytest.mark.parametrize(
+    ("query", "words", "row"),
+    [
+        ("SELECT ? AS a", ["1"], {"a": 1}),
+        ("SELECT ? AS a, ? AS b", ["-2", "man"], {"a": -2, "b": "man"}),
+        ("SELECT $b AS b, ? AS a", ["1", "b=x"], {"b": "x", "a": 1}),
+        ("SELECT ? AS a", ['"a=b"'], {"a": "a=b"}),
+    ],
+)
+def test_values_without_a_name_are_of_places_in_order(query, words, row, lake, capsys):
+    assert main(["sql", lake.uri, query, "--json", *(w for word in words for w in ("-p", word))]) == 0
+    assert json.loads(capsys.readouterr().out) == [row]
+
+
+def test_a_script_has_no_values_by_their_place(lake, stdin, capsys):
+    stdin("SELECT ?;")
+    assert main(["sql", lake.uri, "-p", "1"]) == 2
+    assert "-p VALUE is of a ? of one QUERY" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [([], "E3121"), (["-p", "v=1"], "E3043"), (["-p", "1", "-p", "2"], "E3121")]
+)
+def test_hints_speak_of_the_option(words, code, lake, capsys):
+    assert main(["sql", lake.uri, "SELECT ?", *words]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith(f"error[{code}]")
+    assert "-p " in err.partition("hint: ")[2]

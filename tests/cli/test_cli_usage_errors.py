@@ -15,7 +15,7 @@ from counterbalance.__main__ import main
         (["sql"], "Missing argument 'LAKE'"),
         (["tables", "x.lake", "--nope"], "No such option"),
         (["sql", "x.lake", "SELECT 1", "-f", "q.sql"], "one of them"),
-        (["sql", "x.lake", "SELECT $a", "-p", "a"], "'a' is not of the form name=value"),
+        (["recipe", "x.lake", "prepare", "--param", "a"], "'a' is not of the form NAME=VALUE"),
         (["sql", "x.lake", "SELECT $a", "-p", "a=1", "-p", "a=2"], "'a' is given twice"),
         (["sql", "x.lake", "SELECT 1", "--attach", "other.lake"], "is not of the form NAME=LAKE"),
         (["sql", "x.lake", "SELECT 1", "--memory", "lots"], "'lots' is not a size"),
