@@ -150,13 +150,12 @@ class NotFoundError(CounterbalanceError, LookupError):
         """The folder holds no lake; one of a similar name beside it is suggested."""
         path = Path(uri)
         if "://" not in uri and path.is_file():
-            hint = "counterbalance ingest LAKE SOURCE --format … reads a file into one"
+            hint = "counterbalance ingest LAKE SOURCE reads a file into one"
             return cls(f"{uri} is a file, and a lake is a folder", code="E1005", hint=hint)
         beside = [] if "://" in uri else [p.parents[1].name for p in path.parent.glob("*/meta/runs.lance")]
         near = did_you_mean(path.name, beside)
-        return cls(
-            f"no lake at {uri}{near}", code="E1005", hint="make one with: counterbalance ingest LAKE SOURCE --format …"
-        )
+        hint = "make one with: counterbalance ingest LAKE SOURCE, which tells by its content what SOURCE is"
+        return cls(f"no lake at {uri}{near}", code="E1005", hint=hint)
 
     @classmethod
     def source(cls, uri: str) -> NotFoundError:

@@ -44,7 +44,9 @@ def test_json_errors(flag, lake, capsys):
 
 def test_no_lake(tmp_path, capsys):
     assert main(["tables", str(tmp_path / "none.lake")]) == 1
-    assert capsys.readouterr().err.startswith(f"error[E1005]: no lake at {tmp_path}/none.lake\nhint: ")
+    assert capsys.readouterr().err.startswith(
+        f"error[E1005]: no lake at {tmp_path}/none.lake\nhint: make one with: counterbalance ingest LAKE SOURCE, "
+    )
 
 
 def test_a_file_is_no_lake(tmp_path, capsys):
