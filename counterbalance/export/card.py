@@ -16,6 +16,7 @@ from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.sql import parse, queries, requirements
 from counterbalance.engine.sql.diagnostics.nothing_to_count import filled
 from counterbalance.export.datasheet import code
+from counterbalance.report.association import PLAIN_WORDS
 from counterbalance.report.figures import cell
 
 if TYPE_CHECKING:
@@ -39,12 +40,12 @@ Exported by counterbalance; what this is, where it comes from and what it must n
 [DATASHEET.md](DATASHEET.md).
 """
 _PAIRS: Final = ("label", "concept", "count", "n_label", "n_concept", "pmi", "low", "high", "q")
-_AUDITS: Final[Sequence[tuple[str, str, Sequence[str]]]] = (
-    ("demographics", "", ("label", "count", "n", "share", "low", "high")),
-    ("cooccurrence", "word_concepts", _PAIRS),
-    ("cooccurrence", "category_concepts", _PAIRS),
+_AUDITS: Final[Sequence[tuple[str, str, str, Sequence[str]]]] = (
+    ("demographics", "demographics", "", ("label", "count", "n", "share", "low", "high")),
+    ("cooccurrence of words that name no gender", "cooccurrence", PLAIN_WORDS, _PAIRS),
+    ("cooccurrence of category_concepts", "cooccurrence", "category_concepts", _PAIRS),
 )
-"""Names of audits that no model has a part in, the concepts to ask for, and the columns to show."""
+"""Headings, names of audits that no model has a part in, the concepts to ask for, and the columns to show."""
 _MOST: Final = 10
 
 
@@ -62,8 +63,8 @@ def render(lake: Lake, at: str | None, shards: Sequence[str]) -> str:
         counts = dict(session.sql("SELECT name, rows FROM meta.tables").fetchall())
         there = filled(counts, session.sensitive_attributes())
         parts = [
-            _audit(session, name, concepts, columns, at)
-            for name, concepts, columns in _AUDITS
+            _audit(session, heading, name, concepts, columns, at)
+            for heading, name, concepts, columns in _AUDITS
             if not requirements.missing(_needs(name, concepts), there)
         ]
         if not parts:
@@ -84,12 +85,13 @@ def _needs(name: str, concepts: str) -> requirements.Needs:
     return requirements.of_query(parse.parse(f"SELECT * FROM {name}({call})").tree)
 
 
-def _audit(session: Session, name: str, concepts: str, columns: Sequence[str], at: str | None) -> str:
+def _audit(session: Session, heading: str, name: str, concepts: str, columns: Sequence[str], at: str | None) -> str:
     """Return what an audit answers, how to ask it again, and its rows."""
     given: dict[str, Any] = {"concepts": concepts} if concepts else {}
-    words = [f"{key}={value}" for key, value in given.items()] + ([f"--at {shlex.quote(at)}"] if at else [])
+    words = [shlex.quote(f"{key}={value}") for key, value in given.items()]
+    words += [f"--at {shlex.quote(at)}"] if at else []
     lines = [
-        f"### {name}{f' of {concepts}' if concepts else ''}",
+        f"### {heading}",
         queries.queries()[name].doc,
         code(" ".join(["counterbalance audit LAKE", name, *words])),
     ]
@@ -98,7 +100,9 @@ def _audit(session: Session, name: str, concepts: str, columns: Sequence[str], a
     except CounterbalanceError as error:  # of an audit that takes too much, the rows are there nevertheless
         return "\n\n".join([*lines, f"It could not be computed: {code(error.message)}"])
     rows = sorted(found, key=_place) if concepts else found
-    lines += [f"Parameters: {code(json.dumps(json.loads(rows[0]['params'])))}", _table(rows, columns)] if rows else []
+    if rows:
+        others = {k: v for k, v in json.loads(rows[0]["params"]).items() if k not in given}
+        lines += [f"Other parameters: {code(json.dumps(others))}", _table(rows, columns)]
     left = [f"{_MOST} of {len(rows):,} rows, those of the smallest q."] if len(rows) > _MOST else []
     hidden = rows[0].get("n_suppressed") if rows else None
     left += [f"{hidden:,} pairs are hidden."] if hidden else []

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from counterbalance.report.groups import Group
 
-_PLAIN_WORDS: Final = (
+PLAIN_WORDS: Final = (
     "(SELECT w.image_id, w.concept FROM word_concepts AS w LEFT JOIN (SELECT term FROM lists.gender_words UNION "
     "SELECT term FROM lists.stop_words) AS l ON l.term = w.concept WHERE l.term IS NULL)"
 )
@@ -154,7 +154,7 @@ def cooccurrence(known: Sequence[Group]) -> list[FigureSpec]:
                 reference=lambda r: r["n_label"] / (r["n_label"] + r["n_against"]),
             ),
             "concept_ratio",
-            {"groups": groups.CAPTIONS.images, "concepts": _PLAIN_WORDS, "min_count": 30},
+            {"groups": groups.CAPTIONS.images, "concepts": PLAIN_WORDS, "min_count": 30},
             empty="No word is in 30 images that name one gender.",
         ),
         FigureSpec(
@@ -172,7 +172,7 @@ def cooccurrence(known: Sequence[Group]) -> list[FigureSpec]:
                 ),
             ),
             "keyword_profile",
-            {"groups": groups.CAPTIONS.images, "concepts": _PLAIN_WORDS},
+            {"groups": groups.CAPTIONS.images, "concepts": PLAIN_WORDS},
             empty="No word is in enough images of a labelled group.",
         ),
     ]

@@ -8,7 +8,9 @@ import re
 import pytest
 
 import counterbalance as cb
+from counterbalance.report.association import PLAIN_WORDS
 
+WORDS = "cooccurrence of words that name no gender"
 TEXTS = ["a woman with a red umbrella"] * 14 + ["a man with a surfboard"] * 12 + ["a man and a woman"] * 3
 
 
@@ -63,11 +65,17 @@ def test_counts_are_those_of_the_audit_and_small_ones_are_hidden(unchanged, plai
 
 
 def test_it_says_how_to_ask_again_of_what_and_with_which_parameters(plain):
-    assert "`counterbalance audit LAKE cooccurrence concepts=word_concepts`" in plain
+    assert f"`counterbalance audit LAKE cooccurrence 'concepts={PLAIN_WORDS}'`" in plain
     assert '"min_count": 10' in plain
     assert "captions 1" in plain
-    assert ["female", "umbrella"] in [row[:2] for row in rows_of(plain, "cooccurrence of word_concepts")]
-    assert len(rows_of(plain, "cooccurrence of word_concepts")) <= 10
+    assert ["female", "umbrella"] in [row[:2] for row in rows_of(plain, WORDS)]
+    assert len(rows_of(plain, WORDS)) <= 10
+
+
+def test_words_that_make_the_groups_go_with_none(plain):
+    shown = {row[1] for row in rows_of(plain, WORDS)}
+    assert "umbrella" in shown
+    assert not shown & {"woman", "man", "a", "with", "and"}
 
 
 def test_a_purpose_opens_no_more_of_it(unchanged, plain, tmp_path):
@@ -87,7 +95,7 @@ def test_it_is_read_as_of_the_moment_of_the_export(lake, build, tmp_path):
     before = card(lake, tmp_path / "before", at="v1")
     lake.ingest({"captions": build.captions(caption_id=[99], image_id=[1], text=["a woman"])})
     assert card(lake, tmp_path / "after", at="v1") == before
-    assert "concepts=word_concepts --at v1`" in before
+    assert f"'concepts={PLAIN_WORDS}' --at v1`" in before
 
 
 def test_hugging_face_reads_it(lake, tmp_path):
