@@ -329,13 +329,17 @@ def udf(
         >>> function("doc_length").signature
         'doc_length(text)'
     """
-    if (returns is None) != (parameters is None):
-        raise RequestError("@udf takes returns and parameters, or neither where type hints tell them", code="E3066")
     if parameters is not None and not isinstance(parameters, list | tuple):
         items = parameters.items() if hasattr(parameters, "items") else ((p.name, p) for p in parameters)
         parameters = [p if isinstance(p, Parameter) else Parameter(n, p) for n, p in items]
 
     def declare(call: Callable[..., Any]) -> Callable[..., Any]:
+        if (returns is None) != (parameters is None):
+            raise RequestError(
+                f"{call.__name__}: @udf takes returns and parameters, or neither where type hints tell them",
+                code="E3066",
+                hint=f"write {type_hints.written(call)}",
+            )
         doc = (call.__doc__ or "").strip().splitlines()
         run, signature, kind = call, tuple(parameters or ()), returns
         if kind is None:

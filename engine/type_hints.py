@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 REQUIRED: Final = inspect.Parameter.empty
 _HINT: Final = (
     "hint str, int, float, bool, bytes, date, datetime or lists of these for one row, such as (text: str) -> float; \
-arrays such as pa.StringArray for a batch; or give returns and parameters"
+arrays such as pa.StringArray for a batch; or write "
 )
 
 
@@ -55,38 +55,54 @@ def read(call: Callable[..., Any]) -> Hinted:
     """
     is_model = inspect.isclass(call)
     own = vars(call) if is_model else {}
-    given, returns = _hints(own.get("__call__", call), call.__name__)
-    constants = _hints(own["__init__"], call.__name__)[0] if "__init__" in own else {}
+    given, returns = _hints(own.get("__call__", call), call)
+    constants = _hints(own["__init__"], call)[0] if "__init__" in own else {}
     read_, kinds = {}, set()
     for name, (hint, default) in given.items():
-        kind, is_array = _type(call.__name__, name, hint)
+        kind, is_array = _type(call, name, hint)
         read_[name] = kind, default
         kinds |= {is_array} if default is REQUIRED or is_array else set()
-    result, is_array = _type(call.__name__, "the result", returns)
+    result, is_array = _type(call, "the result", returns)
     if len(kinds | {is_array}) > 1 or (is_model and not is_array):
-        raise RequestError(f"{call.__name__}: hints are of one row or of arrays, not of both", code="E3065", hint=_HINT)
+        raise _too_little(call, "hints are of one row or of arrays, not of both")
     if all(default is not REQUIRED for _, default in read_.values()):
-        raise RequestError(
-            f"{call.__name__}: it has no parameter without a default, for a column", code="E3065", hint=_HINT
-        )
-    read_ |= {n: (_type(call.__name__, n, hint)[0], default) for n, (hint, default) in constants.items()}
+        raise _too_little(call, "it has no parameter without a default, for a column")
+    read_ |= {n: (_type(call, n, hint)[0], default) for n, (hint, default) in constants.items()}
     optional = frozenset(n for n, (hint, _) in given.items() if type(None) in typing.get_args(hint))
     return Hinted(read_, result, not is_array, optional)
 
 
-def _hints(call: Callable[..., Any], name: str) -> tuple[dict[str, tuple[Any, Any]], Any]:
-    """Hint and default of every parameter, and the hint of the result."""
+def written(call: Callable[..., Any]) -> str:
+    """How ``@udf`` is told the types of a function, or of a model, without hints.
+
+    Example:
+        >>> written(lambda text, times=2: text)
+        "@udf(returns=pa.string(), parameters={'text': pa.string()}) with the types of yours"
+    """
+    own = vars(call).get("__call__", call) if inspect.isclass(call) else call
+    plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    names = [n for n, p in inspect.signature(own).parameters.items() if p.default is REQUIRED and p.kind in plain]
+    types_ = ", ".join(f"'{n}': pa.string()" for n in names if n != "self")
+    return f"@udf(returns=pa.string(), parameters={{{types_}}}) with the types of yours"
+
+
+def _too_little(call: Callable[..., Any], told: str) -> RequestError:
+    return RequestError(f"{call.__name__}: {told}", code="E3065", hint=_HINT + written(call))
+
+
+def _hints(own: Callable[..., Any], call: Callable[..., Any]) -> tuple[dict[str, tuple[Any, Any]], Any]:
+    """Hint and default of every parameter of a function, or of a method of a model, and the hint of the result."""
     try:
-        found = typing.get_type_hints(call)
+        found = typing.get_type_hints(own)
     except (NameError, TypeError, AttributeError) as error:
-        raise RequestError(f"{name}: a hint cannot be read: {error}", code="E3065", hint=_HINT) from error
-    own = {n: p for n, p in inspect.signature(call).parameters.items() if n != "self"}
-    if any(p.kind in {p.VAR_POSITIONAL, p.VAR_KEYWORD} for p in own.values()):
-        raise RequestError(f"{name}: *args and **kwargs are no parameters of SQL", code="E3065", hint=_HINT)
-    return {n: (found.get(n), p.default) for n, p in own.items()}, found.get("return")
+        raise _too_little(call, f"a hint cannot be read: {error}") from error
+    known = {n: p for n, p in inspect.signature(own).parameters.items() if n != "self"}
+    if any(p.kind in {p.VAR_POSITIONAL, p.VAR_KEYWORD} for p in known.values()):
+        raise _too_little(call, "*args and **kwargs are no parameters of SQL")
+    return {n: (found.get(n), p.default) for n, p in known.items()}, found.get("return")
 
 
-def _type(name: str, of: str, hint: Any) -> tuple[pa.DataType, bool]:
+def _type(call: Callable[..., Any], of: str, hint: Any) -> tuple[pa.DataType, bool]:
     """Arrow type of a hint, and whether it is an array's."""
     import pyarrow as pa
 
@@ -112,13 +128,13 @@ def _type(name: str, of: str, hint: Any) -> tuple[pa.DataType, bool]:
         rest = [part for part in typing.get_args(hint) if part is not type(None)]
         hint = rest[0] if len(rest) == 1 else hint
     if typing.get_origin(hint) is list and typing.get_args(hint):
-        return pa.list_(_type(name, of, typing.get_args(hint)[0])[0]), False
+        return pa.list_(_type(call, of, typing.get_args(hint)[0])[0]), False
     if hint in plain:
         return plain[hint], False
     if hint in arrays:
         return arrays[hint], True
     said = "has no type hint" if hint is None else f"is hinted {getattr(hint, '__name__', hint)}, which tells no type"
-    raise RequestError(f"{name}: {of} {said}", code="E3065", hint=_HINT)
+    raise _too_little(call, f"{of} {said}")
 
 
 def by_row(call: Callable[..., Any], hinted: Hinted) -> Callable[..., tuple[pa.Array, dict[int, str]]]:

@@ -185,10 +185,20 @@ def test_hints_that_tell_too_little(call, told):
     with pytest.raises(RequestError, match=told) as caught:
         udf(call)
     assert caught.value.code == "E3065"
-    assert "give returns and parameters" in caught.value.hint
+    assert "or write @udf(returns=pa.string(), parameters={" in caught.value.hint
 
 
-def test_one_of_both_is_an_error():
+def test_what_to_write_names_the_parameters():
+    with pytest.raises(RequestError) as caught:
+        udf(any_array)
+    assert caught.value.hint.endswith(
+        "@udf(returns=pa.string(), parameters={'text': pa.string()}) with the types of yours"
+    )
+
+
+@pytest.mark.parametrize("given", [{"returns": pa.int64()}, {"parameters": {"text": pa.string()}}])
+def test_one_of_both_is_an_error(given):
     with pytest.raises(RequestError, match="returns and parameters, or neither") as caught:
-        cb.udf(returns=pa.int64())
+        cb.udf(**given)(any_array)
     assert caught.value.code == "E3066"
+    assert caught.value.hint.startswith("write @udf(returns=pa.string(), parameters={'text': pa.string()})")
