@@ -17,7 +17,7 @@ from counterbalance.engine.ingest_types import Chunk, Images
 from counterbalance.engine.schema import CAPTIONS, IMAGES
 from counterbalance.ingest import columns, hashing, ignored_options, laion, tabular, targets
 from counterbalance.ingest.files import source_of
-from counterbalance.ingest.labelrows import LabelRows, kept_texts
+from counterbalance.ingest.labelrows import LabelRows
 from counterbalance.ingest.name_parts import split_of
 from counterbalance.ingest.rows import MAX_KEY, Sieve, base_rows, floats, is_null
 
@@ -55,15 +55,14 @@ def read(uri: str, options: ReadOptions) -> Source:
     notes = ignored_options.describe("captions", options, "images", "store_images")
     if not all(map(targets.is_named, found)):
         notes.append("no column names an image: each text is of one of its own")
-    for names in dict.fromkeys(tuple(columns.unplaced(f.names, c)) for f, c in zip(layouts, found, strict=True)):
-        notes += columns.left_out(names)
+    notes += tabular.left_out(layouts, found)
     return source_of(uri, [f.file for f in layouts], chunks(uri, parts, options, images, notes), notes, images)
 
 
 def _columns(layout: Layout, options: ReadOptions) -> dict[str, int]:
     found = columns.resolve(layout.names, FIELDS, options.mapping, layout.file.uri)
     columns.require(found, ["caption"], layout.names, layout.file.uri)
-    return found | columns.as_labels(layout.names, options.keep, layout.file.uri)
+    return found | layout.kept(options.keep)
 
 
 def chunks(uri: str, parts: Iterator[Rows], options: ReadOptions, images: Images, notes: list[str]) -> Iterator[Chunk]:
@@ -92,7 +91,7 @@ def _chunk(uri: str, sieve: Sieve, options: ReadOptions, images: Images, bad: la
     similarity = bad.number(sieve, "similarity", floats)
     keys = _keys(sieve, images)
     sieve.refuse(is_null(keys), "missing_key", "the row names no image")
-    split, named, texts = sieve.text("split"), sieve.text("name", MAX_KEY), kept_texts(sieve)
+    split, named, texts = sieve.text("split"), sieve.text("name", MAX_KEY), bad.labels(sieve)
     told = options.split or (None if sieve.has("split") else split_of(sieve.rows.source.rpartition("/")[2]))
     labels = LabelRows.of_columns(sieve, texts, keys, options.annotator or "source")
     count = int(sieve.keep.sum())

@@ -17,6 +17,9 @@ LABEL: Final = "attribute:"
 """Stands before the names of columns that are labels."""
 INDEX: Final = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
 """Columns that are row numbers of data frames."""
+TOLD: Final = frozenset({"width", "height", "original_width", "original_height", "status", "error_message", "sha256"})
+"""Columns that a picture itself tells, or of how it was fetched."""
+_SHOWN: Final = 20
 _GAPS: Final = re.compile(r"[\s\-.]+")
 
 
@@ -95,13 +98,24 @@ def left_out(names: Sequence[str], lists: Sequence[str] = ()) -> list[str]:
         >>> left_out(["question"], ["tokens"])
         ['left out: question; --keep question stores it as labels', 'left out: tokens, of lists or objects']
     """
-    shown = [", ".join(n[:40] for n in part[:20]) + ", …" * (len(part) > 20) for part in (names, lists)]
-    plain = (
-        [f"left out: {shown[0]}; --keep {names[0][:40]} stores {'it' if len(names) == 1 else 'one'} as labels"]
-        if names
-        else []
-    )
-    return plain + [f"left out: {shown[1]}, of lists or objects"] * bool(lists)
+    one = "it" if len(names) == 1 else "one"
+    plain = [f"left out: {_some(names)}; --keep {names[0][:40]} stores {one} as labels"] if names else []
+    return plain + [f"left out: {_some(lists)}, of lists or objects"] * bool(lists)
+
+
+def cannot_keep(format_: str, names: Sequence[str]) -> list[str]:
+    """Return a note about what a format leaves out whatever is asked, if there is any.
+
+    Example:
+        >>> cannot_keep("voc", ["owner", "object.point"])
+        ['left out: owner, object.point; the format voc cannot keep them']
+    """
+    them = "it" if len(names) == 1 else "them"
+    return [f"left out: {_some(names)}; the format {format_} cannot keep {them}"] if names else []
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(n[:40] for n in names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
 
 
 def asked(mapping: Mapping[str, str], fields: Fields) -> dict[str, str]:

@@ -40,10 +40,11 @@ _KNOWN_BETTER: Final = frozenset({"width", "height", *(t.key for t in BASE_TABLE
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """A metadata file: the columns to read."""
+    """A metadata file: the columns to read, and those of lists or objects, which are no labels."""
 
     layout: Layout
     columns: Mapping[str, int]
+    left_out: Sequence[str]
 
 
 def inspect(file: File, options: ReadOptions) -> Meta:
@@ -56,11 +57,10 @@ def inspect(file: File, options: ReadOptions) -> Meta:
     layout = tabular.inspect(file)
     found = columns.resolve(layout.names, FIELDS, options.mapping, file.uri)
     columns.require(found, ["file_name"], layout.names, file.uri)
-    taken = set(found.values())
-    for i, name in enumerate(layout.names):
-        if i not in taken and name.strip() and columns.plain(name) not in _KNOWN_BETTER:
-            found[columns.LABEL + name] = i
-    return Meta(layout, found)
+    others = {n: i for i, n in enumerate(layout.names) if i not in found.values() and n.strip()}
+    others = {n: i for n, i in others.items() if columns.plain(n) not in _KNOWN_BETTER}
+    found |= {columns.LABEL + n: i for n, i in others.items() if n not in layout.nested}
+    return Meta(layout, found, [n for n in others if n in layout.nested])
 
 
 def chunks(meta: Meta, path: str, status: Mapping[str, bool], options: ReadOptions) -> Iterator[Chunk]:

@@ -70,8 +70,6 @@ _OTHER_MEDIA: Final = frozenset({"Audio", "Video", "Pdf", "Nifti"})
 """Features whose bytes are no pictures."""
 _TEXT: Final = ("raw", "text", "caption")
 """Where the text of a sentence is, when it is an object."""
-_TOLD: Final = frozenset({"width", "height", "original_width", "original_height", "status", "error_message", "sha256"})
-"""Columns that the picture itself tells, or of how it was fetched."""
 
 
 def read(uri: str | Any, options: ReadOptions) -> Source:
@@ -267,7 +265,7 @@ def _planned(
     labels = [n for n in names if n not in taken and _is_label(features.get(n, {}), schema.field(n).type)]
     kept = [names[i] for i in columns.as_labels(names, options.keep, uri).values()]
     labels += [n for n in kept if n not in {*taken, *labels} and not pa.types.is_nested(schema.field(n).type)]
-    unplaced = [n for n in names if n not in {*taken, *labels} and columns.plain(n) not in _TOLD]
+    unplaced = [n for n in names if n not in {*taken, *labels} and columns.plain(n) not in columns.TOLD]
     if "objects" in found:
         fields = box_cells.without_place(schema.field(found["objects"]).type)
         unplaced += [f"{found['objects']}.{field}" for field in fields]

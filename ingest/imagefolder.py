@@ -29,7 +29,7 @@ from counterbalance.engine.images import (
     sha256,
 )
 from counterbalance.engine.ingest_types import Chunk, Reject
-from counterbalance.ingest import foldermeta, hashing, ignored_options
+from counterbalance.ingest import columns, foldermeta, hashing, ignored_options
 from counterbalance.ingest.files import expand, file_system, leads_out, local_folder, relative_name, source_of
 from counterbalance.ingest.globs import is_glob, split_commas
 from counterbalance.ingest.lookahead import looked_ahead
@@ -76,6 +76,8 @@ def read(uri: str, options: ReadOptions) -> Source:
     metadata = [foldermeta.inspect(f, options) for f in texts if not folder.leaves(f)]
     chunks = _chunks(folder, [f for f in texts if folder.leaves(f)], metadata)
     notes = ignored_options.describe("imagefolder", options, "keep", "images")
+    for meta in metadata:
+        notes += columns.left_out((), meta.left_out)
     if passed := [f for f in shown if f.is_plain and not f.name.lower().endswith(SUFFIXES)]:
         told = "file is" if len(passed) == 1 else "files are"
         notes.append(f"{len(passed):,} {told} not called like a picture: {_some(passed)}")

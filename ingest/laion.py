@@ -70,8 +70,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     found = [_columns(f, options) for f in layouts]
     parts = tabular.read_all(layouts, found, FIELDS, options.limit)
     notes = ignored_options.describe("laion", options, "images", "store_images", *["annotator"] * (not options.keep))
-    for names in dict.fromkeys(tuple(columns.unplaced(f.names, c)) for f, c in zip(layouts, found, strict=True)):
-        notes += columns.left_out(names)
+    notes += tabular.left_out(layouts, found)
     return source_of(uri, [f.file for f in layouts], _chunks(uri, parts, options, notes), notes)
 
 
@@ -88,7 +87,7 @@ def _columns(layout: Layout, options: ReadOptions) -> dict[str, int]:
     columns.require(found, ["caption"], layout.names, layout.file.uri)
     if "key" not in found:
         columns.require(found, ["url"], layout.names, layout.file.uri)
-    return found | columns.as_labels(layout.names, options.keep, layout.file.uri)
+    return found | layout.kept(options.keep)
 
 
 def _chunks(uri: str, parts: Iterator[Rows], options: ReadOptions, notes: list[str]) -> Iterator[Chunk]:
@@ -100,7 +99,7 @@ def _chunks(uri: str, parts: Iterator[Rows], options: ReadOptions, notes: list[s
 
 def _chunk(uri: str, sieve: Sieve, options: ReadOptions, seen: hashing.Seen, bad: BadValues) -> Chunk:
     keyed = sieve.has("key")
-    cells, texts = _cells(sieve, bad), kept_texts(sieve)
+    cells, texts = _cells(sieve, bad), bad.labels(sieve)
     keys = hashing.key_ids(sieve.kept(cells["key"]))
     if keyed:
         again = ~seen.add(keys.to_numpy())
@@ -166,17 +165,26 @@ class BadValues:
             self._note(sieve, field, "is a list or struct in {}, and is kept as JSON", ~is_null(array))
         return array
 
+    def labels(self, sieve: Sieve) -> dict[str, pa.Array]:
+        """Return the columns that are kept, by name, NULL where a list or object stands, which is no label."""
+        texts = kept_texts(sieve)
+        for name, text in texts.items():
+            lost = is_null(text) & ~is_null(sieve.text(columns.LABEL + name))
+            self._note(sieve, columns.LABEL + name, "holds lists or objects in {}, which are no labels", lost)
+        return texts
+
     def _note(self, sieve: Sieve, field: str, told: str, which: Mask) -> None:
         found = np.flatnonzero(which & sieve.keep)
         if len(found):
             written = sieve.rows.table[field][int(found[0])].as_py()
             place = f"{sieve.rows.unit} {sieve.rows.numbers[found[0]]} of {sieve.rows.source.rpartition('/')[2]}"
-            self._first.setdefault((field, told), f"{shorten(written)} ({place})")
+            closed = field.startswith(columns.LABEL)  # it may say of people what is for few
+            self._first.setdefault((field, told), place if closed else f"{shorten(written)} ({place})")
             self._counts[field, told] = self._counts.get((field, told), 0) + len(found)
 
     def notes(self) -> list[str]:
         """Return a sentence per field, with the first such value."""
         return [
-            f"{field} {told.format(f'{count:,} row' + 's' * (count != 1))}: {self._first[field, told]}"
+            f"{field.removeprefix(columns.LABEL)} {told.format(f'{count:,} row' + 's' * (count != 1))}: {self._first[field, told]}"
             for (field, told), count in self._counts.items()
         ]

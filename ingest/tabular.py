@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import orjson
@@ -58,6 +58,7 @@ class Layout:
         compression: How it is compressed, if at all.
         headed: Whether the first line of CSV is a header.
         schema: Types of the columns, where the file says them (Parquet and Arrow).
+        nested: Columns of lists or objects, as far as the schema or the beginning of JSON lines tells.
     """
 
     file: File
@@ -67,6 +68,16 @@ class Layout:
     compression: str | None = None
     headed: bool = True
     schema: pa.Schema | None = None
+    nested: frozenset[str] = frozenset()
+
+    def kept(self, names: Sequence[str]) -> dict[str, int]:
+        """Return the columns to keep as labels, as ``columns.as_labels`` does; lists and objects are none.
+
+        Raises:
+            NotFoundError: If one is not there (``E1002``).
+        """
+        found = columns.as_labels(self.names, names, self.file.uri)
+        return {name: i for name, i in found.items() if self.names[i] not in self.nested}
 
     def headless(self, names: Sequence[str]) -> Layout:
         """Return the same CSV without a header line and without quoting."""
@@ -100,14 +111,17 @@ def inspect(file: File) -> Layout:
             raise _no_table(file, f"is not {what} file; it begins with {head[:12]!r}")
     text = _text(file, head)
     if text.lstrip()[:1] == b"{":
-        return Layout(file, "jsonl", _json_names(file, text), compression=kind)
+        heads = _json_heads(file, text)
+        nested = frozenset(n for n, v in heads.items() if isinstance(v, (list, dict)))
+        return Layout(file, "jsonl", list(heads), compression=kind, nested=nested)
     if file.name.lower().split(".")[-1 if not kind else -2] in _JSON:
         raise _no_table(file, "is not JSON lines", _ONE_A_LINE)
     return _csv(file, text, kind)
 
 
 def _typed(file: File, kind: str, schema: pa.Schema) -> Layout:
-    return Layout(file, kind, schema.names, schema=schema)
+    nested = frozenset(f.name for f in schema if pa.types.is_nested(f.type))
+    return Layout(file, kind, schema.names, schema=schema, nested=nested)
 
 
 def _text(file: File, head: bytes) -> bytes:
@@ -150,9 +164,9 @@ def _csv(file: File, text: bytes, kind: str | None) -> Layout:
     return Layout(file, "csv", names, replace(dialect, width=len(names)), kind)
 
 
-def _json_names(file: File, text: bytes) -> list[str]:
-    """Return keys of the objects at the beginning, in order of appearance."""
-    names: dict[str, None] = {}
+def _json_heads(file: File, text: bytes) -> dict[str, Any]:
+    """Return keys of the objects at the beginning, in order of appearance, each with a value of it."""
+    heads: dict[str, Any] = {}
     *lines, rest = text.split(b"\n")
     for line in lines or [rest]:
         try:
@@ -160,12 +174,12 @@ def _json_names(file: File, text: bytes) -> list[str]:
         except orjson.JSONDecodeError:
             continue  # a row like any other: it is refused when its turn comes
         if isinstance(value, dict):
-            names.update(dict.fromkeys(value))
-    if not names:
+            heads.update((k, v) for k, v in value.items() if heads.get(k) is None)
+    if not heads:
         raise _no_table(file, "is not JSON lines", _ONE_A_LINE)
-    if names.keys() >= _COCO:
+    if heads.keys() >= _COCO:
         raise _no_table(file, "is a COCO file", "read it with --format coco")
-    return list(names)
+    return heads
 
 
 def _no_table(file: File, why: str, hint: str | None = None) -> SourceError:
@@ -237,6 +251,24 @@ def read_all(
     """
     matters = columns.matters(fields)
     return limited((r for f, c in zip(layouts, found, strict=True) for r in read(f, c, matters)), limit)
+
+
+def left_out(layouts: Sequence[Layout], found: Sequence[Mapping[str, int]], unkept: str = "") -> list[str]:
+    """Return notes about columns that no file's reader takes, each once.
+
+    Args:
+        layouts: The files.
+        found: The columns of each that are taken.
+        unkept: Name of the format, where it keeps no other columns.
+    """
+    notes: dict[str, None] = {}
+    for layout, there in zip(layouts, found, strict=True):
+        names = columns.unplaced(layout.names, there)
+        lists = [n for n in names if n in layout.nested]
+        others = [n for n in names if n not in layout.nested]
+        told = columns.cannot_keep(unkept, names) if unkept else columns.left_out(others, lists)
+        notes |= dict.fromkeys(told)
+    return list(notes)
 
 
 def limited(parts: Iterator[Rows], limit: int | None) -> Iterator[Rows]:
