@@ -76,6 +76,8 @@ _TOOLS: Final = frozenset({"yolo", "voc", "cvat"})
 _OF_XML: Final = {"annotation": "voc", "annotations": "cvat"}
 _OF_FOLDERS: Final = _TOOLS | {"imagefolder", "phase"}
 """What is read by its folder, whose paths are keys."""
+_OF_MEMBERS: Final = frozenset({"coco", "karpathy", "webdataset"})
+"""Whose columns are members of objects."""
 _OF_COCO: Final = re.compile(rb'"(images|annotations|categories|licenses)"\s*:\s*\[')
 _SENTENCES: Final = re.compile(rb'"sentences"\s*:\s*\[')
 _FILE_NAME: Final = re.compile(rb'"file_name"\s*:\s*"([^"\\]+)"')
@@ -145,6 +147,8 @@ def read(uri: str, options: ReadOptions) -> Source:
 def _options_of(uri: str, parts: Sequence[Part], options: ReadOptions) -> list[ReadOptions]:
     """Return what is asked of each part: of ``mapping`` and ``keep`` the columns that its tables have.
 
+    What no table has is asked of the parts whose members show when they are read.
+
     Raises:
         NotFoundError: None has one of them (E1002).
     """
@@ -152,18 +156,22 @@ def _options_of(uri: str, parts: Sequence[Part], options: ReadOptions) -> list[R
         return [options] * len(parts)
     heads = [
         tabular.inspect(expand(part.uri, options.storage_options, tabular.SUFFIXES)[0]).names
-        if part.format not in _OF_FOLDERS | {"coco", "karpathy", "visualgenome", "webdataset"}
+        if part.format not in _OF_FOLDERS | _OF_MEMBERS | {"visualgenome"}
         else []
         for part in parts
     ]
     everything = list(dict.fromkeys(name for names in heads for name in names))
-    columns.as_labels(everything, [*options.mapping.values(), *options.keep], uri)
+    known = set(map(columns.plain, everything))
+    late = [column for column in options.keep if columns.plain(column) not in known]
+    if not any(part.format in _OF_MEMBERS for part in parts):
+        columns.as_labels(everything, late, uri)
+    columns.as_labels(everything, list(options.mapping.values()), uri)
     found = []
-    for names in heads:
+    for part, names in zip(parts, heads, strict=True):
         there = set(map(columns.plain, names))
         mapping = {field: column for field, column in options.mapping.items() if columns.plain(column) in there}
         keep = [column for column in options.keep if columns.plain(column) in there]
-        found.append(replace(options, mapping=mapping, keep=keep))
+        found.append(replace(options, mapping=mapping, keep=late if part.format in _OF_MEMBERS else keep))
     return found
 
 

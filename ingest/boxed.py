@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.images import EXTENSIONS, OTHER_PICTURES
-from counterbalance.ingest import detections, hashing, imagefolder
-from counterbalance.ingest.columns import plain
+from counterbalance.ingest import columns, detections, hashing, ignored_options, imagefolder
 from counterbalance.ingest.files import expand, file_system, leads_out, local_folder, source_of
 from counterbalance.ingest.globs import split_commas
 from counterbalance.ingest.lookahead import looked_ahead
@@ -28,7 +27,7 @@ from counterbalance.ingest.validate import FRAME_TOLERANCE, MAX_COORDINATE
 from counterbalance.ingest.xmlstream import outermost
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from counterbalance.engine.images import Header
     from counterbalance.engine.ingest_types import Chunk, ReadOptions, Source
@@ -42,6 +41,8 @@ _KINDS: Final = frozenset({"Annotations", "JPEGImages", "images"})
 """Folders that part pictures from their annotations; those below them are the same in both."""
 _TEXTS: Final = (".txt", ".xml", ".json", ".yaml", ".yml", ".names", ".labels")
 """Endings of files with annotations and names; no link may lead to one out of the folder."""
+_MOST_NAMES: Final = 1_000
+"""So many names of what has no place are gathered."""
 _OF_PERSONS: Final = {n: a for a, names in detections.ATTRIBUTES.items() for n in (a, *names) if a != "caption"}
 
 
@@ -58,7 +59,7 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Boxed:
-    """What came of an item: a picture with its boxes, labels and captions, and what was refused."""
+    """What came of an item: a picture with its boxes, labels and captions, what was refused, and names of what has no place."""
 
     picture: Picture | None
     boxes: Sequence[Box] = ()
@@ -66,6 +67,7 @@ class Boxed:
     refused: Sequence[Refusal] = ()
     bytes_read: int = 0
     captions: Sequence[Caption] = ()
+    left_out: Collection[str] = ()
 
 
 class Files:
@@ -234,24 +236,33 @@ class Home:
         found = {}
         for attribute, value in pairs:
             if attribute and attribute.strip() and value and value.strip():
-                known = _OF_PERSONS.get(plain(attribute))
+                known = _OF_PERSONS.get(columns.plain(attribute))
                 found[known or attribute.strip()] = value.strip().lower() if known else value.strip()
         return [Label(a, v, self.options.annotator or "source") for a, v in found.items()]
 
     def source(
-        self, items: Iterable[Item], look: Callable[[Item], Boxed], files: Sequence[File], notes: list[str]
+        self,
+        format_: str,
+        items: Iterable[Item],
+        look: Callable[[Item], Boxed],
+        files: Sequence[File],
+        notes: list[str],
     ) -> Source:
         """Return the source of some items: a picture each, or none.
 
         Args:
+            format_: Name of the format.
             items: Taken lazily.
             look: Called once an item, in threads.
             files: Of annotations.
             notes: What a person should know.
         """
         pictures = list(self.pictures.by_key.values()) if self.is_folder else []
+        notes[:0] = ignored_options.describe(format_, self.options, "keep")
         named = [*files, *(f for f in pictures if f.uri not in {g.uri for g in files})]
-        return replace(source_of(self.uri, named, self._chunks(items, look, notes), notes), pictures=self.named)
+        return replace(
+            source_of(self.uri, named, self._chunks(format_, items, look, notes), notes), pictures=self.named
+        )
 
     def _others(self) -> Iterator[Boxed]:
         """Yield the pictures of the folder that nothing has met so far."""
@@ -259,11 +270,13 @@ class Home:
             others = (k for k in self.pictures.by_key if k not in self._met)
             yield from (found for _, found in looked_ahead(others, self._alone))
 
-    def _chunks(self, items: Iterable[Item], look: Callable[[Item], Boxed], notes: list[str]) -> Iterator[Chunk]:
+    def _chunks(
+        self, format_: str, items: Iterable[Item], look: Callable[[Item], Boxed], notes: list[str]
+    ) -> Iterator[Chunk]:
         rows = PictureRows(self.uri, self.uri, self.options.origin or "human", hashing.Seen(), again=True)
         for file in self._outside.values():
             rows.refuse(self.files.key(file), *imagefolder.OUT)
-        done, taken = 0, set[str]()
+        done, taken, left = 0, set[str](), set[str]()
         for found in chain((f for _, f in looked_ahead(items, look)), self._others()):
             for refusal in found.refused:
                 rows.refuse(*refusal)
@@ -273,6 +286,7 @@ class Home:
                     rows.refuse(found.picture.place, *_LONG)
                 rows.add(found.picture, found.captions, labels, found.boxes)
                 taken.add(found.picture.key)
+                left.update(found.left_out if len(left) < _MOST_NAMES else ())
             done += found.bytes_read
             if rows.full:
                 yield rows.flush(done)
@@ -282,6 +296,7 @@ class Home:
         if self._strange:
             shown = ", ".join(sorted(self._strange)[:3]) + ", …" * (len(self._strange) > 3)
             notes.append(f"not read with the others, as their outermost elements are called otherwise: {shown}")
+        notes += columns.cannot_keep(format_, sorted(left))
         yield rows.flush(done)
 
 

@@ -4,7 +4,7 @@ A source is a file, a folder (its ``annotations/`` first), a glob, or several wi
 shows in its annotations: ``caption`` makes rows of ``captions``; ``bbox`` with ``category_id`` makes rows of
 ``detections``, with ``keypoints`` where they are. The split is told by the file's name (``captions_val2017.json``).
 Files are streamed and read once, except where ``annotations`` come before ``images`` or ``categories`` stand in the
-middle; then twice.
+middle; then twice. Members that have no place are told, and those of images stored as labels where ``keep`` names them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError, did_you_mean
-from counterbalance.ingest import coco_pictures, coco_rows, ignored_options
+from counterbalance.ingest import coco_pictures, coco_rows, columns
 from counterbalance.ingest.chunking import Piece, merge_pieces
 from counterbalance.ingest.coco_document import Document, check
 from counterbalance.ingest.coco_rows import FileContext, Frames
 from counterbalance.ingest.files import expand, local_folder, source_of
 from counterbalance.ingest.jsonstream import WINDOW
+from counterbalance.ingest.members import Members, chosen
 from counterbalance.ingest.validate import ObjectSieve
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
 
 SUFFIXES: Final = (".json",)
 _BOX: Final = frozenset({"bbox", "category_id"})
+_OF_IMAGES: Final = ("id", "file_name", "width", "height", "license")
+_OF_ANNOTATIONS: Final = (
+    *("id", "image_id", "caption", *_BOX, "area", "iscrowd", "segmentation", "score"),
+    *("keypoints", "num_keypoints"),
+)
 _KIND_NAMES: Final = "captions|instances|person_keypoints|keypoints|stuff|image_info|annotations|panoptic|lvis_v[0-9.]+"
 _PREFIXED: Final = re.compile(rf"(?:{_KIND_NAMES})_(.+)", re.IGNORECASE)
 _SPLIT_WORD: Final = re.compile(
@@ -48,7 +54,8 @@ def read(uri: str, options: ReadOptions, *, window: int = WINDOW) -> Source:
     Args:
         uri: A path or fsspec URI of a file, folder or glob; commas and braces for several.
         options: ``split`` names the split of a single file, and picks from several; ``images`` is the folder that
-            ``file_name`` is joined to (or its sub-folder of the split's name, where there is one).
+            ``file_name`` is joined to (or its sub-folder of the split's name, where there is one); ``keep`` names members
+            of images to store as labels by ``annotator``.
         window: Bytes of JSON parsed at once.
 
     Returns:
@@ -56,7 +63,8 @@ def read(uri: str, options: ReadOptions, *, window: int = WINDOW) -> Source:
         that lists it.
 
     Raises:
-        NotFoundError: If nothing is there, or no file of that split (``E1006``).
+        NotFoundError: If nothing is there, or no file of that split (``E1006``); the chunks raise it for a name in ``keep``
+            that the first images of a file do not have (``E1002``).
         SourceError: If a file is packed, empty, cut short, HTML … (``E4020``, ``E4021``); the chunks raise it, too, for
             what only reading shows (``E4021`` to ``E4023``).
         RequestError: If ``options`` ask for what this format does not have (``E3001``), or to store pictures of a folder
@@ -72,7 +80,7 @@ def read(uri: str, options: ReadOptions, *, window: int = WINDOW) -> Source:
     bases = {split: coco_pictures.folder(options, split) for _, split in chosen}
     for file, _ in chosen:
         check(file)
-    files, notes = [file for file, _ in chosen], ignored_options.describe("coco", options, "keep")
+    files, notes = [file for file, _ in chosen], list[str]()
     chunks = _chunks([(file, split, bases[split]) for file, split in chosen], options, window, notes)
     named = local_folder(options.images, options.storage_options) if options.images else []
     return replace(source_of(uri, files, chunks, notes), pictures=named)
@@ -82,13 +90,33 @@ def _chunks(
     files: Sequence[tuple[File, str | None, str | None]], options: ReadOptions, window: int, notes: list[str]
 ) -> Iterator[Chunk]:
     limit, stored, looked = _Limit(options.limit), set[int](), coco_pictures.Looked(options)
+    left = _LeftOut(Members(_OF_IMAGES if options.images else (*_OF_IMAGES, "coco_url")))
     for file, split, base in files:
-        loader = _Loader(Document(file, window), split, base, options, limit, stored, looked)
+        loader = _Loader(Document(file, window), split, base, options, limit, stored, looked, left)
         try:
             yield from merge_pieces(loader.parts(), file.uri)
-        except NotFoundError as error:  # it was there when the source was opened
+        except NotFoundError as error:
+            if error.code != "E1006":
+                raise
+            # it was there when the source was opened
             raise SourceError(error.message, code="E4001", hint=error.hint) from error
     notes += looked.notes()
+    notes += left.notes()
+
+
+@dataclass(frozen=True, slots=True)
+class _LeftOut:
+    """Members of a source's objects that have no place."""
+
+    images: Members
+    annotations: Members = field(default_factory=lambda: Members(_OF_ANNOTATIONS))
+    categories: Members = field(default_factory=lambda: Members(("id", "name")))
+
+    def notes(self) -> list[str]:
+        """Return what they are: those of images can be kept."""
+        others = {"annotations": self.annotations, "categories": self.categories}
+        names = [f"{array}.{name}" for array, members in others.items() for name in members.names()]
+        return self.images.notes() + columns.cannot_keep("coco", names)
 
 
 @dataclass(slots=True)
@@ -141,9 +169,11 @@ class _Loader:
         limit: _Limit,
         stored: set[int],
         looked: coco_pictures.Looked,
+        left: _LeftOut,
     ) -> None:
         self.document, self.base, self.options, self.limit, self.stored = document, base, options, limit, stored
-        self.looked = looked
+        self.looked, self.left = looked, left
+        self.kept: Sequence[str] | None = None
         self.frames = Frames()
         self.images_from: str | None = None
         self.context = FileContext(document.uri, split, "", {}, base, options.origin, options.annotator)
@@ -186,16 +216,26 @@ class _Loader:
         if self.licenses is None and any(isinstance(i, dict) and i.get("license") is not None for i in items):
             self.licenses = self.document.licenses()
             self.context = replace(self.context, licenses=self.licenses)
-        part = coco_rows.images(self.context, numbers, items, self.frames, event.read)
+        part, labels = coco_rows.images(self.context, numbers, items, self.frames, event.read, self._kept(items))
         if self.options.store_images and self.base is not None:
             yield from coco_pictures.stored(part, self.context.uri, self.base, self.options, self.stored)
-            return
-        if self.base is not None and "images" in part.tables:
-            self.looked.add(part, self.base)
-        yield part
+        else:
+            if self.base is not None:
+                self.looked.add(part, self.base)
+            yield part
+        yield labels
+
+    def _kept(self, items: list[Any]) -> dict[str, list[str | None]]:
+        """Return the members of images that are kept, as texts; the first images of a file must have them."""
+        self.left.images.add(items)
+        objects = [i if isinstance(i, dict) else {} for i in items]
+        if self.kept is None and objects:
+            self.kept = chosen(objects, self.options.keep, self.document.uri)
+        return {name: self.left.images.kept(name, objects) for name in self.kept or ()}
 
     def _annotations(self, event: Items) -> Piece:
         items, numbers = self.limit.annotations(event.items, _numbers(event))
+        self.left.annotations.add(items)
         said, boxed = _kinds(items)
         found: dict[str, Any] = {}
         rejects: list[Reject] = []
@@ -206,6 +246,7 @@ class _Loader:
             chosen, places = _where(items, numbers, boxed)
             if self.categories is None:
                 self.categories = self.document.categories(rejects)
+                self.left.categories.add(self.document.small("categories"))
             found["detections"] = coco_rows.detections(self.context, places, chosen, self.frames, self.categories)
         entries = len(rejects)
         rejects += self._neither(items, numbers, said, boxed)

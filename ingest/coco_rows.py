@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from counterbalance.ingest.chunking import Piece
 from counterbalance.ingest.coco_masks import keypoints, masks
 from counterbalance.ingest.files import relative_name
+from counterbalance.ingest.labelrows import LabelRows
 from counterbalance.ingest.rows import MAX_KEY, shorten
 from counterbalance.ingest.validate import ObjectSieve, outside
 
@@ -65,7 +66,7 @@ class FileContext:
         licenses: Names by id.
         base: Folder that file names are joined to, if pictures have one.
         origin: Origin of captions and boxes, when the user says it.
-        annotator: Origin of boxes with a score, when the user says it.
+        annotator: Origin of boxes with a score, and annotator of labels, when the user says it.
     """
 
     uri: str
@@ -77,8 +78,24 @@ class FileContext:
     annotator: str | None = None
 
 
-def images(context: FileContext, numbers: Ints, items: list[Any], frames: Frames, read: int) -> Piece:
-    """Return rows of ``images``; their sizes go to ``frames``."""
+def images(
+    context: FileContext,
+    numbers: Ints,
+    items: list[Any],
+    frames: Frames,
+    read: int,
+    kept: Mapping[str, list[str | None]],
+) -> tuple[Piece, Piece]:
+    """Return rows of ``images``, whose sizes go to ``frames``, and their labels.
+
+    Args:
+        context: Of the file.
+        numbers: Index of each item.
+        items: Objects of the file.
+        frames: Takes the sizes.
+        read: Bytes behind them.
+        kept: Texts of the items to store as labels, by name.
+    """
     sieve = ObjectSieve(context.uri, "images", numbers, items)
     ids = sieve.ids("id")
     width, height = sieve.pixels("width"), sieve.pixels("height")
@@ -92,10 +109,15 @@ def images(context: FileContext, numbers: Ints, items: list[Any], frames: Frames
     }
     if context.split is not None:
         columns["split"] = pa.repeat(pa.scalar(context.split), len(sieve))
+    texts = {name: sieve.stored(name, values) for name, values in kept.items()}
     table, positions = sieve.rows({"image_id": pa.array(ids), **columns}, "image_id")
     sizes = [table[c].to_numpy().astype(np.float64) for c in ("width", "height")]
     frames.add(table["image_id"].to_numpy(), *(np.where(np.isnan(s), np.inf, s) for s in sizes))
-    return Piece({"images": table}, {"images": positions}, sieve.rejects, len(sieve), read)
+    part = Piece({"images": table}, {"images": positions}, sieve.rejects, len(sieve), read)
+    if not texts:
+        return part, Piece()
+    labels = LabelRows.of_columns(sieve, texts, columns["key"], context.annotator or "source")
+    return part, Piece(labels.tables(), labels.positions())
 
 
 def _keys(sieve: ObjectSieve, ids: Ints) -> pa.Array:

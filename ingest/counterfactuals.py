@@ -53,6 +53,7 @@ def read(uri: str, options: ReadOptions) -> Source:
         columns.require(known, list(FIELDS), layout.names, layout.file.uri)
     parts = tabular.read_all(layouts, found, FIELDS, options.limit)
     notes = ignored_options.describe("counterfactuals", options, "keep", "images", "store_images", "annotator")
+    notes += tabular.left_out(layouts, found, unkept="counterfactuals")
     return source_of(uri, [f.file for f in layouts], _chunks(uri, parts, options), notes)
 
 

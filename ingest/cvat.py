@@ -11,7 +11,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from counterbalance.ingest import ignored_options
 from counterbalance.ingest.boxed import HOMELESS, Boxed, Home, number, sorted_out
 from counterbalance.ingest.compression import read_head
 from counterbalance.ingest.files import relative_name
@@ -51,9 +50,8 @@ def read(uri: str, options: ReadOptions) -> Source:
     """
     home = Home(uri, options)
     files = home.documents(".xml")
-    notes = ignored_options.describe("cvat", options, "keep")
     reader = _Reader(home)
-    return home.source(reader.items(files), reader.look, files, notes)
+    return home.source("cvat", reader.items(files), reader.look, files, [])
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     parts = tabular.read_all(layouts, found, FIELDS, options.limit)
     images = Images()
     notes = ignored_options.describe("detections", options, "keep", "split", "images", "store_images")
+    notes += tabular.left_out(layouts, found, unkept="detections")
     return source_of(uri, [f.file for f in layouts], _chunks(parts, options, images), notes, images)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from counterbalance.ingest.rows import Places, Sieve
+    from counterbalance.ingest.validate import ObjectSieve
 
 
 def scores(sieve: Sieve, field: str) -> pa.Array:
@@ -35,7 +36,7 @@ class LabelRows:
     """Labels of the rows that a sieve kept; not thread-safe.
 
     Args:
-        sieve: The rows, all refusals made.
+        sieve: The rows or objects, all refusals made.
         image_id: int64, NULL where only the box is known.
         detection_id: int64, NULL for a label of the whole image.
         annotator: Who said so.
@@ -43,7 +44,12 @@ class LabelRows:
     """
 
     def __init__(
-        self, sieve: Sieve, image_id: pa.Array, detection_id: pa.Array, annotator: pa.Array, keys: pa.Array
+        self,
+        sieve: Sieve | ObjectSieve,
+        image_id: pa.Array,
+        detection_id: pa.Array,
+        annotator: pa.Array,
+        keys: pa.Array,
     ) -> None:
         self._places = sieve.places()
         self._keep = sieve.keep
@@ -53,20 +59,22 @@ class LabelRows:
         self._at: list[Any] = []
 
     @classmethod
-    def of_columns(cls, sieve: Sieve, texts: Mapping[str, pa.Array], keys: pa.Array, annotator: str) -> LabelRows:
+    def of_columns(
+        cls, sieve: Sieve | ObjectSieve, texts: Mapping[str, pa.Array], keys: pa.Array, annotator: str
+    ) -> LabelRows:
         """Return labels of images from columns, an image's first one of each.
 
         Args:
-            sieve: The rows, all refusals made.
-            texts: From ``kept_texts``.
+            sieve: The rows or objects, all refusals made.
+            texts: What is kept of each, by name.
             keys: What each row's image is called.
             annotator: Of them all.
         """
         ids = hashing.key_ids(keys)
-        rows = cls(sieve, ids, pa.nulls(sieve.size, pa.int64()), pa.repeat(annotator, sieve.size), keys)
+        rows = cls(sieve, ids, pa.nulls(len(keys), pa.int64()), pa.repeat(annotator, len(keys)), keys)
         for name, text in texts.items():
             at = np.flatnonzero(sieve.keep & ~is_null(text))
-            once = np.zeros(sieve.size, dtype=bool)
+            once = np.zeros(len(keys), dtype=bool)
             once[at[hashing.first_of_each(ids.take(pa.array(at)).to_numpy())]] = True
             rows.add(name, pc.if_else(pa.array(once), text, None))
         return rows

@@ -73,6 +73,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     plans = [_plan(f, options) for f in tabular.layouts(uri, options)]
     images = Images()
     notes = ignored_options.describe("labels", options, "keep", "split", "images", "store_images", "origin")
+    notes += tabular.left_out([p.layout for p in plans], [p.columns for p in plans], unkept="labels")
     return source_of(uri, [p.layout.file for p in plans], _chunks(plans, options, images), notes, images)
 
 

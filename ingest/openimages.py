@@ -98,6 +98,7 @@ def read(uri: str, options: ReadOptions) -> Source:
         columns.require(there, ["name", "category"], layout.names, layout.file.uri)
     images = Images()
     notes = ignored_options.describe("openimages", options, "keep", "split", "images", "store_images")
+    notes += tabular.left_out(layouts, [_stored(c) for c in found], unkept="openimages")
     names = {f.file.uri: _class_names(f.file) for f in layouts}
     if unnamed := [posixpath.basename(u) for u, n in names.items() if not n]:
         notes.append(
@@ -106,6 +107,12 @@ def read(uri: str, options: ReadOptions) -> Source:
     parts = tabular.read_all(layouts, found, FIELDS, options.limit)
     chunks = (_chunk(Sieve(rows), names[rows.source], options, images) for rows in parts)
     return source_of(uri, [f.file for f in layouts], chunks, notes, images)
+
+
+def _stored(found: Mapping[str, int]) -> dict[str, int]:
+    """Return the columns of a table that are stored: the confidence of a label, and not of a box, where it is always 1."""
+    boxed = all(c in found for c in _CORNERS)
+    return {field: i for field, i in found.items() if not (boxed and field == "score")}
 
 
 def _class_names(table: File) -> dict[str, str]:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.ingest import ignored_options
 from counterbalance.ingest.boxed import HOMELESS, Boxed, Home, sorted_out
 from counterbalance.ingest.compression import read_head
 from counterbalance.ingest.files import relative_name
@@ -67,11 +66,11 @@ def read(uri: str, options: ReadOptions) -> Source:
     found = [f for f in home.documents(".json") if is_document(read_head(f, _HEAD)[0])]
     single = {f.name for f in found if "_all_" in f.name}
     files = [f for f in found if "_regions_" not in f.name or f.name.replace("_regions_", "_all_") not in single]
-    notes = ignored_options.describe("phase", options, "keep")
+    notes: list[str] = []
     if left := [f.name for f in found if f not in files]:
         notes.append(f"left out: {', '.join(left)}, majorities of the answers that are read")
     reader = _Reader(home)
-    return home.source(reader.items(files), reader.look, files, notes)
+    return home.source("phase", reader.items(files), reader.look, files, notes)
 
 
 @dataclass(frozen=True, slots=True)

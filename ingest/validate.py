@@ -121,7 +121,7 @@ class ObjectSieve:
     @property
     def rejects(self) -> list[Reject]:
         """Return what was refused, in the order of the items."""
-        places = self._places()
+        places = self.places()
         return [Reject(self.source, places[i], code, message) for i, code, message in sorted(self._refused)]
 
     def refuse(self, bad: Mask | list[bool], code: str, message: Callable[[int], str]) -> None:
@@ -137,15 +137,16 @@ class ObjectSieve:
             self._refused.append((i, code, message(i)))
         self.keep &= ~marks
 
-    def _places(self) -> Places:
+    def places(self) -> Places:
+        """Return where each object stands."""
         return Places(f"{self.array}[{{}}]", self.numbers)
 
     def rows(self, columns: dict[str, Any], key: str) -> tuple[pa.Table, Places]:
         """Return columns as a table, its key first, and the positions of its rows; refused rows are left out."""
         table = pa.table({key: columns[key], **columns})
         if self.keep.all():
-            return table, self._places()
-        return table.filter(pa.array(self.keep)), self._places().take(self.keep)
+            return table, self.places()
+        return table.filter(pa.array(self.keep)), self.places().take(self.keep)
 
     def values(self, field: str) -> list[Any]:
         """Return a field as it came."""
@@ -177,6 +178,10 @@ class ObjectSieve:
             odd = [not isinstance(v, (str, type(None))) for v in values]
             self.refuse(odd, "bad_text", lambda i: f"{field} must be a text, not {_shown(values[i])}")
             values = [None if bad else v for v, bad in zip(values, odd, strict=True)]
+        return self.stored(field, values, limit=limit)
+
+    def stored(self, field: str, values: list[str | None], *, limit: int = MAX_TEXT) -> pa.Array:
+        """Return texts of a field; refuses ``bad_utf8`` and ``too_long``."""
         try:
             array = pa.array(values, pa.string())
         except UnicodeEncodeError:

@@ -2,7 +2,7 @@
 
 Coordinates are those of pixels, counted from 1 as VOC defines it: ``xmin`` 1 is the left edge, ``xmax`` the width the right one.
 Parts of objects are boxes of their own. What else is said of an object (``truncated``, ``difficult``, ``occluded``, ``pose``,
-actions, attributes) is a label of its box. Splits are those of ``ImageSets/Main``, else of the folders' names.
+actions, attributes) is a label of its box; elements that have no place are told. Splits are those of ``ImageSets/Main``, else of the folders' names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import CounterbalanceError, SourceError
-from counterbalance.ingest import ignored_options
 from counterbalance.ingest.boxed import HOMELESS, Boxed, Home, number, place_of, sorted_out
 from counterbalance.ingest.files import relative_name
 from counterbalance.ingest.picture_rows import Picture
@@ -34,7 +33,10 @@ _ROOT: Final = "annotation"
 _LISTS: Final = re.compile(r"(?:^|/)ImageSets/Main/(train|val|test)\.txt$")
 _LARGEST_LIST: Final = 64 << 20
 _FLAGS: Final = ("truncated", "difficult", "occluded", "pose")
-_NOTHING: Final = frozenset({"unspecified", "0"})
+_NOTHING: Final = frozenset({"", "unspecified", "0"})
+_SAID: Final = frozenset({"name", "bndbox", *_FLAGS, "actions", "attributes"})
+"""Elements of an object, or of a part of one, that have a place."""
+_OF_PICTURES: Final = frozenset({"filename", "size", "object", *_FLAGS, "actions", "attributes"})
 
 
 def read(uri: str, options: ReadOptions) -> Source:
@@ -54,8 +56,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     """
     home = Home(uri, options, inside=("Annotations",))
     files = home.documents(".xml")
-    notes = ignored_options.describe("voc", options, "keep")
-    return home.source(files, _Reader(home, files).look, files, notes)
+    return home.source("voc", files, _Reader(home, files).look, files, [])
 
 
 class _Reader:
@@ -90,7 +91,7 @@ class _Reader:
         split = self._splits.get(posixpath.splitext(item.name)[0]) if self._home.options.split is None else None
         picture = replace(found, split=split or found.split)
         boxes, refused = sorted_out(self._boxes(root, place, picture))
-        return Boxed(picture, boxes, self._home.labels(_attributes(root)), refused, read)
+        return Boxed(picture, boxes, self._home.labels(_attributes(root)), refused, read, left_out=_left_out(root))
 
     def _picture(self, root: Element, place: str, file: File) -> Picture | Refusal:
         """Return the picture that lies beside, or what the annotation says of it where none does."""
@@ -140,6 +141,17 @@ def _attributes(element: Element) -> Iterator[tuple[str | None, str | None]]:
         yield action.tag, action.text
     for one in element.findall("attributes/attribute"):
         yield one.findtext("name"), one.findtext("value")
+
+
+def _left_out(root: Element) -> set[str]:
+    """Return the names of elements that say something and have no place."""
+    parts = [part for one in root.findall("object") for part in one.findall("part")]
+    inside = [(e, f"object.{e.tag}", _SAID | {"part"}) for one in root.findall("object") for e in one]
+    inside += [(e, f"object.part.{e.tag}", _SAID) for part in parts for e in part]
+    said = [(e, e.tag, _OF_PICTURES) for e in root] + inside
+    return {
+        name for e, name, has in said if e.tag not in has and (len(e) or (e.text or "").strip().lower() not in _NOTHING)
+    }
 
 
 def _side(text: str | None) -> int | None:

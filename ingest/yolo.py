@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.errors import CounterbalanceError, SourceError
-from counterbalance.ingest import ignored_options
 from counterbalance.ingest.boxed import HOMELESS, Boxed, Home, number, sorted_out
 from counterbalance.ingest.compression import read_head
 from counterbalance.ingest.rows import shorten
@@ -77,7 +76,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     """
     home = Home(uri, options)
     home.is_folder = True
-    notes = ignored_options.describe("yolo", options, "keep")
+    notes: list[str] = []
     if not home.pictures.by_key:
         hint = "boxes are fractions of pictures: name the folder that holds both, or that of the pictures with --images"
         raise SourceError(f"{uri} holds no pictures, and their sizes are needed", code="E4010", hint=hint)
@@ -87,7 +86,7 @@ def read(uri: str, options: ReadOptions) -> Source:
         raise _nameless(uri, why + "; links that lead out of the folder are not read" * home.has_links_out)
     about = _about(file)
     reader = _Reader(home, _names(file.uri, about), about, notes)
-    return home.source(reader.items(), reader.look, [file], notes)
+    return home.source("yolo", reader.items(), reader.look, [file], notes)
 
 
 def _nameless(uri: str, why: str) -> SourceError:

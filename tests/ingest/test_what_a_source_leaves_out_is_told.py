@@ -1,0 +1,98 @@
+"""What of a source finds no place is named in a note, which says how to keep it only where that can be done."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from PIL import Image
+
+import counterbalance as cb
+
+IMAGE = {
+    "id": 1,
+    "file_name": "a.jpg",
+    "width": 9,
+    "height": 9,
+    "license": 4,
+    "flickr_url": "http://f",
+    "exif": {"a": 1},
+}
+BOX = {"id": 1, "image_id": 1, "bbox": [1, 1, 2, 2], "category_id": 1, "iscrowd": 0, "attributes": {"occluded": True}}
+COCO = {
+    "images": [IMAGE | {"photographer": "Ann", "date_captured": None}],
+    "annotations": [BOX, {"id": 2, "image_id": 1, "caption": "a cat", "worker": 7, "note": ""}],
+    "categories": [{"id": 1, "name": "cat", "supercategory": "animal"}],
+}
+SENTENCE = {"raw": "A man.", "tokens": ["a", "man"], "sentid": 7}
+KARPATHY = {"images": [{"filename": "1.jpg", "split": "val", "imgid": 0, "sentids": [7], "sentences": [SENTENCE]}]}
+OBJECT = "<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>5</xmax><ymax>5</ymax></bndbox>"
+VOC = f"""<annotation><folder>VOC</folder><filename>a.jpg</filename><source><database>x</database></source>
+<size><width>9</width><height>9</height><depth>3</depth></size><segmented>0</segmented>
+<object><name>cat</name><pose>Left</pose>{OBJECT}<point><x>1</x></point><part><name>head</name><hue>red</hue>{OBJECT}</part></object>
+</annotation>"""
+OPEN = (
+    "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,XClick1X\na,xclick,/m/0bt9lr,1,0,1,0,1,0,0.5\n"
+)
+TABLES = {
+    "detections": "key,x1,y1,x2,y2,mood,hue\na,1,2,3,4,calm,red\n",
+    "labels": "key,attribute,value,comment\na,scene,sea,hm\n",
+    "counterfactuals": "id,caption_0,caption_1,hue\n1,a man,a woman,red\n",
+    "openimages": OPEN,
+}
+UNKEPT = {
+    "detections": "mood, hue",
+    "labels": "comment",
+    "counterfactuals": "hue",
+    "openimages": "Confidence, XClick1X",
+}
+
+
+@pytest.fixture
+def lake(tmp_path):
+    return cb.connect(tmp_path / "a.lake")
+
+
+def left_out(report):
+    return [n for n in report.notes if n.startswith("left out")]
+
+
+def test_members_of_coco(lake, tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(COCO))
+    assert left_out(lake.ingest(tmp_path / "a.json")) == [
+        "left out: flickr_url, photographer; --keep flickr_url stores one as labels",
+        "left out: exif, of lists or objects",
+        "left out: annotations.attributes, annotations.worker, categories.supercategory; the format coco cannot keep them",
+    ]
+
+
+def test_members_of_karpathys_files(lake, tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(KARPATHY))
+    assert left_out(lake.ingest(tmp_path / "a.json")) == [
+        "left out: imgid; --keep imgid stores it as labels",
+        "left out: sentids, of lists or objects",
+        "left out: sentences.sentid, sentences.tokens; the format karpathy cannot keep them",
+    ]
+
+
+def test_elements_of_pascal_voc(lake, tmp_path):
+    (tmp_path / "a.xml").write_text(VOC)
+    assert left_out(lake.ingest(tmp_path / "a.xml")) == [
+        "left out: folder, object.part.hue, object.point, source; the format voc cannot keep them"
+    ]
+
+
+@pytest.mark.parametrize("format_", TABLES)
+def test_columns_of_tables(lake, tmp_path, format_):
+    (tmp_path / "a.csv").write_text(TABLES[format_])
+    them = "them" if "," in UNKEPT[format_] else "it"
+    assert left_out(lake.ingest(tmp_path / "a.csv", format_)) == [
+        f"left out: {UNKEPT[format_]}; the format {format_} cannot keep {them}"
+    ]
+
+
+def test_lists_in_the_metadata_of_a_folder(lake, tmp_path):
+    (tmp_path / "set").mkdir()
+    Image.new("RGB", (8, 6)).save(tmp_path / "set" / "a.png")
+    (tmp_path / "set" / "metadata.jsonl").write_text('{"file_name": "a.png", "mood": "calm", "tags": ["x"]}\n')
+    assert left_out(lake.ingest(tmp_path / "set")) == ["left out: tags, of lists or objects"]
