@@ -7,6 +7,7 @@ the shard, its members being interleaved with others, is refused with what comes
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -17,11 +18,14 @@ from counterbalance.ingest.rows import MAX_TEXT, shorten
 from counterbalance.ingest.tarstream import Damage, Member, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from counterbalance.ingest.csvtext import Stream
 
-TEXTS: Final = frozenset({"txt", "text", "caption", "json", "cls"})
+_CAPTIONS: Final = ("txt", "text", "caption")
+_CAPTION: Final = re.compile(rf"({'|'.join(_CAPTIONS)})s?[_-]?\d*")
+"""Last endings of texts: ``.txt``, ``.txt1``, ``.captions`` …"""
+_FACTS: Final = frozenset({"json", "cls"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +67,25 @@ class ShardSample:
             return self.parts[ending]
         return self.parts.get(f"{(self._picture() or '').rpartition('.')[0]}.{ending}")
 
-    def others(self) -> list[str]:
-        """Return the endings of pictures and texts that are not read, since others of the sample are."""
+    def texts(self) -> dict[str, Part]:
+        """Return the texts of the picture by their endings, ``.txt`` first: those named for another picture are not its own.
+
+        Raises:
+            ValueError: If it cannot be told which picture is meant.
+        """
         picture = self._picture() or ""
         own = picture.rpartition(".")[0]
-        read = {picture, *TEXTS, *(f"{own}.{text}" for text in TEXTS)}
-        return [e for e in self.parts if e not in read and _last_ending(e) in EXTENSIONS | TEXTS]
+        others = {_name(e) for e in self.parts if _last_ending(e) in EXTENSIONS and e != picture}
+        found = [e for e in self.parts if _CAPTION.fullmatch(_last_ending(e))]
+        found = [e for e in found if _name(e) in {"", own} or not (own or _name(e) in others)]
+        first = [e for kind in _CAPTIONS for e in dict.fromkeys((kind, f"{own}.{kind}")) if e in found]
+        later = sorted((e for e in found if e not in first), key=lambda e: (len(e), e))
+        return {ending: self.parts[ending] for ending in (*first, *later)}
+
+    def others(self, read: Collection[str]) -> list[str]:
+        """Return the endings of members that are neither the picture nor among those that are read, by their names."""
+        picture = self.image()
+        return [e for e, part in self.parts.items() if part is not picture and part.name not in read]
 
     def _picture(self) -> str | None:
         for wanted in (_only_ending, _last_ending):
@@ -97,13 +114,19 @@ def _last_ending(ending: str) -> str:
     return ending.rpartition(".")[2]
 
 
+def _name(ending: str) -> str:
+    return ending.rpartition(".")[0]
+
+
 def is_wanted(name: str, size: int) -> bool:
     """Return whether the content of a member is read: pictures and short texts."""
     parted = member_key(name)
     if parted is None:
         return False
     last = _last_ending(parted[1])
-    return (last in EXTENSIONS and size <= MAX_BYTES) or (last in TEXTS and size <= MAX_TEXT)
+    if last in EXTENSIONS:
+        return size <= MAX_BYTES
+    return size <= MAX_TEXT and (last in _FACTS or _CAPTION.fullmatch(last) is not None)
 
 
 def samples(stream: Stream) -> Iterator[ShardSample | Trouble]:

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 from counterbalance.engine.errors import NotFoundError, did_you_mean
 from counterbalance.ingest import columns, laion
 from counterbalance.ingest.jsonlines import as_text, parsed
+from counterbalance.ingest.members import Members
 from counterbalance.ingest.picture_rows import Caption
 from counterbalance.ingest.rows import MAX_TEXT
 from counterbalance.ingest.samples import Trouble
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from counterbalance.ingest.samples import Part, ShardSample
 
 FIELDS: Final = {f: laion.FIELDS[f] for f in ("caption", "similarity", "nsfw", "license")}
-_TEXTS: Final = ("txt", "text", "caption")
+_MORE: Final = ("captions", "texts", "sentences")
+"""Keys of captions beside the one of ``FIELDS``."""
+_TOLD: Final = columns.TOLD | {"key"}
 
 
 @dataclass(slots=True)
@@ -30,31 +33,39 @@ class SampleFacts:
         captions: In order; usually one.
         nsfw: The source's safety label.
         license: The licence.
-        label: The class, as text.
+        labels: The class, and what is kept of the JSON.
         troubles: Members that could not be used.
+        read: Names of the members that were read.
     """
 
     captions: list[Caption] = field(default_factory=list)
     nsfw: str | None = None
     license: str | None = None
-    label: str | None = None
+    labels: dict[str, str] = field(default_factory=dict)
     troubles: list[Trouble] = field(default_factory=list)
+    read: set[str] = field(default_factory=set)
 
 
 class TextReader:
-    """Read the text members of samples.
+    """Read the text members of samples; not thread-safe.
 
     Args:
-        mapping: Field of ``FIELDS`` (or one of its names) to key of the JSON or column of the sidecar.
+        mapping: Field of ``FIELDS`` (or one of its names) to key of the JSON or column of the sidecar, of the caption also to
+            the ending of a text; nothing else is taken for it then.
+        keep: Keys of the JSON to give as labels.
 
     Raises:
         RequestError: If ``mapping`` names no field.
     """
 
-    def __init__(self, mapping: Mapping[str, str]) -> None:
-        asked = columns.asked(mapping, FIELDS)
-        self._unseen = dict(asked)
-        self._names = {f: [columns.plain(asked[f])] if f in asked else [f, *FIELDS[f]] for f in FIELDS}
+    def __init__(self, mapping: Mapping[str, str], keep: Sequence[str] = ()) -> None:
+        self._asked = columns.asked(mapping, FIELDS)
+        more = {"caption": _MORE}
+        self._names = {f: [f, *FIELDS[f], *more.get(f, ())] for f in FIELDS}
+        self._names |= {f: [columns.plain(key)] for f, key in self._asked.items()}
+        self._keep = set(map(columns.plain, keep))
+        self._unseen: dict[str, str | None] = dict.fromkeys(keep) | {key: f for f, key in self._asked.items()}
+        self._members = Members(())
 
     def of(self, sample: ShardSample, row: Mapping[str, Any]) -> SampleFacts:
         """Return everything the texts of a sample say; what they leave open, the row of the sidecar says.
@@ -64,39 +75,67 @@ class TextReader:
             row: Field to text, empty where there is no sidecar.
 
         Raises:
-            NotFoundError: If the user mapped a field to a key that the first sample does not have.
+            NotFoundError: If the user named a key that the first sample does not have.
         """
         facts = SampleFacts()
-        said = self._json(sample.text("json"), facts)
-        self._check(said, row)
-        found = {f: self._value(said, f) for f in FIELDS}
-        found = {f: row.get(f) if v is None else v for f, v in found.items()}
-        part = next((p for p in map(sample.text, _TEXTS) if p), None)
+        value = self._json(sample.text("json"), facts)
+        said = {columns.plain(k): v for k, v in reversed(value.items())}
+        texts = self._chosen(sample.texts(), said)
+        self._check(said, row, texts)
+        used = {f: self._used(said, f) for f in FIELDS}
+        found = {f: said[names[0]] if names else row.get(f) for f, names in used.items()}
+        captions = [text for part in texts.values() for text in self._plain(part, facts)]
+        for cell in [said[name] for name in used["caption"]] or [found["caption"]] * (not texts):
+            captions += _captions(cell, sample, facts)
         similarity = _finite(found["similarity"])
-        texts = self._plain(part, facts) if part else _captions(found["caption"], sample, facts)
-        facts.captions = [Caption(t, similarity) for t in texts]
+        once: dict[str, str] = {}
+        for text in captions:
+            once.setdefault(text.strip(), text)
+        facts.captions = [Caption(t, None if n else similarity) for n, t in enumerate(once.values())]
         facts.nsfw, facts.license = _short(found["nsfw"]), _short(found["license"])
+        self._label(value, {name for names in used.values() for name in names}, facts)
         label = sample.text("cls")
-        facts.label = _decoded(label, facts) if label else None
+        if label and (told := _decoded(label, facts)):
+            facts.labels["class"] = told
         return facts
 
-    def _value(self, said: Mapping[str, Any], name: str) -> Any:
-        return next((said[n] for n in self._names[name] if said.get(n) is not None), None)
+    def notes(self) -> list[str]:
+        """Return notes about what was not found, and what was left out of the JSON."""
+        absent = [f"no sample has {key!r}, which was asked for" for key in self._unseen]
+        return absent + self._members.notes()
 
-    def _check(self, said: Mapping[str, Any], row: Mapping[str, Any]) -> None:
-        if not self._unseen or not (said or row):
+    def _chosen(self, texts: dict[str, Part], said: Mapping[str, Any]) -> dict[str, Part]:
+        """Return the texts that are captions: all, or the one that was asked for."""
+        if "caption" not in self._asked:
+            return texts
+        ending = self._asked["caption"].lower().removeprefix(".")
+        return {ending: texts[ending]} if ending in texts and ending not in said else {}
+
+    def _used(self, said: Mapping[str, Any], name: str) -> list[str]:
+        """Return the keys of the JSON that are taken for a field: the first, and of captions also those of lists."""
+        there = [n for n in self._names[name] if said.get(n) is not None]
+        if name != "caption":
+            return there[:1]
+        return [n for i, n in enumerate(there) if i == 0 or n in _MORE or isinstance(said[n], list)]
+
+    def _check(self, said: Mapping[str, Any], row: Mapping[str, Any], texts: Mapping[str, Part]) -> None:
+        if not self._unseen:
             return
-        for name, column in self._unseen.items():
-            if columns.plain(column) not in said and name not in row:
-                known = sorted({*said, *row})
-                message = f"no key {column!r} in the JSON of the first sample{did_you_mean(column, known)}"
-                raise NotFoundError(message, code="E1002", hint="keys: " + ", ".join(known))
-        self._unseen = {}
+        self._unseen = {
+            key: f
+            for key, f in self._unseen.items()
+            if not (columns.plain(key) in said or f in row or (f == "caption" and texts))
+        }
+        if self._unseen and (said or row):
+            known, key = sorted({*said, *row}), next(iter(self._unseen))
+            message = f"no key {key!r} in the JSON of the first sample{did_you_mean(key, known)}"
+            raise NotFoundError(message, code="E1002", hint="keys: " + ", ".join(known))
 
     def _json(self, part: Part | None, facts: SampleFacts) -> dict[str, Any]:
-        """Return the JSON object of a sample, its keys without case."""
+        """Return the JSON object of a sample."""
         if part is None:
             return {}
+        facts.read.add(part.name)
         if part.data is None:
             facts.troubles.append(_too_long(part))
             return {}
@@ -104,7 +143,14 @@ class TextReader:
         if isinstance(value, str):
             facts.troubles.append(Trouble(part.name, "bad_json", value))
             return {}
-        return {columns.plain(k): v for k, v in reversed(value.items())}
+        return value
+
+    def _label(self, value: Mapping[str, Any], used: Collection[str], facts: SampleFacts) -> None:
+        """Note what of the JSON is not used, and give what is kept."""
+        self._members.add([{k: v for k, v in value.items() if columns.plain(k) not in _TOLD.union(used)}])
+        for name in value:
+            if columns.plain(name) in self._keep and (text := _short(self._members.kept(name, [value])[0])):
+                facts.labels[name.strip()] = text
 
     def _plain(self, part: Part, facts: SampleFacts) -> list[str]:
         text = _decoded(part, facts)
@@ -117,6 +163,7 @@ class TextReader:
 
 
 def _decoded(part: Part, facts: SampleFacts) -> str | None:
+    facts.read.add(part.name)
     if part.data is None:
         facts.troubles.append(_too_long(part))
         return None

@@ -95,7 +95,9 @@ def _rows(
 ) -> Iterable[tuple[str, dict[str, Any]]]:
     names = parquet.schema(file).names
     wanted = {**fields, "key": (), "status": ()}
-    there = {f: n for f, n in mapping.items() if columns.plain(n) in map(columns.plain, names)}
+    asked = columns.asked(mapping, wanted)
+    there = {f: n for f, n in asked.items() if columns.plain(n) in map(columns.plain, names)}
+    wanted = {f: synonyms for f, synonyms in wanted.items() if f in there or f not in asked}
     found = columns.resolve(names, wanted, there, file.uri)
     if "key" not in found:
         raise SourceError(f"{file.uri} has no key column", code="E4010")

@@ -1,9 +1,9 @@
 """Webdataset shards: tar files with a picture and its texts a sample, img2dataset's output among them.
 
 A shard is read once, front to back, and never unpacked (``tarstream``, ``samples``). Of a sample this reader takes the
-picture, the caption (``.txt``, else the caption in ``.json``, else the sidecar's), similarity, safety label and licence
-(``.json`` or sidecar) and the class (``.cls``, a label of attribute ``class``). Pictures are decoded and stored unless told
-otherwise, and then checked by their header; other members are left alone, Python pickles above all.
+picture, its captions (all texts such as ``.txt``, and those in ``.json``, each once; else the sidecar's), similarity, safety
+label and licence (``.json`` or sidecar) and the class (``.cls``, a label of attribute ``class``). Pictures are decoded and stored
+unless told otherwise, and then checked by their header; other members are left alone, Python pickles above all, and told.
 
 Every sample gives a row of ``images`` or a refusal. A text that cannot be used is refused and its picture is kept; a
 sample without any text is an image without a caption. What the sidecar calls a success and the shard does not hold is
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from counterbalance.ingest.files import File
 
 _PLACE: Final = 500
+_MOST_ENDINGS: Final = 1_000
+"""So many endings of members that are left out are counted."""
 SUFFIXES: Final = (".tar", ".tar.gz", ".tgz")
 
 
@@ -47,18 +49,18 @@ def read(uri: str, options: ReadOptions) -> Source:
     Args:
         uri: File, folder, glob or brace range of tar files, gzip or plain.
         options: ``split``, ``store_images`` (default true), ``mapping`` (caption, similarity, nsfw, license to keys of
-            the JSON or columns of the sidecar), ``origin`` (default ``"alt_text"``), ``annotator`` of classes (default
-            ``"source"``), ``limit`` (samples).
+            the JSON or columns of the sidecar; caption also to the ending of a text), ``keep`` (keys of the JSON), ``origin``
+            (default ``"alt_text"``), ``annotator`` of labels (default ``"source"``), ``limit`` (samples).
 
     Raises:
-        NotFoundError: If there is no such file; while reading: no such key in ``mapping``.
+        NotFoundError: If there is no such file; while reading: no such key in ``mapping`` or ``keep``.
         RequestError: If ``mapping`` names no field.
         SourceError: If a shard is not a tar file.
     """
-    texts = TextReader(options.mapping)
+    texts = TextReader(options.mapping, options.keep)
     files = expand(uri, options.storage_options, SUFFIXES)
     shards = [(f, _compression(f)) for f in files]
-    notes = ignored_options.describe("webdataset", options, "keep", "images")
+    notes = ignored_options.describe("webdataset", options, "images")
     return source_of(uri, files, _chunks(uri, shards, options, texts, notes), notes)
 
 
@@ -88,7 +90,8 @@ def _chunks(
                 break
     if others:
         told = ", ".join(f".{ending} of {count:,}" for ending, count in others.most_common(5))
-        notes.append(f"left out: members {told} samples, beside the picture and text that are read")
+        notes.append(f"left out: members {told} samples, beside what is read")
+    notes += texts.notes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +155,11 @@ class _Shard:
         if isinstance(found, Trouble):
             self._refuse(found)
             return
-        self.others.update(sample.others())
         facts = self._texts.of(sample, self._beside.rows.get(sample.key, {}))
+        self.others.update(e for e in sample.others(facts.read) if e in self.others or len(self.others) < _MOST_ENDINGS)
         for trouble in facts.troubles:
             self._refuse(trouble)
-        labels = [Label("class", facts.label, self._annotator)] if facts.label else []
+        labels = [Label(attribute, value, self._annotator) for attribute, value in facts.labels.items()]
         self._rows.add(self._picture(sample.key, found, facts), facts.captions, labels)
 
     def _picture(self, key: str, found: _Found, facts: SampleFacts) -> Picture:

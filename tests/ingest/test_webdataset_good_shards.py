@@ -72,7 +72,7 @@ def shards(tmp_path):
         members = []
         for i in range(s * 10, s * 10 + 4):
             key = f"{s:05d}{i:04d}"
-            fact = {"caption": f"json {i}", "similarity": i / 100, "NSFW": "UNLIKELY", "license": "cc", "url": "u"}
+            fact = {"caption": f"caption {i}", "similarity": i / 100, "NSFW": "UNLIKELY", "license": "cc", "url": "u"}
             kind = ["JPEG", "PNG", "WEBP", "JPEG"][i % 4]
             members += [
                 (f"{key}.{['jpg', 'png', 'webp', 'jpeg'][i % 4]}", picture(i, kind)),
@@ -217,10 +217,10 @@ def test_real_photographs(tmp_path):
 
 def test_texts_go_with_the_picture_of_their_own_name(tmp_path):
     shard(tmp_path / "1.tar", [("a.v2.jpg", picture(1)), ("a.v2.txt", b"one"), ("a.v2.cls", b"7"), ("a.v3.txt", b"no"),
-                               ("b.large.jpg", picture(2)), ("b.txt", b"two"), ("b.large.txt", b"no")])  # fmt: skip
+                               ("b.large.jpg", picture(2)), ("b.txt", b"two"), ("b.large.txt", b"too")])  # fmt: skip
     tables, rejects, _ = load(tmp_path / "1.tar")
     assert rejects == []
-    assert [c["text"] for c in tables["captions"]] == ["one", "two"]
+    assert [c["text"] for c in tables["captions"]] == ["one", "two", "too"]
     assert [x["value"] for x in tables["labels"]] == ["7"]
 
 
@@ -228,14 +228,14 @@ def test_members_that_are_not_read_are_told(tmp_path):
     members = [
         ("a.jpg", picture(1)),
         ("a.txt", b"x"),
-        ("a.alt.txt", b"y"),
         ("a.seg.png", picture(2, "PNG")),
+        ("a.seg.txt", b"y"),
         ("a.npy", b"z"),
     ]
     shard(tmp_path / "a.tar", members)
     source = read(str(tmp_path / "a.tar"), ReadOptions(keep=["mood"]))
     list(source.chunks)
     assert source.notes == [
-        "the format webdataset ignores keep",
-        "left out: members .alt.txt of 1, .seg.png of 1 samples, beside the picture and text that are read",
+        "left out: members .seg.png of 1, .seg.txt of 1, .npy of 1 samples, beside what is read",
+        "no sample has 'mood', which was asked for",
     ]
