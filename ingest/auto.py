@@ -238,10 +238,10 @@ def told(uri: str, options: ReadOptions) -> tuple[list[Part], list[str]]:
                 parts.setdefault(found[0], []).append((file, found[1]))
             except SourceError as error:
                 strange.append(error)
-    texts = [f for f in kinds.get("other", []) if f.name.lower().endswith(".txt")]
+    texts = [f for f in kinds.get("other", []) if f.name.lower().endswith((".txt", ".token"))]
     for file in (
         texts if len(texts) <= _FEW else ()
-    ):  # Flickr8k's captions.txt is a table; labels of YOLO are one a picture
+    ):  # captions.txt of Flickr8k is a table; labels of YOLO are one a picture
         with contextlib.suppress(SourceError):
             name, why = _table(file, options)
             parts.setdefault(name, []).append((file, why))
@@ -260,13 +260,22 @@ def told(uri: str, options: ReadOptions) -> tuple[list[Part], list[str]]:
         endings = Counter(posixpath.splitext(f.name)[1] or f.name for f in files)
         seen = ", ".join(f"{n} {e}" for e, n in endings.most_common(5))
         raise _untold(f"{uri} holds nothing that is known to be read ({seen})")
+    tables = {f.uri for f in (*kinds.get("table", []), *texts) if not f.name.lower().endswith(tabular.SUFFIXES)}
+    unseen = any(f.uri in tables for of in parts.values() for f, _ in of) and _is_folder(uri, options)
     more = f", and {len(strange) - _FEW:,} more files" * (len(strange) > _FEW)
     shown = [f"left out: {error.message}" for error in strange[:_FEW]]
     origins = {"captions": "alt_text"} if left else {}
-    return [replace(p, origin=origins.get(p.format)) for p in _ordered(uri, parts, options, whole=not out)], [
+    return [
+        replace(p, origin=origins.get(p.format)) for p in _ordered(uri, parts, options, whole=not (out or unseen))
+    ], [
         *shown[:-1],
         *(f"{text}{more}" for text in shown[-1:]),
     ]
+
+
+def _is_folder(uri: str, options: ReadOptions) -> bool:
+    fs, path = file_system(uri, options.storage_options)
+    return bool(fs.isdir(path))
 
 
 def _blobs(folder: str) -> str:
@@ -336,7 +345,7 @@ def _ordered(
         uri: The source.
         parts: Files by format, with what tells it.
         options: What was asked.
-        whole: All of a folder may be read, so that one reader can be given the folder itself.
+        whole: All of a folder may be read, and is seen by readers, so that one can be given the folder itself.
     """
     names = [n for n in _ORDER if n in parts]
     images = None
@@ -413,15 +422,18 @@ def _json(file: File, options: ReadOptions, *, alone: bool = False) -> tuple[str
 
 
 def _table(file: File, options: ReadOptions, *, alone: bool = False) -> tuple[str, str]:
-    layout = laion.headed(tabular.inspect(file))
+    layout = captions.headed(laion.headed(tabular.inspect(file)))
     if picture := huggingface.column_of_pictures(layout.schema):
         return "huggingface", f"{file.name} has pictures in its column {picture}"
     if not layout.headed:
-        return "laion", f"{file.name} has captions and URLs, and no header"
+        name, what = ("laion", "URLs") if "url" in layout.names else ("captions", "names of pictures")
+        return name, f"{file.name} has captions and {what}, and no header"
     if {"imageid", "originalurl"} <= set(map(columns.plain, layout.names)):
         raise _untold(f"{file.uri} is Open Images' list of pictures, whose labels are in other files")
     if openimages.is_table(layout.names):
         return "openimages", f"{file.name} has columns ImageID, LabelName"
+    if captions.is_of_karpathy(layout.names):
+        return "captions", f"{file.name} has columns raw, sentids, filename, as Karpathy's splits have"
     names, there = layout.names, set(map(columns.plain, layout.names))
 
     def has(fields: columns.Fields, *wanted: str) -> str | None:

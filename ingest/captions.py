@@ -3,13 +3,20 @@
 A row needs a caption; its image is named as in ``labels``, by key, id or file name (``targets``). An image that the lake has
 keeps what it says of itself; any other becomes a row of ``images`` with the name as its ``uri``. Where a table names no
 images, each text is of an image of its own, whose key is ``FILE:ROW``. The id of a caption is a hash of key, origin and text:
-an image has any number of captions, each once.
+an image has any number of captions, each once; a cell may hold a list of them.
+
+Of Flickr8k and Flickr30k all published tables are read: ``results.csv``, the headerless ``….token`` (``36.jpg#0``, a tab, the
+caption), and Karpathy's as a table (``raw``, ``sentids``, ``filename``), whose ``img_id`` is the number of a row.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -34,6 +41,9 @@ FIELDS: Final = {
     "similarity": laion.FIELDS["similarity"],
     "split": (),
 }
+_NUMBERED: Final = re.compile(r".+\.(jpe?g|png)#\d+", re.IGNORECASE)
+_HEADLESS: Final = ("name", "caption")
+_OF_KARPATHY: Final = frozenset({"raw", "sentids", "filename"})
 
 
 def read(uri: str, options: ReadOptions) -> Source:
@@ -49,9 +59,13 @@ def read(uri: str, options: ReadOptions) -> Source:
         RequestError: If ``mapping`` names no field.
         SourceError: If a file is not a table or has no caption column.
     """
-    layouts, images = tabular.layouts(uri, options), Images()
+    layouts, images = [headed(f) for f in tabular.layouts(uri, options)], Images()
     found = [_columns(f, options) for f in layouts]
-    parts = tabular.read_all(layouts, found, FIELDS, options.limit)
+    numbered = {f.file.uri for f in layouts if not f.headed}
+    parts = (
+        _without_numbers(rows) if rows.source in numbered else rows
+        for rows in tabular.read_all(layouts, found, FIELDS, options.limit)
+    )
     notes = ignored_options.describe("captions", options, "images", "store_images")
     if not all(map(targets.is_named, found)):
         notes.append("no column names an image: each text is of one of its own")
@@ -59,8 +73,37 @@ def read(uri: str, options: ReadOptions) -> Source:
     return source_of(uri, [f.file for f in layouts], chunks(uri, parts, options, images, notes), notes, images)
 
 
+def headed(layout: Layout) -> Layout:
+    """Take a file whose first line is a numbered picture and a caption for one without a header."""
+    first = layout.names
+    if layout.kind == "csv" and len(first) == len(_HEADLESS) and _NUMBERED.fullmatch(first[0].strip()):
+        return layout.headless(_HEADLESS)
+    return layout
+
+
+def is_of_karpathy(names: Sequence[str]) -> bool:
+    """Return whether a table with these columns is one of Karpathy's splits, as the Hub has that of Flickr30k.
+
+    Example:
+        >>> is_of_karpathy(["raw", "sentids", "split", "filename", "img_id"])
+        True
+    """
+    return set(map(columns.plain, names)) >= _OF_KARPATHY
+
+
+def _without_numbers(rows: Rows) -> Rows:
+    """Return rows whose pictures are named without the numbers of their captions."""
+    at = rows.table.column_names.index("name")
+    names = pc.replace_substring_regex(rows.table["name"], r"#\d+\s*$", "")
+    return replace(rows, table=rows.table.set_column(at, "name", names))
+
+
 def _columns(layout: Layout, options: ReadOptions) -> dict[str, int]:
-    found = columns.resolve(layout.names, FIELDS, options.mapping, layout.file.uri)
+    of_karpathy = is_of_karpathy(layout.names)
+    fields = FIELDS | {"caption": (*FIELDS["caption"], "raw")} if of_karpathy else FIELDS
+    found = columns.resolve(layout.names, fields, options.mapping, layout.file.uri)
+    if of_karpathy and "image_id" not in columns.asked(options.mapping, fields):
+        found.pop("image_id", None)
     columns.require(found, ["caption"], layout.names, layout.file.uri)
     return found | layout.kept(options.keep)
 
@@ -77,12 +120,41 @@ def chunks(uri: str, parts: Iterator[Rows], options: ReadOptions, images: Images
     """
     bad, without = laion.BadValues(), 0
     for rows in parts:
-        chunk = _chunk(uri, Sieve(rows), options, images, bad)
+        chunk = _chunk(uri, Sieve(_one_each(rows)), options, images, bad)
         without += chunk.tables[IMAGES.name].num_rows
         yield chunk
     notes += bad.notes()
     if images.names and without:
         notes.append(f"{without:,} images that captions name are not among the pictures beside them")
+
+
+def _one_each(rows: Rows) -> Rows:
+    """Return rows of one caption each: one with a list of texts is as many rows."""
+    column = rows.table["caption"]
+    kind = column.type
+    if pa.types.is_list(kind) and _is_text(kind.value_type):
+        cells, kind = [cell or [None] for cell in column.to_pylist()], kind.value_type
+    elif _is_text(kind) and pc.any(pc.starts_with(column, "[")).as_py():
+        cells = [_listed(cell) for cell in column.to_pylist()]
+    else:
+        return rows
+    at = np.repeat(np.arange(len(cells)), list(map(len, cells)))
+    texts = pa.array([text for cell in cells for text in cell], kind)
+    i = rows.table.column_names.index("caption")
+    return replace(rows, table=rows.table.take(pa.array(at)).set_column(i, "caption", texts), numbers=rows.numbers[at])
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return kind in {pa.string(), pa.large_string(), pa.binary()}
+
+
+def _listed(cell: str | bytes | None) -> list[str | bytes | None]:
+    """Return the texts of a JSON list of nothing else, or the cell itself."""
+    try:
+        found = orjson.loads(cell) if cell and cell[:1] in {"[", b"["} else None
+    except orjson.JSONDecodeError:
+        found = None
+    return found if isinstance(found, list) and found and all(isinstance(t, str) for t in found) else [cell]
 
 
 def _chunk(uri: str, sieve: Sieve, options: ReadOptions, images: Images, bad: laion.BadValues) -> Chunk:

@@ -152,7 +152,7 @@ def _csv(file: File, text: bytes, kind: str | None) -> Layout:
     line = re.split(rb"\r\n|\n|\r", text, maxsplit=1)[0]
     if len(line) >= HEAD - len(csvtext.BOM):
         raise _no_table(file, f"has a first line of more than {HEAD:,} bytes")
-    tabs = re.search(r"\.(tsv|tab)(\.|$)", file.name.lower())
+    tabs = re.search(r"\.(tsv|tab|token)(\.|$)", file.name.lower())
     order = (b"\t", b",", b";", b"|") if tabs else (b",", b"\t", b";", b"|")
     delimiter = next((d for d in order if d in line), _NONE)
     dialect = csvtext.Dialect(delimiter, 0, quoting=True, lenient=delimiter in {b"\t", b"|", _NONE})
