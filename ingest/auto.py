@@ -98,6 +98,7 @@ class Part:
         why: What tells it, for people.
         images: Folder of the pictures, where they lie beside COCO files.
         origin: Of its captions, where nobody says another.
+        elsewhere: Files of a folder of pictures that other parts read.
     """
 
     format: str
@@ -105,11 +106,13 @@ class Part:
     why: str
     images: str | None = None
     origin: str | None = None
+    elsewhere: frozenset[str] = frozenset()
 
     def open(self, options: ReadOptions) -> Source:
         """Return its rows."""
         asked = replace(options, images=self.images or options.images, origin=options.origin or self.origin)
-        source: Source = import_module(f"counterbalance.ingest.{self.format}").read(self.uri, asked)
+        more = {"elsewhere": self.elsewhere} if self.elsewhere else {}
+        source: Source = import_module(f"counterbalance.ingest.{self.format}").read(self.uri, asked, **more)
         return source
 
 
@@ -265,8 +268,12 @@ def told(uri: str, options: ReadOptions) -> tuple[list[Part], list[str]]:
     more = f", and {len(strange) - _FEW:,} more files" * (len(strange) > _FEW)
     shown = [f"left out: {error.message}" for error in strange[:_FEW]]
     origins = {"captions": "alt_text"} if left else {}
+    read = [f for name, of in parts.items() if name != "imagefolder" for f, _ in of]
+    read += [f for f in files if "openimages" in parts and openimages.NAMES.search(f.name)]
+    elsewhere = {"imagefolder": frozenset(f.uri for f in read)}
+    ordered = _ordered(uri, parts, options, whole=not (out or unseen))
     return [
-        replace(p, origin=origins.get(p.format)) for p in _ordered(uri, parts, options, whole=not (out or unseen))
+        replace(p, origin=origins.get(p.format), elsewhere=elsewhere.get(p.format, frozenset())) for p in ordered
     ], [
         *shown[:-1],
         *(f"{text}{more}" for text in shown[-1:]),

@@ -121,11 +121,12 @@ def chunks(uri: str, parts: Iterator[Rows], options: ReadOptions, images: Images
     bad, without = laion.BadValues(), 0
     for rows in parts:
         chunk = _chunk(uri, Sieve(_one_each(rows)), options, images, bad)
-        without += chunk.tables[IMAGES.name].num_rows
+        without += chunk.tables[IMAGES.name].num_rows if _names_images(rows) else 0
         yield chunk
     notes += bad.notes()
     if images.names and without:
-        notes.append(f"{without:,} images that captions name are not among the pictures beside them")
+        those, are = ("image", "is") if without == 1 else ("images", "are")
+        notes.append(f"{without:,} {those} that captions name {are} not among the pictures beside them")
 
 
 def _one_each(rows: Rows) -> Rows:
@@ -195,9 +196,13 @@ def _chunk(uri: str, sieve: Sieve, options: ReadOptions, images: Images, bad: la
     )
 
 
+def _names_images(rows: Rows) -> bool:
+    return targets.is_named(dict.fromkeys(rows.table.column_names, 0))
+
+
 def _keys(sieve: Sieve, images: Images) -> pa.Array:
     """Return the key of each row's image: what the row calls it, or where it stands."""
-    if targets.is_named(dict.fromkeys(sieve.rows.table.column_names, 0)):
+    if _names_images(sieve.rows):
         return targets.image_keys(sieve, images)
     file = sieve.rows.source.rpartition("/")[2]
     return pc.binary_join_element_wise(file, pa.array(sieve.rows.numbers).cast(pa.string()), ":")

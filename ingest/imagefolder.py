@@ -37,7 +37,7 @@ from counterbalance.ingest.name_parts import is_split
 from counterbalance.ingest.picture_rows import Label, Picture, PictureRows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from counterbalance.engine.ingest_types import ReadOptions, Source
     from counterbalance.ingest.files import File
@@ -47,7 +47,7 @@ OUT: Final = ("link_out", "a symbolic link leads out of the folder; copy the fil
 SUFFIXES: Final = (*(f".{e}" for e in sorted(EXTENSIONS | OTHER_PICTURES)), *METADATA)
 
 
-def read(uri: str, options: ReadOptions) -> Source:
+def read(uri: str, options: ReadOptions, *, elsewhere: Collection[str] = ()) -> Source:
     """Return rows of ``images`` and, where there is metadata, of ``captions``, ``labels`` and ``detections``.
 
     Args:
@@ -55,6 +55,7 @@ def read(uri: str, options: ReadOptions) -> Source:
         options: ``split``, ``store_images`` (default false), ``mapping`` (file_name, caption, objects to columns of the
             metadata), ``origin`` of captions and boxes (default ``"human"``), ``annotator`` (default ``"folder"`` or
             ``"metadata"``), ``limit`` (pictures).
+        elsewhere: Addresses of files that other readers of the same source read.
 
     Raises:
         NotFoundError: If there is no picture, or no such column in ``mapping``.
@@ -78,7 +79,8 @@ def read(uri: str, options: ReadOptions) -> Source:
     notes = ignored_options.describe("imagefolder", options, "keep", "images")
     for meta in metadata:
         notes += columns.left_out((), meta.left_out)
-    if passed := [f for f in shown if f.is_plain and not f.name.lower().endswith(SUFFIXES)]:
+    others = (f for f in shown if f.is_plain and not f.name.lower().endswith(SUFFIXES))
+    if passed := [f for f in others if f.uri not in elsewhere]:
         told = "file is" if len(passed) == 1 else "files are"
         notes.append(f"{len(passed):,} {told} not called like a picture: {_some(passed)}")
     return replace(source_of(uri, files, chunks, notes), pictures=local_folder(uri, options.storage_options))

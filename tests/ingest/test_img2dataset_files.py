@@ -48,7 +48,7 @@ def test_files(folder, tmp_path):
     assert lake.sql("SELECT count(*) FROM labels").fetchall() == [(0,)]
     assert lake.sql("SELECT DISTINCT origin FROM captions").fetchall() == [("alt_text",)]
     assert not [note for note in report.notes if ".json" in note and "left out" in note]
-    assert "1 images that captions name are not among the pictures beside them" in report.notes
+    assert "1 image that captions name is not among the pictures beside them" in report.notes
     assert lake.ingest(folder).changed == 0
 
 
