@@ -95,6 +95,7 @@ def _chunks(
         loader = _Loader(Document(file, window), split, base, options, limit, stored, looked, left)
         try:
             yield from merge_pieces(loader.parts(), file.uri)
+            left.others.update(loader.document.others)
         except NotFoundError as error:
             if error.code != "E1006":
                 raise
@@ -111,12 +112,13 @@ class _LeftOut:
     images: Members
     annotations: Members = field(default_factory=lambda: Members(_OF_ANNOTATIONS))
     categories: Members = field(default_factory=lambda: Members(("id", "name")))
+    others: set[str] = field(default_factory=set)
 
     def notes(self) -> list[str]:
         """Return what they are: those of images can be kept."""
         others = {"annotations": self.annotations, "categories": self.categories}
         names = [f"{array}.{name}" for array, members in others.items() for name in members.names()]
-        return self.images.notes() + columns.cannot_keep("coco", names)
+        return self.images.notes() + columns.cannot_keep("coco", names + sorted(self.others))
 
 
 @dataclass(slots=True)

@@ -104,6 +104,8 @@ class Document:
         self.file, self.uri, self.window = file, file.uri, window
         self._small: dict[str, Any] = {}
         self._scanned = False
+        self.others: set[str] = set()
+        """Names of members that are no part of a COCO file."""
 
     def events(self) -> Iterator[Items]:
         """Yield pieces of the arrays ``images`` and ``annotations`` in the file's order; small members are noted on the way.
@@ -124,6 +126,8 @@ class Document:
                 else:
                     passed += event.read
                     self._note(event)
+                    if event.name not in SMALL and (event.items if isinstance(event, Items) else event.value):
+                        self.others.add(event.name)
         if not seen:
             raise self._no_coco("has neither images nor annotations")
 

@@ -99,7 +99,7 @@ def left_out(names: Sequence[str], lists: Sequence[str] = ()) -> list[str]:
         ['left out: question; --keep question stores it as labels', 'left out: tokens, of lists or objects']
     """
     one = "it" if len(names) == 1 else "one"
-    plain = [f"left out: {_some(names)}; --keep {names[0][:40]} stores {one} as labels"] if names else []
+    plain = [f"left out: {_some(names)}; --keep {_some(names[:1])} stores {one} as labels"] if names else []
     return plain + [f"left out: {_some(lists)}, of lists or objects"] * bool(lists)
 
 
@@ -115,7 +115,8 @@ def cannot_keep(format_: str, names: Sequence[str]) -> list[str]:
 
 
 def _some(names: Sequence[str]) -> str:
-    return ", ".join(n[:40] for n in names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
+    shown = (n[:40].encode(errors="backslashreplace").decode() for n in names[:_SHOWN])
+    return ", ".join(shown) + ", …" * (len(names) > _SHOWN)
 
 
 def asked(mapping: Mapping[str, str], fields: Fields) -> dict[str, str]:

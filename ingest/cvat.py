@@ -2,7 +2,7 @@
 
 A box is a box, turned or not; of a polygon, a mask or an ellipse the bounding box is taken. Attributes of a shape are labels of
 its box; tags of a picture are labels of attribute ``tag``, their attributes labels of the picture. Points, lines, cuboids and
-skeletons are no boxes, and refused one by one; so are the tracks of a video.
+skeletons are no boxes, and refused one by one; so are the tracks of a video. What else an element says is told.
 """
 
 from __future__ import annotations
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 _ROOT: Final = "annotations"
 _KNOWN: Final = frozenset({"version", "meta"})
+_OF_IMAGES: Final = frozenset({"name", "width", "height", "subset"})
+_CORNERS: Final = frozenset(
+    {"xtl", "ytl", "xbr", "ybr", "left", "top", "width", "height", "cx", "cy", "rx", "ry", "rotation"}
+)
+_OF_SHAPES: Final = frozenset({"label", "occluded", *_CORNERS})
+_NOTHING: Final = frozenset({"", "0"})
 _TURNED: Final = 1e-9
 
 
@@ -95,7 +101,8 @@ class _Reader:
         split = (item.element.get("subset") or "").strip().lower()
         known = self._home.options.split or (None if split in {"", "default"} else split) or found.split
         boxes, refused = sorted_out(self._boxes(item, found))
-        return Boxed(replace(found, split=known), boxes, self._tags(item.element), refused, item.read)
+        tags, left = self._tags(item.element), _left_out(item.element)
+        return Boxed(replace(found, split=known), boxes, tags, refused, item.read, left_out=left)
 
     def _picture(self, item: _Image) -> Picture | Refusal:
         """Return the picture that lies beside, or what the document says of it where none does."""
@@ -139,6 +146,14 @@ def _attributes(element: Element) -> Iterator[tuple[str | None, str | None]]:
         yield "occluded", "1"
     for one in element.findall("attribute"):
         yield one.get("name"), one.text
+
+
+def _left_out(image: Element) -> set[str]:
+    """Return the names of what a picture and its shapes say that has no place; of outlines only the box has one."""
+    said = [(image, _OF_IMAGES), *((shape, _OF_SHAPES) for shape in image)]
+    return {
+        f"{e.tag}.{n}" for e, has in said for n, value in e.attrib.items() if n not in has and value not in _NOTHING
+    }
 
 
 def _corners(shape: Element) -> Sequence[float] | None:

@@ -34,6 +34,7 @@ _START: Final = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\{')
 _REGION: Final = re.compile(rb'"region"\s*:\s*\[')
 _HEAD: Final = 65_536
 _CATEGORY: Final = "person"
+_OF_PERSONS: Final = frozenset({"region", "annotations"})
 
 
 def is_document(head: bytes) -> bool:
@@ -115,7 +116,9 @@ class _Reader:
         if text is not None and not said:
             refused.append((item.place, "bad_text", f"the caption is no text that can be stored, but {kind_of(text)}"))
         refused += [r for k, v in persons.items() for r in _unread(f"{item.place}, {shorten(k)}", v)]
-        return Boxed(found, boxes, (), refused, item.read, said)
+        names = {name for v in persons.values() if isinstance(v, dict) for name in v}
+        left = {f"region.{name}" for name in names - _OF_PERSONS}
+        return Boxed(found, boxes, (), refused, item.read, said, left)
 
     def _picture(self, item: _Image) -> Picture | Refusal:
         key = self._home.pictures.find(item.name, item.split or "")

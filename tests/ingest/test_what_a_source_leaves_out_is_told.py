@@ -23,6 +23,8 @@ COCO = {
     "images": [IMAGE | {"photographer": "Ann", "date_captured": None}],
     "annotations": [BOX, {"id": 2, "image_id": 1, "caption": "a cat", "worker": 7, "note": ""}],
     "categories": [{"id": 1, "name": "cat", "supercategory": "animal"}],
+    "videos": [{"id": 1}],
+    "tracks": [],
 }
 SENTENCE = {"raw": "A man.", "tokens": ["a", "man"], "sentid": 7}
 KARPATHY = {"images": [{"filename": "1.jpg", "split": "val", "imgid": 0, "sentids": [7], "sentences": [SENTENCE]}]}
@@ -31,6 +33,9 @@ VOC = f"""<annotation><folder>VOC</folder><filename>a.jpg</filename><source><dat
 <size><width>9</width><height>9</height><depth>3</depth></size><segmented>0</segmented>
 <object><name>cat</name><pose>Left</pose>{OBJECT}<point><x>1</x></point><part><name>head</name><hue>red</hue>{OBJECT}</part></object>
 </annotation>"""
+CVAT = """<annotations><version>1.1</version><image id="3" name="a.jpg" width="9" height="9">
+<box label="cat" source="manual" occluded="0" xtl="1" ytl="1" xbr="5" ybr="5" z_order="0"/>
+<polygon label="dog" points="1,1;5,1;5,5"/></image></annotations>"""
 OPEN = (
     "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,XClick1X\na,xclick,/m/0bt9lr,1,0,1,0,1,0,0.5\n"
 )
@@ -62,7 +67,7 @@ def test_members_of_coco(lake, tmp_path):
     assert left_out(lake.ingest(tmp_path / "a.json")) == [
         "left out: flickr_url, photographer; --keep flickr_url stores one as labels",
         "left out: exif, of lists or objects",
-        "left out: annotations.attributes, annotations.worker, categories.supercategory; the format coco cannot keep them",
+        "left out: annotations.attributes, annotations.worker, categories.supercategory, videos; the format coco cannot keep them",
     ]
 
 
@@ -82,6 +87,20 @@ def test_elements_of_pascal_voc(lake, tmp_path):
     ]
 
 
+def test_attributes_of_cvat(lake, tmp_path):
+    (tmp_path / "a.xml").write_text(CVAT)
+    assert left_out(lake.ingest(tmp_path / "a.xml")) == [
+        "left out: box.source, image.id, polygon.points; the format cvat cannot keep them"
+    ]
+
+
+def test_members_of_regions_of_phase(lake, tmp_path):
+    region = {"region": [0, 0, 5, 5], "annotations": {"activity": "sports"}, "quality": 3}
+    (tmp_path / "a.json").write_text(json.dumps({"7": {"caption": "a man", "1": region}}))
+    report = lake.ingest(tmp_path / "a.json")
+    assert (report.format, left_out(report)) == ("phase", ["left out: region.quality; the format phase cannot keep it"])
+
+
 @pytest.mark.parametrize("format_", TABLES)
 def test_columns_of_tables(lake, tmp_path, format_):
     (tmp_path / "a.csv").write_text(TABLES[format_])
@@ -96,3 +115,15 @@ def test_lists_in_the_metadata_of_a_folder(lake, tmp_path):
     Image.new("RGB", (8, 6)).save(tmp_path / "set" / "a.png")
     (tmp_path / "set" / "metadata.jsonl").write_text('{"file_name": "a.png", "mood": "calm", "tags": ["x"]}\n')
     assert left_out(lake.ingest(tmp_path / "set")) == ["left out: tags, of lists or objects"]
+
+
+def test_names_that_are_no_text_or_many(lake, tmp_path):
+    names = ["\ud800", *(f"n{i:04}" for i in range(3000))]
+    (tmp_path / "a.json").write_text(json.dumps({"images": [IMAGE | dict.fromkeys(names, 1)], "annotations": []}))
+    (plain, _) = left_out(lake.ingest(tmp_path / "a.json"))
+    assert (len(plain) < 300, plain.count(", n0"), ", …;" in plain) == (True, 19, True)
+    (tmp_path / "b.json").write_text(json.dumps({"images": [IMAGE | {"\ud800": 1}], "annotations": []}))
+    assert (
+        "left out: flickr_url, \\ud800; --keep flickr_url stores one as labels"
+        in lake.ingest(tmp_path / "b.json").notes
+    )
