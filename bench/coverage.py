@@ -1234,7 +1234,8 @@ ends are those of the table above.""",
         of_audits_with_shares,
     ),
     "Shares and means of rows in clusters": Section(
-        f"""The intervals of `sentiment`, the `retrieval_bias` family, `counterfactual_retrieval`, `subject_errors` and `edit_quality`, over clusters of
+        f"""The intervals of `sentiment`, the `retrieval_bias` family, `counterfactual_retrieval`, `subject_errors`, `edit_quality`, `ratio`
+and `image_text_matching`, over clusters of
 {", ".join(map(str, SIZES))} rows, such as images with captions; {DRAWS} samples. Rows of a cluster have the cluster's own value
 with a probability whose square is the correlation.
 
@@ -1249,8 +1250,7 @@ with a probability whose square is the correlation.
         """Images of 1 to 10 rows, 0.3 of which have what is counted; 400 samples, so that figures are off by 1.1 points. Scores of
 `hate_content_rate` and `score_distribution` and boxes of `detection_recall` (mean_recall beside recall) and `agreement` go by
 images; of the boxes that are found a third overlap enough for all ten recalls, a third for 7, a third for 3. Persons counted
-without their images are off in the same way, and so are captions of `ratio` and pairs of `image_text_matching` where several are
-of one image: see *independent* in the table above.""",
+without their images are off in the same way: see *independent* in the table above.""",
         "images | correlation | recall_50 | mean_recall | agreement | hate_content_rate | score_distribution",
         of_rows,
     ),

@@ -36,7 +36,7 @@ def relations(source, label, has):
     return {
         "g": pa.table({"image_id": ids, "label": label}),
         "c": pa.table({"image_id": unit, "concept": [f"c{i:03}" for i in concept]}),
-        "s": pa.table({"image_id": ids, "source": source}),
+        "s": pa.table({"image_id": ids, "source_id": source}),
     }
 
 
@@ -69,7 +69,7 @@ def test_units_without_a_source_are_on_their_own(session):
     given = relations(source, label, has)
     assert session.sql("SELECT * FROM design_effects(g, c, (SELECT * FROM s WHERE 1 = 0))", **given).fetchall() == []
     nothing = {**given, "s": given["s"].append_column("x", pa.nulls(len(source))).select(["image_id", "x"])}
-    empty = nothing["s"].rename_columns(["image_id", "source"]).cast(given["s"].schema)
+    empty = nothing["s"].rename_columns(["image_id", "source_id"]).cast(given["s"].schema)
     assert session.sql("SELECT * FROM design_effects(g, c, s)", **{**given, "s": empty}).fetchall() == []
 
 
