@@ -133,7 +133,7 @@ def _one_each(rows: Rows) -> Rows:
     """Return rows of one caption each: one with a list of texts is as many rows."""
     column = rows.table["caption"]
     kind = column.type
-    if pa.types.is_list(kind) and _is_text(kind.value_type):
+    if (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and _is_text(kind.value_type):
         cells, kind = [cell or [None] for cell in column.to_pylist()], kind.value_type
     elif _is_text(kind) and pc.any(pc.starts_with(column, "[")).as_py():
         cells = [_listed(cell) for cell in column.to_pylist()]
@@ -150,12 +150,13 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _listed(cell: str | bytes | None) -> list[str | bytes | None]:
-    """Return the texts of a JSON list of nothing else, or the cell itself."""
+    """Return the texts of a JSON list of nothing else, or the cell itself; an empty list has no text."""
     try:
         found = orjson.loads(cell) if cell and cell[:1] in {"[", b"["} else None
     except orjson.JSONDecodeError:
         found = None
-    return found if isinstance(found, list) and found and all(isinstance(t, str) for t in found) else [cell]
+    is_texts = isinstance(found, list) and all(t is None or isinstance(t, str) for t in found)
+    return (found or [None]) if is_texts else [cell]
 
 
 def _chunk(uri: str, sieve: Sieve, options: ReadOptions, images: Images, bad: laion.BadValues) -> Chunk:

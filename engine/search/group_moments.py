@@ -90,6 +90,7 @@ def moments(vectors: Rows, groups: pa.Table, column: str = "embedding", sources:
         for code, means in units.means():
             sums.setdefault(code, _Sums(means.shape[1])).add(means, blocks)
         blocks.finish()
+        has_vector[units.cancelled()] = False
         images = labels.counted(has_vector).tolist()
         rows = [(labels.names[code], *sums[code].means(), images[code]) for code in sorted(sums)]
     columns: list[Any] = list(zip(*rows, strict=True)) or [[] for _ in MOMENTS]
@@ -140,6 +141,11 @@ class _Units:
             np.add.at(self._counts, units[own], 1)
             self._last[units[own]] = vectors
         return units < 0
+
+    def cancelled(self) -> NDArray[np.intp]:
+        """Return the pairs of image and label whose vectors add up to nothing: they count nowhere."""
+        own = np.flatnonzero(self._of >= 0)
+        return own[~self._sums[self._of[own]].any(axis=1)] if self._sums.size else own[:0]
 
     def means(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Yield the sums of every label that has any; a vector that has no other beside it as it is."""

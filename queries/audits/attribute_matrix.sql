@@ -4,7 +4,7 @@ details = """
 One row for every attribute of category and every attribute of other: count of the n images that have one of each, its
 share with Wilson's 95 % interval, the count expected if the two were independent, ratio = count / expected with a 95 %
 interval, and G2 of the two-by-two table of the pair with p (chi-square, one degree of freedom) and q (Benjamini and
-Hochberg over the rows that are shown). How strongly the categories go together as a whole: attribute_confounding.
+Hochberg over all rows, hidden ones as p = 1). How strongly the categories go together as a whole: attribute_confounding.
 Images with several attributes of a category are left out, and so are 'unknown' ones. Association in a dataset, not
 cause; what models see is perceived.
 

@@ -7,7 +7,7 @@ base_share (0.1 is ten percentage points), which is that of the cluster and the 
 images that are outside. Its interval (low, high) adds the squared distances to Wilson's ends of the three, as Newcombe
 does of two shares. 'mixed', 'unclear' and 'undefined' images are left out. An image whose captions are in several clusters counts
 in each. p is of G2 of the two-by-two table of cluster and label (chi-square, one degree of freedom), q by Benjamini and
-Hochberg over the rows that are shown. Labels are perceived, or those of words in captions.
+Hochberg over all rows, hidden ones as p = 1. Labels are perceived, or those of words in captions.
 
 Small counts in and outside of a cluster are hidden by the engine (README). Labels that group_sizes hides take no part.
 """

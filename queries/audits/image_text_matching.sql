@@ -30,6 +30,7 @@ about = "one row per pair; scores of a text with an image, text first; see match
 [params.sources]
 relation = ["pair_id", "source_id"]
 default = "(SELECT DISTINCT pair_id, pair_id AS source_id FROM scores)"
+grid = []
 about = "the image that each pair was made of; a pair that is not here was made of one of its own"
 
 [params.min_count]

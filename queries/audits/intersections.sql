@@ -4,7 +4,7 @@ details = """
 One row for every pair of labels: count of the n images that have both kinds of label, its share with Wilson's 95 %
 interval, the count expected if the two were independent, ratio = count / expected with a 95 % interval
 (ratio_low, ratio_high), and G2 of the two-by-two table of the pair with p (chi-square, one degree of freedom) and q
-(Benjamini and Hochberg over the rows that are shown). For persons pass person_units('perceived_gender') and
+(Benjamini and Hochberg over all rows, hidden ones as p = 1). For persons pass person_units('perceived_gender') and
 person_units('perceived_race'); persons of one image are taken as independent, which makes intervals of persons, and p,
 somewhat too small. Labels are perceived, never facts about persons.
 

@@ -108,7 +108,7 @@ about = "fewer images of a label are hidden"
 relation = ["image_id", "source_id"]
 default = "(SELECT DISTINCT image_id, image_id AS source_id FROM groups)"
 grid = []
-about = "which images stay on one side of a cut, such as the edits of one image"
+about = "which images stay on one side of a cut, such as the edits of one image; one that is not here goes by its own id"
 
 [[cells]]
 count = "n_label"
@@ -119,9 +119,9 @@ count = "n_against"
 within = ["metric"]
 ---*/
 WITH members AS (
-  SELECT g.image_id, min(g.label) AS label, min(o.source_id) AS source_id
+  SELECT g.image_id, min(g.label) AS label, min(coalesce(o.source_id, g.image_id)) AS source_id
   FROM groups AS g
-  JOIN sources AS o ON o.image_id = g.image_id
+  LEFT JOIN sources AS o ON o.image_id = g.image_id
   WHERE g.label IN ($label, $against)
   GROUP BY g.image_id
   HAVING min(g.label) = max(g.label)

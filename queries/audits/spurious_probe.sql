@@ -43,7 +43,7 @@ about = "group relation"
 relation = ["image_id", "source_id"]
 default = "(SELECT DISTINCT image_id, image_id AS source_id FROM groups)"
 grid = []
-about = "which items stay together"
+about = "which items stay together; one that is not here goes by its own id"
 
 [params.label]
 type = "varchar"
@@ -120,9 +120,9 @@ count = "n_against"
 within = ["features", "metric"]
 ---*/
 WITH members AS (
-  SELECT g.image_id, min(g.label) AS label, min(o.source_id) AS source_id
+  SELECT g.image_id, min(g.label) AS label, min(coalesce(o.source_id, g.image_id)) AS source_id
   FROM groups AS g
-  JOIN sources AS o ON o.image_id = g.image_id
+  LEFT JOIN sources AS o ON o.image_id = g.image_id
   WHERE g.label IN ($label, $against)
     AND (
       g.image_id IN (SELECT image_id FROM texts WHERE text IS NOT NULL)

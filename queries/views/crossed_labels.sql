@@ -1,7 +1,7 @@
 /*--- toml
 answers = "How often two labels meet in the same image, or person, against chance: what intersections shows."
 details = """
-Columns as in the audit intersections, which hides small counts.
+Columns as in the audit intersections, which hides small counts and adds q.
 """
 source = "labels as in Girrbach et al. (2025)"
 

@@ -17,6 +17,7 @@ about = "group relation"
 [params.sources]
 relation = ["image_id", "source_id"]
 default = "(SELECT image_id, image_id AS source_id FROM images WHERE 1 = 0)"
+grid = []
 about = "which images were made of one, as edits are"
 ---*/
 WITH labelled AS (
@@ -35,21 +36,26 @@ given AS (
   JOIN images AS v ON v.image_id = g.image_id
   WHERE v.embedding IS NOT NULL
 ),
-directions AS (
+units AS (
   SELECT
     v.label,
     s.source,
     CASE WHEN s.source IS NULL THEN v.image_id END AS alone,
     v.vector,
-    list_transform(v.vector, lambda x: x / sqrt(list_inner_product(v.vector, v.vector))) AS direction
+    count(*) OVER (PARTITION BY v.label, s.source, CASE WHEN s.source IS NULL THEN v.image_id END) AS n
   FROM given AS v
   LEFT JOIN made_of AS s ON s.image_id = v.image_id
+),
+directions AS (
+  SELECT label, source, alone, list_transform(vector, lambda x: x / sqrt(list_inner_product(vector, vector))) AS direction
+  FROM units
+  WHERE n > 1
+),
+means AS (
+  SELECT label, CAST(mean_vector(CAST(list(direction ORDER BY direction) AS FLOAT[][])) AS DOUBLE[]) AS embedding
+  FROM directions
+  GROUP BY label, source, alone
 )
-SELECT
-  label,
-  CASE
-    WHEN count(*) = 1 THEN min(vector)
-    ELSE CAST(mean_vector(CAST(list(direction ORDER BY direction) AS FLOAT[][])) AS DOUBLE[])
-  END AS embedding
-FROM directions
-GROUP BY label, source, alone
+SELECT label, vector AS embedding FROM units WHERE n = 1
+UNION ALL
+SELECT label, embedding FROM means WHERE list_inner_product(embedding, embedding) > 0

@@ -148,3 +148,5 @@ def test_edits_of_one_image_are_on_one_side_of_a_cut(session):
     apart = run(session, labels, data=own, sources=made_of)["accuracy", "data"]
     assert (apart["n_label"], apart["n_against"]) == (seen["n_label"], seen["n_against"])
     assert apart["value"] < 70
+    some = run(session, labels, data=own, sources=made_of.slice(0, 40))["accuracy", "data"]
+    assert some["n"] > 500  # the others go by their own id

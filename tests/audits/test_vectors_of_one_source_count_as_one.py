@@ -113,3 +113,13 @@ def test_opposite_vectors_have_no_direction_and_do_not_count(session, edits):
     made_of = pa.table({"image_id": [0, len(rows)], "source_id": [0, 0]})
     found = session.audit("association", **given, sources=made_of).to_arrow()
     assert set(found["n_label"].to_pylist()) == {len(rows) // 2 - 1}
+    assert set(found["images_label"].to_pylist()) == {len(rows) // 2 - 1}  # the difference would tell whose they are
+
+
+def test_opposite_vectors_end_no_ieat(session, edits):
+    rows, _, _, _ = edits
+    label = np.tile(["female", "male"], len(rows) // 2)
+    given = arguments("ieat", np.concatenate([rows, -rows[:1]]), np.append(label, label[0]))
+    made_of = pa.table({"image_id": [0, len(rows)], "source_id": [0, 0]})
+    (row,) = session.audit("ieat", **given, sources=made_of).to_arrow().to_pylist()
+    assert (row["n_x"], row["n_y"]) == (len(rows) // 2 - 1, len(rows) // 2)

@@ -52,3 +52,10 @@ def test_the_grid_of_a_relation_names_relations():
     text = '/*--- toml\nanswers = "A."\n[params.a]\nrelation = []\ngrid = [3]\n---*/\nSELECT * FROM a\n'
     with pytest.raises(RequestError, match="'a' is a relation, and its values SQL text, not 3"):
         query_files.parse(text, "view", "a.sql")
+
+
+def test_no_audit_takes_sources_of_perceived_labels():
+    """Which images are one is nothing to choose where it is counted whose labels are closed."""
+    found = {name: p.grid for name, audit in cb.audits().items() for p in audit.parameters if p.name == "sources"}
+    assert len(found) > 5
+    assert set(found.values()) == {()}
