@@ -207,6 +207,7 @@ class _Query:
         self._id = request["id"] = next(_numbers)
         self._drop: weakref.finalize[Any, Any] | None = None
         self.notes: list[str] = []
+        self._told: list[str] = []
         self._planning = session._clock()  # noqa: SLF001 - its own session
         with self._at_work(self._planning):
             pass
@@ -231,7 +232,7 @@ class _Query:
                     ended = True
                     answer = worker.ask({"do": "next", "id": self._id, "stream": stream}, clock)
                     ended = False
-                    self.notes[:] = answer.told["notes"]
+                    self._note(answer.told["notes"])
                     if "end" in answer.told:
                         ended = True
                         return
@@ -239,6 +240,12 @@ class _Query:
             finally:
                 if not ended:
                     worker.tell({"do": "drop", "stream": stream, "quietly": True})
+
+    def _note(self, told: list[str]) -> None:
+        """Put what the worker says by now in the place of what it said before; notes of others stay."""
+        own = [note for note in self.notes if note not in self._told]
+        self.notes[:] = [*own, *(note for note in told if note not in own)]
+        self._told = told
 
     def _check_open(self) -> None:
         if self._session._engine.backend.closed:  # noqa: SLF001 - its own session
@@ -254,7 +261,7 @@ class _Query:
                 told = worker.ask(self._request, clock, self._tables).told
                 worker.functions = sorted({*worker.functions, *told["functions"]})
                 self._sql = str(told["sql"])
-                self.notes[:] = told["notes"]
+                self._note(told["notes"])
                 self._planned = worker, worker.opened
                 self._drop = weakref.finalize(self, worker.tell, {"do": "drop", "id": self._id, "quietly": True})
                 self._drop.atexit = False
