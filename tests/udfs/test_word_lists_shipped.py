@@ -23,7 +23,7 @@ SIZES = {
     "gender_gensynth": 44,
     "gender_gensynth_paper": 28,
     "gender_masked": 245,
-    "gender_context": 933,
+    "gender_context": 959,
     "gender_words": 292,
     "group_words_gender": 162,
     "harmful_labels": 7,
