@@ -55,8 +55,8 @@ _FORMATS = (
 @click.option(
     "--keep",
     multiple=True,
-    metavar="COLUMN",
-    help="Store a column that has no place as labels of its images; may be repeated.",
+    metavar="NAME",
+    help="Store a column or member that has no place as labels of its images; may be repeated.",
 )
 @click.option("--annotator", metavar="NAME", help="Who made the labels, where the source does not say.")
 @click.option("--origin", metavar="NAME", help="Origin of captions or boxes: human, alt_text, generated, a detector.")
@@ -120,7 +120,8 @@ def _print_text(done: IngestReport, lake: str) -> None:
     elif not done.changed:
         click.echo("nothing changed: all of it was there already" if done.unchanged else "nothing changed")
     if done.rejected:
-        where = "; a dry run keeps no reasons" if done.dry_run else f"; see: counterbalance errors {lake}"
+        reasons = ", ".join(f"{escape(code)} {count:,}" for code, count in sorted(done.reasons.items()))
+        where = f": {reasons}" if done.dry_run else f"; see: counterbalance errors {lake}"
         unread = done.rejected - sum(c.rejected for c in done.by_table.values())
         some = f" ({unread:,} of them as they were read, before any table)" if unread else ""
         click.echo(f"{done.rejected:,} refused{where}{some}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -29,7 +30,7 @@ from counterbalance.engine.write.removal import Removed
 from counterbalance.engine.write.tables import REMOVED, Counts, TableWriter, plain_names, split_sensitive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -55,7 +56,8 @@ class IngestReport:
         seconds: Wall time.
         dry_run: Nothing was written.
         notes: What a person should know.
-        first: Of a dry run, by base table, the first rows of the source as they would be read; no pictures, no perceived labels.
+        first: Of a dry run, by base table, the first rows of the source as they would be stored; no pictures, no perceived labels.
+        reasons: Of a dry run, how many items were refused for which reason, by its code: they are in no table.
         shows: What an earlier ingest had written before it was interrupted is seen from here on.
     """
 
@@ -68,6 +70,7 @@ class IngestReport:
     dry_run: bool = False
     notes: list[str] = field(default_factory=list)
     first: dict[str, pa.Table] = field(default_factory=dict)
+    reasons: dict[str, int] = field(default_factory=dict)
     shows: bool = False
 
     @property
@@ -105,6 +108,7 @@ class IngestReport:
             "updated": self.updated,
             "unchanged": self.unchanged,
             "rejected": self.rejected,
+            "reasons": dict(self.reasons),
             "known": self.known,
             "changed": self.changed,
             "by_table": {table: asdict(counts) for table, counts in self.by_table.items()},
@@ -291,10 +295,10 @@ class _Ingest:
         rejects, seen = [("", r) for r in chunk.rejects], set(chunk.rejects)
         for name, rows, positions, keys in self._parts(chunk):
             writer = self._writers[name]
-            if self._dry_run and name in BASE_TABLES:
-                self._show(name, rows)
             counts = self._report.by_table.setdefault(writer.table.name, Counts())
             refused = writer.write(rows, positions, chunk.source or self._source.uri, counts, keys)
+            if self._dry_run and name in BASE_TABLES:
+                self._show(name, rows, positions, {r.position for r in refused})
             if positions is not None:  # a place of the source, which may have rows in several tables, is refused once
                 first = dict.fromkeys(r for r in refused if r not in seen)
                 counts.rejected += len(first) - len(refused)
@@ -303,15 +307,23 @@ class _Ingest:
             self._held_back += sum(r.code == REMOVED for r in refused)
             rejects += [(writer.table.name, r) for r in refused]
         self._report.rejected += len(rejects)
+        for _, refusal in rejects if self._dry_run else ():
+            self._report.reasons[refusal.code] = self._report.reasons.get(refusal.code, 0) + 1
         if rejects and not self._dry_run:
             self.refused |= meta.record_rejects(self._location, self._run.run_id, rejects)
 
-    def _show(self, table: str, rows: pa.Table) -> None:
-        """Keep the first rows for whoever looks."""
+    def _show(self, table: str, rows: pa.Table, positions: Sequence[str] | None, refused: Collection[str]) -> None:
+        """Keep the first rows that are not refused for whoever looks."""
         shown = self._report.first.get(table)
         left = _SHOWN - (0 if shown is None else shown.num_rows)
         if left > 0:
-            more = rows.drop_columns([b for b in BASE_TABLES[table].blobs if b in rows.column_names]).slice(0, left)
+            places = (f"row {i + 1}" if positions is None else positions[i] for i in range(len(rows)))
+            good = [*islice((i for i, place in enumerate(places) if place not in refused), left)]
+            if not good:
+                return
+            more = rows.drop_columns([b for b in BASE_TABLES[table].blobs if b in rows.column_names]).take(
+                pa.array(good, pa.int64())
+            )
             self._report.first[table] = (
                 more if shown is None else pa.concat_tables([shown, more], promote_options="default")
             )

@@ -22,6 +22,17 @@ def test_first_rows(tmp_path, capsys):
     assert not (tmp_path / "a.lake").exists()
 
 
+def test_refused_rows_are_not_among_them_and_their_reasons_are_told(tmp_path, capsys):
+    (tmp_path / "texts.csv").write_text("file_name,caption\n0.png,a sea\n")
+    assert main(["ingest", str(tmp_path / "a.lake"), str(tmp_path / "texts.csv")]) == 0
+    rows = "1,0.png,dog,0,0,5,5\n2,nowhere.png,emu,0,0,5,5\n3,0.png,cow,0,0,5,5\n4,0.png,pig,0,0,-5,5\n"
+    (tmp_path / "boxes.csv").write_text("detection_id,file_name,category,x,y,width,height\n" + rows)
+    assert main(["ingest", str(tmp_path / "a.lake"), str(tmp_path / "boxes.csv"), "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert ("dog" in out, "emu" in out, "cow" in out) == (True, False, True)
+    assert "2 refused: bad_box 1, unknown_image 1" in out
+
+
 def test_an_ingest_that_writes_shows_none(tmp_path, capsys):
     (tmp_path / "texts.csv").write_text("file_name,caption\na.png,a sea\n")
     assert main(["ingest", str(tmp_path / "a.lake"), str(tmp_path / "texts.csv")]) == 0
