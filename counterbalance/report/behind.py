@@ -103,7 +103,7 @@ def query(audit: Query, columns: Sequence[str], row: Row) -> str | None:
     first, *others = [Part(_PERSONS.sub("person_labels(", part.source), part.where) for part in found]
     more = "".join(f" AND image_id IN (SELECT image_id FROM {p.source} WHERE {p.where})" for p in others)
     text = f"SELECT DISTINCT image_id FROM {first.source} WHERE {first.where}{more}"
-    return f"SELECT DISTINCT source AS image_id FROM {sources} WHERE image_id IN ({text})" if sources else text
+    return f"SELECT DISTINCT source_id AS image_id FROM {sources} WHERE image_id IN ({text})" if sources else text
 
 
 def _sources(audit: Query, row: Row) -> str:
