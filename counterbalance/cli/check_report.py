@@ -48,7 +48,7 @@ class Outcome:
 
     @property
     def fails(self) -> bool:
-        """Whether the run fails by it; a warning does not."""
+        """Tell whether the run fails by it; a warning does not."""
         return self.state == "failed" or (self.state == "empty" and self.check.level == "error")
 
     def describe(self) -> str:

@@ -381,7 +381,7 @@ class Plan:
 
     @property
     def reads_bytes(self) -> bool:
-        """Whether it reads columns of bytes."""
+        """Tell whether it reads columns of bytes."""
         return any(table.shows in {"bytes", "rows"} for relation in self.needed() for table in relation.tables)
 
     def needed(self) -> list[Relation]:

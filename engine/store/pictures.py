@@ -173,7 +173,7 @@ def columns(wanted: Sequence[str], stored: Sequence[str]) -> list[str]:
 
 
 def are_there(dataset: lance.LanceDataset, wanted: Sequence[str], fragments: list[Any] | None = None) -> bool:
-    """Whether a row has one that is stored, or one of the first few one that may be read.
+    """Tell whether a row has one that is stored, or one of the first few one that may be read.
 
     Args:
         dataset: The table.
