@@ -81,7 +81,8 @@ def test_they_are_closed(tmp_path, capsys):
 
 @pytest.mark.parametrize("name", SPELLED)
 def test_a_dry_run_shows_none(tmp_path, capsys, name):
-    (tmp_path / "l.csv").write_text(f'key,attribute,value\na,"{name}",secret\nb,scene,sea\n', encoding="utf-8")
+    cb.connect(tmp_path / "a.lake").ingest({"images": pa.table({"image_id": [1, 2], "key": ["a", "b"]})})
+    (tmp_path / "l.csv").write_text(f'image_id,attribute,value\n1,"{name}",secret\n2,scene,sea\n', encoding="utf-8")
     assert main(["ingest", str(tmp_path / "a.lake"), str(tmp_path / "l.csv"), "--dry-run"]) == 0
     out, err = capsys.readouterr()
     assert "sea" in out
