@@ -57,6 +57,7 @@ HALVES = "(SELECT caption_id AS image_id, label FROM captions JOIN halves USING 
 SOURCES = "(SELECT caption_id AS image_id, image_id AS source_id FROM captions)"
 CALLS = {
     "association": "association(vectors, prompts, halves, label := 'a', against := 'b')",
+    "attribute_auc": "attribute_auc(scored, (SELECT image_id, 'half' AS category, label AS attribute FROM halves))",
     "attribute_confounding": f"attribute_confounding({BOTH})",
     "attribute_matrix": f"attribute_matrix({BOTH}, 'half', 'scene')",
     "casc": "casc(vectors, prompts, halves)",
@@ -71,6 +72,13 @@ CALLS = {
     "cooccurrence of captions": f"cooccurrence({HALVES}, {COMMON_WORDS}, {SOURCES}, min_count := 0)",
     "cooccurrence of captions, without their images": f"cooccurrence({HALVES}, {COMMON_WORDS}, min_count := 0)",
     "crime_words": "crime_words(halves, captions, terms, min_count := 0)",
+    "directional_amplification": (
+        "directional_amplification((SELECT image_id, label AS concept FROM guessed), groups := halves, "
+        "concepts := (SELECT image_id, label AS concept FROM places), show := 'pairs', min_count := 0)"
+    ),
+    "generated_ratio": (
+        "generated_ratio((SELECT image_id, label AS category, image_id AS place FROM places), halves, 'a', 10000, min_count := 0)"
+    ),
     "geography": "geography(halves, captions, min_count := 0)",
     "harmful_zero_shot": (
         "harmful_zero_shot((SELECT image_id, label AS predicted FROM places), halves, "
@@ -129,6 +137,19 @@ def vectors(draw: np.random.Generator, **columns: Any) -> pa.Table:
     return pa.table({**columns, "embedding": found})
 
 
+def scored(draw: np.random.Generator, ids: pa.ChunkedArray) -> pa.Table:
+    """Return random scores of both halves for each image, some of them equal."""
+    given = {"category": ["half"] * len(ids), "score": np.round(draw.normal(size=len(ids)), 1)}
+    return pa.concat_tables(pa.table({"image_id": ids, "attribute": [half] * len(ids), **given}) for half in "ab")
+
+
+def guessed(draw: np.random.Generator, places: pa.Table) -> pa.Table:
+    """Return the scenes of images with three in ten drawn anew from all scenes: a model that errs, and amplifies nothing."""
+    own = np.array(places["label"].to_pylist())
+    errs = draw.random(len(own)) < 0.3
+    return pa.table({"image_id": places["image_id"], "label": np.where(errs, draw.choice(own, len(own)), own)})
+
+
 def judged(draw: np.random.Generator, ids: pa.ChunkedArray) -> pa.Table:
     """Return judgements of two models in both orders, that differ by chance alone, those of an image being alike to a degree."""
     images = np.repeat(ids.to_numpy(), 2)
@@ -166,6 +187,7 @@ def main() -> None:
             tables["halves"] = pa.table({"image_id": ids, "label": draw.permutation(np.resize(["a", "b"], len(ids)))})
             tables["words"] = vectors(draw, **{"class": np.resize(list("xyab"), 32)})
             tables["judged"] = judged(draw, ids)
+            tables["scored"], tables["guessed"] = scored(draw, ids), guessed(draw, tables["places"])
             for audit in given.audits:
                 if split < given.splits // 3 or found[audit][0][0] <= MANY:
                     began = time.process_time()

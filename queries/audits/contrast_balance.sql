@@ -11,7 +11,8 @@ count of the n edits that have it, value = count / n, base = the label's share o
 with its interval (see over_representation), difference = the largest count of the labels less the smallest. 'color':
 mean red, green and blue of the label's edits, and 'distance', see contrast_colors.
 
-Shares of edits have Wilson's 95 % interval; those of sources and attributes count all there are and have none. Labels
+Shares of edits have Wilson's 95 % interval; those of sources and attributes count all there are and have none. There is
+no p: whether a set is balanced is counted, and edits of one source are made alike, not drawn. Labels
 are those asked of an edit, or perceived; never facts about persons.
 
 edits is the number of edits, or sources, that a row tells of. Small ones, and what would give them away, are hidden by

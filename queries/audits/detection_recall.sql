@@ -7,7 +7,8 @@ overlaps by at least 0.5, 0.75 or 0.9 (intersection / union). mean_recall: the a
 Wilson's, of as many independent boxes as would tell as much (effective_size). Predicted boxes take true ones as
 COCO's evaluation does: in descending score, each the free one that it overlaps most. Crowds are left out; all
 predicted boxes count, not the best 100 alone. Rows for every label of a group relation, images with one clear
-perceived label each, and for 'all' images. A detector that finds fewer of one group has less to say of it.
+perceived label each, and for 'all' images. A detector that finds fewer of one group has less to say of it. There is no
+p: recalls of one label at several overlaps are nearly one number, and intervals of labels stand beside each other.
 
 Small counts, of boxes found and missed, are hidden by the engine, and with them what would tell them (README).
 """

@@ -9,7 +9,8 @@ which adds 1e-8 to p(t|F), gives nearly so). A topic's score is the sum of the p
 threshold, divided by the number of thresholds, so that topics come in the order of the paper's sum: of all of them (rule
 'all', the paper), or only of those that are among the best clusters of that label and threshold (rule 'best', the released
 notebook, whose numbers the paper's Tables 3 and 4 print). low and high are a 95 % interval
-over autoencoders (Student's t), which says how much the score depends on their training; none with a single one. count:
+over autoencoders (Student's t), which says how much the score depends on their training; none with a single one. There
+is no p: autoencoders are trained on the same images, so that what they agree on may still be chance of these. count:
 activations of the label in features that stand for the topic, each counted by p(t|F); mean over autoencoders and
 thresholds. Pairs whose activations are in fewer than 10 images are left out, too: few says of how many.
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from scipy.stats import chi2_contingency
+from scipy.stats import chi2_contingency, false_discovery_control, mannwhitneyu
 from scipy.stats.contingency import association
 from sklearn.decomposition import PCA
 from sklearn.metrics import roc_auc_score
@@ -237,6 +237,16 @@ def test_area_under_the_curve(ask, digits):
         for end in ("low", "high"):
             assert off(auc, row[end], positive.sum(), (~positive).sum()) == pytest.approx(1.959963984540054, rel=1e-6)
         assert (row["n"], row["n_positive"]) == (N - 20, positive.sum())
+        wanted = mannwhitneyu(own[positive], own[~positive], method="asymptotic", use_continuity=False).pvalue
+        assert row["p"] == pytest.approx(wanted, rel=1e-6)
+    assert [r["q"] for r in found.values()] == pytest.approx(
+        list(false_discovery_control([r["p"] for r in found.values()]))
+    )
+
+
+def test_equal_scores_tell_nothing(ask):
+    (row,) = ask("attribute_auc", scored([1.0] * 40, set(range(20))))
+    assert (row["value"], row["p"], row["q"]) == (0.5, None, None)
 
 
 def named(prefix, matrix):

@@ -7,6 +7,8 @@ import itertools
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import norm
+from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 Z = 1.959963984540054
@@ -135,6 +137,7 @@ def test_interval_of_a_pair(session):
         less = (matrix[mine, at] & ~predicted[mine, at]).sum() + 0.5
         n = mine.sum() + 2
         half = Z * np.sqrt((more + less) - (more - less) ** 2 / n) / n
+        assert rows[label, concept]["p"] == pytest.approx(2 * norm.sf(abs(more - less) / n / half * Z), rel=1e-6)
         ends = sorted(rows[label, concept]["y"] * ((more - less) / n + half * side) for side in (-1, 1))
         assert (rows[label, concept]["low"], rows[label, concept]["high"]) == pytest.approx(ends, abs=1e-12)
     rows = {
@@ -146,6 +149,13 @@ def test_interval_of_a_pair(session):
         ends = confint_proportions_2indep(*counts, method="agresti-caffo", compare="diff")
         y = rows[label, concept]["y"]
         assert (rows[label, concept]["low"], rows[label, concept]["high"]) == pytest.approx(sorted(y * e for e in ends))
+
+
+def test_q_is_over_pairs_of_both_directions(session):
+    rows = run(session, given(8))
+    pairs = [r for r in rows if r["level"] == "pair"]
+    assert [r["q"] for r in pairs] == pytest.approx(list(multipletests([r["p"] for r in pairs], method="fdr_bh")[1]))
+    assert {(r["p"], r["q"]) for r in rows if r["level"] == "mean"} == {(None, None)}
 
 
 @pytest.mark.parametrize("base", ["test", "train"])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from statsmodels.stats.proportion import proportion_confint
+from scipy.stats import false_discovery_control
+from statsmodels.stats.proportion import proportion_confint, proportions_ztest
 
 
 def run(session, categories, **options):
@@ -34,6 +35,9 @@ def test_shares_with_intervals(session):
         assert (row["count"], row["n"], row["unclear"], row["suppressed"]) == (count, n, unclear, False)
         assert row["value"] == count / n
         assert (row["low"], row["high"]) == pytest.approx(proportion_confint(count, n, method="wilson"), abs=1e-12)
+        assert row["p"] == pytest.approx(proportions_ztest(count, n, 0.5, prop_var=0.5)[1], rel=1e-6)
+    p, q = ([r[c] for r in rows.values()] for c in "pq")
+    assert q == pytest.approx(list(false_discovery_control(p)))
 
 
 def test_the_first_hundred(session):
