@@ -23,6 +23,7 @@ from counterbalance.engine.errors import (
     did_you_mean,
 )
 from counterbalance.engine.recipes import files
+from counterbalance.engine.schema import is_of_people
 from counterbalance.engine.search import SIGNATURES
 from counterbalance.engine.sql import arguments, audit_checks, kept_views, presets, queries, query_files
 from counterbalance.engine.sql.bind_functions import FunctionCalls
@@ -671,10 +672,14 @@ class Binder:
         yield from ((a.name, lake) for a in asked if a.name and not is_open(a, self._attributes()))
 
     def _asks_open_labels(self, query: query_files.Query, scalars: Mapping[str, exp.Expr]) -> bool:
-        """Whether a body reads labels of one attribute, which is said, and needs no purpose."""
+        """Whether a body reads labels of one attribute, which is said, and needs no purpose.
+
+        With one, labels of people count as closed before there are any: a view that is declared first is closed from the start.
+        """
         asked = [scalars[p.name] for p in query.parameters if p.label_column == "attribute"]
         hidden = self._attributes() if asked else frozenset()
-        return bool(asked) and all(is_open(value, hidden) for value in asked)
+        closed = [self._sensitive and is_of_people(value.name) for value in asked]
+        return bool(asked) and not any(closed) and all(is_open(value, hidden) for value in asked)
 
     def resolved(self, target: exp.Expr, env: Env) -> exp.Table:
         """A relation argument as the name of something that is registered or hoisted."""
