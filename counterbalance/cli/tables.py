@@ -17,6 +17,7 @@ EXAMPLES = (
     "counterbalance tables coco.lake",
     "counterbalance tables coco.lake --all --json",
     "counterbalance tables coco.lake --at 2026-11-01",
+    "counterbalance tables coco.lake --croissant > croissant.json",
 )
 
 
@@ -26,10 +27,19 @@ EXAMPLES = (
 @click.option(
     "--all", "all_", is_flag=True, help="Also built-in views, audits, system tables, word lists and table functions."
 )
+@click.option("--croissant", is_flag=True, help="As a description in Croissant (JSON-LD), for catalogues of datasets.")
 @purpose_option
 @output_options
-def command(lake: str, *, at: str | None, all_: bool, sensitive: str | None, output: OutputOptions) -> int:
+def command(
+    lake: str, *, at: str | None, all_: bool, croissant: bool, sensitive: str | None, output: OutputOptions
+) -> int:
     """List the tables and materialized views of LAKE with their rows, versions and columns."""
+    if croissant:
+        from counterbalance.export.croissant import render_lake
+
+        with SessionOptions(at=at, sensitive=sensitive).open(lake) as session:
+            click.echo(render_lake(lake, session).decode(), nl=False)
+        return 0
     import pyarrow as pa
 
     from counterbalance.engine.information_schema import STORED

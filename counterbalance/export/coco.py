@@ -14,24 +14,29 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import numpy as np
 import orjson
+import pyarrow as pa
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.images import ImageError, decode, read_header
 from counterbalance.export import names, rows
 from counterbalance.export.run import export as run
-from counterbalance.export.shards import Form, Limit
+from counterbalance.export.shards import Form, Limit, Records
 from counterbalance.udfs import masks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import pyarrow as pa
 
     from counterbalance.export.shards import Output
 
 _ALL: Final = "all"
 """Stands for the split where rows tell none."""
 _KINDS: Final = ("captions", "instances")
+_RECORDS: Final = {
+    "images": {"id": pa.int64(), "file_name": pa.string(), "width": pa.int64(), "height": pa.int64()},
+    "captions": {"id": pa.int64(), "image_id": pa.int64(), "caption": pa.string()},
+    "instances": {"id": pa.int64(), "image_id": pa.int64(), "bbox": pa.list_(pa.float64())},
+}
+"""What every entry of a document holds, for its description."""
 _BOX: Final = ("x", "y", "width", "height")
 _OWN: Final = frozenset(
     {*_BOX, "caption_id", "detection_id", "category", "area", "is_crowd", "mask", "keypoints", "score"}
@@ -112,6 +117,18 @@ class Coco(Form):
                 f"two pictures are called {number}", code="E3675", hint="name a column that tells them apart with --key"
             )
         return True
+
+    def records(self, columns: rows.ColumnRoles) -> list[Records]:
+        """Return the images, captions and boxes of the documents that there are."""
+        del columns
+        kinds = {kind for d in self._documents.values() for kind in d.kinds()}
+        first = "captions" if "captions" in kinds else "instances" if "instances" in kinds else "image_info"
+        found = [Records("images", f"annotations/{first}_*.json", _RECORDS["images"], "$.images[*]")]
+        return found + [
+            Records(kind, f"annotations/{kind}_*.json", _RECORDS[kind], "$.annotations[*]")
+            for kind in _KINDS
+            if kind in kinds
+        ]
 
     def close(self) -> None:
         """Put the documents together."""
@@ -252,8 +269,11 @@ class _Document:
         """Write the documents; returns name, entries and bytes of each."""
         for part in self._files.values():
             part.close()
-        kinds = [k for k in _KINDS if self._counts[k]] or ["image_info"]
-        return [self._put_together(kind) for kind in kinds]
+        return [self._put_together(kind) for kind in self.kinds()]
+
+    def kinds(self) -> list[str]:
+        """Return the kinds of documents that there are to write."""
+        return [k for k in _KINDS if self._counts[k]] or ["image_info"]
 
     def _put_together(self, kind: str) -> tuple[str, int, int]:
         name = f"annotations/{kind}_{self._split}.json"

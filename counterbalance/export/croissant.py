@@ -1,26 +1,34 @@
-"""The description of an export in Croissant 1.0: its files with digests, and the columns of its rows.
+"""The description of an export, or a lake, in Croissant 1.0: its files with digests, and the columns of its rows.
 
 Croissant (MLCommons, http://mlcommons.org/croissant/1.0) is schema.org's ``Dataset`` with what loaders need. Rows are
-described where they are Parquet; of other forms the files are. What people should know, limits of perceived labels
-above all, is in the description, and at length in ``DATASHEET.md``.
+described where they are Parquet or JSON; of tars the files are. What people should know, limits of perceived labels
+above all, is in the description, and at length in the ``DATASHEET.md`` of an export. Of a lake files have no digests: ``cbal verify`` holds them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from importlib.metadata import version
+from mimetypes import guess_type
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 import pyarrow as pa
+from sqlglot import exp
 
 from counterbalance.engine.catalog import meta
+from counterbalance.engine.errors import SensitiveError
+from counterbalance.engine.information_schema import STORED
+from counterbalance.export.shards import Records
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from counterbalance.engine.session import Session
     from counterbalance.export.datasheet import ExportFacts
 
 NAME: Final = "croissant.json"
@@ -67,99 +75,130 @@ _CONTEXT: Final = {
     },
     "conformsTo": "dct:conformsTo",
 }
-_KINDS: Final = {".parquet": "application/x-parquet", ".tar": "application/x-tar", ".json": "application/json"}
-_OTHER: Final = "application/octet-stream"
+_KINDS: Final = {
+    ".parquet": "application/x-parquet",
+    ".tar": "application/x-tar",
+    ".json": "application/json",
+    ".jsonl": "application/jsonlines",
+    ".lance": "application/x-lance",
+}
+"""Files that are told one by one, with their digests; others are pictures, told by the folder."""
+_PAGES: Final = {".md"}
 _LIMITS: Final = (
     "Labels of people are perceived: they say how groups are depicted, never who a person is. "
-    "Not for telling anything of a person, for finding people, or for surveillance. See DATASHEET.md."
+    "Not for telling anything of a person, for finding people, or for surveillance."
 )
 
 
-def render(
-    facts: ExportFacts,
-    folder: Path,
-    shards: Sequence[Mapping[str, Any]],
-    columns: Mapping[str, pa.DataType],
-    licences: Collection[str],
-) -> bytes:
+def render(facts: ExportFacts, folder: Path, records: Sequence[Records], licences: Collection[str]) -> bytes:
     """Return the description as JSON-LD.
 
     Args:
         facts: What was asked for.
-        folder: Where the shards are.
-        shards: Name, rows and bytes of each.
-        columns: Type of each column as it is stored; bytes, and structs of them, are pictures.
+        folder: Where the files are.
+        records: Those that hold rows.
         licences: Of the images, as their sources name them.
     """
-    name = "".join(c if c.isalnum() or c in "-_" else "-" for c in facts.lake.rstrip("/").rpartition("/")[2]) or "lake"
-    files = [_file(folder, str(s["name"])) for s in shards]
-    tables = [f for f in files if f["encodingFormat"] == _KINDS[".parquet"]]
+    files = [*_files(folder), *(_file_set(f"{r.name}-files", r.files) for r in records)]
+    return _page(facts.lake, f"{facts.rows:,} rows, told of in DATASHEET.md, exported", licences, files, records)
+
+
+def render_lake(lake: str, session: Session) -> bytes:
+    """Return the description of the tables of a lake that a session may read, as JSON-LD.
+
+    Args:
+        lake: Where it is.
+        session: As of the moment that is described.
+    """
+    records = []
+    for name in (r.name for r in session.relations() if r.kind in STORED):
+        with contextlib.suppress(SensitiveError):  # closed ones are left out
+            schema = session.sql(f"SELECT * FROM {exp.to_identifier(name).sql()} LIMIT 0").schema
+            records.append(Records(name, f"{name}.lance/data/*.lance", {f.name: f.type for f in schema}))
+    licences = [
+        row[0] for row in session.sql("SELECT DISTINCT license FROM images WHERE license IS NOT NULL").fetchall()
+    ]
+    files = [_file_set(f"{r.name}-files", r.files) for r in records]
+    return _page(lake, "Tables in Lance, kept", licences, files, records)
+
+
+def _page(
+    lake: str, what: str, licences: Collection[str], files: Sequence[Mapping[str, Any]], records: Sequence[Records]
+) -> bytes:
+    """Return the page about some files and the rows in them."""
+    name = "".join(c if c.isalnum() or c in "-_" else "-" for c in lake.rstrip("/").rpartition("/")[2]) or "lake"
+    by = f"by counterbalance {version('counterbalance')}"
     found = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": name,
-        "description": f"{facts.rows:,} rows exported by counterbalance {version('counterbalance')}. {_LIMITS}",
+        "description": f"{what} {by}. {_LIMITS}",
         "license": sorted(licences) or ["not stated"],
         "url": "https://pypi.org/project/counterbalance/",
         "datePublished": meta.now().strftime("%Y-%m-%d"),
         "version": "1.0.0",
-        "citeAs": f"{name}, exported by counterbalance {version('counterbalance')}",
+        "citeAs": f"{name}, described {by}",
         "rai:dataUseCases": "Measuring and balancing how groups are depicted.",
         "rai:dataLimitations": _LIMITS,
         "distribution": files,
     }
-    if tables:
-        found["distribution"] = [*files, _file_set(tables)]
-        found["recordSet"] = [_records(columns)]
+    if records:
+        found["recordSet"] = [_record_set(r) for r in records]
     return orjson.dumps(found, option=orjson.OPT_INDENT_2) + b"\n"
 
 
-def _file(folder: Path, name: str) -> dict[str, Any]:
-    path = folder / name
-    digest = hashlib.sha256()
+def _files(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield files of documents, each with its digest, and then the pictures, by folder and ending."""
+    pictures = set()
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if any(part.startswith(".") for part in name.parts) or path.suffix in _PAGES or path.is_dir():
+            continue
+        if path.suffix in _KINDS:
+            yield _file(path, name.as_posix())
+        else:
+            pictures.add((name.parent / f"*{path.suffix}").as_posix())
+    for number, pattern in enumerate(sorted(pictures)):
+        yield _file_set(f"pictures-{number}", pattern)
+
+
+def _file(path: Path, name: str) -> dict[str, Any]:
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {
         "@type": "cr:FileObject",
         "@id": name,
         "name": name,
         "contentUrl": name,
         "contentSize": f"{path.stat().st_size} B",
-        "encodingFormat": _KINDS.get(path.suffix, _OTHER),
-        "sha256": digest.hexdigest(),
+        "encodingFormat": _KINDS[path.suffix],
+        "sha256": digest,
     }
 
 
-def _file_set(files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    folder = str(files[0]["@id"]).rpartition("/")[0]
-    return {
-        "@type": "cr:FileSet",
-        "@id": "rows-files",
-        "name": "rows-files",
-        "encodingFormat": _KINDS[".parquet"],
-        "includes": f"{folder}/*.parquet" if folder else "*.parquet",
-    }
+def _file_set(name: str, pattern: str) -> dict[str, Any]:
+    kind = _KINDS.get(PurePath(pattern).suffix) or guess_type(pattern)[0] or "application/octet-stream"
+    return {"@type": "cr:FileSet", "@id": name, "name": name, "encodingFormat": kind, "includes": pattern}
 
 
-def _records(columns: Mapping[str, pa.DataType]) -> dict[str, Any]:
+def _record_set(records: Records) -> dict[str, Any]:
     fields = [
         {
             "@type": "cr:Field",
-            "@id": f"rows/{_slug(name, number)}",
+            "@id": f"{records.name}/{_slug(name, number)}",
             "name": name,
             "dataType": _type(kind),
             **({"repeated": True} if pa.types.is_list(kind) else {}),
             "source": {
-                "fileSet": {"@id": "rows-files"},
-                "extract": {"column": name},
+                "fileSet": {"@id": f"{records.name}-files"},
+                "extract": {"column": name} if records.path is None else {"jsonPath": f"{records.path}.{name}"},
                 **({"transform": {"jsonPath": "bytes"}} if pa.types.is_struct(kind) else {}),
             },
         }
-        for number, (name, kind) in enumerate(columns.items())
+        for number, (name, kind) in enumerate(records.columns.items())
     ]
-    return {"@type": "cr:RecordSet", "@id": "rows", "name": "rows", "field": fields}
+    return {"@type": "cr:RecordSet", "@id": records.name, "name": records.name, "field": fields}
 
 
 def _slug(name: str, number: int) -> str:

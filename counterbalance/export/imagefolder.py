@@ -10,10 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import orjson
+import pyarrow as pa
 
 from counterbalance.export import names, rows
 from counterbalance.export.run import export as run
-from counterbalance.export.shards import Limit, Samples
+from counterbalance.export.shards import Limit, Records, Samples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +38,14 @@ class Imagefolder(Samples):
 
     def _open(self, name: str | None = None) -> BinaryIO:
         return super()._open(name or self._folder + METADATA)
+
+    def records(self, columns: rows.ColumnRoles) -> list[Records]:
+        """Return the columns of the metadata; the picture of a row is the file that it names."""
+        kept = [columns.text, *columns.rest] if columns.text is not None else columns.rest
+        told = {n: columns.schema.field(n).type for n in kept if n not in {"key", "file_name"}}
+        others = {f"{column}_file": pa.string() for column in columns.pictures[1:]}
+        files = METADATA if self._output.limit == Limit() else f"*/{METADATA}"
+        return [Records("rows", files, {"file_name": pa.string(), **told, **others})]
 
     def _size(self) -> int:
         return self._bytes

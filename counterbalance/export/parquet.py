@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 from counterbalance.engine.errors import RequestError
 from counterbalance.export import rows
 from counterbalance.export.run import export as run
-from counterbalance.export.shards import Limit, Sharded
+from counterbalance.export.shards import Limit, Records, Sharded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from counterbalance.export.shards import Output
 
@@ -33,7 +33,6 @@ class Parquet(Sharded):
     limit = Limit(bytes=500_000_000)
     pattern = "part-{:05d}.parquet"
     has_pictures = False
-    is_described = True
 
     def __init__(self, output: Output) -> None:
         super().__init__(output)
@@ -56,11 +55,11 @@ class Parquet(Sharded):
             if full:
                 self._finish()
 
-    @classmethod
-    def fields(cls, columns: rows.ColumnRoles) -> Mapping[str, pa.DataType]:
+    def records(self, columns: rows.ColumnRoles) -> list[Records]:
         """Return the columns as they are stored."""
         empty = pa.RecordBatch.from_pylist([], schema=columns.schema)
-        return {f.name: f.type for f in cls.shown(_marked(empty, columns), columns).schema}
+        schema = self.shown(_marked(empty, columns), columns).schema
+        return [Records("rows", self.pattern.replace("{:05d}", "*"), {f.name: f.type for f in schema})]
 
     @classmethod
     def shown(cls, batch: pa.RecordBatch, columns: rows.ColumnRoles) -> pa.RecordBatch:

@@ -101,11 +101,10 @@ def export(
             if form.has_card:
                 with out.file(card.NAME) as about_it:
                     about_it.write(card.render(lake, at, [s["name"] for s in output.shards]).encode())
-            if form.is_described:
-                licences = {licence for _, licence, _ in sources or ()}
-                about = croissant.render(facts, out.path, output.shards, form.fields(given[0]), licences)
-                with out.file(croissant.NAME) as description:
-                    description.write(about)
+            licences = {licence for _, licence, _ in sources or ()}
+            about = croissant.render(facts, out.path, writer.records(given[0]), licences)
+            with out.file(croissant.NAME) as description:
+                description.write(about)
             out.finish(_manifest(facts, output, session))
     notes = [n for _, r in results for n in r.notes]
     pictures = [c.picture for c in given if c.picture is not None]

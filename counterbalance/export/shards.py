@@ -60,6 +60,23 @@ def parse_limit(text: str | int) -> Limit:
     return Limit(rows=size) if written.isdecimal() else Limit(bytes=size)
 
 
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Say which files of an export hold rows, and where their columns are.
+
+    Args:
+        name: Of the rows.
+        files: The files, as a pattern of names within the export.
+        columns: Type of each column; bytes, and structs of them, are pictures.
+        path: In JSON, the list that the rows are in, as ``$.images[*]``.
+    """
+
+    name: str
+    files: str
+    columns: Mapping[str, pa.DataType]
+    path: str | None = None
+
+
 @dataclass(slots=True)
 class Output:
     """Collect what a form writes: where, within which limit, and what became of the rows."""
@@ -84,8 +101,6 @@ class Form:
     limit: ClassVar[Limit] = Limit()
     """Of a shard, unless the user gives one."""
     has_pictures: ClassVar[bool] = True
-    is_described: ClassVar[bool] = False
-    """Whether its shards are all its files, so that ``croissant`` can tell of them."""
     has_card: ClassVar[bool] = False
     """Whether Hugging Face's libraries read it, which look for a ``card``."""
 
@@ -104,11 +119,10 @@ class Form:
         if cls.has_pictures:
             columns[0].needs_picture(cls.name)
 
-    @classmethod
-    def fields(cls, columns: rows.ColumnRoles) -> Mapping[str, pa.DataType]:
-        """Return the columns of what is written, where it is tables; none of other forms."""
+    def records(self, columns: rows.ColumnRoles) -> list[Records]:
+        """Return what its files hold that reads as rows, for its description; nothing by default."""
         del columns
-        return {}
+        return []
 
     def add(self, batch: pa.RecordBatch, columns: rows.ColumnRoles, first: int) -> None:
         """Write rows, of which ``first`` came before."""

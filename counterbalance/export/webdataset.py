@@ -27,7 +27,6 @@ class Webdataset(Samples):
     """Write samples as members of tar files."""
 
     name = "webdataset"
-    is_described = True
     limit = Limit(bytes=500_000_000)
     pattern = "shard-{:05d}.tar"
     dots = False

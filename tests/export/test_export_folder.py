@@ -76,7 +76,13 @@ def test_an_earlier_export_is_replaced_when_asked_for(lake, tmp_path):
     assert everything(out) == before
     lake.export("SELECT image_id, image FROM images LIMIT 5", out, "imagefolder", overwrite=True)
     assert sorted(everything(out)) == sorted(
-        [".counterbalance-export.json", "DATASHEET.md", "metadata.jsonl", *(f"{n}.png" for n in range(1, 6))]
+        [
+            ".counterbalance-export.json",
+            "DATASHEET.md",
+            "croissant.json",
+            "metadata.jsonl",
+            *(f"{n}.png" for n in range(1, 6)),
+        ]
     )
     (out / "notes.txt").write_text("mine")
     with pytest.raises(RequestError) as told:

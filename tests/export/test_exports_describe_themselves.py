@@ -11,6 +11,8 @@ import mlcroissant
 import pytest
 from PIL import Image
 
+from counterbalance.__main__ import main
+
 pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated.*:DeprecationWarning")  # rdflib's own, within mlcroissant
 SQL = "SELECT image_id, key, width, image, [key, 'x'] AS words FROM images"
 
@@ -38,7 +40,7 @@ def described(disk_lake, build, tmp_path):
     return export
 
 
-@pytest.mark.parametrize("to", ["parquet", "hf", "webdataset"])
+@pytest.mark.parametrize("to", ["parquet", "hf", "webdataset", "imagefolder", "coco"])
 def test_it_is_sound(described, to):
     _, found = described(to)
     issues = found.metadata.ctx.issues
@@ -56,6 +58,24 @@ def test_rows_are_read_by_it(described, to):
     assert [str(w, "utf-8") if isinstance(w, bytes) else w for w in rows[0]["rows/words"]] == ["a", "x"]
 
 
+@pytest.mark.parametrize("shard_size", [None, 2])
+def test_metadata_of_pictures_is_read_by_it(described, shard_size):
+    _, found = described("imagefolder", shard_size=shard_size)
+    rows = sorted(found.records("rows"), key=lambda r: r["rows/image_id"])
+    assert [r["rows/file_name"] for r in rows] == [b"a.png", b"b.png", b"c.png"]
+    assert [r["rows/width"] for r in rows[:2]] == [8, 8]
+
+
+def test_documents_of_coco_are_read_by_it(described):
+    folder, found = described("coco", "SELECT image_id, image, key AS text FROM images")
+    assert sorted(r["images/id"] for r in found.records("images")) == [1, 2, 3]
+    texts = [(r["captions/image_id"], r["captions/caption"]) for r in found.records("captions")]
+    assert sorted(texts) == [(1, b"a"), (2, b"b"), (3, b"c")]
+    about = json.loads((folder / "croissant.json").read_text())
+    sets = {s["includes"] for s in about["distribution"] if s["@type"] == "cr:FileSet"}
+    assert sets == {"images/all/*.png", "annotations/captions_*.json"}
+
+
 def test_files_are_told_with_their_digests(described):
     folder, _ = described("webdataset", shard_size=2)
     about = json.loads((folder / "croissant.json").read_text())
@@ -64,6 +84,25 @@ def test_files_are_told_with_their_digests(described):
     for name, digest in files.items():
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
     assert "recordSet" not in about
+
+
+def test_a_lake_describes_its_open_tables(disk_lake, build, tmp_path, capsys):
+    disk_lake.ingest({"images": build.images(image_id=[1], license=["CC0"])})
+    disk_lake.create_materialized_view(
+        "who", "SELECT image_id, label FROM image_labels('perceived_gender')", "image_id", purpose="a test"
+    )
+    disk_lake.create_materialized_view("sizes", "SELECT image_id, width FROM images", "image_id")
+    disk_lake.refresh()
+    assert main(["tables", disk_lake.uri, "--croissant"]) == 0
+    (tmp_path / "about.json").write_text(capsys.readouterr().out)
+    found = mlcroissant.Dataset(jsonld=str(tmp_path / "about.json")).metadata
+    assert (found.ctx.issues.errors, found.ctx.issues.warnings) == (set(), set())
+    assert found.license == ["CC0"]
+    records = {r.name: [f.name for f in r.fields] for r in found.record_sets}
+    assert records["sizes"] == ["image_id", "width"]
+    assert {"images", "captions", "detections", "labels"} <= records.keys() >= {"sizes"}
+    assert "who" not in records
+    assert "image" not in records["images"]
 
 
 def test_columns_of_any_name(described):
