@@ -113,7 +113,11 @@ def stream(file: BinaryIO, uri: str, *, window: int = WINDOW, largest: int = LAR
         name = reader.value()
         reader.take(b":")
         if name in seen:
-            raise reader.wrong(f"the name {name[:100]!r} stands here for the second time")
+            raise SourceError(
+                f"{uri} holds the name {name[:100]!r} a second time, before byte {reader.base + reader.at:,}",
+                code="E4021",
+                hint="say which is meant: take the other one out",
+            )
         seen.add(name)
         if reader.peek() == b"[":
             yield from _array(reader, name)

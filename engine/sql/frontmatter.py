@@ -122,7 +122,7 @@ def _keys(header: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
             if line.lstrip().startswith("[["):
                 counted[table] = counted.get(table, -1) + 1
                 table = (*table, str(counted[table]))
-            found.append((table, at))
+            found += [(table[:length], at) for length in range(1, len(table) + 1)]
         elif key:
             path = _path(key[1])
             found += [((*table, *path[:length]), at) for length in range(1, len(path) + 1)]

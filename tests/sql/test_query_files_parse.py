@@ -191,6 +191,7 @@ def test_the_shortest_file():
         ('type = "integer"\noptional', "optional", "52: parameter 'most' needs either 'relation' or 'type'"),
         ('default = "a"', 'default = "c"', "58: 'rule' cannot be 'c'"),
         ('choices = ["a", "b"]', "choices = [1]", "59: 'choices' must be a list of texts, not [1]"),
+        ("[params.terms]", "[param.terms]", "24: no key 'param' is known here; did you mean 'params'?"),
         ('count = "m"\n', "", "65: 'count' is missing"),
         ('of = "n"', 'off = "n"', "65: no key 'off' is known here; did you mean 'of'?"),
         ('by = ["label"]', 'by = "label"', "65: 'by' must be a list of texts, not 'label'"),
