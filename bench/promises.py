@@ -97,7 +97,8 @@ PROMISES: dict[str, tuple[str, str]] = {
             "disclosure/test_sizes_of_closed_views_are_not_told disclosure/test_an_ingest_answers_no_guess "
             "disclosure/test_names_of_labels_of_people_are_closed_however_spelled disclosure/test_no_error_tells_who_is_labelled "
             "disclosure/test_openlineage_tells_nothing_closed disclosure/test_refused_rows_are_not_quoted "
-            "disclosure/test_functions_of_ones_own_stand_in_no_audit disclosure/test_named_labels_are_no_concepts"
+            "disclosure/test_functions_of_ones_own_stand_in_no_audit disclosure/test_named_labels_are_no_concepts "
+            "disclosure/test_views_declared_before_their_labels_are_closed disclosure/test_no_note_tells_which_hidden_label_is_small"
         ),
     ),
     "P17": (

@@ -479,12 +479,13 @@ class Binder:
     ) -> None:
         """Remember what notes have to look at: relations that should meet, labels that should be there.
 
-        Which closed labels are there is not told: whether few images have one, or none, would be.
+        Of closed labels neither is told: whether few images have one, or none, or which of two hidden ones has more, would be.
         """
-        floor = MIN_COUNT if closed else 1
+        if closed:
+            return
         if query.meets is not None and query.meets.left[0] in given:
-            self.facts.held.append(self._meeting(query.name, query.meets, bound, floor))
-        for among in () if closed else query.among:
+            self.facts.held.append(self._meeting(query.name, query.meets, bound))
+        for among in query.among:
             own = [n for n in (*among.labels, *among.relations) if _is_moved(query, n, given)]
             self.facts.asked += [self._asked(query.name, among, own, bound)] if own else []
 
@@ -550,12 +551,10 @@ class Binder:
         name = self._hoist(query.name, body)
         return self._statement.plan(exp.select("*").from_(exp.Table(this=exp.to_identifier(name))), env.placeholders)
 
-    def _meeting(self, audit: str, meeting: Meeting, bound: Env, floor: int) -> Held:
-        """What tells whether two arguments have names in common; those of perceived labels are not shown."""
-        left, right = (
-            self._distinct(bound.relations[r], column, floor=floor) for r, column in (meeting.left, meeting.right)
-        )
-        return Held(audit, meeting, (left, right), closed=floor > 1)
+    def _meeting(self, audit: str, meeting: Meeting, bound: Env) -> Held:
+        """What tells whether two arguments have names in common."""
+        left, right = (self._distinct(bound.relations[r], column) for r, column in (meeting.left, meeting.right))
+        return Held(audit, meeting, (left, right))
 
     def _asked(self, audit: str, among: Among, given: Collection[str], bound: Env) -> Asked:
         """What tells whether labels that an audit counts are there."""
@@ -568,11 +567,10 @@ class Binder:
         of_it = exp.column("attribute").eq(attribute.copy())
         return Pooled(attribute.name, self._distinct(bound.relations["labels"], "annotator", of_it))
 
-    def _distinct(self, relation: exp.Table, column: str, where: exp.Expr | None = None, *, floor: int = 1) -> Plan:
-        """Return the plan of the different values of a column that at least so many rows have."""
+    def _distinct(self, relation: exp.Table, column: str, where: exp.Expr | None = None) -> Plan:
+        """Return the plan of the different values of a column."""
         found = exp.select(exp.column(column)).from_(relation.copy()).group_by(exp.column(column))
-        found = found.where(exp.column(column).is_(exp.null()).not_(), where)
-        return self._statement.plan(found.having(exp.Count(this=exp.Star()) >= floor) if floor > 1 else found)
+        return self._statement.plan(found.where(exp.column(column).is_(exp.null()).not_(), where))
 
     def _by_kernel(self, kernel: str, body: exp.Query, bound: Env) -> exp.Query:
         """A read of what the kernel computes, or the body itself."""

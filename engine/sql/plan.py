@@ -266,13 +266,11 @@ class Held:
         audit: Its name.
         meeting: What its front matter says.
         names: Queries of the distinct names, left and right.
-        closed: The names must not be shown.
     """
 
     audit: str
     meeting: Meeting
     names: tuple[Plan, Plan]
-    closed: bool
 
 
 @dataclass(frozen=True, slots=True)

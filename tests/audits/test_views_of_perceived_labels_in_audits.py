@@ -118,14 +118,15 @@ def test_the_plain_sql_of_such_an_audit_can_be_shown(labelled):
         assert "FROM image_gender" in session.expand("SELECT * FROM demographics(image_gender)")
 
 
-def test_a_note_of_names_that_differ_does_not_tell_them(labelled):
+def test_names_that_differ_are_noted_with_a_purpose_only(labelled):
     scores = "SELECT image_id, 'smile' AS category, 'x' AS attribute, 0.5 AS score FROM images"
     labelled.create_materialized_view("scores", scores, "image_id")
     given = "SELECT image_id, label AS category, 'x' AS attribute FROM image_gender"
     labelled.create_materialized_view("genders", given, "image_id", purpose=PURPOSE)
     labelled.refresh()
-    told = "attribute_auc() has nothing to compare: no category of 'scores' is a category of 'labels'"
-    for purpose, more in ((None, ""), (PURPOSE, ": 'smile', but 'female', 'male'")):
+    told = "attribute_auc() has nothing to compare: no category of 'scores' is a category of 'labels': 'smile', but 'female', 'male'"
+    closed = "of perceived labels there are no rows where fewer than 10 images have any"
+    for purpose, notes in ((None, [closed]), (PURPOSE, [told])):
         result = labelled.audit("attribute_auc", scores="scores", labels="genders", sensitive=purpose)
         assert result.fetchall() == []
-        assert result.notes == [told + more]
+        assert result.notes == notes

@@ -85,8 +85,8 @@ def note(held: Held, left: Collection[Any], right: Collection[Any]) -> str | Non
     empty = [name for name, names in ((one, left), (other, right)) if not names]
     if empty:
         return f"{held.audit}() has nothing to compare: {' and '.join(map(repr, empty))} gave no rows"
-    shown = "" if held.closed else f": {_few(left)}, but {_few(right)}"
-    return f"{held.audit}() has nothing to compare: no {column} of {one!r} is a {its} of {other!r}{shown}"
+    shown = f"{_few(left)}, but {_few(right)}"
+    return f"{held.audit}() has nothing to compare: no {column} of {one!r} is a {its} of {other!r}: {shown}"
 
 
 def _few(names: Collection[Any]) -> str:
