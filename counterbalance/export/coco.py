@@ -36,7 +36,7 @@ _RECORDS: Final = {
     "captions": {"id": pa.int64(), "image_id": pa.int64(), "caption": pa.string()},
     "instances": {"id": pa.int64(), "image_id": pa.int64(), "bbox": pa.list_(pa.float64())},
 }
-"""What every entry of a document holds, for its description."""
+"""Columns that every entry of a document has, for its description."""
 _BOX: Final = ("x", "y", "width", "height")
 _OWN: Final = frozenset(
     {*_BOX, "caption_id", "detection_id", "category", "area", "is_crowd", "mask", "keypoints", "score"}
@@ -122,7 +122,7 @@ class Coco(Form):
         """Return the images, captions and boxes of the documents that there are."""
         del columns
         kinds = {kind for d in self._documents.values() for kind in d.kinds()}
-        first = "captions" if "captions" in kinds else "instances" if "instances" in kinds else "image_info"
+        first = next((kind for kind in _KINDS if kind in kinds), "image_info")
         found = [Records("images", f"annotations/{first}_*.json", _RECORDS["images"], "$.images[*]")]
         return found + [
             Records(kind, f"annotations/{kind}_*.json", _RECORDS[kind], "$.annotations[*]")

@@ -22,6 +22,7 @@ from sqlglot import exp
 from counterbalance.engine.catalog import meta
 from counterbalance.engine.errors import SensitiveError
 from counterbalance.engine.information_schema import STORED
+from counterbalance.engine.store.location import Location
 from counterbalance.export.shards import Records
 
 if TYPE_CHECKING:
@@ -110,11 +111,11 @@ def render_lake(lake: str, session: Session) -> bytes:
         lake: Where it is.
         session: As of the moment that is described.
     """
-    records = []
+    place, records = Location(lake), []
     for name in (r.name for r in session.relations() if r.kind in STORED):
         with contextlib.suppress(SensitiveError):  # closed ones are left out
             schema = session.sql(f"SELECT * FROM {exp.to_identifier(name).sql()} LIMIT 0").schema
-            records.append(Records(name, f"{name}.lance/data/*.lance", {f.name: f.type for f in schema}))
+            records.append(Records(name, f"{place.folder(name)}/data/*.lance", {f.name: f.type for f in schema}))
     licences = [
         row[0] for row in session.sql("SELECT DISTINCT license FROM images WHERE license IS NOT NULL").fetchall()
     ]

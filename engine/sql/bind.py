@@ -552,7 +552,7 @@ class Binder:
         return self._statement.plan(exp.select("*").from_(exp.Table(this=exp.to_identifier(name))), env.placeholders)
 
     def _meeting(self, audit: str, meeting: Meeting, bound: Env) -> Held:
-        """What tells whether two arguments have names in common."""
+        """Return the queries that tell whether two arguments have names in common."""
         left, right = (self._distinct(bound.relations[r], column) for r, column in (meeting.left, meeting.right))
         return Held(audit, meeting, (left, right))
 
@@ -670,7 +670,7 @@ class Binder:
         yield from ((a.name, lake) for a in asked if a.name and not is_open(a, self._attributes()))
 
     def _asks_open_labels(self, query: query_files.Query, scalars: Mapping[str, exp.Expr]) -> bool:
-        """Whether a body reads labels of one attribute, which is said, and needs no purpose.
+        """Tell whether a body reads labels of one attribute, which is said, and needs no purpose.
 
         With one, labels of people count as closed before there are any: a view that is declared first is closed from the start.
         """

@@ -105,6 +105,18 @@ def test_a_lake_describes_its_open_tables(disk_lake, build, tmp_path, capsys):
     assert "image" not in records["images"]
 
 
+def test_files_of_closed_tables_are_told_where_they_lie(disk_lake, build, capsys):
+    body = "SELECT image_id, label FROM image_labels('perceived_gender')"
+    labels = {"label_id": [1], "image_id": [1], "attribute": ["perceived_gender"], "value": ["a"], "annotator": ["z"]}
+    disk_lake.ingest({"images": build.images(image_id=[1]), "labels": build.labels(**labels)})
+    disk_lake.create_materialized_view("who", body, "image_id", purpose="a test")
+    disk_lake.refresh()
+    assert main(["tables", disk_lake.uri, "--croissant", "--sensitive", "a test"]) == 0
+    files = {f["name"]: f["includes"] for f in json.loads(capsys.readouterr().out)["distribution"]}
+    assert files["who-files"] == "sensitive/tables/who.lance/data/*.lance"
+    assert files["images-files"] == "images.lance/data/*.lance"
+
+
 def test_columns_of_any_name(described):
     _, found = described("parquet", """SELECT 1 AS "we'ird / name", 2 AS "we'ird * name" """)
     assert found.metadata.ctx.issues.errors == set()
