@@ -137,7 +137,7 @@ def hidden_labels(counts: pa.Table, k: int) -> frozenset[str]:
     wholes = pa.table({"category": wholes["category"], "n": n})
     rows = counts.filter(pc.invert(pc.or_(is_all, is_no_shelter))).join(wholes, "category")
     apart = None if rows["count"].equals(rows["n_label"]) else "n_label"
-    cells = Cells("count", of="n", out_of=apart, by=(LABEL,), within=("category",), overlap=True)
+    cells = Cells("count", of="n", out_of=apart, by=(LABEL,), within=("category",))
     found = hidden_rows(rows, cells, k)
     if not ((found == SMALL) & ~_is_unclear(rows[LABEL])).any():
         return frozenset()
