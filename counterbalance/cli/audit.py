@@ -129,9 +129,16 @@ def command(
 
 
 def _of_file(path: str) -> str:
+    from counterbalance.engine.errors import RequestError
     from counterbalance.engine.sql import queries
 
-    (name,) = queries.load(path)
+    try:
+        (name,) = queries.load(path)
+    except RequestError as error:
+        error.hint = "; ".join(
+            filter(None, (error.hint, f"counterbalance audit --check {path} tells all that is wrong"))
+        )
+        raise
     return name
 
 

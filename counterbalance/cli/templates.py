@@ -168,7 +168,8 @@ def _problems(path: Path) -> Iterator[str]:
 
 
 def _unknown(tree: exp.Query, sql: str, place: str, relations: Collection[str]) -> Iterator[str]:
-    """Yield which tables and functions of the SQL of a file nobody knows, each with its line."""
+    """Yield where the SQL of a file names tables and functions that nobody knows."""
+    import sqlglot
     from sqlglot import exp
 
     from counterbalance.engine.errors import did_you_mean
@@ -186,6 +187,6 @@ def _unknown(tree: exp.Query, sql: str, place: str, relations: Collection[str]) 
     }
     wrong |= {name: f"no function {name!r}{did_you_mean(name, known)}" for name in calls if name.lower() not in known}
     file, _, first = place.rpartition(":")
-    for line, text in enumerate(sql.splitlines(), int(first)):
-        for name in [name for name in wrong if re.search(rf"\b{re.escape(name)}\b", text)]:
-            yield f"{file}:{line}: {wrong.pop(name)}"
+    for token in sqlglot.tokenize(sql, dialect="duckdb"):
+        if token.text in wrong and token.token_type is not sqlglot.TokenType.STRING:
+            yield f"{file}:{int(first) + token.line - 1}: {wrong[token.text]}"

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from counterbalance.engine.sql import frontmatter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from counterbalance.engine.errors import RequestError
 
 _KEYS: Final = {
     "count": "line",
@@ -87,18 +89,23 @@ class Cells:
         return tuple(c for c in (*named, *self.measures, *self.whole, *self.tests, *self.places[:1]) if c is not None)
 
     @classmethod
-    def read(cls, table: Mapping[str, Any], where: str) -> Self:
+    def read(
+        cls, table: Mapping[str, Any], place: Callable[[str], str], problems: list[RequestError] | None = None
+    ) -> Self | None:
         """Read one ``[[cells]]`` table.
 
         Args:
             table: Its keys and values.
-            where: File and line of it, for errors.
+            place: Gives the file and line of a key, for errors.
+            problems: Takes all that is wrong; ``None`` is returned then.
 
         Raises:
             RequestError: A key is unknown or its value of another type, or ``count`` is missing.
 
         Example:
-            >>> Cells.read({"count": "negative", "of": "n", "by": ["label"]}, "a.sql:9")  # doctest: +ELLIPSIS
+            >>> table = {"count": "negative", "of": "n", "by": ["label"]}
+            >>> Cells.read(table, lambda key: "a.sql:9")  # doctest: +ELLIPSIS
             Cells(count='negative', of='n', by=('label',), ..., whole=(), tests=(), places=(), lines=False, side=None)
         """
-        return cls(**frontmatter.take(table, _KEYS, lambda _: where, required=("count",)))
+        told = frontmatter.take(table, _KEYS, place, ("count",), problems)
+        return cls(**told) if told.keys() == table.keys() and "count" in told else None

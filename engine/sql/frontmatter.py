@@ -159,6 +159,7 @@ def take(
     kinds: Mapping[str, str],
     place: Callable[[str], str],
     required: Sequence[str] = (),
+    problems: list[RequestError] | None = None,
 ) -> dict[str, Any]:
     """Return the values of a table, lists of text as tuples, text of the kind ``line`` without line breaks.
 
@@ -168,6 +169,7 @@ def take(
             ``tables`` or ``value`` (anything).
         place: Gives the file and line of a key.
         required: Keys that must be there.
+        problems: Takes all that is wrong; what is right is returned then.
 
     Raises:
         RequestError: A key is unknown or missing, or its value of another kind.
@@ -177,20 +179,26 @@ def take(
         {'count': 'n', 'by': ('label',)}
     """
     made: dict[str, Any] = {}
+    wrong: list[RequestError] = []
     for key, value in table.items():
         if key not in kinds:
             near = did_you_mean(key, kinds)
-            raise RequestError(f"{place(key)}: no key {key!r} is known here{near}", code=_CODE, hint=_listed(kinds))
+            told = f"{place(key)}: no key {key!r} is known here{near}"
+            wrong.append(RequestError(told, code=_CODE, hint=_listed(kinds)))
+            continue
         words, fits = _KINDS[kinds[key]]
         if not fits(value):
-            raise RequestError(f"{place(key)}: {key!r} must be {words}, not {value!r}", code=_CODE)
-        if kinds[key] == "line":
+            wrong.append(RequestError(f"{place(key)}: {key!r} must be {words}, not {value!r}", code=_CODE))
+        elif kinds[key] == "line":
             made[key] = " ".join(value.split())
         else:
             made[key] = tuple(value) if kinds[key] == "texts" else value
-    for key in required:
-        if key not in made or made[key] == "" or made[key] == ():
-            raise RequestError(f"{place(key)}: {key!r} is missing", code=_CODE, hint=_listed(kinds))
+    missing = [key for key in required if key not in table or made.get(key) in ("", ())]
+    wrong += [RequestError(f"{place(k)}: {k!r} is missing", code=_CODE, hint=_listed(kinds)) for k in missing]
+    if wrong and problems is None:
+        raise wrong[0]
+    if problems is not None:
+        problems += wrong
     return made
 
 

@@ -90,7 +90,7 @@ class Library(Mapping[str, Query]):
             try:
                 yield self[name]
             except RequestError as error:
-                self.broken[name] = error
+                self.broken[str(self._files[name][1])] = error
 
     def __contains__(self, name: object) -> bool:
         """Tell whether there is one of that name, without reading it."""

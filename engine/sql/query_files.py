@@ -357,19 +357,13 @@ def read(text: str, kind: Kind, where: str) -> tuple[Query | None, list[RequestE
     front = tried(lambda: frontmatter.split(text, where), None)
     if front is None:
         return None, problems
-    told: dict[str, Any] = {}
-    for key, value in front.values.items():
-        needed = ("answers",) if key == "answers" else ()
-        one: dict[str, Any] = {}
-        told |= tried(partial(frontmatter.take, {key: value}, _KEYS, front.place, needed), one)
-    if "answers" not in front.values:
-        tried(partial(frontmatter.take, {}, _KEYS, front.place, ("answers",)), told)
+    told = frontmatter.take(front.values, _KEYS, front.place, ("answers",), problems)
     given = told.pop("params", {})
-    read_ = [tried(partial(_parameter, front, name, table), None) for name, table in given.items()]
+    read_ = [tried(partial(_parameter, front, name, table, problems), None) for name, table in given.items()]
     parameters = tuple(p for p in read_ if p is not None)
     of_presets = told.pop("presets", {})
     tables = enumerate(told.pop("cells", ()))
-    read_cells = [tried(partial(Cells.read, table, front.place("cells", str(at))), None) for at, table in tables]
+    read_cells = [Cells.read(table, partial(front.place, "cells", str(at)), problems) for at, table in tables]
     cells = tuple(c for c in read_cells if c is not None)
     if len(parameters) == len(given) and len(cells) == len(read_cells):
         problems += _unused(front, parameters, kind, cells)
@@ -454,7 +448,7 @@ def _among(front: FrontMatter, tables: Sequence[Mapping[str, Any]], known: set[s
     return tuple(found)
 
 
-def _parameter(front: FrontMatter, name: str, table: Any) -> QueryParameter:
+def _parameter(front: FrontMatter, name: str, table: Any, problems: list[RequestError]) -> QueryParameter | None:
     def place(*key: str) -> str:
         return front.place("params", name, *key)
 
@@ -462,7 +456,9 @@ def _parameter(front: FrontMatter, name: str, table: Any) -> QueryParameter:
         raise _wrong(place(), f"{name!r} is not a name of a parameter", "it is written in lower case, without blanks")
     if not isinstance(table, dict):
         raise _wrong(place(), f"{name!r} must be a table", f"write [params.{name}], and its keys below")
-    told = frontmatter.take(table, _PARAMETER_KEYS, place)
+    told = frontmatter.take(table, _PARAMETER_KEYS, place, problems=problems)
+    if told.keys() != table.keys():
+        return None
     if ("relation" in told) == ("type" in told):
         raise _wrong(
             place(),

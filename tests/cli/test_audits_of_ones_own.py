@@ -58,7 +58,16 @@ def test_every_problem_has_a_file_and_a_line(lake, tmp_path, capsys):
     assert main(["audit", *(word for name in files for word in ("--check", f"{name}.sql"))]) == 1
     out, _ = capsys.readouterr()
     places = [line.split(": ")[0] for line in out.splitlines()]
-    assert places == ["bad.sql:2", "bad.sql:3", "bad.sql:5", "bad.sql:6", "worse.sql:6", "lost.sql:4", "cells.sql:6"]
+    assert places == [
+        "bad.sql:2",
+        "bad.sql:3",
+        "bad.sql:5",
+        "bad.sql:6",
+        "bad.sql:7",
+        "worse.sql:6",
+        "lost.sql:4",
+        "cells.sql:6",
+    ]
     assert "\x1b" not in out
 
 
@@ -82,6 +91,20 @@ def test_every_problem_has_a_file_and_a_line(lake, tmp_path, capsys):
             '[params.a]\ntype = "intger"',
             "WITH own AS (SELECT image_id FROM images) SELECT wilson_low(count(*), $a) FROM own, image_label()",
             ["4: 'intger' is not a type", "6: no function 'image_label'"],
+        ),
+        (
+            '[params.a]\ntyp = "integer"\nminn = 1\n[[cells]]\ncuont = "n"\nby = "label"',
+            "SELECT nosuch(1) AS x, 'nosuch' -- nosuch\nFROM imagez\nJOIN imagez AS i USING (image_id)",
+            [
+                "4: no key 'typ'",
+                "5: no key 'minn'",
+                "6: 'count' is missing",
+                "7: no key 'cuont'",
+                "8: 'by' must be",
+                "10: no function 'nosuch'",
+                "11: no table 'imagez'",
+                "12: no table 'imagez'",
+            ],
         ),
     ],
 )
@@ -115,6 +138,12 @@ def test_a_check_knows_what_there_is(name, capsys):
     assert capsys.readouterr().out.split(": ", 1)[1] == f"two queries are called '{name}'\n"
 
 
+def test_an_audit_with_errors_names_the_check(lake, tmp_path, capsys):
+    (tmp_path / "mine.sql").write_text("SELECT 1 AS n")
+    assert main(["audit", lake.uri, "./mine.sql"]) == 1
+    assert "counterbalance audit --check ./mine.sql tells all that is wrong" in capsys.readouterr().err
+
+
 def test_a_check_says_where_nothing_is_hidden_and_knows_functions_of_ones_own(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = '/*--- toml\nanswers = "Texts by their size."\nsource = "us"\n---*/\nSELECT my_size(text) AS n FROM captions'
@@ -136,6 +165,8 @@ def test_a_broken_file_of_a_folder_is_left_out_with_a_note(lake, tmp_path, capsy
     (tmp_path / "q" / "audits" / "broken.sql").write_text("-- no front matter\nSELECT 1")
     (tmp_path / "q" / "audits" / "demographics.sql").write_text('/*--- toml\nanswers = "x"\n---*/\nSELECT 1 AS x')
     capsys.readouterr()
+    assert main(["audit", "--list", "--queries", "q"]) == 0
+    assert capsys.readouterr().err.count("broken.sql was left out") == 1
     assert main(["sql", lake.uri, "SELECT count(*) AS n FROM sound(), demographics()", "--queries", "q", "--csv"]) == 0
     out, err = capsys.readouterr()
     assert out.splitlines()[0] == "n"
@@ -157,7 +188,7 @@ def test_a_broken_package_breaks_no_other_audit(lake, monkeypatch, tmp_path, cap
     assert main(["audit", "--list"]) == 0
     out, err = capsys.readouterr()
     assert "demographics" in out
-    assert "odd was left out: odd.sql:1" in err
+    assert "odd.sql was left out: odd.sql:1" in err
     assert "not_installed_at_all was left out" in err
     assert lake.audit("demographics").fetchall()
 
