@@ -69,7 +69,7 @@ class SessionOptions:
         attach: Name to lake, for more lakes in the same query.
         at: A tag or a moment to read at.
         timeout: Seconds; none when ``None``.
-        memory: For DuckDB, e.g. ``"2GB"``; also a limit of the process.
+        memory: Of a query, e.g. ``"2GB"``.
         threads: Of DuckDB; all cores when ``None``.
         engine: What runs queries, ``duckdb`` or ``spark``.
         max_rows: Rows of a result.
@@ -92,7 +92,10 @@ class SessionOptions:
     durable: bool = False
 
     def open(self, lake: str) -> Session:
-        """Open a session on a lake, and limit the memory of the process; use it in a ``with``."""
+        """Open a session on a lake; use it in a ``with``.
+
+        Queries with a limit of memory, or functions of one's own, run in a process of their own, which these may end.
+        """
         load(self.udfs)
         if self.queries:
             load_queries(self.queries)
@@ -104,10 +107,8 @@ class SessionOptions:
             "threads": self.threads,
             "engine": self.engine,
         }
-        session = connect(lake, durable=self.durable).session(attach=dict(self.attach), isolated=False, **settings)
-        if self.memory is not None:
-            memory.cap(self.memory)
-        return session
+        apart = self.engine == "duckdb" and (self.memory is not None or bool(self.udfs))
+        return connect(lake, durable=self.durable).session(attach=dict(self.attach), isolated=apart, **settings)
 
 
 def engine_option(function: Callable[..., Any]) -> Callable[..., Any]:

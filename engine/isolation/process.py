@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pyarrow as pa
 
-from counterbalance.engine import memory, temp_dirs
+from counterbalance.engine import memory, progress, temp_dirs
 from counterbalance.engine.errors import CounterbalanceError, FunctionError, LimitError
 from counterbalance.engine.executors.process_pool import how_it_ended, start
 from counterbalance.engine.executors.protocol import as_error
@@ -257,7 +257,7 @@ class Worker:
         self.end()
 
     def _receive(self, seconds: float | None, clock: Clock | None = None) -> _Answer | None:
-        """Return an answer, or ``None`` where none begins within so many seconds."""
+        """Return an answer, or ``None`` where none begins within so many seconds; what is told before it goes to who listens here."""
         poll = select.poll()
         stdout = self._process.stdout
         assert stdout is not None  # noqa: S101 - a pipe was asked for
@@ -280,6 +280,9 @@ class Worker:
             if not read:
                 self._fell(clock)
             view = view[read:]
+        if "progress" in told:
+            progress.tell(progress.Progress(**told["progress"]))
+            return None
         return _Answer(told, pa.py_buffer(payload))
 
     def _fell(self, clock: Clock | None) -> NoReturn:

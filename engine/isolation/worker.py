@@ -1,7 +1,7 @@
 """What a worker process runs: one session after another, one request at a time.
 
 Requests come as lines of JSON on stdin, tables of the caller's behind them as Arrow IPC streams; answers are a line of JSON
-and, where it says so, bytes of Arrow IPC. stdout belongs to this conversation alone. A parent that is gone closes
+and, where it says so, bytes of Arrow IPC; lines before it tell how far it is. stdout belongs to this conversation alone. A parent that is gone closes
 stdin, and this process ends.
 """
 
@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 import traceback
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ from counterbalance.engine.errors import CounterbalanceError, LimitError, SqlErr
 from counterbalance.engine.executors.worker_main import die_first, own_streams
 from counterbalance.engine.functions import load_file
 from counterbalance.engine.isolation.values import decoded
+from counterbalance.engine.progress import Progress, heard_by
 from counterbalance.engine.session import Session
 from counterbalance.engine.sql import parse, queries
 from counterbalance.engine.store.location import Location
@@ -80,6 +82,7 @@ class Server:
 
     def __init__(self, told: int) -> None:
         self._told = told
+        self._telling = threading.Lock()
         self._session: Session | None = None
         self._results: dict[int, Result] = {}
         self._streams: dict[int, pa.RecordBatchReader] = {}
@@ -107,9 +110,14 @@ class Server:
     def tell(self, reply: Mapping[str, Any], payload: pa.Buffer | None = None) -> None:
         """Send an answer."""
         size = 0 if payload is None else payload.size
-        _write_all(self._told, memoryview(json.dumps({**reply, "size": size}).encode() + b"\n"))
-        if payload is not None:
-            _write_all(self._told, memoryview(payload))
+        with self._telling:
+            _write_all(self._told, memoryview(json.dumps({**reply, "size": size}).encode() + b"\n"))
+            if payload is not None:
+                _write_all(self._told, memoryview(payload))
+
+    def tell_progress(self, progress: Progress) -> None:
+        """Send how far a function is; from any thread, before the answer."""
+        self.tell({"progress": asdict(progress)})
 
     def close(self) -> None:
         """Let the session go, with its models and its spill space."""
@@ -277,7 +285,8 @@ def main() -> None:
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(asked, inbox, server), daemon=True).start()
     server.tell({"ready": True})
-    while (request := inbox.get()) is not None:
-        server.answer(request)
-        del request
+    with heard_by(server.tell_progress):
+        while (request := inbox.get()) is not None:
+            server.answer(request)
+            del request
     server.close()

@@ -1,23 +1,19 @@
-"""A function that crashes the process of a command leaves its name and line on stderr."""
+"""A function of one's own that crashes ends a command with an error that names its file and line."""
 
 from __future__ import annotations
-
-import signal
-import subprocess
-import sys
 
 import counterbalance as cb
 
 CRASH = "import ctypes\n\nimport counterbalance as cb\n\n\n@cb.udf\ndef breaks(text: str) -> int:\n    return ctypes.string_at(0)[0]\n"
 
 
-def test_file_and_line_are_told(tmp_path, build):
+def test_file_and_line_are_told(tmp_path, build, spawn_cli):
     lake = cb.connect(tmp_path / "a.lake")
     lake.ingest(
         {"images": build.images(image_id=[1]), "captions": build.captions(caption_id=[1], image_id=[1], text=["x"])}
     )
     (tmp_path / "mine.py").write_text(CRASH)
-    words = ["sql", str(tmp_path / "a.lake"), "SELECT breaks(text) FROM captions", "--udfs", str(tmp_path / "mine.py")]
-    done = subprocess.run([sys.executable, "-m", "counterbalance", *words], capture_output=True, text=True, check=False)
-    assert done.returncode == -signal.SIGSEGV
-    assert f'"{tmp_path / "mine.py"}", line 8 in breaks' in done.stderr
+    done = spawn_cli("sql", tmp_path / "a.lake", "SELECT breaks(text) FROM captions", "--udfs", tmp_path / "mine.py")
+    assert done.returncode == 1
+    assert "E8012" in done.stderr
+    assert f"breaks() at {tmp_path / 'mine.py'}, line 8" in done.stderr
