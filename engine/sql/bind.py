@@ -652,7 +652,7 @@ class Binder:
                 else:
                     target = arguments.as_relation(node, where)
                     shown = self._shown_as(written(node))  # before it becomes the name of what it expands to
-                    if env.is_callers and parameter.grid:
+                    if env.is_callers and parameter.grid is not None:
                         self._cuts.append(Cut(query.name, parameter, exp.convert(written(node))))
                     abroad = env.abroad or parameter.name in query.apart
                     refers = env.refers and not (open_labels and parameter.default == LABELS)

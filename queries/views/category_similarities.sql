@@ -29,6 +29,7 @@ about = "vector column of images"
 [params.sources]
 relation = ["image_id", "source_id"]
 default = "(SELECT image_id, image_id AS source_id FROM images GROUP BY image_id HAVING count(*) > 1)"
+grid = []
 about = "which images were made of one, as edits are: their vectors with the same label count as one, the mean direction"
 ---*/
 WITH named AS (

@@ -20,6 +20,7 @@ about = "concepts of units"
 
 [params.sources]
 relation = ["image_id", "source_id"]
+grid = []
 about = "what each unit is of: a caption's picture"
 ---*/
 WITH members AS (

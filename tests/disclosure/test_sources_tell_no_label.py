@@ -7,7 +7,7 @@ import pytest
 
 import counterbalance as cb
 from counterbalance.engine.errors import RequestError, SensitiveError
-from counterbalance.engine.sql import query_files
+from counterbalance.engine.sql import queries, query_files
 from counterbalance.engine.store import tables
 
 CALL = "SELECT g2 FROM cooccurrence({}, category_concepts, sources := {}) ORDER BY ALL"
@@ -54,8 +54,8 @@ def test_the_grid_of_a_relation_names_relations():
         query_files.parse(text, "view", "a.sql")
 
 
-def test_no_audit_takes_sources_of_perceived_labels():
-    """Which images are one is nothing to choose where it is counted whose labels are closed."""
-    found = {name: p.grid for name, audit in cb.audits().items() for p in audit.parameters if p.name == "sources"}
-    assert len(found) > 5
+def test_nothing_takes_sources_of_perceived_labels():
+    """Which images are one is nothing to choose where it is counted whose labels are closed, in an audit or a view inside of one."""
+    found = {q.name: p.grid for q in queries.sound() for p in q.parameters if p.name == "sources"}
+    assert len(found) > 10
     assert set(found.values()) == {()}
