@@ -299,9 +299,41 @@ def durable_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def connect(lake: str, *, durable: bool = False) -> Lake:
     """Return the lake of that name."""
+    _start_without_pandas()
     import counterbalance
 
     return counterbalance.connect(lake, durable=durable)
+
+
+class _NoPandas:
+    """A finder of modules that says that pandas is not there."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        """Refuse it, and leave other names to other finders."""
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
+def _start_without_pandas() -> None:
+    """Let pyarrow begin without pandas, where that is installed: it looks for it once, which takes a fifth of a start.
+
+    Who asks for a data frame later gets one. Functions of one's own may hand over Series, which pyarrow then has to know.
+    """
+    if any(name in sys.modules for name in ("pandas", "pyarrow.dataset")) or any(map(_is_of_functions, sys.modules)):
+        return
+    finder: Any = _NoPandas
+    sys.meta_path.insert(0, finder)
+    try:
+        import pyarrow as pa
+
+        pa.array([0])
+    finally:
+        sys.meta_path.remove(finder)
+
+
+def _is_of_functions(module: str) -> bool:
+    return module.startswith("counterbalance_udfs_")
 
 
 def location_of(lake: str) -> Location:
