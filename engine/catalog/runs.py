@@ -52,6 +52,10 @@ def visible(location: Location, count: int = 1) -> list[dict[str, Any]]:
 
 def _visible(dataset: lance.LanceDataset, count: int) -> pa.Table:
     end, window = dataset.count_rows(), _WINDOW
+    last = dataset.take(range(max(0, end - window), end)) if end else dataset.schema.empty_table()
+    told = last.filter(pc.is_valid(last["versions"]))
+    if len(told) >= count:  # mostly, and one read takes half as long as two
+        return told.slice(len(told) - count)
     found: list[int] = []
     while end and len(found) < count:
         start = max(0, end - window)
