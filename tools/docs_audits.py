@@ -14,10 +14,13 @@ from docs_words import cell, code, fence, folded, page, paragraphs, plain, table
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.recipes import files as recipe_files
 from counterbalance.engine.sql import queries
+from counterbalance.report import behind, charts
 from counterbalance.shell import describe, markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    import pyarrow as pa
 
     from counterbalance.engine.session import Session
     from counterbalance.engine.sql.query_files import Query, QueryParameter
@@ -117,19 +120,18 @@ def _columns(query: Query, types: Mapping[str, str]) -> str:
 
 
 def _example(query: Query, session: Session | None) -> tuple[str, dict[str, str]]:
-    """Return a call over the tour's lake with its first rows, and the types of its columns; nothing where it cannot run there."""
+    """Return a call over the tour's lake with its first rows and their chart, and the types of its columns; nothing where it cannot run there."""
     needed = {p.name for p in query.parameters if describe.required(p)}
     given = ARGUMENTS.get(query.name, {})
     if session is None or not needed <= given.keys():
         return "", {}
     try:
-        result = session.audit(query.name, max_rows=_ROWS, **given)
-        rows = result.to_arrow()
+        found = session.audit(query.name, max_rows=charts.MOST, **given).to_arrow()
     except CounterbalanceError as error:
         if error.code != "E1102":  # weights of a model that are not here; all else is a mistake in this file
             raise
         return "", {}
-    types = {field.name: str(field.type) for field in rows.schema}
+    types, rows = {field.name: str(field.type) for field in found.schema}, found.slice(0, _ROWS)
     if not rows.num_rows:
         return "", types
     sink: Any = SimpleNamespace(stream=io.BytesIO())
@@ -141,8 +143,18 @@ def _example(query: Query, session: Session | None) -> tuple[str, dict[str, str]
             "Over the lake of the [tour](/tour.md), its first rows, without `params` and columns that are empty in all of them:",
             fence("console", f"$ cbal audit sample.lake {query.name} {words}".rstrip()),
             sink.stream.getvalue().decode(),
+            _chart(query, found),
         )
     ), types
+
+
+def _chart(query: Query, rows: pa.Table) -> str:
+    """Return the chart of an example's rows as a report draws it; nothing where no row has a value."""
+    drawn = charts.draw(rows, behind.keys(query, rows), query.doc, query.name)
+    if drawn is None:
+        return ""
+    told = f"Its first {len(drawn.rows)} rows with a value, as a report draws them: {drawn.label}."
+    return f"{told}\n\n{fence('{raw} html', drawn.wide)}"
 
 
 def _quoted(value: str) -> str:

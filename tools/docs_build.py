@@ -77,8 +77,17 @@ SECTIONS: Final = {
     ),
 }
 """Parts of the site and their pages, in order; a page of ``docs/`` that none names stands in the second part."""
-_STYLE: Final = "table.docutils td:last-child { min-width: 10rem; }\n"
-"""What a parameter is about keeps its room beside a long default: on a phone a table is scrolled sideways."""
+_STYLE: Final = """\
+table.docutils td:last-child { min-width: 10rem; }
+.chart {
+  --ink: var(--color-foreground-primary); --ink-soft: var(--color-foreground-secondary);
+  --paper: var(--color-background-primary); --grid: var(--color-background-border);
+  display: block; width: 100%; max-width: 780px; height: auto; font-variant-numeric: tabular-nums;
+}
+.chart .value { font-weight: 600; }
+.chart .tick, .chart .note { font-size: 11px; }
+"""
+"""What a parameter is about keeps its room beside a long default: on a phone a table is scrolled sideways. Charts as in reports."""
 _LINK: Final = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#|/)([^)#]+)(#[^)]*)?\)")
 _DIAGRAM: Final = re.compile(r"^```mermaid\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _NODE: Final = r"(\w+)(?:[\[({]+\"?(.*?)\"?[\])}]+)?"
