@@ -55,8 +55,9 @@ def peak(pid):
 
 @pytest.fixture(scope="module")
 def session(folder_lake):
-    with folder_lake.session(timeout=LIMIT, memory=MEMORY, threads=2) as opened:
-        opened.sql("SELECT 1").fetchall()
+    with folder_lake.session(memory=MEMORY, threads=2) as opened:
+        opened.sql("SELECT 1").fetchall()  # the process starts, however long that takes
+        opened.timeout = LIMIT
         yield opened
 
 
