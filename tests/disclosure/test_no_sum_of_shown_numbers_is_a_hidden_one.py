@@ -15,7 +15,8 @@ import pytest
 import counterbalance as cb
 from counterbalance.engine.errors import SensitiveError
 
-LAKES = max(int(os.environ.get("COUNTERBALANCE_LAKES", "1")), 5)
+WANTED = int(os.environ.get("COUNTERBALANCE_LAKES", "1"))
+LAKES = max(WANTED, 5)
 G, S = "image_labels('perceived_age')", "image_labels('scene')"
 LARGE = {"young": (90, 130), "adult": (60, 85), "middle": (30, 50)}
 KINDS = {
@@ -44,6 +45,8 @@ CALLS = (
     f"geography({G})",
     f"crime_words({G})",
     f"cluster_representation(clusters := clusters, groups := {G})",
+)
+OF_VECTORS = (
     f"self_similarity(images := vectors, groups := {G})",
     f"casc(images := vectors, categories := prompts, groups := {G})",
     f"similarity_bias(images := vectors, categories := prompts, groups := {G}, label := 'young', against := 'adult')",
@@ -52,6 +55,8 @@ CALLS = (
     f"retrieval_bias(groups := {G}, positive := 'young', negative := 'adult')",
     f"leakage(data := word_concepts, groups := {G}, label := 'young', against := 'adult', seeds := 1)",
 )
+"""They take half of the time; ``make thorough`` asks them, too."""
+ASKED = CALLS if WANTED < 5 else CALLS + OF_VECTORS
 VIEWS = {
     "vectors": (
         "SELECT image_id, CAST([image_id % 7 + 1, image_id % 5 - 2] AS FLOAT[]) AS embedding FROM images",
@@ -97,7 +102,7 @@ def numbers(lake):
     """The whole numbers that calls show, by call, row and column."""
     found = {}
     with lake.session() as session:
-        for call in CALLS:
+        for call in ASKED:
             try:
                 rows = session.sql(f"FROM {call}").to_arrow().drop_columns(["params"])
             except SensitiveError:
@@ -133,7 +138,7 @@ def test_of_a_kind(build, kind, record_property):
     found = [numbers(lake_of(build, dice, one, f"{kind}-{at}")) for at, one in enumerate(sizes)]
     everywhere = set.intersection(*(set(one) for one in found))
     answered = {name[0] for name in everywhere}
-    assert len(answered) >= 15, {*CALLS} - answered
+    assert len(answered) >= 0.7 * len(ASKED), {*ASKED} - answered
     shown = {name: tuple(one[name] for one in found) for name in everywhere}
     shown["images"] = tuple(sum(one.values()) for one in sizes)
     record_property("numbers", len(shown))
