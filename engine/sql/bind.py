@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import count, islice
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
@@ -57,6 +57,7 @@ from counterbalance.engine.sql.scope import (
     with_params,
     with_schemas,
 )
+from counterbalance.engine.sql.walk import find_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -161,11 +162,11 @@ class Binder:
     def _body(self, tree: exp.Expr, env: Env) -> None:
         if env.is_user:
             self._note_names(tree)
-        for node in list(tree.find_all(exp.Placeholder, exp.Parameter)):
+        for node in find_all(tree, exp.Placeholder, exp.Parameter):
             value = env.scalars.get(node.name)
             if value is not None:
                 node.replace(exp.paren(value.copy()) if isinstance(value, exp.Neg) else value.copy())
-        if tree.find(exp.Anonymous) or next(islice(tree.find_all(exp.Query), 1, None), None):
+        if find_all(tree, exp.Anonymous) or len(find_all(tree, exp.Query)) > 1:
             keep_names(tree, bound=self._bind)
         done: dict[int, exp.Expr] = {}  # by identity, and kept, so that no other takes theirs
         for part in (
@@ -176,8 +177,8 @@ class Binder:
 
     def _note_names(self, tree: exp.Expr) -> None:
         """Refuse an expression with a name that the session made up, and make up none of the others."""
-        self._statement.recursive |= any(clause.args.get("recursive") for clause in tree.find_all(exp.With))
-        for cte in tree.find_all(exp.CTE):
+        self._statement.recursive |= any(clause.args.get("recursive") for clause in find_all(tree, exp.With))
+        for cte in find_all(tree, exp.CTE):
             name = cte.alias.lower()
             if is_id(name) or name in self._resolver.bound or name in self._statement.hoisted:
                 raise hides(name, "what the session calls so")
@@ -186,7 +187,7 @@ class Binder:
 
     def _part(self, part: exp.Expr, root: exp.Expr, done: dict[int, exp.Expr], env: Env) -> None:
         def fresh(*kinds: type[exp.Expr]) -> list[exp.Expr]:
-            nodes = [n for n in part.find_all(*kinds) if id(n) not in done]
+            nodes = [n for n in find_all(part, *kinds) if id(n) not in done]
             done.update((id(n), n) for n in nodes)
             return nodes
 
@@ -198,7 +199,7 @@ class Binder:
                 node.set("db", None)
                 node.set("catalog", None)
                 self.facts.changed = True
-        if part.find(exp.Anonymous) is None:
+        if not find_all(part, exp.Anonymous):
             return
         put = check if self._bind and not calls_python(part) else inline
         self.facts.changed |= put(part, is_callers=env.is_callers)
@@ -574,7 +575,7 @@ class Binder:
 
     def _by_kernel(self, kernel: str, body: exp.Query, bound: Env) -> exp.Query:
         """A read of what the kernel computes, or the body itself."""
-        named = {t.name for t in body.find_all(exp.Table)} & self._statement.relations.keys()
+        named = {t.name for t in find_all(body, exp.Table)} & self._statement.relations.keys()
         relations = [self._statement.relations[name] for name in sorted(named)]
         found = view_kernels.computed(kernel, relations, bound.scalars) if self._statement.shortcuts else None
         if found is None:
@@ -736,7 +737,7 @@ def _is_in_order(query: query_files.Query) -> bool:
     """Whether the order of an audit's rows tells nothing of what they count."""
     order = parsed(query).args.get("order")
     keys = {c for cell in query.cells for c in (*cell.by, *cell.within, *cell.totals)}
-    return order is None or {c.name for c in order.find_all(exp.Column)} <= keys
+    return order is None or {c.name for c in find_all(order, exp.Column)} <= keys
 
 
 def _arguments_given(given: Iterable[Given], statement: Statement) -> Iterator[tuple[Given, Plan]]:

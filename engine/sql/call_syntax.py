@@ -8,6 +8,7 @@ from counterbalance.engine.functions import functions
 from counterbalance.engine.search import SIGNATURES
 from counterbalance.engine.sql import queries
 from counterbalance.engine.sql.parse import to_sql
+from counterbalance.engine.sql.walk import find_all
 
 
 def keep_names(tree: exp.Expr, *, bound: bool) -> None:
@@ -18,9 +19,9 @@ def keep_names(tree: exp.Expr, *, bound: bool) -> None:
         bound: Whether something will be bound for calls of Python functions and for queries, too.
     """
     names = {*queries.sql_functions(), *(functions() if bound else ())} if tree.find(exp.Anonymous) else set()
-    for select in list(tree.find_all(exp.Select)):
+    for select in find_all(tree, exp.Select):
         for item in [e for e in select.expressions if not e.alias]:
-            calls = item.find_all(exp.Anonymous) if names else ()
+            calls = find_all(item, exp.Anonymous) if names else ()
             if any(str(c.name).lower() in names for c in calls) or (bound and item.find(exp.Query)):
                 item.replace(exp.alias_(item.copy(), to_sql(item), quoted=True))
 

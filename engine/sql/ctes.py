@@ -15,6 +15,7 @@ from counterbalance.engine.sql import arguments, queries
 from counterbalance.engine.sql.call_syntax import arguments_of, call_name, keep_names
 from counterbalance.engine.sql.parse import to_sql
 from counterbalance.engine.sql.scope import is_inside_call
+from counterbalance.engine.sql.walk import find_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -42,7 +43,7 @@ def own_names(body: exp.Query, number: int, taken: Collection[str] = ()) -> None
     """
     used = set(taken)
     tables = _tables_of(body)
-    for clause in body.find_all(exp.With):
+    for clause in find_all(body, exp.With):
         for cte in clause.expressions:
             _rename(cte, tables.get(id(cte), ()), _free(cte.alias, number, used))
 
@@ -70,7 +71,7 @@ def apart(tree: exp.Query, number: int, relations: Callable[[], Collection[str]]
         'WITH images__1 AS (SELECT * FROM images), a AS (SELECT 1) SELECT * FROM images__1 AS images, a'
     """
     _read_texts(tree, {"with"})
-    times = Counter(cte.alias.lower() for cte in tree.find_all(exp.CTE))
+    times = Counter(cte.alias.lower() for cte in find_all(tree, exp.CTE))
     if not times:
         return False
     _read_texts(tree, times)
@@ -84,7 +85,7 @@ def apart(tree: exp.Query, number: int, relations: Callable[[], Collection[str]]
         node.meta.setdefault(_WRITTEN, written(node))
     used = {*taken, *times}
     tables = _tables_of(tree)
-    for clause in list(tree.find_all(exp.With)):
+    for clause in find_all(tree, exp.With):
         for cte in list(clause.expressions):
             old = cte.alias
             if old.lower() in shared:
@@ -100,7 +101,7 @@ def apart(tree: exp.Query, number: int, relations: Callable[[], Collection[str]]
 
 def _refuse_twins(tree: exp.Query) -> None:
     """Refuse two expressions of one name in one WITH, as DuckDB would if they kept it."""
-    for clause in tree.find_all(exp.With):
+    for clause in find_all(tree, exp.With):
         ((name, n),) = Counter(cte.alias.lower() for cte in clause.expressions).most_common(1)
         if n > 1:
             raise SqlError(f"two expressions of one WITH are called {name!r}", code="E3197")
@@ -109,7 +110,7 @@ def _refuse_twins(tree: exp.Query) -> None:
 def _out_of_sight(tree: exp.Query, names: Collection[str]) -> set[str]:
     """Names that stand somewhere for no expression, because the one of that name cannot be seen from there."""
     mentions = [
-        *tree.find_all(exp.Table),
+        *find_all(tree, exp.Table),
         *(c for c in _relations_given(tree) if isinstance(c, exp.Column) and not c.table),
     ]
     return {
@@ -128,7 +129,7 @@ def written(node: exp.Expr) -> str:
 def in_order(tree: exp.Expr) -> list[exp.CTE]:
     """The common table expressions of a tree, each after those that it can stand on; none of arguments of relations."""
     inside: dict[int | None, list[exp.CTE]] = {}
-    for cte in tree.find_all(exp.CTE):
+    for cte in find_all(tree, exp.CTE):
         if is_inside_call(cte, tree):
             continue
         around = cte.find_ancestor(exp.CTE)
@@ -152,7 +153,7 @@ def _free(name: str, number: int, used: set[str]) -> str:
 def _tables_of(tree: exp.Query) -> dict[int, list[exp.Table]]:
     """The tables that mean a common table expression of the tree, by the expression's ``id``."""
     tables: dict[int, list[exp.Table]] = {}
-    for table in tree.find_all(exp.Table):
+    for table in find_all(tree, exp.Table):
         if (cte := _meant(table, table.name)) is not None:
             tables.setdefault(id(cte), []).append(table)
     return tables
@@ -174,7 +175,7 @@ def _names(node: exp.Expr, name: str) -> bool:
 
 def _relations_given(tree: exp.Expr) -> Iterator[exp.Expr]:
     """Arguments that are relations."""
-    for table in tree.find_all(exp.Table):
+    for table in find_all(tree, exp.Table):
         if isinstance(table.this, exp.Func):
             yield from _relations_of(table.this)
 

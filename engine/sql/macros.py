@@ -19,6 +19,7 @@ from counterbalance.engine.functions import functions
 from counterbalance.engine.sql import arguments, queries
 from counterbalance.engine.sql.parse import DIALECT, to_sql
 from counterbalance.engine.sql.volatility import is_volatile
+from counterbalance.engine.sql.walk import find_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,7 +81,7 @@ def check(tree: exp.Expr, *, is_callers: bool = True) -> bool:
 
 def calls_python(tree: exp.Expr) -> bool:
     """Return whether a tree calls functions in Python, itself or by functions in SQL."""
-    names = [str(call.name).lower() for call in tree.find_all(exp.Anonymous) if not isinstance(call.parent, exp.Table)]
+    names = [str(call.name).lower() for call in find_all(tree, exp.Anonymous) if not isinstance(call.parent, exp.Table)]
     sql, python = queries.sql_functions(), functions()
     return any(n in python or (n in sql and not _whole(sql[n], ()).calls.isdisjoint(python)) for n in names)
 
@@ -90,7 +91,7 @@ def sql_calls(tree: exp.Expr) -> list[exp.Anonymous]:
     known = queries.sql_functions()
     return [
         call
-        for call in tree.find_all(exp.Anonymous)
+        for call in find_all(tree, exp.Anonymous)
         if str(call.name).lower() in known
         and "__" not in call.name  # a name that the engine made, of a function with its constants
         and not isinstance(call.parent, exp.Table)
@@ -128,8 +129,8 @@ def _whole(function: Query, callers: tuple[str, ...]) -> Formula:
         uses += _whole(_called(call, is_callers=function.is_own), (*callers, function.name)).uses
         place = call.parent if isinstance(call.parent, exp.Dot) else call
         place.replace(_expression(call, (*callers, function.name), is_callers=function.is_own))
-    times = Counter(place.name for place in tree.find_all(exp.Placeholder, exp.Parameter))
-    calls = frozenset(str(call.name).lower() for call in tree.find_all(exp.Anonymous))
+    times = Counter(place.name for place in find_all(tree, exp.Placeholder, exp.Parameter))
+    calls = frozenset(str(call.name).lower() for call in find_all(tree, exp.Anonymous))
     _formulas[function.name] = Formula(tree, times, calls, tuple(uses))
     return _formulas[function.name]
 
@@ -139,7 +140,7 @@ def _expression(call: exp.Anonymous, callers: tuple[str, ...], *, is_callers: bo
     function = _called(call, is_callers=is_callers)
     given = _arguments(function, call, callers)
     body = _whole(function, callers).tree.copy()
-    for place in list(body.find_all(exp.Placeholder, exp.Parameter)):
+    for place in find_all(body, exp.Placeholder, exp.Parameter):
         value, around = given[place.name].copy(), place.parent
         if isinstance(around, exp.Cast) and isinstance(value, exp.Cast) and around.to == value.to:
             around.replace(value)  # a function that hands its own parameter to another casts it once
@@ -176,7 +177,7 @@ def _refuse_repeating(function: Query, bound: Mapping[str, exp.Expr], times_of: 
         node = bound.get(name)
         if node is None or times == 1:
             continue
-        if node.find(exp.Query) or any(is_volatile(call) for call in node.find_all(exp.Func)):
+        if node.find(exp.Query) or any(is_volatile(call) for call in find_all(node, exp.Func)):
             raise SqlError(
                 f"{name!r} of {function.name}() is used {times} times, and {to_sql(node)} cannot be repeated",
                 code="E3135",
@@ -210,8 +211,8 @@ def formula(function: Query) -> exp.Expr:
         or len(names) < len(function.parameters)
         or tree.find(exp.Column, exp.Star, exp.AggFunc, exp.Window, exp.Subquery, exp.Table)
         or tree.expressions[0].find(exp.Query)
-        or any(is_volatile(call) for call in tree.find_all(exp.Func))
-        or not {p.name for p in tree.find_all(exp.Placeholder, exp.Parameter)} <= names
+        or any(is_volatile(call) for call in find_all(tree, exp.Func))
+        or not {p.name for p in find_all(tree, exp.Placeholder, exp.Parameter)} <= names
     ):
         raise RequestError(
             f"function {function.name} is not one expression of its parameters",

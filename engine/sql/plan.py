@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from counterbalance.engine.sql.macros import inline
 from counterbalance.engine.sql.parse import to_sql
+from counterbalance.engine.sql.walk import find_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -386,7 +387,7 @@ class Plan:
         """Return the relations that it names, in order of their ids."""
         if self.sql is not None:
             return list(self.relations.values())
-        names = sorted({t.name for t in self.tree.find_all(exp.Table)} & self.relations.keys())
+        names = sorted({t.name for t in find_all(self.tree, exp.Table)} & self.relations.keys())
         return [self.relations[name] for name in names]
 
     @property
@@ -396,4 +397,4 @@ class Plan:
 
     def placeholders(self) -> set[str]:
         """Return the names of the values that it takes."""
-        return {n.name for n in self.tree.find_all(exp.Placeholder, exp.Parameter)}
+        return {n.name for n in find_all(self.tree, exp.Placeholder, exp.Parameter)}

@@ -13,6 +13,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from counterbalance.engine.errors import RequestError, SqlError
 from counterbalance.engine.sql.parse import DIALECT
+from counterbalance.engine.sql.walk import find_all
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -70,7 +71,7 @@ def is_inside_call(node: exp.Expr, root: exp.Expr) -> bool:
 def substituted(node: exp.Expr, env: Env) -> exp.Expr:
     """An argument with parameters of the body around it, and the user's own, put in."""
     wrapped = exp.Paren(this=node.copy())
-    for place in list(wrapped.find_all(exp.Placeholder, exp.Parameter)):
+    for place in find_all(wrapped, exp.Placeholder, exp.Parameter):
         if place.name in env.scalars:
             place.replace(env.scalars[place.name].copy())
         elif place.name in env.placeholders:
@@ -96,8 +97,8 @@ def assembled(
     order: dict[str, exp.Expr] = {}
 
     def visit(node: exp.Expr, seen: tuple[str, ...]) -> None:
-        within = {cte.alias.lower() for cte in node.find_all(exp.CTE)}
-        for table in node.find_all(exp.Table):
+        within = {cte.alias.lower() for cte in find_all(node, exp.CTE)}
+        for table in find_all(node, exp.Table):
             name = table.name.lower()
             if (
                 name in pool
@@ -170,7 +171,7 @@ def _syntax(place: str, error: ParseError | TokenError) -> str:
 
 def with_schemas(tree: exp.Query, qualified: Collection[str]) -> None:
     """Names such as ``"lists.crime_words"`` in two parts again, as any engine reads them."""
-    for table in tree.find_all(exp.Table):
+    for table in find_all(tree, exp.Table):
         schema, _, name = table.name.partition(".")
         if table.name in qualified and name and not table.args.get("db"):
             table.set("this", exp.to_identifier(name))

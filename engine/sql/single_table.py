@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from sqlglot import exp
 
 from counterbalance.engine.sql.parse import visible_ctes
+from counterbalance.engine.sql.walk import find_all
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -45,13 +46,13 @@ def one_table(select: exp.Select) -> exp.Table | None:
     unfit = any(select.args.get(a) for a in _UNFIT) or any(table.args.get(a) for a in _OF_TABLE)
     if unfit or table.alias_column_names or table.name.lower() in visible_ctes(table):
         return None
-    return None if select.find(exp.PositionalColumn) else table
+    return None if find_all(select, exp.PositionalColumn) else table
 
 
 def over_stored(plan: Plan, tree: exp.Query) -> list[tuple[exp.Select, exp.Table, Relation]]:
     """Return the selects of a plan's tree, or of a copy of it, that read one stored relation, from the outside in."""
     found = []
-    for select in tree.find_all(exp.Select):
+    for select in find_all(tree, exp.Select):
         source = select.args.get("from_")
         named = source.this if isinstance(source, exp.From) else None
         relation = plan.relation(named) if isinstance(named, exp.Table) else None  # first: most are of no stored table

@@ -17,6 +17,7 @@ from counterbalance.engine.backends.duckdb.fetch import Picture
 from counterbalance.engine.backends.duckdb.scan import bytes_of
 from counterbalance.engine.schema import ROW
 from counterbalance.engine.sql.plan import new_id
+from counterbalance.engine.sql.walk import find_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +67,7 @@ def left_out(plan: Plan) -> list[tuple[Relation, list[str]]]:
 
 
 def _found(plan: Plan, tree: exp.Query) -> Iterator[tuple[exp.Select, exp.Table, Relation, set[str]]]:
-    for select in list(tree.find_all(exp.Select)):
+    for select in find_all(tree, exp.Select):
         for table in _tables(select):
             relation = plan.relation(table)
             columns = _columns(relation)
@@ -94,7 +95,7 @@ def _sources(select: exp.Select) -> list[exp.Expr]:
 def _named(select: exp.Select, table: exp.Table, columns: set[str], *, stars: bool) -> bool:
     """Whether this very query names one of the columns, or has a star that stands for them."""
     own, names = {"", table.alias_or_name.lower()}, {c.lower() for c in columns}
-    for node in select.find_all(exp.Column, exp.Star):
+    for node in find_all(select, exp.Column, exp.Star):
         if node.find_ancestor(exp.Select) is not select:
             continue
         if isinstance(node, exp.Column):
@@ -114,7 +115,7 @@ def _only_shown(plan: Plan, select: exp.Select, table: exp.Table, columns: set[s
     )
     if by_place or any(select.args.get(a) for a in _COMPARED) or select.find(*_BY_PLACE) is not None:
         return []
-    named = [c.name.lower() for c in plan.tree.find_all(exp.Column)]
+    named = [c.name.lower() for c in find_all(plan.tree, exp.Column)]
     stored, own = {c.lower(): c for c in columns}, table.alias_or_name.lower()
     found = []
     for projection in select.expressions:
@@ -138,7 +139,7 @@ def _is_alone(plan: Plan, select: exp.Select, table: exp.Table, name: str) -> bo
 
 def _stars(select: exp.Select, table: exp.Table, columns: set[str]) -> None:
     own = {"", table.alias_or_name.lower()}
-    for star in list(select.find_all(exp.Star)):
+    for star in find_all(select, exp.Star):
         if isinstance(star.parent, exp.Column) and star.parent.table.lower() not in own:
             continue
         if star.find_ancestor(exp.Select) is select and not isinstance(star.parent, exp.Count):
