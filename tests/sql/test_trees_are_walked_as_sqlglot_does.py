@@ -12,7 +12,7 @@ from counterbalance.engine.sql.walk import find_all
 
 KINDS = (
     exp.Table, exp.Column, exp.Star, exp.CTE, exp.With, exp.Select, exp.Query, exp.Anonymous, exp.Func, exp.Placeholder,
-    exp.Parameter, exp.PositionalColumn, exp.AggFunc,
+    exp.Parameter, exp.PositionalColumn, exp.AggFunc, exp.DataType,
 )  # fmt: skip
 ODD = (
     "SELECT * REPLACE (f(a) + (SELECT max(x) FROM t) AS a), t.* EXCLUDE (b), COLUMNS('x.*') FROM t, u.v.w",
@@ -21,6 +21,7 @@ ODD = (
     "SELECT list_transform(l, x -> f(x) + $p), x IN (SELECT y FROM s), main.f(q) FROM g(k := (SELECT 1 FROM t)) AS r(a, b)",
     "WITH RECURSIVE r AS (SELECT 1 UNION ALL SELECT n + 1 FROM r), s(c) AS (VALUES (f(1))) PIVOT s ON c USING sum(n)",
     "SELECT sum(x) FILTER (WHERE f(y)) OVER (PARTITION BY g(z) ORDER BY h(w)) FROM t QUALIFY i(v) GROUP BY ALL HAVING j(u)",
+    "SELECT CAST(x AS STRUCT(a INTEGER DEFAULT (SELECT min(label_id) FROM labels))), x::DECIMAL(f(1), (SELECT 2 FROM labels)) FROM t",
     "SELECT * FROM t LATERAL JOIN unnest(f(l)) USING (a) TABLESAMPLE 10% LIMIT (SELECT count(*) FROM u) OFFSET $n",
 )
 
