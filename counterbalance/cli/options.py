@@ -107,8 +107,12 @@ class SessionOptions:
             "threads": self.threads,
             "engine": self.engine,
         }
-        apart = self.engine == "duckdb" and (self.memory is not None or bool(self.udfs))
-        return connect(lake, durable=self.durable).session(attach=dict(self.attach), isolated=apart, **settings)
+        opened = connect(lake, durable=self.durable)
+        apart = self.engine == "duckdb" and not opened.location.is_memory and bool(self.memory or self.udfs)
+        session = opened.session(attach=dict(self.attach), isolated=apart, **settings)
+        if self.memory is not None:
+            memory.cap(self.memory)  # of what runs here: statements that write, and answers that are kept
+        return session
 
 
 def engine_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -316,7 +320,7 @@ class _NoPandas:
 
 
 def _start_without_pandas() -> None:
-    """Let pyarrow begin without pandas, where that is installed: it looks for it once, which takes a fifth of a start.
+    """Let pyarrow begin without pandas, where that is installed: it looks for it once, which takes long.
 
     Who asks for a data frame later gets one. Functions of one's own may hand over Series, which pyarrow then has to know.
     """
