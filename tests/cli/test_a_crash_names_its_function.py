@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import counterbalance as cb
+from crashing import CRASH, LINE
 
-CRASH = "import ctypes\n\nimport counterbalance as cb\n\n\n@cb.udf\ndef breaks(text: str) -> int:\n    return ctypes.string_at(0)[0]\n"
+import counterbalance as cb
 
 
 def test_file_and_line_are_told(tmp_path, build, spawn_cli):
@@ -16,4 +16,4 @@ def test_file_and_line_are_told(tmp_path, build, spawn_cli):
     done = spawn_cli("sql", tmp_path / "a.lake", "SELECT breaks(text) FROM captions", "--udfs", tmp_path / "mine.py")
     assert done.returncode == 1
     assert "E8012" in done.stderr
-    assert f"breaks() at {tmp_path / 'mine.py'}, line 8" in done.stderr
+    assert f"breaks() at {tmp_path / 'mine.py'}, line {LINE}" in done.stderr

@@ -55,7 +55,7 @@ OF_VECTORS = (
     f"retrieval_bias(groups := {G}, positive := 'young', negative := 'adult')",
     f"leakage(data := word_concepts, groups := {G}, label := 'young', against := 'adult', seeds := 1)",
 )
-"""They take half of the time; ``make thorough`` asks them, too."""
+"""Calls over vectors and rankings, which take long: ``make thorough`` asks them, too."""
 ASKED = CALLS if WANTED < 5 else CALLS + OF_VECTORS
 VIEWS = {
     "vectors": (

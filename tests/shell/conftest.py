@@ -101,6 +101,15 @@ class Terminal:
         os.close(self.fd)
         return self.process.wait(5)
 
+    def answers_and_ends(self):
+        """Whether the shell is well: it answers one more query, and ends when it is told to."""
+        self.until("sql>")
+        self.send("SELECT 40 + 2 AS answer;\r")
+        answered = "42" in self.until("1 row in ")
+        self.until("sql>")
+        self.send("\x04")
+        return answered and self.end() == 0
+
 
 @pytest.fixture
 def start(disk_lake, build, tmp_path):

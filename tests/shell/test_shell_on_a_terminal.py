@@ -22,12 +22,7 @@ def test_a_shell_from_beginning_to_end(start):
     terminal.until_begun()
     terminal.send("\x03")
     terminal.until("cancelled")
-    terminal.until("sql>")
-    terminal.send("SELECT 40 + 2 AS answer;\r")
-    assert "42" in terminal.until("1 row in ")
-    terminal.until("sql>")
-    terminal.send("\x04")
-    assert terminal.end() == 0
+    assert terminal.answers_and_ends()
 
 
 def test_a_table_fits_and_says_what_is_missing(start):
