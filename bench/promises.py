@@ -1,7 +1,7 @@
 """Write docs/promises.md: what is promised, how often each promise was tried just now, and which tests show it.
 
-    COUNTERBALANCE_STATEMENTS=10000 python bench/promises.py   # runs the tests of every promise, two hours on two cores
-    python bench/promises.py P7 P18                            # of some, printed and not written
+    python bench/promises.py           # runs the tests of every promise, hours on two cores
+    python bench/promises.py P7 P18    # of some, printed and not written
 
 Tests say with ``record_property`` how many kills, flips or statements they tried; those numbers are added up. Without it, the
 tests themselves are the tries. A promise of which nothing is shown is one that is not kept, and the table says so.
@@ -18,8 +18,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[1]
-TRIES = ("COUNTERBALANCE_LAKES", "COUNTERBALANCE_STATEMENTS")
-"""Settings of tests that try at random: how often."""
+TRIES = {
+    "COUNTERBALANCE_STATEMENTS": "10000",
+    "COUNTERBALANCE_KILLS": "80",
+    "COUNTERBALANCE_EXAMPLES": "250",
+    "COUNTERBALANCE_READS": "5000",
+}
+"""How often tests try that try at random, where the environment does not say."""
 PROMISES: dict[str, tuple[str, str]] = {
     "P1": (
         "A killed process leaves whole batches only",
@@ -191,7 +196,8 @@ def run(files: set[Path]) -> dict[Path, tuple[Counter[str], Counter[str]]]:
             "loadfile",
             f"--junitxml={report}",
         ]
-        subprocess.run([*command, *map(str, sorted(files))], cwd=ROOT, check=False, stdout=sys.stderr)
+        tries = TRIES | os.environ
+        subprocess.run([*command, *map(str, sorted(files))], cwd=ROOT, env=tries, check=False, stdout=sys.stderr)
         for case in ET.parse(report).getroot().iter("testcase"):
             file = ROOT / (case.get("classname", "").replace(".", "/") + ".py")
             ended = {child.tag for child in case}
@@ -231,10 +237,10 @@ def main(names: list[str]) -> None:
     if names:
         print(table)
         return
-    command = " ".join(
-        [*(f"{name}={os.environ[name]}" for name in TRIES if name in os.environ), "python bench/promises.py"]
-    )
-    text = f"# What is promised, and what shows it\n\nMade by `{command}`.\n\n"
+    given = [f"{name}={os.environ[name]}" for name in TRIES if name in os.environ]
+    tree = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+    command = f"Made by `{' '.join([*given, 'python bench/promises.py'])}` of {tree.stdout.strip()}."
+    text = f"# What is promised, and what shows it\n\n{command}\n\n"
     (ROOT / "docs" / "promises.md").write_text(text + table)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 
@@ -13,6 +14,7 @@ from counterbalance.engine.errors import SensitiveError, SqlError
 from counterbalance.engine.store.lock import writer_lock
 
 PURPOSE = "audit of label quality"
+EACH = max(1, int(os.environ.get("COUNTERBALANCE_READS", "1")) // 20)
 QUERY = "SELECT value FROM labels WHERE attribute = 'race'"
 
 
@@ -111,17 +113,20 @@ def test_an_attached_lake_keeps_its_own_log(labelled, empty_lake, build):
     assert [e["rows"] for e in entries(labelled)] == [None, 5]
 
 
-def test_every_line_of_many_writers_is_there(labelled):
+@pytest.mark.timeout(600 + 4 * EACH)
+def test_every_line_of_many_writers_is_there(labelled, record_property):
     def read():
-        with labelled.session(sensitive=PURPOSE) as session:
-            session.sql(QUERY).fetchall()
+        for _ in range(EACH):
+            with labelled.session(sensitive=PURPOSE) as session:
+                session.sql(QUERY).fetchall()
 
     threads = [threading.Thread(target=read) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(entries(labelled)) == 8
+    record_property("readings", 4 * EACH)
+    assert len(entries(labelled)) == 8 * EACH
     assert access.verify(labelled.location) == []
 
 

@@ -162,7 +162,8 @@ texts = st.none() | st.text(max_size=6)
     data=st.lists(st.tuples(keys, texts, texts, st.none() | st.integers(0, 2**31 - 1)), max_size=12),
     cut=st.integers(1, 5),
 )
-def test_any_rows_twice_are_as_once(build, data, cut):
+def test_any_rows_twice_are_as_once(build, record_property, data, cut):
+    record_property("sources", 1)
     lake = cb.connect(f"memory://idempotent-{next(lakes)}")
 
     def source():

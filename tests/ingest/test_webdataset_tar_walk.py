@@ -6,7 +6,7 @@ import io
 import tarfile
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from counterbalance.ingest.tarstream import Damage, Member, is_header, walk
@@ -113,8 +113,10 @@ def test_a_name_that_is_no_utf8_is_marked():
     assert (member.name, member.sound, member.data) == ("\\xff", False, None)
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_any_cut_keeps_what_is_whole_and_tells_the_rest(data):
+def test_any_cut_keeps_what_is_whole_and_tells_the_rest(record_property, data):
+    record_property("archives", 1)
     members = [
         (f"{i}.txt", bytes([i]) * n)
         for i, n in enumerate(data.draw(st.lists(st.integers(0, 1300), min_size=1, max_size=4)))
@@ -133,8 +135,10 @@ def test_any_cut_keeps_what_is_whole_and_tells_the_rest(data):
     assert len(kept) == sum(e <= cut for e in ends)
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(flips=st.lists(st.tuples(st.integers(0, 10_239), st.integers(1, 255)), max_size=8))
-def test_damage_never_raises(flips):
+def test_damage_never_raises(record_property, flips):
+    record_property("archives", 1)
     data = bytearray(archive([("a.jpg", b"1" * 600), ("a.txt", b"2"), ("b.jpg", b"3" * 1025)]))
     for at, bits in flips:
         data[at % len(data)] ^= bits

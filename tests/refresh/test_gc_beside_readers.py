@@ -7,7 +7,7 @@ import datetime as dt
 from counterbalance.engine.refresh.gc import gc
 from counterbalance.engine.store import tables
 
-ROUNDS = 12
+ROUNDS = 20
 
 
 def test_readers_see_whole_versions(disk_lake, build, spawn, record_property):

@@ -22,16 +22,20 @@ TOKEN = "a-token-of-tests"
 
 
 @pytest.fixture
-def client() -> Callable[..., TestClient]:
+def client(record_property: Callable[[str, object], None]) -> Iterator[Callable[..., TestClient]]:
     """``client(lake, …)``: a program that has the token; ``token=None`` for a browser that comes without one."""
 
     def over(*lakes: Lake, token: str | None = TOKEN, **settings: Any) -> TestClient:
         named = dict(zip(("demo", "other"), lakes, strict=False))
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         app = create(named, token=TOKEN, hosts=[HOST, "localhost:8010"], **settings)
-        return TestClient(app, base_url=f"http://{HOST}", headers=headers, follow_redirects=False)
+        browser = TestClient(app, base_url=f"http://{HOST}", headers=headers, follow_redirects=False)
+        browser.event_hooks = {"request": [asked.append]}
+        return browser
 
-    return over
+    asked: list[object] = []
+    yield over
+    record_property("requests", len(asked))
 
 
 @pytest.fixture
