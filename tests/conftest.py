@@ -23,6 +23,7 @@ import chromium  # of tests/helpers, which pyproject.toml puts in the path
 import hypothesis
 import pyarrow as pa
 import pytest
+import shares  # of tests/helpers, too
 
 import counterbalance as cb
 from counterbalance.engine import functions
@@ -171,12 +172,22 @@ _LONG: Final = (
 """Files that take minutes: they come first, or a worker would end with one of them while the other has nothing to do."""
 
 
+def pytest_report_header() -> str | None:
+    """Say which share of the long tests is tried, where not all are."""
+    share = os.environ.get("COUNTERBALANCE_SHARE")
+    return share and f"of the tests in tests/long.txt share {share} is tried (COUNTERBALANCE_SHARE)"
+
+
 @pytest.hookimpl(tryfirst=True)  # in the order of the files still
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the longest files first, and mark as ``fast`` what needs no process, object store, real data, model, disk or example.
 
-    Of a test with the mark ``cases(n)`` the parameters after the first ``n`` are ``thorough``.
+    Of a test with the mark ``cases(n)`` the parameters after the first ``n`` are ``thorough``. With ``COUNTERBALANCE_SHARE`` only
+    that share of the long tests is tried.
     """
+    share = os.environ.get("COUNTERBALANCE_SHARE")
+    config.hook.pytest_deselected(items=[item for item in items if not shares.is_tried(item.nodeid, share)])
+    items[:] = [item for item in items if shares.is_tried(item.nodeid, share)]
     items.sort(key=lambda item: item.path.stem not in _LONG)
     tried: Counter[str] = Counter()
     for item in items:
