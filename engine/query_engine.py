@@ -197,13 +197,19 @@ class QueryEngine:
     # -- running -----------------------------------------------------------------------------------------------------
 
     def _run(
-        self, plan: Plan, facts: Facts, batch_rows: int = _BATCH_ROWS, unread: Unread | None = None
+        self,
+        plan: Plan,
+        facts: Facts,
+        batch_rows: int = _BATCH_ROWS,
+        unread: Unread | None = None,
+        *,
+        few: bool = False,
     ) -> Iterator[pa.RecordBatch]:
         """Run a plan; what is wrong with it is told of the text as it was written."""
         try:
             ready = self._with_audits(plan, facts, self._audit_rows)
             self._log(plan, facts.text, None)
-            yield from self.backend.run(ready, batch_rows, unread)
+            yield from self.backend.run(ready, batch_rows, unread, few=few)
         except CounterbalanceError:
             raise
         except BaseException as error:
@@ -247,7 +253,7 @@ class QueryEngine:
         checks = call.checks
         vectors = {name: self._unprotected(plan, facts).to_pylist()[0] for name, plan in checks.vectors.items()}
         protection.refuse_odd_vectors(call.query.name, {name: tuple(row.values()) for name, row in vectors.items()})
-        found = pa.Table.from_batches(self._run(self._final(call), facts))
+        found = pa.Table.from_batches(self._run(self._final(call), facts, few=True))
         protection.require_columns(call.query.name, found.schema, call.query.cells)
         if call.closed:
             protection.refuse_row_level(call.query.name, found.schema)
@@ -279,7 +285,7 @@ class QueryEngine:
         return protection.Unseen(tuple(found), call.checks.labels)
 
     def _unprotected(self, plan: Plan, facts: Facts) -> pa.Table:
-        return pa.Table.from_batches(self._run(self._rewritten(plan).finished(last=True), facts))
+        return pa.Table.from_batches(self._run(self._rewritten(plan).finished(last=True), facts, few=True))
 
     def _rewritten(self, plan: Plan) -> Plan:
         if self.backend.shortcuts:

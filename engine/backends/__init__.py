@@ -41,10 +41,13 @@ class Backend(Protocol):
         """Whether it was closed."""
         ...
 
-    def run(self, plan: Plan, batch_rows: int, unread: Unread | None = None) -> Iterator[pa.RecordBatch]:
+    def run(
+        self, plan: Plan, batch_rows: int, unread: Unread | None = None, *, few: bool = False
+    ) -> Iterator[pa.RecordBatch]:
         """Run a plan; batches of at most so many rows as they come, at least one, which may be empty.
 
-        A picture that cannot be read is NULL and counted by ``unread``; without that it ends the plan (E6046).
+        A picture that cannot be read is NULL and counted by ``unread``; without that it ends the plan (E6046). Of ``few`` rows,
+        such as those of an audit, all are computed before the first is given, where that is faster.
         """
         ...
 

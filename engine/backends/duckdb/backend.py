@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.pictures import Unread
 
 _BYTES_ROWS = 256
+_FEW = "few rows"
+"""A name that no relation of a plan has."""
 
 
 class DuckDB:
@@ -90,11 +92,21 @@ class DuckDB:
             with suppress(Exception):  # its query ended at this moment, and it with the query
                 cursor.interrupt()
 
-    def run(self, plan: Plan, batch_rows: int, unread: Unread | None = None) -> Iterator[pa.RecordBatch]:
-        """Run a plan; batches of at most so many rows, fewer where they hold pictures; an empty one where there is none."""
+    def run(
+        self, plan: Plan, batch_rows: int, unread: Unread | None = None, *, few: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """Run a plan; batches of at most so many rows, fewer where they hold pictures; an empty one where there is none.
+
+        DuckDB binds a query twice whose rows are read as they come, once for its columns; with ``few`` rows they are a table
+        first, since binding an audit takes as long as running it.
+        """
         fill = require if unread is None else unread.fill
         with self._cursor(plan, fill) as cursor, self._stoppable(cursor):
-            rows = cursor.sql(f"{plan.verb}{plan.sql}", params=dict(plan.values) or None)
+            text, values = f"{plan.verb}{plan.sql}", dict(plan.values) or None
+            if few and not plan.verb:
+                cursor.execute(f'CREATE TEMP TABLE "{_FEW}" AS {text}', values)
+                text, values = f'FROM "{_FEW}"', None
+            rows = cursor.sql(text, params=values)
             has_bytes = plan.pictures or "BLOB" in map(str, rows.types)
             batches = rows.to_arrow_reader(_BYTES_ROWS if has_bytes else batch_rows)
             first = next(batches, None) or pa.RecordBatch.from_pylist([], batches.schema)

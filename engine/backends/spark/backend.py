@@ -87,10 +87,12 @@ class Spark:
         with suppress(Exception):
             self._spark.interruptAll()  # of this session, which is no other's
 
-    def run(self, plan: Plan, batch_rows: int, unread: Unread | None = None) -> Iterator[pa.RecordBatch]:
+    def run(
+        self, plan: Plan, batch_rows: int, unread: Unread | None = None, *, few: bool = False
+    ) -> Iterator[pa.RecordBatch]:
         """Run a plan; its rows are those that DuckDB would give, in its types, all of them fetched before the first is given."""
         if self._is_of_here(plan):
-            yield from self._local(plan).run(plan, batch_rows, unread)
+            yield from self._local(plan).run(plan, batch_rows, unread, few=few)
             return
         schema = self.schema(plan)
         rows = self._collected(plan)
