@@ -180,6 +180,7 @@ def _ends(query: Query, links: Mapping[str, str]) -> Iterator[str]:
     """Yield what pages of queries end with: source, what it reads and is read by, the SQL."""
     if query.source:
         yield f"## Source\n\n{plain(query.source.strip())}."
+    yield f"In every release since {query.since}."
     reads, readers = _neighbours(query)
     told = {"Reads": reads, "Read by": readers}
     if reads or readers:
@@ -220,6 +221,7 @@ def sql_functions(known: Mapping[str, Query]) -> str:
             paragraphs(query.text),
             parameters(query.parameters),
             f"Source: {plain(query.source)}." if query.source else "",
+            f"In every release since {query.since}.",
             folded("Its SQL", fence("sql", query.sql)),
         ]
     intro = "A call is put in as plain SQL: `cbal sql LAKE --expand QUERY` shows it. So they run on Spark, too."

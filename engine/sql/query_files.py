@@ -33,7 +33,7 @@ The front matter is TOML in a comment at the start of the file, and the name of 
     ---*/
     SELECT …
 
-Keys of a file: ``answers`` (required), ``details``, ``source``; ``subject``, what an audit is listed under; ``level``, that its rows are about
+Keys of a file: ``answers`` (required), ``details``, ``source``; ``since``, the release that had it first; ``subject``, what an audit is listed under; ``level``, that its rows are about
 single images or persons; ``kernel``, what computes the same rows without SQL where it can (``rewrites/view_kernels.py``);
 ``meets``, which columns of two relations must share names, else a note says so (``watched``: the column of the result that tells it, ``value`` when left out); ``among``, which parameters are labels of
 which relation (the first that is given, else the last), with a note of one that nothing has: where one of them is hidden, an
@@ -91,6 +91,7 @@ _KEYS: Final = {
     "details": "text",
     "subject": "line",
     "source": "line",
+    "since": "line",
     "level": "line",
     "kernel": "line",
     "returns": "line",
@@ -276,6 +277,7 @@ class Query:
     """An audit, a view, a recipe or a function written in SQL: its SQL and all that its front matter says.
 
     Args:
+        since: The release that had it first.
         returns: The type of a function's value.
         open_labels: It reads of ``labels`` only what needs no purpose, even inside of an audit.
         exact: Its numbers tell of single rows, whatever cells are hidden.
@@ -295,6 +297,7 @@ class Query:
     parameters: tuple[QueryParameter, ...] = ()
     text: str = field(default="", repr=False)
     source: str = ""
+    since: str = "0.2.0"
     level: str | None = None
     kernel: str | None = None
     meets: Meeting | None = None

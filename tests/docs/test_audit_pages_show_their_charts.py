@@ -25,3 +25,4 @@ def test_a_chart_has_a_mark_for_each_row_with_a_value(project_root, monkeypatch,
     shown = [t.text for t in tree.iter("{http://www.w3.org/2000/svg}text")]
     assert {"female", "male", "unclear"} <= set(shown)
     assert "share, 95 % interval" in before
+    assert "In every release since 0.2.0." in page

@@ -142,6 +142,9 @@ def test_the_shortest_file():
     query = query_files.parse(SHORT, "view", "n.sql")
     assert (query.parameters, query.text, query.source, query.level) == ((), "", "", None)
     assert (query.meets, query.among, query.cells, query.sql) == (None, (), (), "SELECT 1 AS x")
+    assert query.since == "0.2.0"
+    later = SHORT.replace("---*/", 'since = "0.3.0"\n---*/')
+    assert query_files.parse(later, "view", "n.sql").since == "0.3.0"
 
 
 @pytest.mark.parametrize(
