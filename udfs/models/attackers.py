@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from counterbalance.engine.errors import CounterbalanceError, RequestError
 from counterbalance.engine.executors.devices import available
 from counterbalance.engine.progress import Progress, tell
 from counterbalance.udfs.attack_splits import MASKED, UNKNOWN
@@ -148,14 +147,11 @@ def _bert(tokens: Sequence[Sequence[str]], settings: Settings) -> Attack:
     """Return a BERT fine-tuned with a small perceptron on its first token; masked words are its own mask."""
     transformers: Any = need("transformers", "models")
     path = weights.folder(settings.model)
-    try:
-        with loading():
-            tokenizer = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
-            known = {MASKED: tokenizer.mask_token, UNKNOWN: tokenizer.unk_token}
-            texts = [" ".join(known.get(word, word) for word in row) for row in tokens]
-            encoded = tokenizer(texts, truncation=True, max_length=_TOKENS)["input_ids"]
-    except Exception as error:
-        raise _unloadable(settings.model, error) from error
+    with loading(settings.model):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+        known = {MASKED: tokenizer.mask_token, UNKNOWN: tokenizer.unk_token}
+        texts = [" ".join(known.get(word, word) for word in row) for row in tokens]
+        encoded = tokenizer(texts, truncation=True, max_length=_TOKENS)["input_ids"]
     lengths = np.array([len(ids) for ids in encoded], np.int64)
 
     def attack(cut: Split, positive: NDArray[np.bool_], seed: int) -> NDArray[np.float64]:
@@ -187,19 +183,9 @@ class _Tuned:
     def load(path: Any, name: str) -> Any:
         torch: Any = need("torch", "models")
         transformers: Any = need("transformers", "models")
-        try:
-            with loading():
-                body = transformers.AutoModel.from_pretrained(path, dtype=torch.float32, **weights.pretrained(path))
-        except Exception as error:
-            raise _unloadable(name, error) from error
+        with loading(name):
+            body = transformers.AutoModel.from_pretrained(path, dtype=torch.float32, **weights.pretrained(path))
         return torch.nn.ModuleDict({"body": body, "head": _perceptron(body.config.hidden_size, (256,))})
-
-
-def _unloadable(name: str, error: Exception) -> CounterbalanceError:
-    if isinstance(error, CounterbalanceError):
-        return error
-    first = next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
-    return RequestError(f"{name} cannot be loaded: {first}", code="E3546")
 
 
 def _perceptron(columns: int, widths: Sequence[int]) -> Any:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from counterbalance.engine.errors import CounterbalanceError, RequestError
 from counterbalance.udfs.models import transformer, weights
 from counterbalance.udfs.models.meter import Meter
 from counterbalance.udfs.models.shared import loading
@@ -38,17 +37,11 @@ class Language:
     def __init__(self, name: str, kind: Kind, device: str, role: str) -> None:
         path = weights.folder(name)
         transformers: Any = weights.need("transformers", "models")
-        try:
-            with loading():
-                self.model = transformer.load(path, kind, device)
-                self.tokenizer = transformers.AutoTokenizer.from_pretrained(
-                    path, local_files_only=True, trust_remote_code=False
-                )
-        except CounterbalanceError:
-            raise
-        except Exception as error:
-            first = next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
-            raise RequestError(f"{name} cannot be loaded: {first}", code="E3546") from error
+        with loading(name):
+            self.model = transformer.load(path, kind, device)
+            self.tokenizer = transformers.AutoTokenizer.from_pretrained(
+                path, local_files_only=True, trust_remote_code=False
+            )
         self.device, self.longest = device, _longest(self.model.config, self.tokenizer)
         self.meter = Meter(f"{role}, {name}", device)
 

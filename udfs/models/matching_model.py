@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from counterbalance.engine.errors import CounterbalanceError, RequestError
+from counterbalance.engine.errors import RequestError
 from counterbalance.engine.functions import Parameter, Partial, udf
 from counterbalance.udfs import proposals
 from counterbalance.udfs.models import weights
@@ -66,17 +66,9 @@ def loaded(name: str, kind: str, network: str, device: str) -> tuple[Any, Any]:
     if found != kind:
         raise RequestError(f"{name} is of type {found!r}; a model of type {kind!r} is needed", code="E3541")
     safe: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        with loading():
-            processor = transformers.AutoProcessor.from_pretrained(path, **safe)
-            model = getattr(transformers, network).from_pretrained(
-                path, dtype=torch.float32, **weights.pretrained(path)
-            )
-    except CounterbalanceError:
-        raise
-    except Exception as error:
-        first = next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
-        raise RequestError(f"{name} cannot be loaded: {first}", code="E3546") from error
+    with loading(name):
+        processor = transformers.AutoProcessor.from_pretrained(path, **safe)
+        model = getattr(transformers, network).from_pretrained(path, dtype=torch.float32, **weights.pretrained(path))
     return model.to(device).eval(), processor
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from counterbalance.engine.errors import CounterbalanceError, RequestError
 from counterbalance.engine.functions import Parameter, Partial, udf
 from counterbalance.udfs.models import weights
 from counterbalance.udfs.models.meter import Meter
@@ -46,14 +45,8 @@ class Sentences:
     def __init__(self, model: str, device: str) -> None:
         self.device = device
         self.declared = declared(model)
-        try:
-            with loading():
-                self._network, self._tokenizer = _loaded(self.declared, device)
-        except CounterbalanceError:
-            raise
-        except Exception as error:
-            first = next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
-            raise RequestError(f"{model} cannot be loaded: {first}", code="E3546") from error
+        with loading(model):
+            self._network, self._tokenizer = _loaded(self.declared, device)
         self._most = self.declared.most_tokens or _longest(self._network.config, self._tokenizer)
         self._meter = Meter(f"{model}, texts", device)
 

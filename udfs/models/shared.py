@@ -9,6 +9,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from counterbalance.engine.errors import CounterbalanceError, RequestError
 from counterbalance.udfs.models.weights import as_allowed, need
 
 if TYPE_CHECKING:
@@ -69,10 +70,16 @@ class Shared(Generic[M]):
 
 
 @contextlib.contextmanager
-def loading() -> Iterator[None]:
+def loading(name: str | None = None) -> Iterator[None]:
     """Work around a library that loads a model: no network unless that was allowed, and no chatter.
 
     Hugging Face's libraries draw progress bars, and open_clip speaks through the root logger.
+
+    Args:
+        name: The model, where what the library says of its files is to be told as an error of ours.
+
+    Raises:
+        RequestError: The files of ``name`` do not make a model (E3546).
     """
     bars: Any = need("huggingface_hub.utils", "models")
     root, silent = logging.getLogger(), logging.NullHandler()
@@ -84,6 +91,13 @@ def loading() -> Iterator[None]:
         try:
             with _transformers_silent():
                 yield
+        except CounterbalanceError:
+            raise
+        except Exception as error:  # what is wrong with a file, each reader says in its own way
+            if name is None:
+                raise
+            first = next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
+            raise RequestError(f"{name} cannot be loaded: {first}", code="E3546") from error
         finally:
             root.removeFilter(_nothing)
             root.removeHandler(silent)

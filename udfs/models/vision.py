@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from counterbalance.engine.errors import CounterbalanceError, RequestError, did_you_mean
+from counterbalance.engine.errors import RequestError, did_you_mean
 from counterbalance.engine.images import MAX_PIXELS, ImageError
 from counterbalance.udfs.models import weights
 from counterbalance.udfs.models.ahead import Ahead
@@ -123,14 +123,8 @@ class Vision:
     def __init__(self, model: str, device: str) -> None:
         self._device = device
         folder = weights.folder(model, _FILES)
-        try:
-            with loading():
-                self._network, self._processor = _loaded(folder)
-        except CounterbalanceError:
-            raise
-        except Exception as error:  # what is wrong with a file, each reader says in its own way
-            first = next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
-            raise RequestError(f"{model} cannot be loaded: {first}", code="E3546") from error
+        with loading(model):
+            self._network, self._processor = _loaded(folder)
         self._network = self._network.to(device)
         shortest = int(dict(self._processor.size or {}).get("shortest_edge") or 0)
         self._rows = at_once(device, *taken(self._processor))
