@@ -42,7 +42,7 @@ class Language:
             self.tokenizer = transformers.AutoTokenizer.from_pretrained(
                 path, local_files_only=True, trust_remote_code=False
             )
-        self.device, self.longest = device, _longest(self.model.config, self.tokenizer)
+        self.device, self.longest = device, longest(self.model.config, self.tokenizer)
         self.meter = Meter(f"{role}, {name}", device)
 
     def padded(self, ids: Sequence[Sequence[int]]) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class Language:
         self.meter.close()
 
 
-def _longest(config: Any, tokenizer: Any) -> int:
+def longest(config: Any, tokenizer: Any) -> int:
     """Return the most tokens that positions and tokeniser allow."""
     places = int(getattr(config, "max_position_embeddings", None) or _UNLIMITED)
     if config.model_type in _OFFSET:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from counterbalance.engine.functions import Parameter, Partial, udf
 from counterbalance.udfs.models import weights
+from counterbalance.udfs.models.language import longest
 from counterbalance.udfs.models.meter import Meter
 from counterbalance.udfs.models.running import by_budget, inference, vectors
 from counterbalance.udfs.models.sentence_names import Declared, declared
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 DEFAULT: Final = "sentence-transformers/all-MiniLM-L6-v2"
 _TOKENS: Final = {"cuda": 131_072, "cpu": 8_192}
 """Tokens of a batch, padding included."""
-_UNLIMITED: Final = 1 << 20
-_OFFSET: Final = frozenset({"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "longformer"})
-"""Kinds of models whose positions begin behind the number of the padding token."""
 
 
 class Sentences:
@@ -47,7 +45,7 @@ class Sentences:
         self.declared = declared(model)
         with loading(model):
             self._network, self._tokenizer = _loaded(self.declared, device)
-        self._most = self.declared.most_tokens or _longest(self._network.config, self._tokenizer)
+        self._most = self.declared.most_tokens or longest(self._network.config, self._tokenizer)
         self._meter = Meter(f"{model}, texts", device)
 
     def close(self) -> None:
@@ -113,14 +111,6 @@ def _loaded(found: Declared, device: str) -> tuple[Any, Any]:
     network = transformers.AutoModel.from_pretrained(found.folder, dtype=torch.float32, **given)
     network = network.get_encoder() if network.config.is_encoder_decoder else network
     return network.to(device).eval(), tokenizer
-
-
-def _longest(config: Any, tokenizer: Any) -> int:
-    """Return the length of the longest text where the model's files do not say: what tokeniser and positions allow."""
-    places = int(getattr(config, "max_position_embeddings", None) or _UNLIMITED)
-    if config.model_type in _OFFSET:
-        places -= int(config.pad_token_id) + 1
-    return max(1, min(places if places > 0 else _UNLIMITED, int(tokenizer.model_max_length)))
 
 
 MODELS: Final[Shared[Sentences]] = Shared(Sentences)
