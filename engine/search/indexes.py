@@ -7,7 +7,6 @@ Rows that are not indexed yet are found all the same, by a scan.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -20,7 +19,7 @@ from counterbalance.engine.search.kmeans import train
 from counterbalance.engine.search.sample import Sample, draw, is_small
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     import lance
     from numpy.typing import NDArray
@@ -45,24 +44,14 @@ class IndexSpec:
 
     Example:
         >>> spec = IndexSpec("by_look", "ivf_rq", "embedding", {"metric": "l2"})
-        >>> IndexSpec.from_json(spec.to_json()) == spec, spec.option("metric"), spec.option("nbits")
-        (True, 'l2', 1)
+        >>> spec.option("metric"), spec.option("nbits")
+        ('l2', 1)
     """
 
     name: str
     kind: str
     column: str
     options: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_json(self) -> str:
-        """As one line, keys in order."""
-        fields = {"name": self.name, "kind": self.kind, "column": self.column, "options": dict(self.options)}
-        return json.dumps(fields, sort_keys=True, ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> IndexSpec:
-        """What ``to_json`` wrote."""
-        return cls(**json.loads(text))
 
     def option(self, name: str) -> Any:
         """The value that holds, given or default."""
@@ -148,41 +137,29 @@ def _default_kind(column: pa.DataType) -> str:
     return "label_list" if pa.types.is_list(column) else "btree"
 
 
-def build(
-    dataset: lance.LanceDataset,
-    spec: IndexSpec,
-    *,
-    device: str = "auto",
-    progress: Callable[[str], None] | None = None,
-) -> Coverage:
+def build(dataset: lance.LanceDataset, spec: IndexSpec, *, device: str = "auto") -> Coverage:
     """Make the index, or make it anew.
 
     Args:
         dataset: The newest version of the table; the handle moves to the version with the index. Hold the writer lock.
         spec: As ``validate`` returned it.
         device: Where k-means runs: ``"auto"``, ``"cpu"``, ``"cuda"`` …
-        progress: Called with a few words when a step begins.
     """
-    say = progress or (lambda _: None)
     kind = kind_named(spec.kind)
     there = _described(dataset, spec.name)
     if there is not None and list(there.field_names) != [spec.column]:
         dataset.drop_index(spec.name)
     if kind.is_vector:
-        _build_vectors(dataset, spec, kind, device, say)
+        _build_vectors(dataset, spec, kind, device)
     else:
-        say(f"indexing {spec.column}")
         options = {o.stored or o.name: spec.option(o.name) for o in kind.options}
         stored: Any = kind.stored
         dataset.create_scalar_index(spec.column, stored, name=spec.name, replace=True, **options)
     return coverage(dataset, spec.name)
 
 
-def _build_vectors(
-    dataset: lance.LanceDataset, spec: IndexSpec, kind: Kind, device: str, say: Callable[[str], None]
-) -> None:
+def _build_vectors(dataset: lance.LanceDataset, spec: IndexSpec, kind: Kind, device: str) -> None:
     metric, seed = spec.option("metric"), spec.option("seed")
-    say(f"reading a sample of {spec.column}")
     wanted = spec.option("num_partitions") or max(1, round(dataset.count_rows() ** 0.5))
     sample = draw(dataset, spec.column, wanted * _A_PARTITION, seed, any_length=metric == "l2")
     if sample.is_small:
@@ -191,10 +168,8 @@ def _build_vectors(
         options: dict[str, Any] = {}
     else:
         count = _partitions(spec, sample)
-        say(f"training {count} centroids on {len(sample.vectors)} vectors")
         centroids = train(sample.vectors, count, seed=seed, spherical=metric != "l2", device=device)
         options = _vector_options(spec, kind, sample.vectors.shape[1])
-    say(f"indexing {spec.column}")
     dataset.create_index(
         spec.column,
         kind.stored,
@@ -232,29 +207,22 @@ def _as_column(centroids: NDArray[np.float32], column: pa.DataType) -> pa.FixedS
     return pa.FixedSizeListArray.from_arrays(flat, column.list_size)
 
 
-def extend(
-    dataset: lance.LanceDataset,
-    spec: IndexSpec,
-    *,
-    device: str = "auto",
-    progress: Callable[[str], None] | None = None,
-) -> Extended:
+def extend(dataset: lance.LanceDataset, spec: IndexSpec, *, device: str = "auto") -> Extended:
     """Cover the rows that are not indexed; makes the index when it is not there as declared.
 
     Args:
         dataset: As for ``build``.
         spec: As ``validate`` returned it.
         device: As for ``build``.
-        progress: As for ``build``.
     """
     if not exists(dataset, spec):
-        return Extended("rebuild", build(dataset, spec, device=device, progress=progress).indexed)
+        return Extended("rebuild", build(dataset, spec, device=device).indexed)
     before = coverage(dataset, spec.name)
     if before.unindexed == 0:
         return Extended("no_op", 0)
     outgrown = before.kind != spec.kind and not is_small(dataset, spec.column, any_length=before.metric == "l2")
     if outgrown or not kind_named(spec.kind).grows:
-        build(dataset, spec, device=device, progress=progress)
+        build(dataset, spec, device=device)
         return Extended("rebuild", before.unindexed)
     merged = before.segments if before.segments >= _SEGMENTS else 0
     dataset.optimize.optimize_indices(num_indices_to_merge=merged, index_names=[spec.name])

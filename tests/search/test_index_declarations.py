@@ -96,14 +96,6 @@ def test_what_is_refused(kind, column, options, code, words):
     assert code == "E3412" or caught.value.hint
 
 
-def test_a_declaration_survives_json():
-    spec = IndexSpec("nach_aussehen", "ivf_rq", "embedding", {"nbits": 4, "metric": "dot"})
-    assert IndexSpec.from_json(spec.to_json()) == spec
-    assert (
-        spec.to_json() == IndexSpec(spec.name, spec.kind, spec.column, dict(reversed(spec.options.items()))).to_json()
-    )
-
-
 def test_defaults_hold_where_nothing_is_given():
     spec = IndexSpec("x", "ivf_rq", "embedding")
     assert (spec.option("metric"), spec.option("nbits"), spec.option("num_partitions")) == ("cosine", 1, None)

@@ -274,9 +274,3 @@ def test_exact_search_reads_batches_of_any_size(write, monkeypatch):
     monkeypatch.setattr(scan, "_BATCH_NUMBERS", 1)
     assert exact(dataset, "embedding", "id", queries, 12, "l2").equals(whole)
     assert whole["query"].to_pylist() == [q for q in range(4) for _ in range(12)]
-
-
-def test_progress_is_told(write):
-    said = []
-    build(write(rows(0, 400)), IndexSpec("it", "ivf_sq", "embedding"), device="cpu", progress=said.append)
-    assert [s.split()[0] for s in said] == ["reading", "training", "indexing"]
