@@ -136,11 +136,6 @@ class Event:
         """For another process."""
         return json.dumps(asdict(self))
 
-    @classmethod
-    def from_json(cls, text: str) -> Event:
-        """From another process."""
-        return cls(**json.loads(text))
-
 
 class Executor(Protocol):
     """Runs the tasks of a job somewhere. Closing the iterator stops all of it."""
