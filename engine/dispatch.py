@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.catalog.definitions import Definition
     from counterbalance.engine.progress import Progress
     from counterbalance.engine.recipes.actions import Call
-    from counterbalance.engine.refresh.model import Options, RefreshReport, Stage
+    from counterbalance.engine.refresh.model import Options, RefreshReport
     from counterbalance.engine.sql.statements import Declaration, Refresh, Statement
     from counterbalance.engine.store.location import Location
 
@@ -72,9 +72,7 @@ def execute(
     *,
     purpose: str | None = None,
     notes: list[str] | None = None,
-    udfs: tuple[str, ...] = (),
     progress: Callable[[Progress], None] | None = None,
-    done: Callable[[Stage], None] | None = None,
 ) -> pa.Table:
     """Run a statement; returns what it did.
 
@@ -84,16 +82,14 @@ def execute(
         purpose: For which sensitive labels are read by a view that is declared, or a name that was closed is opened, or how
             many closed rows a refresh made is told.
         notes: Gets what a person should know.
-        udfs: Files of the user's own functions.
         progress: Called as a refresh goes on.
-        done: Called when a stage of a refresh ended.
 
     Raises:
         RequestError: It is refused; nothing was changed.
         BusyError: Somebody else is writing or refreshing.
     """
     if isinstance(statement, statements.Refresh):
-        report = refresh(location, statement, purpose=purpose, udfs=udfs, progress=progress, done=done)
+        report = refresh(location, statement, purpose=purpose, progress=progress)
         raise_failures(report)
         return stages(report)
     from counterbalance.engine.catalog import ddl, definitions
@@ -108,10 +104,8 @@ def execute(
         statements.CreateIndex: ddl.create_index,
         statements.DropIndex: ddl.drop_index,
     }[type(statement)]
-    more: dict[str, Any] = (
-        {"notes": notes} if isinstance(statement, statements.AddColumn | statements.CreateView) else {}
-    )
-    more |= {"purpose": purpose} if isinstance(statement, statements.AddColumn | statements.CreateView) else {}
+    reads = isinstance(statement, statements.AddColumn | statements.CreateView)
+    more: dict[str, Any] = {"notes": notes, "purpose": purpose} if reads else {}
     outcome = run(location, statement, **more)
     targets = outcome if isinstance(outcome, list) else [outcome] if outcome is not None else []
     verb = type(statement).__name__.removesuffix("Column").removesuffix("View").removesuffix("Index").upper()
@@ -151,13 +145,12 @@ def refresh(
     purpose: str | None = None,
     udfs: tuple[str, ...] = (),
     progress: Callable[[Progress], None] | None = None,
-    done: Callable[[Stage], None] | None = None,
 ) -> RefreshReport:
     """Run a ``REFRESH`` statement."""
     from counterbalance.engine.refresh import runner
 
     how = options(statement.options, udfs)
-    return runner.refresh(location, statement.targets, how, purpose=purpose, progress=progress, done=done)
+    return runner.refresh(location, statement.targets, how, purpose=purpose, progress=progress)
 
 
 def options(given: Mapping[str, Any], udfs: tuple[str, ...] = ()) -> Options:

@@ -70,7 +70,7 @@ def _chunk(uri: str, sieve: Sieve, options: ReadOptions, seen: hashing.Seen) -> 
     for side, text in texts.items():
         sieve.refuse(is_null(text), "missing_caption", f"no {side} caption")
     again = ~seen.add(hashing.key_ids(sieve.kept(index)).to_numpy())
-    sieve.refuse_kept(again, "duplicate_key", lambda i: f"index {shorten(index[i].as_py())} was there before")
+    sieve.refuse_kept(again, lambda i: f"index {shorten(index[i].as_py())} was there before")
     places = sieve.places().take(sieve.keep)
     sides = [_side(uri, sieve, index, side, text, options) for side, text in texts.items()]
     both = {name: pa.concat_arrays([one[name] for one in sides]) for name in sides[0]}

@@ -430,9 +430,7 @@ class _Reader:
         both = hashing.hash_rows(sieve.kept(named), sieve.kept(digests))
         other = self._pictures.add(both.to_numpy()) & ~new[sieve.keep]
         self.repeated += int((~new & sieve.keep).sum()) - int(other.sum())
-        sieve.refuse_kept(
-            other, "duplicate_key", lambda i: f"key {named[i].as_py()!r} was there before, of another picture"
-        )
+        sieve.refuse_kept(other, lambda i: f"key {named[i].as_py()!r} was there before, of another picture")
         return named, new
 
     def _images(

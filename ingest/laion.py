@@ -103,7 +103,7 @@ def _chunk(uri: str, sieve: Sieve, options: ReadOptions, seen: hashing.Seen, bad
     keys = hashing.key_ids(sieve.kept(cells["key"]))
     if keyed:
         again = ~seen.add(keys.to_numpy())
-        sieve.refuse_kept(again, "duplicate_key", lambda i: f"key {shorten(cells['key'][i].as_py())} was there before")
+        sieve.refuse_kept(again, lambda i: f"key {shorten(cells['key'][i].as_py())} was there before")
         keys = keys.filter(pa.array(~again))
     labels = LabelRows.of_columns(sieve, texts, cells["key"], options.annotator or "source")
     kept = {name: sieve.kept(array) for name, array in cells.items()}

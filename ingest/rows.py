@@ -194,12 +194,12 @@ class Sieve:
         place = f"{self.rows.unit} {self.rows.numbers[i]}"
         self.rejects.append(Reject(self.rows.source, place, code, message))
 
-    def refuse_kept(self, bad: Mask, code: str, message: str | Callable[[int], str]) -> None:
-        """Take out rows as ``refuse`` does, the mask counted over those that are kept so far."""
+    def refuse_kept(self, bad: Mask, message: Callable[[int], str]) -> None:
+        """Take out duplicates as ``refuse`` does, the mask counted over those that are kept so far."""
         at = np.flatnonzero(self.keep)[bad]
         mask = np.zeros(self.size, dtype=bool)
         mask[at] = True
-        self.refuse(mask, code, message)
+        self.refuse(mask, "duplicate_key", message)
 
     def kept(self, array: pa.Array) -> pa.Array:
         """Return those values whose rows are kept so far."""

@@ -57,19 +57,18 @@ def mark(
     return made
 
 
-def strongest(value: str, by: str, each: int) -> Callable[[Sequence[Row]], list[Row]]:
+def strongest(value: str, each: int) -> Callable[[Sequence[Row]], list[Row]]:
     """Return the rows of the strongest values of every label, highest first.
 
     Args:
         value: Column of the value.
-        by: Column of the label.
         each: Rows a label.
     """
 
     def chosen(rows: Sequence[Row]) -> list[Row]:
         found: list[Row] = []
-        for label in sorted({str(r[by]) for r in rows}):
-            mine = sorted((r for r in rows if str(r[by]) == label), key=lambda r: -abs(r[value]))[:each]
+        for label in sorted({str(r["label"]) for r in rows}):
+            mine = sorted((r for r in rows if str(r["label"]) == label), key=lambda r: -abs(r[value]))[:each]
             found += sorted(mine, key=lambda r: -r[value])
         return found
 

@@ -124,18 +124,17 @@ def verify(location: Location, *, progress: Callable[[Progress], None] | None = 
     return found
 
 
-def accept(location: Location, found: Verified, *, wait: float = 1.0) -> None:
+def accept(location: Location, found: Verified) -> None:
     """Go on with what is there: versions that nobody completed and damaged results go, damaged tables are recorded as they are.
 
     Args:
         location: The lake.
         found: What ``verify`` found.
-        wait: Seconds to wait for a writer.
 
     Raises:
         BusyError: Somebody else is writing.
     """
-    with writer_lock(location, "verify", wait=wait):
+    with writer_lock(location, "verify"):
         there = set(digests.stored(location)[0])
         for finding in (f for f in found.findings if f.kind == UNFINISHED):
             location.table_path(finding.table).joinpath(finding.file).unlink(missing_ok=True)

@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 
 
 def only_due(
-    location: Location,
-    definitions: Definitions,
-    wanted: Sequence[Definition],
-    *,
-    due: bool,
-    now: dt.datetime | None = None,
+    location: Location, definitions: Definitions, wanted: Sequence[Definition], *, due: bool
 ) -> list[Definition]:
     """Return those whose schedule had a time since they were last refreshed, with what they read; all of them unless ``due``.
 
@@ -29,8 +24,8 @@ def only_due(
     """
     if not due:
         return list(wanted)
-    done = last_done(location)
-    pending = [d for d in wanted if is_due(d, done, now or meta.now())]
+    done, now = last_done(location), meta.now()
+    pending = [d for d in wanted if is_due(d, done, now)]
     targets: set[str] = set()
     while pending:
         definition = pending.pop()

@@ -90,11 +90,11 @@ def _sweep() -> None:
     threading.Thread(target=run, name="counterbalance-pins", daemon=True).start()
 
 
-def pinned(location: Location, now: dt.datetime | None = None) -> tuple[dict[str, set[int]], int]:
+def pinned(location: Location) -> tuple[dict[str, set[int]], int]:
     """Versions by table that living readers are on, and how many readers have not said theirs yet."""
     versions: dict[str, set[int]] = {}
     undecided = 0
-    for _, note in _alive(location, now):
+    for _, note in _alive(location):
         if note.get("versions") is None:
             undecided += 1
         else:
@@ -105,26 +105,24 @@ def pinned(location: Location, now: dt.datetime | None = None) -> tuple[dict[str
 
 def readers(location: Location) -> list[dict[str, Any]]:
     """Return what living readers said: ``host``, ``pid``, ``since``, and ``versions`` by table once they chose."""
-    return [note for _, note in _alive(location, None)]
+    return [note for _, note in _alive(location)]
 
 
-def dead(location: Location, now: dt.datetime | None = None) -> int:
+def dead(location: Location) -> int:
     """How many pins nobody stands behind any more."""
-    return len(list(_notes(location))) - len(list(_alive(location, now)))
+    return len(list(_notes(location))) - len(list(_alive(location)))
 
 
-def forget_dead(location: Location, now: dt.datetime | None = None) -> None:
+def forget_dead(location: Location) -> None:
     """Remove them."""
-    moment = now or dt.datetime.now(dt.UTC)
     for name, note in list(_notes(location)):
-        if not _lives(note, moment, local=not _is_remote(location)):
+        if not _lives(note, local=not _is_remote(location)):
             _remove(location, name)
 
 
-def _alive(location: Location, now: dt.datetime | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    moment = now or dt.datetime.now(dt.UTC)
+def _alive(location: Location) -> Iterator[tuple[str, dict[str, Any]]]:
     for name, note in _notes(location):
-        if _lives(note, moment, local=not _is_remote(location)):
+        if _lives(note, local=not _is_remote(location)):
             yield name, note
 
 
@@ -141,10 +139,10 @@ def _host() -> str:
     return f"{socket.gethostname()} {space}".strip()
 
 
-def _lives(note: Mapping[str, Any], now: dt.datetime, *, local: bool) -> bool:
+def _lives(note: Mapping[str, Any], *, local: bool) -> bool:
     try:
         own, pid = note["host"] == _host(), int(note["pid"])
-        young = now - dt.datetime.fromisoformat(note["since"]) < AGE
+        young = dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(note["since"]) < AGE
     except (KeyError, ValueError, TypeError):
         return False
     if not own:
