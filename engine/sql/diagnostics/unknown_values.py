@@ -57,10 +57,7 @@ def note(column: str, value: str, known: Collection[str]) -> str:
     said = f"no label has the {column} {value!r}"
     if not known:
         return f"{said}; there are no labels yet"
-    near = {k.lower(): k for k in sorted(known)}
     meant = did_you_mean(value, known)
-    for lower, written in near.items():
-        meant = meant.replace(repr(lower), repr(written))
     if meant:
         return said + meant
     listed = ", ".join(map(repr, sorted(known)[:_SHOWN]))
