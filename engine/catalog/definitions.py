@@ -111,6 +111,16 @@ class Definitions:
                     found[generated.target] = generated
         return list(found.values())
 
+    def with_upstream(self, found: Iterable[Definition]) -> set[str]:
+        """Return the targets of some definitions, and of all that they read, directly or through others."""
+        pending, targets = list(found), set[str]()
+        while pending:
+            definition = pending.pop()
+            if definition.target not in targets:
+                targets.add(definition.target)
+                pending += self.upstream(definition)
+        return targets
+
     def downstream(self, definition: Definition) -> list[Definition]:
         """What reads it directly, or stands on it."""
         return [d for d in self.by_target.values() if definition in self.upstream(d)]

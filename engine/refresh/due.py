@@ -25,13 +25,7 @@ def only_due(
     if not due:
         return list(wanted)
     done, now = last_done(location), meta.now()
-    pending = [d for d in wanted if is_due(d, done, now)]
-    targets: set[str] = set()
-    while pending:
-        definition = pending.pop()
-        if definition.target not in targets:
-            targets.add(definition.target)
-            pending += definitions.upstream(definition)
+    targets = definitions.with_upstream(d for d in wanted if is_due(d, done, now))
     return [d for d in wanted if d.target in targets]
 
 

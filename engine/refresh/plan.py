@@ -39,12 +39,7 @@ def chosen(definitions: Definitions, targets: Sequence[str]) -> list[Definition]
                 code="E1034",
                 hint="declared: " + (", ".join(known) or "nothing yet"),
             )
-        pending = list(found)
-        while pending:
-            definition = pending.pop()
-            if definition.target not in wanted:
-                wanted.add(definition.target)
-                pending += definitions.upstream(definition)
+        wanted |= definitions.with_upstream(found)
     return [d for d in order if d.target in wanted]
 
 
