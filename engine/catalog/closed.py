@@ -21,7 +21,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from counterbalance.engine.catalog import access, definitions, meta, snapshot
+from counterbalance.engine.catalog import access, definitions, meta, runs, snapshot
 from counterbalance.engine.catalog.snapshot import SENSITIVE_LABELS
 from counterbalance.engine.errors import UNTOLD, StorageError
 from counterbalance.engine.schema import BASE_TABLES
@@ -191,7 +191,7 @@ def _made_anew(location: Location, definition: Definition, version: int) -> bool
     where = "kind = 'refresh' AND state = 'finished' AND mode NOT IN ('failed', 'skipped')"
     for row in meta.read(location, "runs", columns=told, where=where).to_pylist():
         if row["target"] == definition.target and row["started"].isoformat() > definition.options[OPENED]:
-            made = {v["table"]: v["version"] for v in row["versions_out"] or ()}
+            made = runs.by_table(row["versions_out"])
             if made.get(definition.table, version + 1) <= version:
                 return True
     return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from counterbalance.engine.catalog import runs
 from counterbalance.engine.catalog.definitions import FINGERPRINT
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.schema import STAMP_SUFFIX
@@ -110,7 +111,7 @@ def moved(
         last: Its last refresh, as ``runs.computed`` gives it.
         versions: Of the tables that it reads, and of its own.
     """
-    before = {v["table"]: v["version"] for v in last["versions_in"] or []}
+    before = runs.by_table(last["versions_in"])
     reads: dict[str, set[str]] = {}
     for relation, column in view.reads:
         reads.setdefault(relation, set()).add(column)
@@ -118,7 +119,7 @@ def moved(
         columns = reads.get(name, set())
         if history.changed(location, name, before.get(name), versions.get(name), None if "*" in columns else columns):
             yield name
-    own = {v["table"]: v["version"] for v in last["versions_out"] or []}.get(view.name)
+    own = runs.by_table(last["versions_out"]).get(view.name)
     stored = tables.open_table(location, view.name, versions[view.name])
     columns = set() if stored is None else {*own_columns(stored.schema, definitions, view)}
     if history.changed(location, view.name, own, versions[view.name], columns):

@@ -15,7 +15,7 @@ from counterbalance.engine.store import digests, tables
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     import lance
 
@@ -132,6 +132,16 @@ def record_digests(location: Location) -> None:
 def as_versions(versions: Mapping[str, int], coded: Collection[str]) -> list[dict[str, Any]]:
     """Versions as the journal stores them, sorted by table; ``coded`` names the tables whose codes hold there."""
     return [{"table": t, "version": v, "coded": t in coded} for t, v in sorted(versions.items())]
+
+
+def by_table(stored: Iterable[Mapping[str, Any]] | None) -> dict[str, int]:
+    """Return the versions that ``as_versions`` wrote, by table.
+
+    Example:
+        >>> by_table(as_versions({"images": 3}, ())), by_table(None)
+        ({'images': 3}, {})
+    """
+    return {v["table"]: v["version"] for v in stored or ()}
 
 
 @dataclass

@@ -82,17 +82,13 @@ def take(location: Location, at: str | None = None) -> Snapshot:
             return _at(location, at)
         last = next(iter(runs.visible(location)), None)
         if last is not None and last["state"] == "running":
-            return _snapshot(_versions(last), last, last["target"])
+            return _snapshot(runs.by_table(last["versions"]), last, last["target"])
         versions = newest(location)
         if tables.latest_version(location, "meta/runs") == journal:  # nothing was begun or ended meanwhile
             break
     if not versions and last is None:
         raise NotFoundError.lake(location.uri)
     return _snapshot(versions, last)
-
-
-def _versions(row: Mapping[str, Any]) -> dict[str, int]:
-    return {v["table"]: v["version"] for v in row["versions"]}
 
 
 def _snapshot(versions: Mapping[str, int], row: Mapping[str, Any] | None, unfinished: str | None = None) -> Snapshot:
@@ -104,7 +100,7 @@ def _snapshot(versions: Mapping[str, int], row: Mapping[str, Any] | None, unfini
 def _at(location: Location, at: str) -> Snapshot:
     tags = {t["name"]: t for t in meta.read(location, "tags").to_pylist()}
     if at in tags:
-        return replace(_snapshot(_versions(tags[at]), tags[at]), moment=tags[at]["at"])
+        return replace(_snapshot(runs.by_table(tags[at]["versions"]), tags[at]), moment=tags[at]["at"])
     if not runs.visible(location) and not newest(location):
         raise NotFoundError.lake(location.uri)
     try:
@@ -123,7 +119,7 @@ def _at(location: Location, at: str) -> Snapshot:
             code="E1008",
             hint=f"its first run ended at {runs.began(location):%Y-%m-%dT%H:%M:%SZ}",
         )
-    return replace(_snapshot(_versions(past), past), moment=moment)
+    return replace(_snapshot(runs.by_table(past["versions"]), past), moment=moment)
 
 
 def _utc(moment: dt.datetime) -> dt.datetime:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.backends.duckdb.scan import visible_schema
-from counterbalance.engine.catalog import access, definitions, meta
+from counterbalance.engine.catalog import access, definitions, meta, runs
 from counterbalance.engine.catalog import closed as closing
 from counterbalance.engine.functions import function_list
 from counterbalance.engine.schema import BASE_TABLES
@@ -187,7 +187,7 @@ def _kinds(failed: pa.Table) -> pa.Table:
 
 
 def _as_json(versions: pa.ChunkedArray, untold: frozenset[str] | None) -> pa.Array:
-    named = ({v["table"]: v["version"] for v in row or []} for row in versions.to_pylist())
+    named = map(runs.by_table, versions.to_pylist())
     return pa.array([json.dumps(row if untold is None else closing.told(row, untold)) for row in named], pa.string())
 
 

@@ -21,7 +21,7 @@ from counterbalance.engine.errors import RequestError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.query_engine import reading
 from counterbalance.engine.refresh import failures, runner
-from counterbalance.engine.refresh.gc import DEFAULT_AGE, gc
+from counterbalance.engine.refresh.gc import DEFAULT_AGE, gc, spared
 from counterbalance.engine.schema import BASE_TABLES, KEY_INDEX
 from counterbalance.engine.search import indexes
 from counterbalance.engine.store import lock, pins, tables
@@ -438,11 +438,7 @@ def _drop_indexes(location: Location, wait: float, notes: list[str]) -> list[str
 
 def _forget_words(location: Location) -> None:
     """Dictionary values that no row has any more, and counts of files that are no more."""
-    kept: dict[str, set[int]] = pins.pinned(location)[0]
-    for tag in meta.read(location, "tags").to_pylist():
-        for v in tag["versions"] or []:
-            kept.setdefault(v["table"], set()).add(int(v["version"]))
-    dictionaries.forget_unused(location, kept)
+    dictionaries.forget_unused(location, spared(location))
     for stored in (meta.stored("tallies", closed=c) for c in (False, True)):
         if tables.open_table(location, stored) is not None:
             tables.delete(location, stored, "true")
@@ -454,11 +450,11 @@ def _forget_words(location: Location) -> None:
 def _holders(location: Location, ids: NDArray[np.int64], drop_tags: Sequence[str]) -> tuple[list[str], bool]:
     """Return what keeps versions that have removed images, or those of ``ids``; and whether only readers do."""
     listed = removal.Removed.load(location)
-    tagged = []
-    for tag in meta.read(location, "tags").to_pylist():
-        versions = {v["table"]: int(v["version"]) for v in tag["versions"] or []}
-        if tag["name"] not in drop_tags and _has(location, versions, listed, ids):
-            tagged.append(f"tag {tag['name']} of {tag['at']:%Y-%m-%d}: --drop-tag {tag['name']} gives it up")
+    tagged = [
+        f"tag {tag['name']} of {tag['at']:%Y-%m-%d}: --drop-tag {tag['name']} gives it up"
+        for tag in meta.read(location, "tags").to_pylist()
+        if tag["name"] not in drop_tags and _has(location, runs.by_table(tag["versions"]), listed, ids)
+    ]
     reading = _reading(location, listed, ids)
     return [*tagged, *reading], bool(reading) and not tagged
 

@@ -212,11 +212,7 @@ class _Collection:
 
     def _kept(self) -> dict[str, set[int]]:
         """Versions that tags, readers or an unfinished run need, by table."""
-        keep, _ = pins.pinned(self._location)
-        named = [t["versions"] or [] for t in meta.read(self._location, "tags").to_pylist()]
-        for versions in named:
-            for v in versions:
-                keep.setdefault(v["table"], set()).add(int(v["version"]))
+        keep = spared(self._location)
         for name, version in snapshot.take(self._location).versions.items():
             keep.setdefault(name, set()).add(version)
         return keep
@@ -348,6 +344,15 @@ class _Collection:
             if name in said:
                 findings.append(self._found("table", name, said[name], max(0, freed - written.get(name, 0))))
         return findings
+
+
+def spared(location: Location) -> dict[str, set[int]]:
+    """Return the versions by table that tags name or living readers are on."""
+    keep, _ = pins.pinned(location)
+    for tag in meta.read(location, "tags").to_pylist():
+        for name, version in runs.by_table(tag["versions"]).items():
+            keep.setdefault(name, set()).add(version)
+    return keep
 
 
 def _all_bytes(location: Location, name: str) -> int:

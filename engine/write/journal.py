@@ -148,13 +148,13 @@ def recover(location: Location) -> None:
     if not _killed(newest):
         return
     last = newest[-1]
-    before = _by_table(last["versions_out"] or last["versions"])
+    before = runs.by_table(last["versions_out"] or last["versions"])
     restored = _undo(location, last["target"], before) if last["kind"] == REFRESH else None
     removed = removal.finish(location, last["run_id"]) if last["kind"] == DELETE else {}
     run = runs.Run(location, last["kind"], last["target"], run_id=last["run_id"], started=last["started"])
     before_it = newest[0] if len(newest) > 1 else None
     waiting = before_it if before_it and before_it["state"] == "running" and before_it["kind"] == INGEST else None
-    seen = _by_table(last["versions"])
+    seen = runs.by_table(last["versions"])
     coded = {v["table"] for v in last["versions"] if v["coded"]}
     if waiting is not None:
         run.note("rolled_back", counts={}, details="it was killed", state="rolled_back")
@@ -183,10 +183,6 @@ def _undo(location: Location, target: str, before: Mapping[str, int]) -> str | N
         return None
     tables.restore(location, table, version)
     return table
-
-
-def _by_table(versions: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    return {v["table"]: v["version"] for v in versions}
 
 
 def require_lake(location: Location) -> None:
