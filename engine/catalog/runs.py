@@ -168,7 +168,7 @@ class Run:
     def close(
         self,
         state: str,
-        versions: Mapping[str, int],
+        versions: Mapping[str, int] | None,
         coded: Collection[str],
         *,
         mode: str,
@@ -178,24 +178,14 @@ class Run:
         versions_in: Mapping[str, int] | None = None,
         versions_out: Mapping[str, int] | None = None,
     ) -> None:
-        """Say that it ended, and with what."""
-        more = {**_lineage(fingerprint, versions_in, versions_out), **counts}
+        """Say that it ended, and with what; readers see ``versions`` from here on, or with ``None`` what they saw."""
+        inputs, outputs = (None if v is None else as_versions(v, ()) for v in (versions_in, versions_out))
+        more = {"fingerprint": fingerprint, "versions_in": inputs, "versions_out": outputs, **counts}
         self._append(state, versions, coded, mode=mode, details=details, **more)
 
-    def note(
-        self,
-        mode: str,
-        *,
-        counts: Mapping[str, int],
-        details: str = "",
-        fingerprint: str | None = None,
-        versions_in: Mapping[str, int] | None = None,
-        versions_out: Mapping[str, int] | None = None,
-        state: str = "finished",
-    ) -> None:
-        """Say that it ended without changing what readers see."""
-        more = {**_lineage(fingerprint, versions_in, versions_out), **counts}
-        self._append(state, None, (), mode=mode, details=details, **more)
+    def note(self, mode: str, *, state: str = "finished", **told: Any) -> None:
+        """Say that it ended without changing what readers see; what is told is that of ``close``."""
+        self.close(state, None, (), mode=mode, **told)
 
     def _append(
         self,
@@ -227,10 +217,3 @@ class Run:
             record_digests(self.location)
         meta.write(self.location, "runs", [row])
         digests.record(self.location, ["meta/runs"])
-
-
-def _lineage(
-    fingerprint: str | None, versions_in: Mapping[str, int] | None, versions_out: Mapping[str, int] | None
-) -> dict[str, Any]:
-    inputs, outputs = (None if v is None else as_versions(v, ()) for v in (versions_in, versions_out))
-    return {"fingerprint": fingerprint, "versions_in": inputs, "versions_out": outputs}

@@ -82,13 +82,7 @@ class Publishing:
                     break
             self._settle(work)
             self._stage.versions_out = context.versions({column.table})
-            work.finish(
-                self._stage.mode,
-                self._stage.counts(),
-                fingerprint=column.fingerprint,
-                versions_in=self._stage.versions_in,
-                versions_out=self._stage.versions_out,
-            )
+            work.finish(**self._stage.outcome())
         own = int(column.dataset.version) + work.own.get(column.table, 0)
         return self._stage.updated - before == total and self._stage.versions_out[column.table] == own
 

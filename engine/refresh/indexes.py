@@ -67,10 +67,4 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
         stage.mode = "rebuild" if build else "incremental"
         stage.versions_out = {definition.table: after}
         stage.versions_in = {definition.table: before}
-        work.finish(
-            stage.mode,
-            stage.counts(),
-            fingerprint=stage.fingerprint,
-            versions_in=stage.versions_in,
-            versions_out=stage.versions_out,
-        )
+        work.finish(**stage.outcome())

@@ -133,6 +133,11 @@ class Stage:
             "rejected": self.errors,
         }
 
+    def outcome(self) -> dict[str, Any]:
+        """Return what the journal is told of a stage that wrote, for ``Writing.finish``."""
+        versions = {"versions_in": self.versions_in, "versions_out": self.versions_out}
+        return {"mode": self.mode, "counts": self.counts(), "fingerprint": self.fingerprint, **versions}
+
 
 @dataclass(frozen=True, slots=True)
 class RefreshReport:

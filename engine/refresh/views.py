@@ -89,13 +89,7 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
             changed = stage.written + stage.updated + stage.deleted
             stage.mode = "rebuild" if first else "incremental" if changed else "no_op"
             stage.versions_out = context.versions({definition.name})
-            work.finish(
-                stage.mode,
-                stage.counts(),
-                fingerprint=stage.fingerprint,
-                versions_in=stage.versions_in,
-                versions_out=stage.versions_out,
-            )
+            work.finish(**stage.outcome())
 
 
 @contextlib.contextmanager
