@@ -344,14 +344,10 @@ class Session:
             if "class" not in rows.column_names:
                 rows = rows.append_column("class", pa.nulls(len(rows), pa.string()))
             return self.bind(parameter.name, rows, text)
-        return parse.to_sql(arguments.relation(text, where)) if text.lstrip().startswith("(") else _quoted(text)
+        return parse.to_sql(arguments.relation(text, where)) if text.lstrip().startswith("(") else parse.as_text(text)
 
 
 def _named(key: str) -> exp.Expr:
     from sqlglot import exp
 
     return exp.PropertyEQ(this=exp.to_identifier(key), expression=exp.null())
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

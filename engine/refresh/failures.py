@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from counterbalance.engine.catalog import meta
 from counterbalance.engine.executors.worker import key_text
+from counterbalance.engine.sql.parse import as_text
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _CHUNK: Final = 1_000
 
 def of_column(location: Location, table: str, column: str) -> pa.Table:
     """The failed rows of a generated column."""
-    where = f"table_name = '{_text(table)}' AND column_name = '{_text(column)}'"
+    where = _where(table, column)
     return pa.concat_tables(meta.read(location, "errors", closed=closed, where=where) for closed in (False, True))
 
 
@@ -97,7 +98,7 @@ def forget(location: Location, errors: pa.Table) -> None:
 def forget_column(location: Location, table: str, column: str) -> None:
     """Remove every failed row of a column."""
     for stored in _STORED:
-        tables.delete(location, stored, f"table_name = '{_text(table)}' AND column_name = '{_text(column)}'")
+        tables.delete(location, stored, _where(table, column))
 
 
 def row_ids(dataset: lance.LanceDataset, key: tuple[str, ...], keys: Collection[str]) -> dict[str, int]:
@@ -130,5 +131,5 @@ def _identity(*parts: str) -> int:
     return int.from_bytes(digest[8:], "little") & ((1 << 63) - 1)
 
 
-def _text(value: str) -> str:
-    return value.replace("'", "''")
+def _where(table: str, column: str) -> str:
+    return f"table_name = {as_text(table)} AND column_name = {as_text(column)}"

@@ -21,7 +21,7 @@ from counterbalance.engine.functions import functions
 from counterbalance.engine.sql import arguments
 from counterbalance.engine.sql.call_syntax import callable_names
 from counterbalance.engine.sql.expression import analyse
-from counterbalance.engine.sql.parse import DIALECT, to_sql
+from counterbalance.engine.sql.parse import DIALECT, quoted, to_sql
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _is_unknown(name: str) -> bool:
         if connection.execute(listed, [name]).fetchall()[0][0]:
             return False
         try:
-            connection.execute(f'SELECT "{name.replace(chr(34), chr(34) * 2)}"()')
+            connection.execute(f"SELECT {quoted(name)}()")
         except duckdb.CatalogException:
             return True
         except duckdb.Error:

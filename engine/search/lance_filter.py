@@ -13,7 +13,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from counterbalance.engine.errors import RefusedError, SqlError, did_you_mean
-from counterbalance.engine.sql.parse import DIALECT, to_sql
+from counterbalance.engine.sql.parse import DIALECT, as_text, to_sql
+from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -170,8 +171,8 @@ class _Renderer:
                 hint="columns: " + ", ".join(self._schema.names),
             )
         names[0] = known[names[0].lower()]
-        return ".".join("`" + name.replace("`", "``") + "`" for name in names)
+        return tables.lance_name(*names)
 
 
 def _literal(node: exp.Literal) -> str:
-    return "'" + str(node.this).replace("'", "''") + "'" if node.is_string else str(node.this)
+    return as_text(node.this) if node.is_string else str(node.this)

@@ -22,7 +22,9 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from counterbalance.engine.sql.computed_columns import stored_column
+from counterbalance.engine.sql.parse import as_text
 from counterbalance.engine.sql.rewrites.count_star import counted_table
+from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -272,11 +274,11 @@ def _condition(column: str, forms: Iterable[frozenset[str]]) -> str:
     """Lance filter of the rows that hold all tokens of any form."""
     single = sorted({token for form in forms if len(form) == 1 for token in form})
     several = sorted({tuple(sorted(form)) for form in forms if len(form) > 1})
-    name = "`" + column.replace("`", "``") + "`"
+    name = tables.lance_name(column)
     parts = [f"array_has_any({name}, {_texts(single)})"] if single else []
     parts += [f"array_has_all({name}, {_texts(form)})" for form in several]
     return " OR ".join(parts)
 
 
 def _texts(tokens: Iterable[str]) -> str:
-    return "[" + ", ".join("'" + t.replace("'", "''") + "'" for t in tokens) + "]"
+    return "[" + ", ".join(map(as_text, tokens)) + "]"

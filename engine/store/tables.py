@@ -169,6 +169,16 @@ def keys_in(column: str, keys: Collection[int]) -> str:
     return text if len(listed) == len(keys) else f"{text} OR {column} < {LOWEST + 1}"
 
 
+def lance_name(*parts: str) -> str:
+    """Return a column, or a field in one, as Lance's SQL names it.
+
+    Example:
+        >>> lance_name("box", "a`b")
+        '`box`.`a``b`'
+    """
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
 def latest_version(location: Location, name: str) -> int | None:
     """The newest version of a table, or ``None`` without the table."""
     dataset = open_table(location, name)

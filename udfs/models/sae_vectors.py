@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from counterbalance.engine import temp_dirs
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
+from counterbalance.engine.sql.parse import quoted
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
@@ -150,11 +151,10 @@ def _stored(dataset: Any, column: str, first: int) -> pa.ChunkedArray:
 
 def _queried(session: Session, relation: str, column: str, kind: pa.DataType, folder: Path) -> Vectors:
     """Return the vectors of a query, in a file that is mapped into memory."""
-    quoted = '"' + column.replace('"', '""') + '"'
     file = folder / "vectors.arrow"
     schema = pa.schema([("vector", kind)])
     with pa.ipc.new_file(file, schema) as writer:
-        for batch in session.sql(f"SELECT {quoted} FROM {relation}").to_batches():
+        for batch in session.sql(f"SELECT {quoted(column)} FROM {relation}").to_batches():
             writer.write_batch(pa.record_batch(batch.columns, schema))
     found = pa.ipc.open_file(pa.memory_map(str(file))).read_all()["vector"]
     return Vectors(column, partial(_mapped, found), len(found), kind.list_size)

@@ -103,7 +103,7 @@ class Filters:
             case nodes.Postfix(op="IS NULL" | "IS NOT NULL" as op, operand=nodes.Col(parts=parts)):
                 if parts[0] in self._filled:
                     return None
-                return f"({_column(parts)} {op})"
+                return f"({tables.lance_name(*parts)} {op})"
             case nodes.In(operand=nodes.Col(parts=parts), values=values):
                 return self._member(parts, values, by_index=by_index)
         return None
@@ -115,16 +115,16 @@ class Filters:
             if op not in {"=", "!="}:
                 return None
             if not (by_index and parts[0] in self._indexed):
-                return f"({_column((parts[0] + CODE_SUFFIX,))} {op} {self._code(parts[0], constant)})"
-        return f"({_column(parts)} {op} {constant.fragment()})"
+                return f"({tables.lance_name(parts[0] + CODE_SUFFIX)} {op} {self._code(parts[0], constant)})"
+        return f"({tables.lance_name(*parts)} {op} {constant.fragment()})"
 
     def _member(self, parts: tuple[str, ...], values: Sequence[Any], *, by_index: bool) -> str | None:
         if not all(map(_is_known, values)):
             return None
         if parts[0] in self._codes and not (by_index and parts[0] in self._indexed):
             wanted = ", ".join(str(self._code(parts[0], v)) for v in values)
-            return f"({_column((parts[0] + CODE_SUFFIX,))} IN ({wanted}))"
-        return f"({_column(parts)} IN ({', '.join(v.fragment() for v in values)}))"
+            return f"({tables.lance_name(parts[0] + CODE_SUFFIX)} IN ({wanted}))"
+        return f"({tables.lance_name(*parts)} IN ({', '.join(v.fragment() for v in values)}))"
 
     def _code(self, column: str, constant: Any) -> int:
         return self._codes[column].get(constant.value, _UNKNOWN_CODE)
@@ -133,10 +133,6 @@ class Filters:
 def _is_known(constant: Any) -> bool:
     """Whether Lance reads a value as what it is."""
     return constant.type in _PUSHED_TYPES and constant.value != tables.LOWEST
-
-
-def _column(parts: tuple[str, ...]) -> str:
-    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
 def _columns(node: Any) -> set[str]:

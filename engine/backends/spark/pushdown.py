@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from sqlglot import exp
 
+from counterbalance.engine.store import tables
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -45,7 +47,7 @@ def condition_of(use: exp.Table, schema: pa.Schema) -> str | None:
         field = fields.get(column.name.lower()) if column is not None and column.table.lower() in names else None
         wanted = () if field is None else tuple(_literal(value, field.type) for value in values)
         if field is not None and wanted and None not in wanted:
-            parts.append(f"`{field.name.replace('`', '``')}` IN ({', '.join(map(str, wanted))})")
+            parts.append(f"{tables.lance_name(field.name)} IN ({', '.join(map(str, wanted))})")
     return " AND ".join(parts) or None
 
 

@@ -21,7 +21,7 @@ from counterbalance.engine.catalog.ddl.declaration import (
 from counterbalance.engine.catalog.definitions import ERRORS, Definition
 from counterbalance.engine.catalog.planning import Catalog, queries_over
 from counterbalance.engine.errors import LimitError, NotFoundError, RefusedError, SqlError, did_you_mean
-from counterbalance.engine.sql.parse import parse, to_sql
+from counterbalance.engine.sql.parse import parse, quoted, to_sql
 from counterbalance.engine.sql.resolver import closed_to_all
 from counterbalance.engine.sql.statements import VIEW_OPTIONS, check_options
 from counterbalance.engine.sql.types import refuse_wide, storable
@@ -242,8 +242,8 @@ def _refuse_repeated_keys(engine: QueryEngine, select: str, key: Sequence[str], 
         why = "the view calls a table function" if engine.has_tried else "the view reads what was not refreshed yet"
         notes.append(f"{UNCHECKED}: {why}")
         return
-    columns = ", ".join(f'"{k}"' for k in key)
-    missing = " OR ".join(f'"{k}" IS NULL' for k in key)
+    columns = ", ".join(map(quoted, key))
+    missing = " OR ".join(f"{quoted(k)} IS NULL" for k in key)
     rows = f"(SELECT * FROM (\n{select}\n) AS q)"
     text = (
         f"SELECT {columns}, count(*) AS {_COUNT} FROM {rows} AS r GROUP BY {columns} "
