@@ -221,17 +221,21 @@ def access_end(location: Location) -> str | None:
     return f"{last['lines']} {last['digest']}"
 
 
-def record_rejects(location: Location, run_id: str, rejects: Iterable[tuple[str, Reject]]) -> set[int]:
-    """Keep refused items in ``meta.errors``, each once however often its source is read; returns the ids of all."""
+def identity(*parts: object) -> int:
+    """Return what tells a row of ``meta.errors`` from others, 63 bits of the digest of what it is of."""
     import hashlib
 
+    digest = hashlib.md5("\x1f".join(map(str, parts)).encode(errors="replace"), usedforsecurity=False).digest()
+    return int.from_bytes(digest[8:], "little") & ((1 << 63) - 1)
+
+
+def record_rejects(location: Location, run_id: str, rejects: Iterable[tuple[str, Reject]]) -> set[int]:
+    """Keep refused items in ``meta.errors``, each once however often its source is read; returns the ids of all."""
     rows: dict[int, dict[str, Any]] = {}
     for table, reject in rejects:
-        text = f"{table}\x1f{reject.source}\x1f{reject.position}\x1f{reject.code}\x1f{reject.message}"
-        digest = hashlib.md5(text.encode(errors="replace"), usedforsecurity=False).digest()
-        identity = int.from_bytes(digest[8:], "little") & ((1 << 63) - 1)
-        rows[identity] = {
-            "error_id": identity,
+        error = identity(table, reject.source, reject.position, reject.code, reject.message)
+        rows[error] = {
+            "error_id": error,
             "run_id": run_id,
             "at": now(),
             "table_name": table or None,
@@ -244,7 +248,7 @@ def record_rejects(location: Location, run_id: str, rejects: Iterable[tuple[str,
     dataset = tables.open_table(location, "meta/errors")
     if dataset is not None and rows:
         known = set(dataset.to_table(columns=["error_id"])["error_id"].to_pylist())
-        new = [row for identity, row in rows.items() if identity not in known]
+        new = [row for error, row in rows.items() if error not in known]
     else:
         new = list(rows.values())
     if new:
@@ -270,7 +274,7 @@ def forget_rejects(location: Location, files: Sequence[str], into: Iterable[str]
     of_them = pc.is_in(rows["source"], pa.array(files, pa.string()))
     there = pc.or_(pc.is_null(rows["table_name"]), pc.is_in(rows["table_name"], pa.array(sorted(into), pa.string())))
     ids = rows["error_id"].filter(pc.and_(of_them, there)).to_pylist()
-    gone = [identity for identity in ids if identity not in refused]
+    gone = [error for error in ids if error not in refused]
     for start in range(0, len(gone), _AT_ONCE):
         wanted = ", ".join(map(str, gone[start : start + _AT_ONCE]))
         tables.delete(location, "meta/errors", f"error_id IN ({wanted})")

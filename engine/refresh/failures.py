@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -67,7 +66,7 @@ def record(location: Location, of: Round, known: pa.Table, failed: Iterable[tupl
     attempts = {key: tries for key, tries, source in zip(*columns, strict=True) if source == of.fingerprint}
     rows: dict[int, dict[str, Any]] = {}
     for key, code, message in failed:
-        identity = _identity(of.table, of.column, of.fingerprint, of.token, key)
+        identity = meta.identity(of.table, of.column, of.fingerprint, of.token, key)
         if identity not in ids:
             rows[identity] = {
                 "error_id": identity,
@@ -124,11 +123,6 @@ def _as_text(values: pa.Array) -> pa.Array:
     if pa.types.is_integer(values.type):
         return values.cast(pa.string())
     return pa.array([str(v) for v in values.to_pylist()], pa.string())
-
-
-def _identity(*parts: str) -> int:
-    digest = hashlib.md5("\x1f".join(parts).encode(errors="replace"), usedforsecurity=False).digest()
-    return int.from_bytes(digest[8:], "little") & ((1 << 63) - 1)
 
 
 def _where(table: str, column: str) -> str:
