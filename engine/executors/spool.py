@@ -123,6 +123,10 @@ class Spool:
         """What tells this round of computing from another one of the same fingerprint."""
         return self.folder.rsplit("-", 1)[-1]
 
+    def is_of(self, fingerprint: str) -> bool:
+        """Tell whether it was computed by what has this fingerprint."""
+        return self.folder.rsplit("/", 1)[-1].startswith(f"{fingerprint}-")
+
     def files(self) -> list[str]:
         """Return the names of its files, in order; none where there is no such folder.
 
@@ -176,24 +180,22 @@ class Spool:
             batches = self.read(file)
             good = [b.filter(b.column(CODE).is_null()) for b in batches]
             if sum(map(len, good)) < sum(map(len, batches)):
-                writer = self.writer("-".join(file.split("-")[:2]))
-                for batch in good:
-                    if len(batch):
-                        writer.append(batch)
-                writer.close()
-                self._system.rm_file(f"{self._root}/{file}")
+                self._rewrite(file, good)
 
     def keep_rows(self, there: NDArray[np.int64]) -> None:
         """Keep only the results of these rows, in files that hold no others."""
         for file in self.files():
             batches = self.read(file)
-            kept = [b.filter(pa.array(np.isin(b.column(ROW).to_numpy(), there))) for b in batches]
-            writer = self.writer("-".join(file.split("-")[:2]))
-            for batch in kept:
-                if len(batch):
-                    writer.append(batch)
-            writer.close()
-            self._system.rm_file(f"{self._root}/{file}")
+            self._rewrite(file, [b.filter(pa.array(np.isin(b.column(ROW).to_numpy(), there))) for b in batches])
+
+    def _rewrite(self, file: str, batches: list[pa.RecordBatch]) -> None:
+        """Put a file of these batches in place of one."""
+        writer = self.writer("-".join(file.split("-")[:2]))
+        for batch in batches:
+            if len(batch):
+                writer.append(batch)
+        writer.close()
+        self._system.rm_file(f"{self._root}/{file}")
 
     def remove(self) -> None:
         """Let it go, with everything in it."""

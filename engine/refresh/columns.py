@@ -159,7 +159,7 @@ def _spool(context: Context, column: Column, *, fresh: bool) -> spools.Spool:
     """The round to go on with, or a new one; rounds of other fingerprints are of no use any more."""
     found = None
     for old in spools.rounds(context.location, column.definition.target):
-        if not fresh and found is None and old.folder.rsplit("/", 1)[-1].startswith(column.fingerprint + "-"):
+        if not fresh and found is None and old.is_of(column.fingerprint):
             found = old
         else:
             old.remove()

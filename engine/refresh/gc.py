@@ -173,7 +173,7 @@ class _Collection:
         if target not in current:
             return "results of a column that is not declared"
         fingerprint = current[target]
-        if fingerprint is not None and not spool.folder.rsplit("/", 1)[-1].startswith(f"{fingerprint}-"):
+        if fingerprint is not None and not spool.is_of(fingerprint):
             return "results of another definition"
         return "results of a refresh that ended long ago" if self._newest(spool) < self._results_before else None
 

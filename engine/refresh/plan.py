@@ -97,7 +97,7 @@ def _kept(context: Context, column: Column) -> int:
     return sum(
         batch.num_rows
         for spool in spools.rounds(context.location, column.definition.target)
-        if spool.folder.rsplit("/", 1)[-1].startswith(column.fingerprint + "-")
+        if spool.is_of(column.fingerprint)
         for file in spool.files()
         for batch in spool.read(file)
     )
