@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from counterbalance.engine.catalog import runs
 from counterbalance.engine.catalog.definitions import FINGERPRINT
 from counterbalance.engine.errors import CounterbalanceError
-from counterbalance.engine.schema import STAMP_SUFFIX
+from counterbalance.engine.schema import ROW_VERSION, STAMP_SUFFIX
 from counterbalance.engine.sql.expression import analyse, same_call
 from counterbalance.engine.store import history, pictures, tables
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from counterbalance.engine.catalog.definitions import Definition, Definitions
     from counterbalance.engine.store.location import Location
 
-ROW_VERSION = "_row_last_updated_at_version"
 _known: Final[dict[tuple[str, int, str, str], bool]] = {}
 _MOST_KNOWN: Final = 1000
 

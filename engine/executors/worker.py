@@ -17,7 +17,7 @@ from counterbalance.engine.errors import UNFORESEEN, UNTOLD, FunctionError, Stor
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.executors.protocol import Event
 from counterbalance.engine.functions import load_file
-from counterbalance.engine.schema import PICTURES
+from counterbalance.engine.schema import PICTURES, ROW_VERSION
 from counterbalance.engine.sql.expression import Evaluator, analyse
 from counterbalance.engine.store import pictures, tables
 from counterbalance.engine.store.location import Location
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     _Part = tuple[Task, _Block | None]
     _Computed = tuple[pa.Array, dict[int, tuple[str, str]]]
 
-_ROW_VERSION: Final = "_row_last_updated_at_version"
 _BLOCK_ROWS: Final = 65_536
 _FATAL: Final = (FunctionError, ImportError, SystemExit)
 
@@ -174,9 +173,9 @@ class Worker:
             return
         where = f"_rowid >= {task.low} AND _rowid <= {task.high}"
         told = pictures.columns(self._columns, self._dataset.schema.names)
-        names = [*self._columns, *told, *(k for k in job.key if k not in self._columns), *job.stamps, _ROW_VERSION]
+        names = [*self._columns, *told, *(k for k in job.key if k not in self._columns), *job.stamps, ROW_VERSION]
         if self._by_key is not None:
-            names = [*(n for n in names if n in self._dataset.schema.names or n == _ROW_VERSION), *self._by_key.columns]
+            names = [*(n for n in names if n in self._dataset.schema.names or n == ROW_VERSION), *self._by_key.columns]
         scanner = self._dataset.scanner(
             columns=list(dict.fromkeys(names)),
             filter=where if job.stale is None else f"({job.stale}) AND {where}",
@@ -187,7 +186,7 @@ class Worker:
             scan_in_order=True,
         )
         for batch in _sized(scanner.to_batches(), self._block_rows):
-            stamps = batch.column(_ROW_VERSION).to_numpy().view(np.int64)
+            stamps = batch.column(ROW_VERSION).to_numpy().view(np.int64)
             for name in job.stamps:
                 own = pc.fill_null(batch.column(name), 0).to_numpy(zero_copy_only=False).astype(np.int64)
                 stamps = np.maximum(stamps, own)

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from counterbalance.engine.catalog.definitions import FINGERPRINT
-from counterbalance.engine.catalog.freshness import ROW_VERSION, stale_filter
+from counterbalance.engine.catalog.freshness import stale_filter
 from counterbalance.engine.executors.worker import input_types
-from counterbalance.engine.schema import STAMP_SUFFIX
+from counterbalance.engine.schema import ROW_VERSION, STAMP_SUFFIX
 from counterbalance.engine.sql.expression import Evaluator, Expression
 from counterbalance.engine.store import tables
 

@@ -9,10 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.catalog.definitions import FINGERPRINT
-from counterbalance.engine.catalog.freshness import ROW_VERSION
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.refresh import failures
-from counterbalance.engine.schema import STAMP_SUFFIX
+from counterbalance.engine.schema import ROW_VERSION, STAMP_SUFFIX
 from counterbalance.engine.store import columns
 from counterbalance.engine.write.journal import Writing, writing
 

@@ -20,11 +20,12 @@ from counterbalance.engine.schedule import last_due, next_time
 from counterbalance.engine.schema import STAMP_SUFFIX
 from counterbalance.engine.search import indexes
 from counterbalance.engine.store import cleaning, tables
+from counterbalance.engine.store.columns import field_ids
 from counterbalance.engine.write.journal import require_lake
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from counterbalance.engine.catalog.definitions import Definition
     from counterbalance.engine.refresh.model import Stage
@@ -195,7 +196,7 @@ def _disk(location: Location, definition: Definition) -> tuple[int | None, float
 
 
 def _column_bytes(dataset: Any, names: set[str]) -> int | None:
-    ids = {i for field in dataset.lance_schema.fields() if field.name() in names for i in _ids(field)}
+    ids = {i for field in dataset.lance_schema.fields() if field.name() in names for i in field_ids(field)}
     if not ids:
         return None
     told = sum(int(f.bytes_on_disk) for f in dataset.stats.data_stats().fields if f.id in ids)
@@ -206,9 +207,3 @@ def _column_bytes(dataset: Any, names: set[str]) -> int | None:
         if {*f.fields} - {-2} <= ids
     )
     return told or sum(own)
-
-
-def _ids(field: Any) -> Iterator[int]:
-    yield field.id()
-    for child in field.children():
-        yield from _ids(child)

@@ -111,7 +111,7 @@ def fill(
     try:
         fragments = [_filled(location, table, dataset, values, one, step) for one in fills]
         operation = lance.LanceOperation.Update(
-            updated_fragments=fragments, fields_modified=[i for n in names for i in _ids(_field(dataset, n))]
+            updated_fragments=fragments, fields_modified=[i for n in names for i in field_ids(_field(dataset, n))]
         )
         lance.LanceDataset.commit(
             dataset, operation, read_version=dataset.version, storage_options=location.lance_options() or None
@@ -236,8 +236,9 @@ def _field(dataset: lance.LanceDataset, name: str) -> Any:
     return next(f for f in dataset.lance_schema.fields() if f.name() == name)
 
 
-def _ids(field: Any) -> list[int]:
-    return [field.id(), *(i for child in field.children() for i in _ids(child))]
+def field_ids(field: Any) -> list[int]:
+    """Return the ids of a field of Lance and of all within it."""
+    return [field.id(), *(i for child in field.children() for i in field_ids(child))]
 
 
 def _leaves(field: Any) -> list[int]:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.store import tables
+from counterbalance.engine.store.columns import field_ids
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -124,15 +125,7 @@ def _column_moved(dataset: Any, version: int, columns: AbstractSet[str] | None) 
 
 def _names(dataset: Any, ids: list[int]) -> set[str]:
     """Names of the top-level columns that own these fields; a field that is gone stands for every name."""
-    found: set[str] = set()
-    for field in dataset.lance_schema.fields():
-        if _all_ids(field) & set(ids):
-            found.add(field.name())
-    return found
-
-
-def _all_ids(field: Any) -> set[int]:
-    return {field.id(), *(i for child in field.children() for i in _all_ids(child))}
+    return {field.name() for field in dataset.lance_schema.fields() if not set(ids).isdisjoint(field_ids(field))}
 
 
 def users(location: Location, table: str, newest: int) -> dict[str, list[int]]:
