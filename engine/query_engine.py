@@ -34,6 +34,7 @@ from counterbalance.engine.errors import (
 from counterbalance.engine.result import Result
 from counterbalance.engine.sql import arguments, parse
 from counterbalance.engine.sql.bind import Binder
+from counterbalance.engine.sql.binding import Binding
 from counterbalance.engine.sql.call_syntax import callable_names
 from counterbalance.engine.sql.diagnostics import argument_schema, engine_errors
 from counterbalance.engine.sql.diagnostics.diagnose import diagnosed, notes_before, unshown_pictures
@@ -42,7 +43,6 @@ from counterbalance.engine.sql.policy import without_values
 from counterbalance.engine.sql.resolver import Resolver, bound_rows
 from counterbalance.engine.sql.rewrites import rewritten
 from counterbalance.engine.sql.rewrites.blobs import show_bytes
-from counterbalance.engine.sql.statement import Statement
 from counterbalance.engine.store.pictures import Unread
 
 if TYPE_CHECKING:
@@ -119,13 +119,13 @@ class QueryEngine:
 
     def expand(self, text: str, params: Mapping[str, Any] | None = None, *, dialect: Dialect | None = None) -> str:
         """Return a query as plain SQL over base tables, word lists and functions; of another engine, without word lists."""
-        binder = Binder(self.resolver, self._statement(), as_written=True, checks=False)
+        binder = Binder(self.resolver, self._binding(), as_written=True, checks=False)
         plan = binder.run(parse.parse(text).tree, params)
         return parse.to_sql(plan.tree, pretty=True) if dialect is None else dialects.written(plan.tree, dialect)
 
     def bound(self, text: str) -> tuple[Plan, Facts]:
         """Return the plan of a query with names as they were written, and what was found out about it; nothing is run."""
-        binder = Binder(self.resolver, self._statement(), as_written=True)
+        binder = Binder(self.resolver, self._binding(), as_written=True)
         return binder.run(parse.parse(text).tree), binder.facts
 
     def evaluate(self, plan: Plan) -> pa.Table:
@@ -149,8 +149,8 @@ class QueryEngine:
         facts = Facts(plan.sql or "")
         return pa.Table.from_batches(self._run(plan, facts))
 
-    def _statement(self) -> Statement:
-        return Statement(self.resolver, self.backend, self)
+    def _binding(self) -> Binding:
+        return Binding(self.resolver, self.backend, self)
 
     # -- plans -------------------------------------------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class QueryEngine:
         places = [n.name for n in statement.tree.find_all(exp.Placeholder, exp.Parameter)]
         if places or values:
             arguments.check_places(places, values)
-        binder = Binder(self.resolver, self._statement(), inline_audits=statement.kind == "explain")
+        binder = Binder(self.resolver, self._binding(), inline_audits=statement.kind == "explain")
         facts = binder.facts
         facts.text = text
         try:

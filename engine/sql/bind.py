@@ -62,9 +62,9 @@ from counterbalance.engine.sql.walk import find_all
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from counterbalance.engine.sql.binding import Binding
     from counterbalance.engine.sql.query_files import Among, Meeting
     from counterbalance.engine.sql.resolver import Resolver
-    from counterbalance.engine.sql.statement import Statement
 
 
 def _is_moved(query: query_files.Query, name: str, given: Mapping[str, exp.Expr]) -> bool:
@@ -84,7 +84,7 @@ class Binder:
 
     Args:
         resolver: Finds relations by name.
-        statement: What is known of the statement.
+        binding: What is known of the statement.
         as_written: Leave functions and names as they were written, for showing and for other engines; nothing is run.
         checks: Refuse what the session may not read; off where the text is only shown.
         inline_audits: Whether audits become part of the query's text, for showing its plan; those of perceived labels never
@@ -94,17 +94,17 @@ class Binder:
     def __init__(
         self,
         resolver: Resolver,
-        statement: Statement,
+        binding: Binding,
         *,
         as_written: bool = False,
         checks: bool = True,
         inline_audits: bool = False,
     ) -> None:
-        self._resolver, self._statement, self._bind, self._checks = resolver, statement, not as_written, checks
+        self._resolver, self._binding, self._bind, self._checks = resolver, binding, not as_written, checks
         self._sensitive = resolver.sensitive or not checks
         self._inline_audits = inline_audits or as_written
         self._given: list[Given] = []
-        self.facts = Facts(given=partial(_arguments_given, self._given, statement))
+        self.facts = Facts(given=partial(_arguments_given, self._given, binding))
         self._memo: dict[tuple[str, ...], str] = {}
         self._memo_sensitive: set[str] = set()
         self._written: set[str] = set()
@@ -124,11 +124,11 @@ class Binder:
     @cached_property
     def _tables(self) -> TableCalls:
         names = weakref.proxy(self)  # no cycle: what was asked lets the session go
-        return TableCalls(self._statement, names, bind=self._bind)
+        return TableCalls(self._binding, names, bind=self._bind)
 
     @cached_property
     def _functions(self) -> FunctionCalls:
-        return FunctionCalls(self._statement, self.facts, sensitive=self._sensitive, bind=self._bind)
+        return FunctionCalls(self._binding, self.facts, sensitive=self._sensitive, bind=self._bind)
 
     def run(
         self,
@@ -144,15 +144,15 @@ class Binder:
             relations: Tables of the caller's own, by the lower-case name that the query has for them.
         """
         tree = tree.copy()
-        own = {name: exp.Table(this=exp.to_identifier(self._statement.add(r))) for name, r in (relations or {}).items()}
+        own = {name: exp.Table(this=exp.to_identifier(self._binding.add(r))) for name, r in (relations or {}).items()}
         self._root = tree
         self.facts.changed |= apart(tree, 0, lambda: self._known() | own.keys())
-        with self._statement:
+        with self._binding:
             self._body(
                 tree,
                 Env(own, {}, placeholders=placeholders or {}, is_user=True, is_callers=True, own_rows=frozenset(own)),
             )
-        plan = self._statement.plan(tree, placeholders)
+        plan = self._binding.plan(tree, placeholders)
         if not self._bind:
             with_schemas(plan.tree, self._qualified)
         return plan
@@ -177,13 +177,13 @@ class Binder:
 
     def _note_names(self, tree: exp.Expr) -> None:
         """Refuse an expression with a name that the session made up, and make up none of the others."""
-        self._statement.recursive |= any(clause.args.get("recursive") for clause in find_all(tree, exp.With))
+        self._binding.recursive |= any(clause.args.get("recursive") for clause in find_all(tree, exp.With))
         for cte in find_all(tree, exp.CTE):
             name = cte.alias.lower()
-            if is_id(name) or name in self._resolver.bound or name in self._statement.hoisted:
+            if is_id(name) or name in self._resolver.bound or name in self._binding.hoisted:
                 raise hides(name, "what the session calls so")
             self._written.add(name)
-            self._statement.user[name] = cte
+            self._binding.user[name] = cte
 
     def _part(self, part: exp.Expr, root: exp.Expr, done: dict[int, exp.Expr], env: Env) -> None:
         def fresh(*kinds: type[exp.Expr]) -> list[exp.Expr]:
@@ -225,7 +225,7 @@ class Binder:
             return
         if schema is None and name in visible:
             return
-        if schema is None and env.is_user and name in self._statement.user and node.root() is not self._root:
+        if schema is None and env.is_user and name in self._binding.user and node.root() is not self._root:
             return  # in an argument, which is looked at apart from the query that it stands in
         found = self._stored(schema, name, env)
         if found is None:
@@ -252,7 +252,7 @@ class Binder:
             self.facts.hides_labels |= name == LABELS and not trusted and not env.open_labels
             self.facts.reads_labels |= name == LABELS and trusted and schema in {None, "main"}
             self._qualified |= {found} if schema is not None else set()
-            if not env.is_user and found.lower() in self._statement.user:
+            if not env.is_user and found.lower() in self._binding.user:
                 raise hides(found, f"the table {found!r} that an audit in this query reads")
             closed = self._checks and relation is not None and relation.closed
             if trusted and (closed or (name == LABELS and self._attributes())):
@@ -269,7 +269,7 @@ class Binder:
         if found is None:
             return None, None
         self.facts.used[found.id] = found
-        self._statement.add(found)
+        self._binding.add(found)
         written = name if schema in {None, "main"} else f"{schema}.{name}"
         return found, found.id if self._bind else written
 
@@ -279,7 +279,7 @@ class Binder:
 
     def _shown_as(self, text: str) -> str:
         """Return a relation argument as a reader understands it."""
-        return described(text, [*self._resolver.bound.values(), *self._statement.relations.values()])
+        return described(text, [*self._resolver.bound.values(), *self._binding.relations.values()])
 
     def _may_be_closed(self, env: Env, lake: str | None) -> bool:
         """Whether what is named may be closed; of another lake only where an audit matches none of its images."""
@@ -360,7 +360,7 @@ class Binder:
             self._stored_calls[query.name] = {}  # a call inside of what is bound here is computed
             found = kept_views.keeping(query.name, self._resolver.materialized)
             for view, call in found:
-                if self._statement.is_fresh(view):
+                if self._binding.is_fresh(view):
                     given = arguments.bind(query.name, [p.name for p in query.parameters], arguments_of(call))
                     same = self._bound(query, self._with_preset(query, given, Env()), Env(), None, trusted=False)
                     self._stored_calls[query.name][self._key(query, same, None, trusted=False)] = view.name
@@ -433,7 +433,7 @@ class Binder:
                 checks = self._checks_of(query, bound, env, whole) if closed else Checks()
                 drawn = any(parameter.drawn for _, parameter in self._narrowed)
                 call = AuditCall(query, plan, floor, params, closed, in_order, others, wider, drawn, checks)
-                self._memo[key] = self._statement.audit(query.name, call)
+                self._memo[key] = self._binding.audit(query.name, call)
         self._read_sensitive, self._cuts, self._narrowed = outer
         self.facts.changed = True
         return self._memo[key]
@@ -519,7 +519,7 @@ class Binder:
 
     def _checks_of(self, query: query_files.Query, bound: Env, env: Env, whole: Env | None) -> Checks:
         """Return what is counted beside a call on closed labels; ``whole``: its rows without what views leave out."""
-        plan, relations = self._statement.plan, bound.relations
+        plan, relations = self._binding.plan, bound.relations
         closed = {name for name, table in relations.items() if self._reads_closed(table)}
         readings = {name: self._readings(attributes, env) for name, attributes in bound.named.items()}
         counts = [*audit_checks.label_counts(query, relations, closed, readings, plan)]
@@ -535,7 +535,7 @@ class Binder:
 
     def _reads_closed(self, table: exp.Table) -> bool:
         """Whether a bound relation holds perceived labels."""
-        relation = self._statement.relations.get(table.name)
+        relation = self._binding.relations.get(table.name)
         return table.name in self._memo_sensitive or (relation is not None and relation.closed)
 
     def _readings(self, attributes: Iterable[tuple[str, str | None]], env: Env) -> list[exp.Table]:
@@ -550,7 +550,7 @@ class Binder:
     def _alone(self, query: query_files.Query, body: exp.Query, env: Env) -> Plan:
         """Return the plan of an audit's body, which stands on nothing else."""
         name = self._hoist(query.name, body)
-        return self._statement.plan(exp.select("*").from_(exp.Table(this=exp.to_identifier(name))), env.placeholders)
+        return self._binding.plan(exp.select("*").from_(exp.Table(this=exp.to_identifier(name))), env.placeholders)
 
     def _meeting(self, audit: str, meeting: Meeting, bound: Env) -> Held:
         """Return the queries that tell whether two arguments have names in common."""
@@ -571,23 +571,23 @@ class Binder:
     def _distinct(self, relation: exp.Table, column: str, where: exp.Expr | None = None) -> Plan:
         """Return the plan of the different values of a column."""
         found = exp.select(exp.column(column)).from_(relation.copy()).group_by(exp.column(column))
-        return self._statement.plan(found.where(exp.column(column).is_(exp.null()).not_(), where))
+        return self._binding.plan(found.where(exp.column(column).is_(exp.null()).not_(), where))
 
     def _by_kernel(self, kernel: str, body: exp.Query, bound: Env) -> exp.Query:
         """A read of what the kernel computes, or the body itself."""
-        named = {t.name for t in find_all(body, exp.Table)} & self._statement.relations.keys()
-        relations = [self._statement.relations[name] for name in sorted(named)]
-        found = view_kernels.computed(kernel, relations, bound.scalars) if self._statement.shortcuts else None
+        named = {t.name for t in find_all(body, exp.Table)} & self._binding.relations.keys()
+        relations = [self._binding.relations[name] for name in sorted(named)]
+        found = view_kernels.computed(kernel, relations, bound.scalars) if self._binding.shortcuts else None
         if found is None:
             return body
-        return exp.select("*").from_(exp.Table(this=exp.to_identifier(self._statement.add(found), quoted=True)))
+        return exp.select("*").from_(exp.Table(this=exp.to_identifier(self._binding.add(found), quoted=True)))
 
     def _hoist(self, name: str, body: exp.Query) -> str:
         """Keep a body as an expression of its own; returns its name."""
         taken = self._known() | self._written
         number = next(n for n in self._numbers if f"{name}__{n}" not in taken)
         own_names(body, number, taken)
-        self._statement.hoisted[f"{name}__{number}"] = body
+        self._binding.hoisted[f"{name}__{number}"] = body
         return f"{name}__{number}"
 
     def _known(self) -> frozenset[str]:
@@ -717,8 +717,8 @@ class Binder:
 
     def _names_of_caller(self, env: Env) -> Callable[[str], bool]:
         """Return what tells whether a name in a text is an expression or rows of the caller."""
-        own = {*env.own_rows, *(self._statement.user if env.is_user else ())}
-        own |= {name for name, relation in self._statement.relations.items() if relation.is_bound}
+        own = {*env.own_rows, *(self._binding.user if env.is_user else ())}
+        own |= {name for name, relation in self._binding.relations.items() if relation.is_bound}
         return own.__contains__
 
     def _shown(self, query: query_files.Query, given: Mapping[str, exp.Expr], bound: Env) -> dict[str, Any]:
@@ -740,8 +740,8 @@ def _is_in_order(query: query_files.Query) -> bool:
     return order is None or {c.name for c in find_all(order, exp.Column)} <= keys
 
 
-def _arguments_given(given: Iterable[Given], statement: Statement) -> Iterator[tuple[Given, Plan]]:
+def _arguments_given(given: Iterable[Given], binding: Binding) -> Iterator[tuple[Given, Plan]]:
     """Return relation arguments of the caller, each with a plan of its rows."""
     for one in given:
         source = exp.Table(this=exp.to_identifier(one.name, quoted=True))
-        yield one, statement.plan(exp.select("*").from_(source))
+        yield one, binding.plan(exp.select("*").from_(source))

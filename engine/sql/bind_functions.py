@@ -18,23 +18,23 @@ from counterbalance.engine.sql.scope import substituted
 
 if TYPE_CHECKING:
     from counterbalance.engine.functions import Function
+    from counterbalance.engine.sql.binding import Binding
     from counterbalance.engine.sql.plan import Facts
     from counterbalance.engine.sql.scope import Env
-    from counterbalance.engine.sql.statement import Statement
 
 
 class FunctionCalls:
     """Binds calls of Python functions, in place.
 
     Args:
-        statement: Computes constants that are subqueries, and knows what is stored.
+        binding: Computes constants that are subqueries, and knows what is stored.
         facts: Gets the calls that stored columns answer, and whether the text of any call is another now.
         sensitive: Whether calls may make perceived labels.
         bind: Whether to bind them; else only their arguments are checked.
     """
 
-    def __init__(self, statement: Statement, facts: Facts, *, sensitive: bool, bind: bool) -> None:
-        self._statement, self._facts, self._sensitive, self._bind = statement, facts, sensitive, bind
+    def __init__(self, binding: Binding, facts: Facts, *, sensitive: bool, bind: bool) -> None:
+        self._binding, self._facts, self._sensitive, self._bind = binding, facts, sensitive, bind
 
     def bind(self, call: exp.Anonymous, env: Env) -> None:
         """Bind a call, if it is one of a Python function.
@@ -47,7 +47,7 @@ class FunctionCalls:
         if function is None:
             return
         written = to_sql(call)
-        stored = stored_column(call, self._statement.stored_calls) if self._bind else None
+        stored = stored_column(call, self._binding.stored_calls) if self._bind else None
         if stored is not None:
             self._facts.answered[stored.name] = written
             call.replace(stored)
@@ -58,15 +58,15 @@ class FunctionCalls:
             return
         if not self._sensitive:
             refuse_labelling(call, constants)
-        if self._statement.shortcuts and answer(call, function, constants, self._statement):
+        if self._binding.shortcuts and answer(call, function, constants, self._binding):
             self._facts.answered |= {column.name: written for column in call.find_all(exp.Column)}
             self._facts.changed = True
             return
-        name = self._statement.function(function, constants)
+        name = self._binding.function(function, constants)
         self._facts.changed |= bool(constants) or len(rest) != len(call.expressions)
         call.set("expressions", rest)
         call.set("this", name)
-        in_sql = function.in_sql if self._statement.shortcuts else None
+        in_sql = function.in_sql if self._binding.shortcuts else None
         text = None if in_sql is None else in_sql(**constants)
         if text is not None and all(isinstance(argument, exp.Column) for argument in rest):
             call.replace(_in_sql(call, function, text))
@@ -83,7 +83,7 @@ class FunctionCalls:
                 constants[parameter.name] = parameter.default
             elif self._bind:
                 where = f"{parameter.name!r} of {function.name}()"
-                constants[parameter.name] = self._statement.constant(substituted(node, env), where)
+                constants[parameter.name] = self._binding.constant(substituted(node, env), where)
         return constants, rest
 
 

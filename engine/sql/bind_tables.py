@@ -17,9 +17,9 @@ from counterbalance.engine.sql.scope import substituted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from counterbalance.engine.sql.binding import Binding
     from counterbalance.engine.sql.query_files import QueryParameter
     from counterbalance.engine.sql.scope import Env
-    from counterbalance.engine.sql.statement import Statement
 
 
 class Names(Protocol):
@@ -34,13 +34,13 @@ class TableCalls:
     """Calls table functions of one statement, each with the same arguments once.
 
     Args:
-        statement: Computes the arguments, and knows the rows.
+        binding: Computes the arguments, and knows the rows.
         names: Resolves relation arguments.
         bind: Whether to call them; else they are shown by name.
     """
 
-    def __init__(self, statement: Statement, names: Names, *, bind: bool) -> None:
-        self._statement, self._names, self._bind = statement, names, bind
+    def __init__(self, binding: Binding, names: Names, *, bind: bool) -> None:
+        self._binding, self._names, self._bind = binding, names, bind
         self._memo: dict[tuple[str, ...], str] = {}
 
     def name_of(self, name: str, call: exp.Func, env: Env) -> str:
@@ -76,18 +76,18 @@ class TableCalls:
     def _bound(self, name: str, values: Mapping[str, Any]) -> str:
         from counterbalance.engine.search.late_materialization import Found
 
-        self._statement.share()
+        self._binding.share()
         streamed = {p.name for p in SIGNATURES[name] if p.type == "stream"}
         rows: dict[str, Any] = {
             n: v
             if not isinstance(v, exp.Table)
-            else self._statement.streamed(v)
+            else self._binding.streamed(v)
             if n in streamed
-            else self._statement.evaluated(exp.select("*").from_(v))
+            else self._binding.evaluated(exp.select("*").from_(v))
             for n, v in values.items()
         }
         made, table = table_functions()[name](**rows), rows.get("table")
-        return self._statement.returned(name, made if table is None else Found(table, made))
+        return self._binding.returned(name, made if table is None else Found(table, made))
 
     def _value(self, parameter: QueryParameter, node: exp.Expr, where: str, env: Env) -> Any:
         if parameter.is_relation:
@@ -102,7 +102,7 @@ class TableCalls:
         """A table that lies in a lake, at the version of this session."""
         target = arguments.as_relation(node, where)
         table = self._names.resolved(target, env) if isinstance(target, exp.Table) else None
-        found = None if table is None else self._statement.stored_table(table.name)
+        found = None if table is None else self._binding.stored_table(table.name)
         if found is None:
             raise SqlError(
                 f"{where} must be a table of the lake, not {written(node)}",
@@ -122,4 +122,4 @@ class TableCalls:
         if not isinstance(query, exp.Query):
             return arguments.constant(node, where)
         one = exp.select("*").from_(self._names.resolved(exp.Subquery(this=query.copy()), env))
-        return self._statement.constant(one, where) if self._bind else to_sql(query)
+        return self._binding.constant(one, where) if self._bind else to_sql(query)

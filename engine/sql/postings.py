@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.functions import Function
     from counterbalance.engine.search.index_search import Stored
-    from counterbalance.engine.sql.statement import Statement
+    from counterbalance.engine.sql.binding import Binding
 
     Forms = Sequence[tuple[str, frozenset[str]]]
 
@@ -69,14 +69,14 @@ def answered_from(function: str, through: Through) -> None:
     _known[function] = through
 
 
-def answer(call: exp.Anonymous, function: Function, constants: Mapping[str, Any], statement: Statement) -> bool:
+def answer(call: exp.Anonymous, function: Function, constants: Mapping[str, Any], binding: Binding) -> bool:
     """Put stored tokens, or what an index says, in the place of a call; whether it could be done.
 
     Args:
         call: The call, in a tree whose relations have their registered names.
         function: What it calls.
         constants: Values of its constant parameters.
-        statement: What is known of the statement.
+        binding: What is known of the statement.
     """
     through = _known.get(function.name)
     text = call.expressions[0] if call.expressions else None
@@ -84,25 +84,25 @@ def answer(call: exp.Anonymous, function: Function, constants: Mapping[str, Any]
         return False
     wanted = exp.Anonymous(this=through.stored, expressions=[text.copy()])
     wanted.parent = call.parent
-    column = stored_column(wanted, statement.stored_calls)
+    column = stored_column(wanted, binding.stored_calls)
     select = call.find_ancestor(exp.Select)
     if column is None or select is None:
         return False
     table = next(t for t in select.find_all(exp.Table) if t.alias_or_name == column.table and t.parent_select is select)
-    if statement.has_failed(table.name, column.name):
+    if binding.has_failed(table.name, column.name):
         return False
     forms = through.forms(**constants)
     call.set("expressions", [text])  # the constants are known, and their subqueries are not part of the query any more
-    found = _Index.of(statement.stored_table(table.name), column.name, forms) if forms else None
+    found = _Index.of(binding.stored_table(table.name), column.name, forms) if forms else None
     if found is None or not (
-        _narrow(call, select, table, found, statement) or _list(call, select, table, found, statement)
+        _narrow(call, select, table, found, binding) or _list(call, select, table, found, binding)
     ):
-        call.set("this", statement.function(through.call, constants))
+        call.set("this", binding.function(through.call, constants))
         call.set("expressions", [column])
     return True
 
 
-def _narrow(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _Index, statement: Statement) -> bool:
+def _narrow(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _Index, binding: Binding) -> bool:
     """``WHERE call AND …``: only the rows that the index finds are there."""
     where = select.args.get("where")
     node: exp.Expr = call
@@ -117,7 +117,7 @@ def _narrow(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _I
         or not all(_is_inner(j) for j in select.args.get("joins") or [])
     ):
         return False
-    _put(table, statement.narrowed(table.name, index.condition))
+    _put(table, binding.narrowed(table.name, index.condition))
     call.replace(exp.true())
     return True
 
@@ -126,7 +126,7 @@ def _is_inner(join: exp.Join) -> bool:
     return not (join.side or join.method) and join.kind.upper() in {"", "INNER", "CROSS"}
 
 
-def _list(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _Index, statement: Statement) -> bool:
+def _list(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _Index, binding: Binding) -> bool:
     """``SELECT …, unnest(call) FROM table``: rows without any label give none, and the others are in the index."""
     unnests = [n for e in select.expressions for n in e.find_all(exp.Unnest, exp.Explode)]
     parts = ("joins", "laterals", "group", "having", "windows", "qualify", "pivots", "sample")
@@ -146,7 +146,7 @@ def _list(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _Ind
     if not index.is_rare and not all(pa.types.is_primitive(index.table.schema.field(c).type) for c in columns):
         return False
     key = f"{columns} {index.key}"
-    _put(table, statement.derived(table.name, key, lambda: index.listed(columns)))
+    _put(table, binding.derived(table.name, key, lambda: index.listed(columns)))
     call.replace(exp.column(FOUND, table=table.alias_or_name))
     return True
 

@@ -9,9 +9,9 @@ import pytest
 
 from counterbalance.engine.errors import CounterbalanceError, SqlError
 from counterbalance.engine.sql.bind import Binder
+from counterbalance.engine.sql.binding import Binding
 from counterbalance.engine.sql.parse import parse
 from counterbalance.engine.sql.plan import AuditCall, Combined
-from counterbalance.engine.sql.statement import Statement
 
 COUNTS = "SELECT (SELECT count(*) FROM captions) AS a, (SELECT count(text) FROM captions) AS b"
 
@@ -153,7 +153,7 @@ def test_audits_of_perceived_labels_read_no_row_of_the_caller(labelled):
 def _relations(session, text):
     """What the plan of a query names."""
     engine = session._engine
-    binder = Binder(engine.resolver, Statement(engine.resolver, engine.backend, engine))
+    binder = Binder(engine.resolver, Binding(engine.resolver, engine.backend, engine))
     return binder.run(parse(text).tree).needed()
 
 

@@ -20,10 +20,10 @@ LISTED = {
     "search.index_search": "asks for devices, when a text is made a vector",
     "search.ranking": "scikit-learn, when texts are ranked",
     "sql.bind_tables": "when a table function is called",
+    "sql.binding": "when a stored table is searched",
     "sql.queries": "sqlglot, when a file of one's own is added",
     "sql.resolver": "when a function is called, or rows are handed in",
     "sql.rewrites.view_kernels": "when image_labels is computed by its kernel",
-    "sql.statement": "when a stored table is searched",
 }
 
 

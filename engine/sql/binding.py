@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from counterbalance.engine.sql.resolver import Resolver
 
 
-class Statement:
-    """One statement.
+class Binding:
+    """One statement while it is bound.
 
     Args:
         resolver: Finds relations by name.
