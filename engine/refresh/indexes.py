@@ -49,22 +49,18 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
     if not stage.reason:
         stage.mode = "no_op"
         return
-    build = stage.mode == "rebuild"
     wait = context.options.wait
     with writing(context.location, "refresh", definition.target, wait=wait, run=context.run) as work:
         dataset: Any = tables.open_table(context.location, definition.table)
         before = int(dataset.version)
         spec = spec_of(definition)
-        if build:
-            indexes.build(dataset, spec, device=context.options.device)
+        if stage.mode == "rebuild":
+            stage.rows = indexes.build(dataset, spec, device=context.options.device).indexed
         else:
-            indexes.extend(dataset, spec)
+            done = indexes.extend(dataset, spec, device=context.options.device)
+            stage.mode, stage.rows = done.mode, done.rows
         after = tables.latest_version(context.location, definition.table) or before
         work.committed(definition.table, after - before)
-        newest: Any = tables.open_table(context.location, definition.table)
-        found = indexes.coverage(newest, definition.name)
-        stage.rows = found.indexed if build else stage.rows
-        stage.mode = "rebuild" if build else "incremental"
         stage.versions_out = {definition.table: after}
         stage.versions_in = {definition.table: before}
         work.finish(**stage.outcome())
