@@ -181,7 +181,7 @@ def _tell(cell: Cells, rows: pa.Table, cells: Sequence[Cells]) -> list[str]:
         return [c for c in rows.column_names if c not in keys]
     named = keys.union(*(c.columns for c in cells))
     forgotten = [f.name for f in rows.schema if f.name not in named and _is_number(f.type)]
-    return [c for c in (cell.count, *cell.measures, *forgotten) if c not in keys]
+    return [c for c in (cell.count, *cell.measures, *cell.tests, *forgotten) if c not in keys]
 
 
 def _is_number(kind: pa.DataType) -> bool:
