@@ -95,13 +95,16 @@ def _missing(name: str, known: list[str]) -> list[dict[str, Any]]:
 
 
 def _recall(location: Location, name: str, k: int, queries: int) -> pa.Table:
-    from counterbalance.engine.catalog import definitions
+    from counterbalance.engine.catalog import closed, definitions, snapshot
     from counterbalance.engine.refresh.indexes import spec_of
     from counterbalance.engine.search.recall import recall
+    from counterbalance.engine.sql.resolver import closed_to_all
     from counterbalance.engine.store import tables
 
     known = definitions.load(location).indexes()
     if name not in known:
         _missing(name, sorted(known))
+    if closed.load(location, snapshot.newest(location)).holds(known[name]):
+        raise closed_to_all(f"what index {name} covers", hint="measure an index over open rows")
     dataset: Any = tables.open_table(location, known[name].table)
     return recall(dataset, spec_of(known[name]), k=k, queries=queries)

@@ -38,7 +38,8 @@ class Estimate:
     def __init__(self, lake: AnyLake, recipe: Recipe, literals: Mapping[str, str | None], how: Running) -> None:
         self._lake, self._recipe, self._literals, self._how = lake, recipe, literals, how
         self._catalog = Catalog(lake.location)
-        self._rates = rates.Rates(self._catalog, measure=how.measure, device=str(how.refresh.get("device", "cpu")))
+        device = str(how.refresh.get("device", "cpu"))
+        self._rates = rates.Rates(self._catalog, measure=how.measure, device=device, purpose=how.sensitive)
         self._planned: dict[str, Declaring] = {}
         self._told: set[str] = set()
 
@@ -143,7 +144,8 @@ class Estimate:
         if not isinstance(planned, statements.AddColumn):
             return target, None, None
         dataset = tables.open_table(self._lake.location, planned.table)
-        rows = None if dataset is None else int(dataset.count_rows())
+        is_told = self._how.sensitive is not None or planned.table not in self._catalog.closed.views
+        rows = int(dataset.count_rows()) if dataset is not None and is_told else None
         return target, rows, self._rates.of(planned.table, planned.expression, target)
 
 

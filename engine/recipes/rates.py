@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from counterbalance.engine.catalog import runs
+from counterbalance.engine.catalog import closed, runs
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.executors import devices
 from counterbalance.engine.schema import IMAGES
@@ -38,16 +38,21 @@ class Rates:
 
     Args:
         catalog: The lake.
-        measure: Run functions on ``TRIED_ROWS`` rows where no run tells.
+        measure: Run functions on ``TRIED_ROWS`` rows where no run tells; never on rows or columns that are closed.
         device: Where they are run then.
+        purpose: For which runs of what is closed are told, too: with their seconds a rate tells how many rows there were.
     """
 
-    def __init__(self, catalog: Catalog, *, measure: bool = False, device: str = "cpu") -> None:
+    def __init__(
+        self, catalog: Catalog, *, measure: bool = False, device: str = "cpu", purpose: str | None = None
+    ) -> None:
         self._catalog, self._measure, self._device = catalog, measure, device
+        untold = closed.ever(catalog.location) if purpose is None else frozenset()
         wrote = runs.refreshes(catalog.location, ("at", "rows_read", "seconds"), "rows_read > 0 AND seconds > 0")
         self._runs = {
             target: Rate(row["rows_read"] / row["seconds"], f"{target}, run of {row['at']:%Y-%m-%d %H:%M} UTC")
             for target, row in wrote.items()
+            if target not in untold
         }
 
     def of(self, table: str, sql: str, target: str) -> Rate | None:
@@ -91,7 +96,9 @@ class Rates:
         return Rate(rows.num_rows / seconds, f"measured on {rows.num_rows:,} rows")
 
     def _rows(self, table: str, expression: Expression, most: int) -> pa.RecordBatch | None:
-        """The first rows that have all that the expression reads; ``None`` where not all of it is computed yet."""
+        """The first rows that have all that the expression reads; ``None`` where it is closed, or not computed yet."""
+        if not self._catalog.sensitive_columns(table).isdisjoint(expression.columns):
+            return None
         dataset = tables.open_table(self._catalog.location, table)
         stored = [] if dataset is None else dataset.schema.names
         if dataset is None or not set(expression.columns) <= set(pictures.readable(stored)):

@@ -373,9 +373,9 @@ def described(text: str, relations: Iterable[Relation]) -> str:
     return text
 
 
-def closed_to_all(what: str) -> SensitiveError:
+def closed_to_all(what: str, hint: str = 'state a purpose: --sensitive "why"') -> SensitiveError:
     """Return the error for reading perceived labels without a purpose."""
-    return SensitiveError(f"{what} holds perceived labels", code="E3308", hint='state a purpose: --sensitive "why"')
+    return SensitiveError(f"{what} holds perceived labels", code="E3308", hint=hint)
 
 
 def _digest(rows: pa.Table) -> str:
