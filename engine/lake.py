@@ -604,10 +604,11 @@ class Lake:
 
     @_readable
     def tag(self, name: str) -> Snapshot:
-        """Name the present versions, for ``at=name``; clean-up spares them."""
-        from counterbalance.engine.catalog import snapshot
+        """Name the present versions, for ``at=name``; clean-up spares them. Those of closed tables are not told."""
+        from counterbalance.engine.catalog import closed, snapshot
 
-        return snapshot.tag(self.location, name)
+        made = snapshot.tag(self.location, name)
+        return dataclasses.replace(made, versions=closed.told(made.versions, closed.ever(self.location)))
 
 
 def connect(uri: Any, storage_options: Mapping[str, str] | None = None, *, durable: bool = False) -> Lake:

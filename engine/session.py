@@ -12,7 +12,7 @@ import pyarrow as pa
 from counterbalance.engine import dispatch, information_schema, lists
 from counterbalance.engine.backends import Engine
 from counterbalance.engine.backends.duckdb.backend import DuckDB
-from counterbalance.engine.catalog import access, snapshot
+from counterbalance.engine.catalog import access, closed, snapshot
 from counterbalance.engine.catalog.pinned import pin
 from counterbalance.engine.errors import RefusedError, RequestError, SqlError, did_you_mean
 from counterbalance.engine.query_engine import QueryEngine
@@ -170,7 +170,12 @@ class Session:
 
     @property
     def versions(self) -> dict[str, int]:
-        """Pinned Lance version of every table."""
+        """Pinned Lance version of every table; those of closed ones, by which guesses are answered, with a purpose only."""
+        return self.pinned if self.sensitive else closed.told(self.pinned, closed.ever(self.location))
+
+    @property
+    def pinned(self) -> dict[str, int]:
+        """Pinned Lance version of every table, closed ones too: for keys of what is kept, never to be shown."""
         return dict(self._engine.resolver.versions)
 
     @property
@@ -282,7 +287,7 @@ class Session:
             )
         self._stop.clear()
         notes: list[str] = []
-        if snapshot.take(self.location).versions != self.versions:
+        if snapshot.take(self.location).versions != self.pinned:
             notes.append("others have written to the lake meanwhile: this session sees it as it is now")
         told = dispatch.execute(self.location, statement, purpose=self.purpose, notes=notes, progress=self._progress)
         self.renew()

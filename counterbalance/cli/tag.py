@@ -20,10 +20,7 @@ EXAMPLES = (
 @json_option("the versions")
 def command(lake: str, name: str, *, durable: bool, as_json: bool) -> int:
     """Name the present versions of all tables of LAKE, so that --at NAME reads them for ever."""
-    from counterbalance.engine.catalog import closed
-
-    opened = connect(lake, durable=durable)
-    versions = closed.told(opened.tag(name).versions, closed.ever(opened.location))
+    versions = connect(lake, durable=durable).tag(name).versions
     if as_json:
         print_json({"name": name, "versions": versions})
     else:

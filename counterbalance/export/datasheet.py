@@ -116,7 +116,10 @@ def _composition(
 
 
 def _provenance(origin: Origin) -> str:
-    rows = [(code(name), str(v), "" if n is None else f"{n:,}") for name, (v, n) in origin.tables.items()]
+    rows = [
+        (code(name), "" if v is None else str(v), "" if n is None else f"{n:,}")
+        for name, (v, n) in origin.tables.items()
+    ]
     lines = ["## Provenance", "Tables and views that were read, at these versions:"]
     lines += [_table(("relation", "version", "rows"), rows), "The query:", *(fenced(q) for q in origin.queries)]
     return "\n\n".join(lines)
@@ -212,7 +215,7 @@ def _limits(origin: Origin) -> str:
 
 def _again(facts: ExportFacts, origin: Origin) -> str:
     at = f" It was read as of {code(facts.at)}." if facts.at else ""
-    versions = ", ".join(f"{name} {v}" for name, (v, _) in origin.tables.items())
+    versions = ", ".join(f"{name} {v}" for name, (v, _) in origin.tables.items() if v is not None)
     return (
         "## Maintenance\n\nThe lake can make this export again while it keeps these versions "
         f"({code(versions)}); `counterbalance tag` keeps them.{at} To have a picture taken out, delete it from the lake, "

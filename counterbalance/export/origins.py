@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
 
-from counterbalance.engine.catalog import closed
 from counterbalance.engine.catalog import definitions as declared
 from counterbalance.engine.catalog.definitions import Definition
-from counterbalance.engine.catalog.snapshot import SENSITIVE_LABELS
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.schema import BASE_TABLES, is_sensitive
@@ -53,8 +51,8 @@ class Origin:
 
     Args:
         queries: The SQL of the export.
-        tables: Base tables and views that are read, directly or through others: version and rows by name; closed rows
-            are counted with a purpose only.
+        tables: Base tables and views that are read, directly or through others: version and rows by name; those of
+            closed ones with a purpose only.
         steps: Declared views and columns, each after what it reads.
         calls: Functions by step.
         lists: Word lists with digests of their words.
@@ -63,7 +61,7 @@ class Origin:
     """
 
     queries: list[str]
-    tables: dict[str, tuple[int, int | None]]
+    tables: dict[str, tuple[int | None, int | None]]
     steps: list[Definition]
     calls: list[FunctionUse]
     lists: dict[str, str]
@@ -93,8 +91,8 @@ def trace(location: Location, session: Session, queries: Sequence[str]) -> Origi
     read = _read(session, queries)
     steps = _steps(known, read, " ".join(queries))
     relations = {*read, *(d.table for d in steps), *(r for d in steps for r, _ in d.reads)}
-    versions = {r: v for r, v in session.versions.items() if r in relations}
-    untold = frozenset() if session.sensitive else closed.load(location, versions).views | {SENSITIVE_LABELS}
+    versions = {r: v for r, v in session.pinned.items() if r in relations}
+    untold = frozenset(versions) - session.versions.keys()
     found = Origin(
         list(queries), _sizes(location, versions, untold), steps, [], {}, _sensitive(session, known, relations, steps)
     )
@@ -133,12 +131,12 @@ def _steps(known: Definitions, read: set[str], text: str) -> list[Definition]:
 
 def _sizes(
     location: Location, versions: Mapping[str, int], untold: frozenset[str]
-) -> dict[str, tuple[int, int | None]]:
-    found: dict[str, tuple[int, int | None]] = {}
+) -> dict[str, tuple[int | None, int | None]]:
+    found: dict[str, tuple[int | None, int | None]] = {}
     for name, version in sorted(versions.items(), key=lambda v: (v[0] not in BASE_TABLES, v[0])):
         dataset = tables.open_table(location, name, version)
         rows = 0 if dataset is None else int(dataset.count_rows())
-        found[name] = (version, None if name in untold else rows)
+        found[name] = (None, None) if name in untold else (version, rows)
     return found
 
 

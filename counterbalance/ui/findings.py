@@ -26,7 +26,7 @@ async def findings(request: Request) -> Response:
     name = request.path_params["lake"]
 
     def work(lake: Lake, session: Session) -> dict[str, Any]:
-        versions = dict(session.versions)
+        versions = session.pinned
         known = place.found.get(name)
         if known is None or known[0] != versions:
             known = place.found[name] = (versions, _found(lake, session))

@@ -370,7 +370,7 @@ class Selections:
             RequestError: They cannot be selected by.
             SqlError: Somebody's own query is not right.
         """
-        key = (lake.location.root, tuple(sorted(session.versions.items())), session.purpose, _key(filters))
+        key = (lake.location.root, tuple(sorted(session.pinned.items())), session.purpose, _key(filters))
         with self._lock:
             found = None if session.sensitive else self._found.get(key)  # each reading of closed labels is logged
             if found is not None:

@@ -171,7 +171,7 @@ class Thumbnails:
             .to_arrow()
             .to_pylist()
         }
-        known = {i: Known(_digest(row, session.versions, blur=shape.blur), row["is_safe"]) for i, row in rows.items()}
+        known = {i: Known(_digest(row, session.pinned, blur=shape.blur), row["is_safe"]) for i, row in rows.items()}
         made = {}
         for image, fact in known.items():
             data = kept.read(image, fact.name(shape.side, blur=shape.blur))
@@ -193,7 +193,7 @@ class Thumbnails:
 
     def _sweep(self, session: Session, kept: Kept) -> None:
         """Remove thumbnails of images that are no more, once a version."""
-        version = session.versions.get("images")
+        version = session.pinned.get("images")
         root = session.location.root
         if root in self._swept and self._swept[root] == version:
             return

@@ -23,7 +23,7 @@ from counterbalance.engine.store.location import CLOSED
 from counterbalance.engine.write.journal import require_lake, settle, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from counterbalance.engine.store.location import Location
 
@@ -59,7 +59,7 @@ class GcReport:
     """What can go, or went.
 
     Args:
-        findings: In order of kind and name.
+        findings: In order of kind and name; closed tables are cleaned without a word, since versions of theirs answer guesses.
         applied: Whether it went.
         notes: What stays though it is old, and why.
     """
@@ -107,7 +107,7 @@ def gc(
     if tables.open_table(location, "meta/runs") is None:
         return GcReport((), applied=apply, notes=("nothing was ever written to it from here",))
     if not apply:
-        return GcReport(tuple(_Collection(location, older_than).findings()))
+        return GcReport(_told(_Collection(location, older_than).findings()))
     with lock.writer_lock(location, "gc", wait=0.0, name=lock.REFRESH):
         settle(location, wait=wait)
         with lock.writer_lock(location, "gc", wait=wait):
@@ -117,6 +117,10 @@ def gc(
         if not planned:
             return GcReport((), applied=True)
         return work.apply(planned, wait)
+
+
+def _told(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(f for f in findings if f.kind != "table" or f.bytes is not None)
 
 
 class _Collection:
@@ -283,7 +287,7 @@ class _Collection:
             runs.record_digests(self._location)
         pins.forget_dead(self._location)
         enclosing.seal(self._location)
-        return GcReport(tuple(findings), applied=True, notes=tuple(notes))
+        return GcReport(_told(findings), applied=True, notes=tuple(notes))
 
     def _compact(self, planned: list[Finding], wait: float, notes: list[str]) -> dict[str, int]:
         """Write what has deleted rows again; returns the bytes written, by table."""
@@ -293,9 +297,10 @@ class _Collection:
         if data and snapshot.take(self._location).unfinished is not None:
             notes.append("an ingest waits to be completed: deleted rows stay until then")
             data = []
-        details = f"{len(planned):,} findings"
+        details = f"{len(_told(planned)):,} findings"
         if data:
-            with writing(self._location, "gc", ", ".join(data), wait=wait) as work:
+            named = ", ".join(name for name in data if not self._is_closed(name))
+            with writing(self._location, "gc", named, wait=wait) as work:
                 for name in data:
                     work.committed(name, self._compact_one(name, written))
                 work.finish("incremental", {}, details)

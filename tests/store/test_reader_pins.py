@@ -140,7 +140,7 @@ def test_a_reader_that_has_not_chosen_is_waited_for(filled, monkeypatch):
 
 def test_in_memory_too(lake):
     with lake.session() as session:
-        assert pins.pinned(lake.location)[0] == {t: {v} for t, v in session.versions.items()}
+        assert pins.pinned(lake.location)[0] == {t: {v} for t, v in session.pinned.items()}
     assert pins.pinned(lake.location) == ({}, 0)
 
 

@@ -227,7 +227,7 @@ class Pictures:
         self._location, self._session, self._relation = location, session, relation
         self._stored: tuple[Any, str] | None = None
         name = "images" if relation is None else relation.strip()
-        self._version = session.versions.get(name.lower())
+        self._version = session.pinned.get(name.lower())
         dataset = None if self._version is None else tables.open_table(location, name.lower(), self._version)
         if relation is not None and "detection_id" not in session.sql(f"SELECT * FROM {relation}").columns:
             raise none(f"{relation} has no column 'detection_id'")
@@ -240,7 +240,7 @@ class Pictures:
         """Tell one relation of pictures from another, and a stored one from what it was; crops are known by their labels."""
         if self._relation is None:
             return "crops"
-        versions = self._version if self._stored is not None else sorted(self._session.versions.items())
+        versions = self._version if self._stored is not None else sorted(self._session.pinned.items())
         return hashlib.sha256(f"{self._relation} {versions}".encode()).hexdigest()[:16]
 
     def __call__(self, labelled: Labelled) -> Iterator[Encoded]:
