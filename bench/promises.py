@@ -20,9 +20,9 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parents[1]
 TRIES = {
     "COUNTERBALANCE_STATEMENTS": "10000",
-    "COUNTERBALANCE_KILLS": "80",
+    "COUNTERBALANCE_KILLS": "40",
     "COUNTERBALANCE_EXAMPLES": "250",
-    "COUNTERBALANCE_READS": "5000",
+    "COUNTERBALANCE_READS": "1000",
 }
 """How often tests try that try at random, where the environment does not say."""
 PROMISES: dict[str, tuple[str, str]] = {
@@ -103,7 +103,8 @@ PROMISES: dict[str, tuple[str, str]] = {
             "disclosure/test_names_of_labels_of_people_are_closed_however_spelled disclosure/test_no_error_tells_who_is_labelled "
             "disclosure/test_openlineage_tells_nothing_closed disclosure/test_refused_rows_are_not_quoted "
             "disclosure/test_functions_of_ones_own_stand_in_no_audit disclosure/test_named_labels_are_no_concepts "
-            "disclosure/test_views_declared_before_their_labels_are_closed disclosure/test_no_note_tells_which_hidden_label_is_small"
+            "disclosure/test_views_declared_before_their_labels_are_closed disclosure/test_no_note_tells_which_hidden_label_is_small "
+            "disclosure/test_estimates_count_nothing_closed disclosure/test_versions_of_closed_tables_are_not_told"
         ),
     ),
     "P17": (
@@ -133,7 +134,7 @@ PROMISES: dict[str, tuple[str, str]] = {
             "disclosure/test_rows_of_labels_hidden_together_are_alike disclosure/test_rows_of_one_call_are_of_the_same_images "
             "disclosure/test_the_interval_of_a_mean_amplification_tells_no_pair disclosure/test_the_order_of_judgements_tells_no_few "
             "disclosure/test_the_other_dataset_chooses_no_hidden_label disclosure/test_what_is_hidden_shows_no_smallest "
-            "disclosure/test_what_one_audit_hides_others_hide"
+            "disclosure/test_what_one_audit_hides_others_hide disclosure/test_p_of_hidden_rows_is_hidden"
         ),
     ),
     "P18": (
@@ -200,6 +201,8 @@ def run(files: set[Path]) -> dict[Path, tuple[Counter[str], Counter[str]]]:
         subprocess.run([*command, *map(str, sorted(files))], cwd=ROOT, env=tries, check=False, stdout=sys.stderr)
         for case in ET.parse(report).getroot().iter("testcase"):
             file = ROOT / (case.get("classname", "").replace(".", "/") + ".py")
+            if file not in found:  # what broke a run stands in no file
+                continue
             ended = {child.tag for child in case}
             bad = ended & {"failure", "error"}
             ends, tried = found[file]
