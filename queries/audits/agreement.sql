@@ -12,7 +12,7 @@ many independent targets as would tell as much: boxes of one image, and pairs on
 variance, less chance agreement (beyond_chance_low). Agreement is not truth: labels are perceived, and annotators can be
 wrong together.
 
-Small counts, and what would give them away, are hidden by the engine, see README: rows with few images, however many boxes each has; counts of a
+Small counts, and what would give them away, are hidden by the engine, see docs/safety.md: rows with few images, however many boxes each has; counts of a
 confusion, and others of equal or of unequal labels (is_same) with them; and what rests on a small one: smallest is the
 smallest count that follows from a kappa, an alpha or the Jaccard indices of two annotators, from the pairs of one, or,
 where three labelled one target, from theirs two by two.

@@ -10,7 +10,7 @@ told, being edited stands for the label. Labels of real images are perceived, or
 edits are what was asked for.
 
 images: those that were edited; n_real: real images with the label. The engine hides small ones, and what would give them
-away, and shares of labels that group_sizes hides (README).
+away, and shares of labels that group_sizes hides (docs/safety.md).
 """
 subject = "contrast sets"
 source = """

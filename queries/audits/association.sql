@@ -17,7 +17,7 @@ or those of words in captions.
 Memory does not grow with categories, by some 40 bytes an image, and by a vector a source. Most of it is vectors that Lance reads ahead: with
 vectors of 512 a query that only reads them takes 0.5 GB at 50,000 images, 0.9 at 300,000, 1.2 at a million and more.
 
-The engine hides rows where either label has few vectors or images, or group_sizes hides it (README).
+The engine hides rows where either label has few vectors or images, or group_sizes hides it (docs/safety.md).
 """
 subject = "what a model associates"
 source = "Girrbach et al. (2025), Eq. 1; 'global' is what its released notebook does"

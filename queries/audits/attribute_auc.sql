@@ -8,7 +8,7 @@ are what annotators or models perceived, and can be wrong themselves. p is that 
 variance for equal scores: is the area that of chance? q is p by Benjamini and Hochberg over all rows, hidden ones as
 p = 1.
 
-Attributes that few images carry, or lack, are hidden by the engine (README).
+Attributes that few images carry, or lack, are hidden by the engine (docs/safety.md).
 """
 subject = "what goes with whom"
 source = """

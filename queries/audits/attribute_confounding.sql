@@ -8,7 +8,7 @@ that of the noncentral chi-square held in half of them. Which attributes meet is
 times, are left out for its pairs, and so are 'unknown' ones. p is rough where many cells expect fewer than 5 images.
 Association in a dataset, not cause; what models see is perceived.
 
-Pairs of few images are hidden by the engine (README), and those with a small count in their table, which would follow from
+Pairs of few images are hidden by the engine (docs/safety.md), and those with a small count in their table, which would follow from
 what is computed of it and how often each attribute is there: smallest is the smallest count but 0. What a count lacks of
 all n, of a row or of a column is a sum of other counts, and no smaller.
 """

@@ -7,7 +7,7 @@ there majority_share = count / images with any attribute of the category. 'unkno
 found, and is not a majority. In a category of objects an image may have several attributes. What models see is perceived:
 shares say how things and groups are depicted, never what they are.
 
-Small counts, and what would give them away, are hidden by the engine, see README, and with any of a category its
+Small counts, and what would give them away, are hidden by the engine, see docs/safety.md, and with any of a category its
 majority_share.
 """
 subject = "what goes with whom"

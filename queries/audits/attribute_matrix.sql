@@ -8,7 +8,7 @@ Hochberg over all rows, hidden ones as p = 1). How strongly the categories go to
 Images with several attributes of a category are left out, and so are 'unknown' ones. Association in a dataset, not
 cause; what models see is perceived.
 
-Small counts, and what would give them away, are hidden by the engine; see README.
+Small counts, and what would give them away, are hidden by the engine; see docs/safety.md.
 """
 subject = "what goes with whom"
 source = "Kabra et al., GELDA (2023), confounding of attributes; Dunning (1993); Benjamini and Hochberg (1995)"

@@ -13,7 +13,7 @@ interval may lie below its value. There is none, NULL, where a part holds all im
 what is left out then tells of no spread. The mean hides who is seen worse: ask it of
 predictions and truth of the images of one perceived group, too.
 
-Concepts of few images are hidden by the engine (README).
+Concepts of few images are hidden by the engine (docs/safety.md).
 """
 subject = "from data to models"
 exact = true

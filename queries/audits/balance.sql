@@ -7,7 +7,7 @@ the share of its images that sub-sampling to the rarest label keeps; repeats = h
 frequent label uses an image on average. The view balanced_subset draws the images. Labels are perceived, or those of
 words in captions; balancing them balances the data, not the world.
 
-Labels that group_sizes hides take no part. Small counts, and what would give them away, are hidden by the engine; see README.
+Labels that group_sizes hides take no part. Small counts, and what would give them away, are hidden by the engine; see docs/safety.md.
 """
 subject = "contrast sets"
 source = "Smith et al., Balancing the Picture (GenSynth, 2023): balanced COCO; importance weights as usual"

@@ -12,7 +12,7 @@ images_label) are the label's, and images of the n_images (with any label, added
 source with the same label, count as one (see association). With two labels this is association. What a model
 associates says nothing of persons; labels are perceived, or those of words in captions.
 
-The engine hides rows of labels with few images or vectors (README); labels that group_sizes hides take no part in
+The engine hides rows of labels with few images or vectors (docs/safety.md); labels that group_sizes hides take no part in
 others' rows.
 """
 subject = "what a model associates"

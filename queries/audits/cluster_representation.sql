@@ -9,7 +9,7 @@ does of two shares. 'mixed', 'unclear' and 'undefined' images are left out. An i
 in each. p is of G2 of the two-by-two table of cluster and label (chi-square, one degree of freedom), q by Benjamini and
 Hochberg over all rows, hidden ones as p = 1. Labels are perceived, or those of words in captions.
 
-Small counts in and outside of a cluster are hidden by the engine (README). Labels that group_sizes hides take no part.
+Small counts in and outside of a cluster are hidden by the engine (docs/safety.md). Labels that group_sizes hides take no part.
 """
 subject = "what goes with whom"
 source = """

@@ -6,7 +6,7 @@ of two proportions with p and q (Benjamini and Hochberg). amplification = differ
 a category in the second dataset: above 0, the first one amplifies what prevails in the second, as a generator may do
 with what it was trained on. The second dataset is an attached lake: others := b.attributes. n: images of both datasets.
 Each is counted for itself, so that closed views, as gelda makes them, need no purpose, of an attached lake neither.
-Small counts of either dataset, and what would give them away, are hidden by the engine; see README. What models see is perceived: a difference is one of depiction.
+Small counts of either dataset, and what would give them away, are hidden by the engine; see docs/safety.md. What models see is perceived: a difference is one of depiction.
 """
 subject = "two datasets"
 source = "Kabra et al., GELDA (2023), real beside generated images; tests as in compared"

@@ -5,7 +5,7 @@ value is delta of the audit crime_words: share among the images whose text match
 'any' or a class of words. difference (first minus second) with a 95 % interval made of those of both deltas, z test of
 the logarithms of the two ratios with p and q (Benjamini and Hochberg). base_count_a and base_count_b
 are all images of the label, images_a of base_images_a those of images where persons are counted. Small counts of either dataset, and what would give them away, are hidden by the engine; see
-README. A delta says what texts of a dataset say, nothing about people: labels are perceived, or those of words in captions.
+docs/safety.md. A delta says what texts of a dataset say, nothing about people: labels are perceived, or those of words in captions.
 """
 subject = "two datasets"
 source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared"

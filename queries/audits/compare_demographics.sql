@@ -3,7 +3,7 @@ answers = "Which share of images, or persons, carries each perceived label in tw
 details = """
 Shares of both, their difference (first minus second) with Newcombe's 95 % interval, z test of two proportions with p
 and q (Benjamini and Hochberg); row 'distribution': chi-square of homogeneity over the labels that are shown in both.
-Small counts of either dataset, and what would give them away, are hidden by the engine; see README. The second dataset is an attached lake: others :=
+Small counts of either dataset, and what would give them away, are hidden by the engine; see docs/safety.md. The second dataset is an attached lake: others :=
 b.caption_gender. Labels are perceived, or those of words in captions: a difference is one of depiction, never of
 people.
 """

@@ -2,7 +2,7 @@
 answers = "How often two perceived labels meet in the same image, or person, in two datasets."
 details = """
 item is a label of groups, label one of crossed. Columns and tests as in compare_demographics. Small counts of either
-dataset, and what would give them away, are hidden by the engine, see README, and the row 'distribution' where one of its
+dataset, and what would give them away, are hidden by the engine, see docs/safety.md, and the row 'distribution' where one of its
 counts is small (smallest). Labels are perceived: a difference is one of depiction, never of people.
 """
 subject = "two datasets"

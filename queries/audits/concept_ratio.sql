@@ -10,7 +10,7 @@ an image has? q is p by Benjamini and Hochberg over all concepts of min_count im
 1. Labels are perceived, or those of words in captions.
 
 Concepts with n under min_count are left out, and by the engine those where 1 to 9 images of a label have the concept,
-or have it not (README), whichever label that is: what each two labels show would tell a third. fewest is the least such
+or have it not (docs/safety.md), whichever label that is: what each two labels show would tell a third. fewest is the least such
 number over all labels, and 10 where it is more. n_suppressed counts what is left out. Where group_sizes hides either
 label there are no rows.
 """

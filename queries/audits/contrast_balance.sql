@@ -16,7 +16,7 @@ no p: whether a set is balanced is counted, and edits of one source are made ali
 are those asked of an edit, or perceived; never facts about persons.
 
 edits is the number of edits, or sources, that a row tells of. Small ones, and what would give them away, are hidden by
-the engine, see README: whether an item is equal, too, which of two images would tell their labels. equal is NULL there,
+the engine, see docs/safety.md: whether an item is equal, too, which of two images would tell their labels. equal is NULL there,
 and where there is nothing to compare: fewer than two labels, or nothing counted.
 """
 subject = "contrast sets"

@@ -16,7 +16,7 @@ AS source_id FROM captions). Captions of one image are much alike: count of the 
 interval, G2 and p are those of as many independent captions as would tell as much (design_effects).
 
 Pairs of small counts are left out by the engine, also where the images of a label without the concept are few, and
-with them what would tell their counts (README); n_suppressed counts the pairs left out. Rows are of clear labels only.
+with them what would tell their counts (docs/safety.md); n_suppressed counts the pairs left out. Rows are of clear labels only.
 """
 subject = "what goes with whom"
 source = """

@@ -6,7 +6,7 @@ delta = share of a label among the labelled images whose text matches / its shar
 'class' (any word of the class), 'term'. A delta says what the texts of a dataset say, nothing about people: labels are
 perceived, or those of words in captions. See over_representation for the columns; q is p by Benjamini and Hochberg over
 all rows, with those that are hidden as p = 1. Small counts, and what would give them away, are hidden by the engine;
-see README.
+see docs/safety.md.
 
 Texts are matched by lemma: in lower case, function words left out; a term of several words when all its lemmas occur.
 Terms that match no labelled image have no row.

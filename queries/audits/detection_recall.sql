@@ -10,7 +10,7 @@ predicted boxes count, not the best 100 alone. Rows for every label of a group r
 perceived label each, and for 'all' images. A detector that finds fewer of one group has less to say of it. There is no
 p: recalls of one label at several overlaps are nearly one number, and intervals of labels stand beside each other.
 
-Small counts, of boxes found and missed, are hidden by the engine, and with them what would tell them (README).
+Small counts, of boxes found and missed, are hidden by the engine, and with them what would tell them (docs/safety.md).
 """
 subject = "who is in the pictures"
 source = """

@@ -22,7 +22,7 @@ that the model saw (the code of both papers); 'train': in the training data (the
 A direction has rows when its predictions have. Only images of labels that group_sizes shows count, in both data sets.
 Shares of few images do not measure a model: a concept counts where each of its counts (training, actual, predicted),
 and what it lacks of the images that it is a share of, is 0 or at least min_count. Small counts that follow from others
-are hidden by the engine (README): pairs are left out, the mean where few images of a label (smallest) have none of its
+are hidden by the engine (docs/safety.md): pairs are left out, the mean where few images of a label (smallest) have none of its
 concepts, the interval of a pair where the model is right, or wrong, about few (right_n and neither_n: it says what is
 there; neither it says it nor is it there), and with it that of the mean, whose right_n is the smallest of these counts
 over its pairs, and of those that it says or that are there alone. n_suppressed counts pairs of all directions.

@@ -10,7 +10,7 @@ for its metric. Labels are those asked of a model, and predicted ones perceived 
 
 n_right of the images have an edit that counts, n_wrong one that does not, n_both of either kind; NULL where none has, of
 any label. n_more, of recall: images with an edit that is found by one k and not by the k before, the smallest such count
-but 0 of all k. The engine hides small counts of edits, and of images of these four (README).
+but 0 of all k. The engine hides small counts of edits, and of images of these four (docs/safety.md).
 
 For recall give hits, such as hits_with_own(asked, pool, own), which has every edit in a pool of real pictures: query_id
 and the item that counts as found are the edit's id. Where an edit has several texts, queries says whose each is, and n

@@ -8,7 +8,7 @@ accepted when they show exactly one person. p is that of the score test that goe
 them, as one of two? q is p by Benjamini and Hochberg over all categories, hidden ones as p = 1. Labels are perceived: statistics about how groups are depicted; the persons do not exist.
 
 rarest is how many generations of the category the rarest clear label has that it has at all: where that is small, what is
-asked label by label would tell it. Small counts, and what would give them away, are hidden by the engine; see README. In
+asked label by label would tell it. Small counts, and what would give them away, are hidden by the engine; see docs/safety.md. In
 a session with a purpose min_count := 1 shows all.
 """
 subject = "what a model associates"

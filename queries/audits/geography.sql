@@ -7,7 +7,7 @@ labelled images, delta = share / base_share - 1 with a 95 % interval, p as in ov
 Hochberg over all of these rows, hidden ones as p = 1). Naming a country says
 little about where a picture was taken; labels are perceived, or those of words in captions.
 
-Small counts, and what would give them away, are hidden by the engine; see README. Rows with label 'all' (level 'country')
+Small counts, and what would give them away, are hidden by the engine; see docs/safety.md. Rows with label 'all' (level 'country')
 hide their own small counts and no neighbour: no perceived label is in them, an image may name several countries, so that
 counts do not add up to n, and what they say of a label that is hidden is an upper bound only.
 """

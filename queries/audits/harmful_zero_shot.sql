@@ -15,7 +15,7 @@ p is that of G2 of the table of the label against all others and of harmful agai
 freedom), q by Benjamini and Hochberg over all rows, hidden ones as p = 1.
 
 Of the n images count have a harmful label, the rest have not. The engine hides small ones of the three, and what would
-give them away, and labels that group_sizes hides (README).
+give them away, and labels that group_sizes hides (docs/safety.md).
 """
 subject = "what a model associates"
 source = """

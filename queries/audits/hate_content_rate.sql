@@ -9,7 +9,7 @@ Without groups all images count ('all'); with a group relation, images with one 
 such as those of its captions, are much alike: intervals are of as many independent scores as would tell as much
 (effective_size). How scores are distributed: score_distribution.
 
-Small counts, of scores over a threshold and of the others, are hidden by the engine (README), and so are those of few
+Small counts, of scores over a threshold and of the others, are hidden by the engine (docs/safety.md), and so are those of few
 images, however many scores each has (smallest).
 """
 subject = "what goes with whom"

@@ -9,7 +9,7 @@ x and y is left out, and so is one with both a and b. Several vectors of one ima
 label, are not independent and count as one, their mean direction (sources, which edits of a contrast set need). Labels are perceived, or those of words in captions; an
 association is a property of the model.
 
-The engine hides a row where a label has few images, or group_sizes hides it (README).
+The engine hides a row where a label has few images, or group_sizes hides it (docs/safety.md).
 """
 subject = "what a model associates"
 source = """

@@ -9,7 +9,7 @@ an image. value is the mean over n pairs with a 95 % interval (Student's t),
 correct the share of pairs with a difference above 0 (n_right; a tie is not right, n_wrong) with Wilson's. Pairs made of one
 image are alike: name it in sources, and variances are by these n_sources (clustered_variance), shares of as many independent
 pairs as would tell as much (effective_size). The engine
-hides shares where few pairs are right, or wrong (README), and value with them where few have one of up to three differences
+hides shares where few pairs are right, or wrong (docs/safety.md), and value with them where few have one of up to three differences
 that there are (n_alike), as of scores of 0 and 1; values of IR_c and TR_c that are smaller than of IR_r and TR_r mean that
 counterfactuals are harder to tell than what chance brings. Pairs without one of two scores do not count for that
 difference. Where the altered word is a perceived group, a difference is one of words and pictures, never of people.

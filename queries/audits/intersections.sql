@@ -9,7 +9,7 @@ person_units('perceived_race'); persons of one image are taken as independent, w
 somewhat too small. Labels are perceived, never facts about persons.
 
 label_count and other_count are the sums of the row and the column. Small counts, and what would give them away to who
-knows all sums, are hidden by the engine; see README. Where such a sum is small itself, what tells it is hidden too:
+knows all sums, are hidden by the engine; see docs/safety.md. Where such a sum is small itself, what tells it is hidden too:
 expected and ratio.
 """
 subject = "who is in the pictures"

@@ -12,7 +12,7 @@ Where fewer than min_count images of another label have the word, that label is 
 (rest_floor is true): a few images make no odds, and a word never looks more typical than it is. lacks: the images of the
 label without the word, where at least min_count have it. n_keyword: the images with the word, whatever their label; but
 fewer than ten without a clear one are not in it, unless a clear one has as few, or is hidden with all its words. Words of small counts are left out by the
-engine, also where the images of a label without the word are few, and with them what would tell their counts (README), such
+engine, also where the images of a label without the word are few, and with them what would tell their counts (docs/safety.md), such
 as the same word of another label; n_suppressed counts pairs of a label and a word.
 """
 subject = "what goes with whom"

@@ -16,7 +16,7 @@ to Wilson's limits of each label (for recall, of its two parts); no finite-popul
 wide. Annotators are not the truth: labels are perceived, never facts about persons, and an answer 'unclear' counts as
 an answer.
 
-Small counts, and what would give them away, are hidden by the engine, see README: counts of a confusion as in agreement;
+Small counts, and what would give them away, are hidden by the engine, see docs/safety.md: counts of a confusion as in agreement;
 precision and recall where a count of their row or column is; kappas and weighted_agreement where one that they rest on is
 small (smallest); 'covered' where group_sizes hides a label of the model. What few images hold is small, however many persons each has. With a purpose min_count := 1 shows all. The model's labels must not hold the answers themselves: name their annotator, as in person_units('perceived_gender', annotator := 'siglip').
 """

@@ -13,7 +13,7 @@ by. Images of one source, such as edits of one image, are on one side of a cut, 
 concept on a side are left out; the truth is not worsened to the accuracy of the model. That a
 label can be told says nothing of why; labels are perceived, or those of words in captions.
 
-n_label and n_against: images of each label. The engine hides all rows where one has few, or group_sizes hides it (README).
+n_label and n_against: images of each label. The engine hides all rows where one has few, or group_sizes hides it (docs/safety.md).
 """
 subject = "from data to models"
 source = "Wang et al., Balanced datasets are not enough (2019): accuracy; Hirota et al. (2022, 2024): confidence"

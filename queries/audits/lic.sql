@@ -12,7 +12,7 @@ count. Intervals are 95 % ones over seeds, each another cut (split_interval). n:
 it was judged by. Images of one source, such as edits of one image, are on one side of a cut, where sources names them. That a label can be told says nothing of why; labels are perceived, or those of words in captions.
 
 n_label and n_against: images of each label. The engine hides all rows where one has few, or group_sizes hides it
-(README); caption numbers that few images of a label have are left out.
+(docs/safety.md); caption numbers that few images of a label have are left out.
 """
 subject = "from data to models"
 source = "Hirota et al., Quantifying societal bias amplification in image captioning (2022), and its code"

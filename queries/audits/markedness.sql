@@ -9,7 +9,7 @@ persons. prompts are one unmarked description and one for each way of marking, s
 photo of a female person', 'a photo of a male person'; a prompt may have several rows. Labels are perceived, or those of
 words in captions.
 
-Labels of few images are hidden by the engine, and those of which 1 to 9 take the unmarked prompt, or do not (README).
+Labels of few images are hidden by the engine, and those of which 1 to 9 take the unmarked prompt, or do not (docs/safety.md).
 """
 subject = "what a model associates"
 source = """

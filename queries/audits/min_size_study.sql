@@ -13,7 +13,7 @@ crop(image, x, y, width, height, side := 30), ask a model about it, and give all
 detection_id, 30 AS side, label_30 AS label FROM people UNION ALL SELECT detection_id, 25, label_25 FROM people ...).
 
 Boxes to which one side gives several labels are left out. Agreement is not truth: labels are perceived, and both sides
-can be wrong together. Small counts, also of boxes on which the two differ, are hidden by the engine (README), and so is a
+can be wrong together. Small counts, also of boxes on which the two differ, are hidden by the engine (docs/safety.md), and so is a
 kappa where one count of its confusion is small: smallest is the smallest one that is not 0, in images. A range is hidden where
 the boxes that agree, or those that differ, are in few images: images is the smaller number of these that is not 0.
 """

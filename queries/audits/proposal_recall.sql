@@ -6,7 +6,7 @@ similarity (cosine), with Wilson's 95 % interval; 'nearest': for each of them th
 nearest, and the cosine as value); 'dimension' and 'reference_dimension': how many principal components the n vectors of
 the proposal, and of the reference, need for a share of their variance, centred. Vectors of both are of one model: give
 words (proposed, known), such as two files, and they are embedded; or give vectors (proposal, reference). Rows are
-words, not images; some may be words for what is perceived of people. The engine hides rows over few words (README).
+words, not images; some may be words for what is perceived of people. The engine hides rows over few words (docs/safety.md).
 """
 subject = "what goes with whom"
 source = "Kabra et al., GELDA (2023), recall of reference attributes and effective dimension of a proposal"

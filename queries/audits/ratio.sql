@@ -8,7 +8,7 @@ note, where one class is never named. 95 % interval from Wilson's of male / n, o
 as much, since those of one image are alike (effective_size; images have the n captions); it begins at 1 where that of r
 holds 1.
 
-The engine hides a row where either class has few captions, but not none (README), and where captions of either, or those
+The engine hides a row where either class has few captions, but not none (docs/safety.md), and where captions of either, or those
 that are left out, are of few images: smallest is the smallest number of these images that is not 0.
 """
 subject = "who is in the pictures"

@@ -12,7 +12,7 @@ where that of value holds 1. NULL, with a note, where a side names one class nev
 n_a and n_b: texts of the images as they are, and painted, that name one class only. What a text names is perceived by a
 model, and says nothing of who is in a picture.
 
-The engine hides the row where one class has few texts of a side, but not none (README), and where these are of few
+The engine hides the row where one class has few texts of a side, but not none (docs/safety.md), and where these are of few
 images: smallest is the smallest number of these images, or of those left out, that is not 0.
 """
 subject = "contrast sets"

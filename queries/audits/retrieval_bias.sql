@@ -11,7 +11,7 @@ distribution, discounted by log2(i + 1) and normalised. recall: a relevant item 
 logarithms. Labels are perceived, or those of words in captions; they say nothing certain about persons.
 
 images: of how many different images the rarest of the labels has items among the first K of all queries. The engine
-hides averages over few queries or images of these, or over few images of a label (README). Labels that group_sizes
+hides averages over few queries or images of these, or over few images of a label (docs/safety.md). Labels that group_sizes
 hides take no part.
 """
 subject = "retrieval"

@@ -12,7 +12,7 @@ attribute := 'positive', and attribute := 'negative', after the step classified_
 classifier thinks of a text, with its errors. Without groups all images count ('all'); with a group relation, images with one
 clear perceived label. Scores outside of 0 and 1 are left out.
 
-Small counts, and what would give them away, are hidden by the engine (README); so are ranges that the scores of few images
+Small counts, and what would give them away, are hidden by the engine (docs/safety.md); so are ranges that the scores of few images
 lie in, or those of all but few, however many scores each has (smallest).
 """
 subject = "what goes with whom"

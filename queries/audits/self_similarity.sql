@@ -8,7 +8,7 @@ share, and less to what tells them apart; it also rises where the images were ta
 those of words in captions.
 
 images of the n_images (with any label, added up) carry the label, and of the n_all vectors n are its own. The engine
-hides rows of labels with few images or vectors (README).
+hides rows of labels with few images or vectors (docs/safety.md).
 """
 subject = "what a model associates"
 source = """

@@ -7,7 +7,7 @@ Texts of one image are much alike, so intervals go by images: Wilson's around th
 would tell as much (effective_size), and Student's t around the mean. VADER knows English words of social media; it scores texts, not people, and
 labels are perceived, or those of words in captions.
 
-Small counts, and what would give them away, are hidden by the engine; see README. So are rows where few images have
+Small counts, and what would give them away, are hidden by the engine; see docs/safety.md. So are rows where few images have
 negative texts, others, or neutral ones (smallest), however many texts each has. Where a label is hidden another one is, too:
 how many texts there are of all labels together can be counted without any label.
 """

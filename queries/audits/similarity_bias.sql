@@ -8,7 +8,7 @@ vectors of both labels; several of one image, or of one source with the same lab
 orders, not sizes, of several. What a model brings together says nothing of persons; labels are perceived, or those of
 words in captions.
 
-The engine hides rows where either label has few vectors, or group_sizes hides it (README).
+The engine hides rows where either label has few vectors, or group_sizes hides it (docs/safety.md).
 """
 subject = "what a model associates"
 source = """

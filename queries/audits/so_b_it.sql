@@ -11,7 +11,7 @@ ranking. Give hits for any other ranking.
 Labels are perceived, or those of words in captions; what a model retrieves says nothing of persons.
 
 number tells words of one category apart. Small counts, and what would give them away, are hidden by the engine, and so is
-the entropy of such a word; see README.
+the entropy of such a word; see docs/safety.md.
 """
 subject = "retrieval"
 source = """

@@ -15,7 +15,7 @@ cause and may be no wrong; what a model would learn from it is for the reader to
 of words in captions.
 
 Small counts are left out by the engine, also where few images of a label lack the attribute, and with them what would
-tell them: another label of the attribute, another attribute of its family (README). n_suppressed counts rows.
+tell them: another label of the attribute, another attribute of its family (docs/safety.md). n_suppressed counts rows.
 
 Colours and topics are computed first, see known_attributes; then attributes := known_attributes(colors := images), or
 attributes := known_attributes(topics := scene_topics(caption_clusters_set, caption_clusters_words)), or both.

@@ -11,7 +11,7 @@ have a text, a vector and a control where any has one. 95 % intervals are over s
 two sides of a cut: for a contrast set give edits as groups, texts and vectors, and in sources the image that each was
 made from. Labels are perceived, or those of words in captions; that they can be told says nothing of why.
 
-n_label and n_against: images of each label. The engine hides rows where one has few, or group_sizes hides it (README).
+n_label and n_against: images of each label. The engine hides rows where one has few, or group_sizes hides it (docs/safety.md).
 """
 subject = "contrast sets"
 source = """

@@ -6,7 +6,7 @@ count of the n pairs whose texts differ in one word, its share and Wilson's 95 %
 fold 'plural' a word and its plural in -s are one, shown in the form that is most frequent. unaltered counts the pairs
 that differ in no word, in several, or in length. Words for people are perceived labels of what is depicted.
 
-Small counts are left out by the engine, and what would tell one (README): also the pairs of a word that is left out by
+Small counts are left out by the engine, and what would tell one (docs/safety.md): also the pairs of a word that is left out by
 'original' or by 'counterfactual', of which original_n and counterfactual_n pairs have the word; n_suppressed counts
 them. Where few pairs are unaltered, neither that nor n is shown, nor a share of it. For the published pairs, as ingested:
 pairs := (SELECT pair AS pair_id, original, counterfactual FROM caption_pairs()).

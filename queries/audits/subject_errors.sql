@@ -7,7 +7,7 @@ answers, value = count / n and Wilson's 95 % interval, by subject (the altered w
 (the word in its place in the other text), by each alone, and 'all'; most errors first. Answers about one pair (there are
 pairs of them) are alike: the interval is of as many independent ones as would tell as much. Answers without annotator
 or choice and pairs without alteration do not count. n_right of the pairs have a right answer, n_wrong an error; the
-engine hides rows where one is small (README). Words for people are perceived labels of what is depicted, never claims
+engine hides rows where one is small (docs/safety.md). Words for people are perceived labels of what is depicted, never claims
 about a person.
 
 alterations := altered_words(pairs) for pairs of texts. For classes of words, such as the paper's human taxonomy, name the

@@ -15,7 +15,7 @@ activations of the label in features that stand for the topic, each counted by p
 thresholds. Pairs whose activations are in fewer than 10 images are left out, too: few says of how many.
 
 Pairs of small counts are left out by the engine, and with them what would tell their counts: the pmi of a topic's other
-labels (README); n_suppressed says how many. So are pairs without an activation, and labels that group_sizes hides.
+labels (docs/safety.md); n_suppressed says how many. So are pairs without an activation, and labels that group_sizes hides.
 Association in a dataset, not cause; labels are perceived, or those of words in captions.
 """
 subject = "what goes with whom"

@@ -10,7 +10,7 @@ where there are at most permutations, else (1 + those of permutations random one
 words of x and y, n_x, n_y, n_a, n_b of each class. Words are never persons: what words of a perceived group are
 associated with is a property of the model.
 
-The engine hides a row where a class has few words (README).
+The engine hides a row where a class has few words (docs/safety.md).
 """
 subject = "what a model associates"
 source = """

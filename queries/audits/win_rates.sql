@@ -14,7 +14,7 @@ Benjamini and Hochberg over all rows, hidden ones as p = 1. A winner that is nei
 such as NULL where a judge named nobody. What a judge prefers is not what is right: a model may prefer its own kind; and what
 captions say of people is perceived, no fact about them.
 
-Small counts are hidden by the engine (README); so are rows where few images have a win, a tie or a loss, however often each
+Small counts are hidden by the engine (docs/safety.md); so are rows where few images have a win, a tie or a loss, however often each
 was judged (smallest), and first_rate where few have one of what was shown first, or of what was shown second (by_order).
 """
 subject = "what a model associates"
