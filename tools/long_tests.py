@@ -15,6 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LONG = 1.0
 """Seconds."""
+DOCS = "tests/docs/"
+"""Tests that run what is written are always tried."""
 
 
 def main(report: str) -> None:
@@ -23,7 +25,7 @@ def main(report: str) -> None:
     for case in ET.parse(report).getroot().iter("testcase"):  # noqa: S314 - of our own run
         file = case.get("classname", "").replace(".", "/") + ".py"
         seconds[f"{file}::{case.get('name', '').partition('[')[0]}"] += float(case.get("time", 0))
-    found = sorted(test for test, time in seconds.items() if time > LONG)
+    found = sorted(test for test, time in seconds.items() if time > LONG and not test.startswith(DOCS))
     (ROOT / "tests" / "long.txt").write_text("".join(f"{test}\n" for test in found))
     share = sum(seconds[test] for test in found) / seconds.total()
     print(f"{len(found)} of {len(seconds)} tests take {share:.0%} of {seconds.total():.0f} s")
