@@ -34,8 +34,10 @@ def pages(tools):
 
 @pytest.fixture(scope="module")
 def docs(project_root):
-    """The text of each page of docs, by name."""
-    return {path.name: path.read_text(encoding="utf-8") for path in sorted((project_root / "docs").glob("*.md"))}
+    """The text of README and of each page of docs and tutorials, by name."""
+    folder = project_root / "docs"
+    pages = [project_root / "README.md", *sorted(folder.glob("*.md")), *sorted((folder / "tutorials").glob("*.md"))]
+    return {path.name: path.read_text(encoding="utf-8") for path in pages}
 
 
 @pytest.fixture(scope="module")
