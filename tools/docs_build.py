@@ -1,4 +1,4 @@
-"""Build the documentation: ``build/docs/html`` to read in a browser, and ``build/man/cbal.1``; without a network.
+"""Build the documentation: ``build/docs/index.html`` to read in a browser, and ``build/man/cbal.1``; without a network.
 
 ``docs/*.md`` and the decisions are taken as they are, the reference is made from the code (``docs_pages.py``). A warning is an
 error: a page that nothing leads to, a link that leads nowhere, a docstring that is not well formed.
