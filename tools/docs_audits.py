@@ -27,23 +27,96 @@ if TYPE_CHECKING:
 
 _ROWS: Final = 6
 _GENDER: Final = "image_labels('perceived_gender', annotator := 'first')"
+_OBJECTS: Final = "(SELECT image_id, 'object' AS category, concept AS attribute FROM category_concepts{where})"
+_VECTORS: Final = """(
+  SELECT image_id, list(n ORDER BY concept) AS embedding
+  FROM (
+    SELECT i.image_id, c.concept, CAST(count(o.concept) AS FLOAT) AS n
+    FROM (SELECT DISTINCT image_id FROM category_concepts) AS i
+    CROSS JOIN (SELECT DISTINCT concept FROM category_concepts) AS c
+    LEFT JOIN category_concepts AS o ON o.image_id = i.image_id AND o.concept = c.concept
+    GROUP BY ALL
+  ) AS counts
+  GROUP BY image_id
+)"""
+"""In the place of vectors of a model: which objects an image shows."""
+_DIRECTIONS: Final = """(
+  SELECT a.concept AS category, list(CAST(a.concept = b.concept AS FLOAT) ORDER BY b.concept) AS embedding
+  FROM (SELECT DISTINCT concept FROM category_concepts) AS a
+  CROSS JOIN (SELECT DISTINCT concept FROM category_concepts) AS b
+  GROUP BY a.concept
+)"""
+"""In the place of vectors of words: one of each object."""
+_STANDS_IN: Final = " Counts of objects stand in the place of a model's vectors here."
 ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "agreement": {"attribute": "perceived_gender"},
-    "attribute_confounding": {
-        "attributes": "(SELECT image_id, 'object' AS category, concept AS attribute FROM category_concepts)"
+    "association": {"images": _VECTORS, "categories": _DIRECTIONS},
+    "attribute_confounding": {"attributes": _OBJECTS.format(where="")},
+    "attribute_frequencies": {"attributes": _OBJECTS.format(where="")},
+    "attribute_matrix": {
+        "attributes": f"({_OBJECTS.format(where='')[1:-1]} UNION ALL SELECT image_id, 'named', label FROM caption_gender)",
+        "category": "object",
+        "other": "named",
     },
-    "attribute_frequencies": {
-        "attributes": "(SELECT image_id, 'object' AS category, concept AS attribute FROM category_concepts)"
+    "average_precision": {
+        "predictions": "(SELECT image_id, concept, count(*) AS score FROM word_concepts GROUP BY image_id, concept)"
     },
+    "bias_transfer": {
+        "model_bias": "(SELECT concept AS category, value FROM concept_ratio(groups := caption_gender_gensynth))"
+    },
+    "casc": {"images": _VECTORS, "categories": _DIRECTIONS},
     "cluster_representation": {"clusters": "(SELECT image_id, caption_id, caption_id % 2 AS cluster FROM captions)"},
+    "compare_attributes": {
+        "attributes": _OBJECTS.format(where=" WHERE image_id % 2 = 0"),
+        "others": _OBJECTS.format(where=" WHERE image_id % 2 = 1"),
+    },
     "compare_crime_words": {"others": "caption_gender_gensynth", "other_texts": "captions"},
     "compare_demographics": {"others": _GENDER},
+    "compare_intersections": {
+        "others": "caption_gender_gensynth",
+        "crossed": "(SELECT image_id, concept AS label FROM category_concepts)",
+        "others_crossed": "(SELECT image_id, concept AS label FROM category_concepts)",
+    },
     "compare_sentiment": {"others": "caption_gender_gensynth", "other_texts": "captions"},
+    "contrast_balance": {
+        "contrast": "(SELECT image_id AS edit_id, image_id, label FROM balanced_subset(caption_gender))"
+    },
     "detection_recall": {"predicted": "detections"},
+    "generated_ratio": {
+        "generations": """(
+  SELECT image_id, concept AS category, row_number() OVER (PARTITION BY concept ORDER BY image_id) AS place
+  FROM category_concepts
+)""",
+        "groups": "caption_gender",
+    },
+    "harmful_zero_shot": {
+        "predictions": "(SELECT image_id, min(concept) AS predicted FROM word_concepts GROUP BY image_id)"
+    },
+    "ieat": {
+        "images": _VECTORS,
+        "attributes": "(SELECT image_id, concept AS label FROM category_concepts WHERE concept IN ('umbrella', 'laptop'))",
+        "a": "umbrella",
+        "b": "laptop",
+    },
     "intersections": {"others": _GENDER},
     "label_validation": {
         "attribute": "perceived_gender",
         "model": "image_labels('perceived_gender', annotator := 'second')",
+    },
+    "markedness": {"images": _VECTORS, "prompts": _DIRECTIONS},
+    "ratio_shift": {
+        "original": "captions",
+        "inpainted": r"(SELECT image_id, regexp_replace(text, '\bman\b', 'person') AS text FROM captions)",
+    },
+    "score_distribution": {"attribute": "hateful"},
+    "self_similarity": {"images": _VECTORS},
+    "similarity_bias": {"images": _VECTORS, "categories": _DIRECTIONS},
+    "so_b_it": {"images": _VECTORS, "words": _DIRECTIONS},
+    "subject_alterations": {
+        "pairs": r"""(
+  SELECT caption_id AS pair_id, text AS original, regexp_replace(text, '\bman\b', 'woman') AS counterfactual
+  FROM captions
+)"""
     },
 }
 """Of audits that need some: what their examples give them, of the tour's lake."""
@@ -140,7 +213,8 @@ def _example(query: Query, session: Session | None) -> tuple[str, dict[str, str]
     words = " ".join(f"{name}={_quoted(value)}" for name, value in given.items())
     return "\n\n".join(
         (
-            "Over the lake of the [tour](/tour.md), its first rows, without `params` and columns that are empty in all of them:",
+            "Over the lake of the [tour](/tour.md), its first rows, without `params` and columns that are empty in all of them."
+            + (_STANDS_IN if _VECTORS in given.values() else ""),
             fence("console", f"$ cbal audit sample.lake {query.name} {words}".rstrip()),
             sink.stream.getvalue().decode(),
             _chart(query, found),
