@@ -10,7 +10,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 
 import counterbalance as cb
 
-AUDIT = str(Path(__file__).with_name("word_gap.sql"))
+AUDIT = str(Path(__file__).parents[1] / "my_metric" / "audits" / "word_gap.sql")
 TEXTS = ["A woman, an umbrella.", "A woman.", "A man, an umbrella.", "A man."]
 IMAGES = [30, 20, 15, 45]
 """How many images have each text."""
