@@ -82,7 +82,7 @@ def test_listings_of_the_past_do_not_show_it(then):
 def test_readers_who_wait_for_an_ingest_see_what_was_closed_then(then, why, build, spawn):
     """A killed ingest keeps readers on older versions, whatever is declared and refreshed meanwhile."""
     lake, _ = then
-    before = lake.session().versions
+    before = lake.session().pinned
     run = runs.Run(lake.location, "ingest", "somewhere")
     run.open(before, ())
     lake.drop_column("captions", "perceived_gender", cascade=True)
