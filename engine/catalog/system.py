@@ -126,7 +126,8 @@ def _columns(location: Location, versions: Mapping[str, int]) -> pa.Table:
 def _runs(location: Location, untold: frozenset[str] | None) -> pa.Table:
     """Every run once: its closing row, or its opening one while it runs or after it was killed.
 
-    Of closed targets, ``untold``, no counts, no versions, and not whether a refresh that computed them changed anything.
+    Of closed targets, ``untold``, no counts, no versions of any table, for a refresh that changed nothing notes none, and not
+    whether a refresh that computed them changed anything.
     """
     rows = meta.read(location, "runs", where=f"kind <> '{access.NOTE}'").drop_columns(["access"])
     last = {run: number for number, run in enumerate(rows["run_id"].to_pylist())}
@@ -143,6 +144,8 @@ def _runs(location: Location, untold: frozenset[str] | None) -> pa.Table:
     hidden = pc.is_in(chosen["target"], pa.array(sorted(untold or ()), pa.string()))
     details = [None if text is None else closing.without_counts(text) for text in chosen["details"].to_pylist()]
     instead: dict[str, Any] = {name: pa.scalar(None, pa.int64()) for name in _COUNTS}
+    instead |= dict.fromkeys(("versions", "versions_in"), pa.scalar("{}"))
+    instead["versions_out"] = pa.scalar(None, chosen.schema.field("versions_out").type)
     modes = pc.replace_substring(chosen["mode"].combine_chunks(), "no_op", "incremental")
     for name, value in {**instead, "details": pa.array(details, pa.string()), "mode": modes}.items():
         chosen = chosen.set_column(

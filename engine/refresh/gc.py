@@ -59,7 +59,8 @@ class GcReport:
     """What can go, or went.
 
     Args:
-        findings: In order of kind and name; closed tables are cleaned without a word, since versions of theirs answer guesses.
+        findings: In order of kind and name; closed tables, and the journal beside them, are cleaned without a word, since how many
+            versions they have answers guesses.
         applied: Whether it went.
         notes: What stays though it is old, and why.
     """
@@ -120,6 +121,7 @@ def gc(
 
 
 def _told(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings without tables whose versions are not told."""
     return tuple(f for f in findings if f.kind != "table" or f.bytes is not None)
 
 
@@ -138,6 +140,7 @@ class _Collection:
         self._results_before = self._before if results is None else meta.now() - results
         self._declared = definitions.load(location)
         self._closed = closed.ever(location) | location.enclosed()
+        self._holds_labels = tables.open_table(location, snapshot.SENSITIVE_LABELS) is not None
 
     def findings(self) -> Iterator[Finding]:
         """Everything that can go."""
@@ -158,7 +161,9 @@ class _Collection:
         return Finding(kind, name, what, None if self._is_closed(name) else size)
 
     def _is_closed(self, name: str) -> bool:
-        """Tell whether it is, or was made of, what needs a purpose: its sizes would tell how many rows there are."""
+        """Tell whether it is, was made of, or keeps a journal of what needs a purpose: sizes tell how many rows there are."""
+        if name.startswith("meta/"):  # a refresh that changed nothing writes less
+            return bool(self._closed) or self._holds_labels
         return name.startswith(f"{CLOSED}/") or not self._closed.isdisjoint((name, name.partition("/")[0]))
 
     # -- spools ------------------------------------------------------------------------------------------------------
