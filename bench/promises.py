@@ -24,7 +24,7 @@ TRIES = {
     "COUNTERBALANCE_EXAMPLES": "250",
     "COUNTERBALANCE_READS": "1000",
 }
-"""How often tests try that try at random, where the environment does not say."""
+"""Numbers of tries of tests that try at random, where the environment does not say."""
 PROMISES: dict[str, tuple[str, str]] = {
     "P1": (
         "A killed process leaves whole batches only",

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from counterbalance.engine import dispatch
-from counterbalance.engine.catalog import ddl
+from counterbalance.engine.catalog import access, ddl
 from counterbalance.engine.catalog.ddl.declaration import ANOTHER
 from counterbalance.engine.catalog.planning import Catalog
 from counterbalance.engine.errors import CounterbalanceError, SqlError
@@ -38,6 +38,7 @@ class Estimate:
     def __init__(self, lake: AnyLake, recipe: Recipe, literals: Mapping[str, str | None], how: Running) -> None:
         self._lake, self._recipe, self._literals, self._how = lake, recipe, literals, how
         self._catalog = Catalog(lake.location)
+        self._has_purpose = access.stated(lake.location, how.sensitive, f"dry run of recipe {recipe.name}")
         device = str(how.refresh.get("device", "cpu"))
         self._rates = rates.Rates(self._catalog, measure=how.measure, device=device, purpose=how.sensitive)
         self._planned: dict[str, Declaring] = {}
@@ -144,7 +145,7 @@ class Estimate:
         if not isinstance(planned, statements.AddColumn):
             return target, None, None
         dataset = tables.open_table(self._lake.location, planned.table)
-        is_told = self._how.sensitive is not None or planned.table not in self._catalog.closed.views
+        is_told = self._has_purpose or planned.table not in self._catalog.closed.views
         rows = int(dataset.count_rows()) if dataset is not None and is_told else None
         return target, rows, self._rates.of(planned.table, planned.expression, target)
 

@@ -33,7 +33,7 @@ The front matter is TOML in a comment at the start of the file, and the name of 
     ---*/
     SELECT …
 
-Keys of a file: ``answers`` (required), ``details``, ``source``; ``since``, the release that had it first; ``subject``, what an audit is listed under; ``level``, that its rows are about
+Keys of a file: ``answers`` (required), ``details``, ``source``; ``since``, the release that had it first (0.2.0, the first of all, where it does not say); ``subject``, what an audit is listed under; ``level``, that its rows are about
 single images or persons; ``kernel``, what computes the same rows without SQL where it can (``rewrites/view_kernels.py``);
 ``meets``, which columns of two relations must share names, else a note says so (``watched``: the column of the result that tells it, ``value`` when left out); ``among``, which parameters are labels of
 which relation (the first that is given, else the last), with a note of one that nothing has: where one of them is hidden, an

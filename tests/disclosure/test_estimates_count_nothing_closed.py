@@ -57,10 +57,13 @@ def dry(lake, tmp_path):
     return planned
 
 
-def test_rows_of_a_closed_view(dry, seen):
+def test_rows_of_a_closed_view(lake, dry, seen):
     step = dry("pc", "label", measure=True)
     assert (step.rows, step.rows_per_second, step.seconds, seen) == (None, None, None, [])
     assert dry("pc", "label", sensitive=PURPOSE).rows == 4
+    assert (PURPOSE, "dry run of recipe of_pc") in {
+        (r["purpose"], r["sql"]) for r in lake.accesses(sensitive=PURPOSE).to_pylist()
+    }
     assert dry("captions", "text", measure=True).rows == 64
     assert seen
 

@@ -18,7 +18,7 @@ from counterbalance.engine.backends.duckdb.register import register_function
 from counterbalance.engine.catalog import file_statistics
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.functions import OpenFunctions
-from counterbalance.engine.sql.plan import Combined, StoredTable
+from counterbalance.engine.sql.plan import Combined, StoredTable, new_id
 from counterbalance.engine.store.pictures import require
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.pictures import Unread
 
 _BYTES_ROWS = 256
-_FEW = "few rows"
-"""A name that no relation of a plan has."""
 
 
 class DuckDB:
@@ -104,8 +102,9 @@ class DuckDB:
         with self._cursor(plan, fill) as cursor, self._stoppable(cursor):
             text, values = f"{plan.verb}{plan.sql}", dict(plan.values) or None
             if few and not plan.verb:
-                cursor.execute(f'CREATE TEMP TABLE "{_FEW}" AS {text}', values)
-                text, values = f'FROM "{_FEW}"', None
+                kept = new_id("rows")
+                cursor.execute(f'CREATE TEMP TABLE "{kept}" AS {text}', values)
+                text, values = f'FROM "{kept}"', None
             rows = cursor.sql(text, params=values)
             has_bytes = plan.pictures or "BLOB" in map(str, rows.types)
             batches = rows.to_arrow_reader(_BYTES_ROWS if has_bytes else batch_rows)
