@@ -253,7 +253,8 @@ class QueryEngine:
         checks = call.checks
         vectors = {name: self._unprotected(plan, facts).to_pylist()[0] for name, plan in checks.vectors.items()}
         protection.refuse_odd_vectors(call.query.name, {name: tuple(row.values()) for name, row in vectors.items()})
-        found = pa.Table.from_batches(self._run(self._final(call), facts, few=True))
+        is_short = call.query.level is None  # others have a row an image
+        found = pa.Table.from_batches(self._run(self._final(call), facts, few=is_short))
         protection.require_columns(call.query.name, found.schema, call.query.cells)
         if call.closed:
             protection.refuse_row_level(call.query.name, found.schema)
