@@ -1,9 +1,9 @@
-"""Write docs/promises.md: what is promised, how often each promise was tried just now, and which tests show it.
+"""Write docs/promises.md: what is promised, how often each promise was tried, at which commit, and which tests show it.
 
     python bench/promises.py           # runs the tests of every promise, hours on two cores
-    python bench/promises.py P7 P18    # of some, printed and not written
+    python bench/promises.py P7 P18    # of some; the lines of others stay
 
-Tests say with ``record_property`` how many kills, flips or statements they tried; those numbers are added up. Without it, the
+A line is written when its tests have ended, so that a run that is ended early has written what it tried. Tests say with ``record_property`` how many kills, flips or statements they tried; those numbers are added up. Without it, the
 tests themselves are the tries. A promise of which nothing is shown is one that is not kept, and the table says so.
 """
 
@@ -25,6 +25,13 @@ TRIES = {
     "COUNTERBALANCE_READS": "1000",
 }
 """Numbers of tries of tests that try at random, where the environment does not say."""
+PAGE = ROOT / "docs" / "promises.md"
+HEAD = """# What is promised, and what shows it
+
+Made by `python bench/promises.py`, line by line: each says at which commit its tests ran.
+
+| | promise | kept | tried | tests passed | failed | skipped | at | in tests/ |
+|---|---|---|---|---|---|---|---|---|"""
 PROMISES: dict[str, tuple[str, str]] = {
     "P1": (
         "A killed process leaves whole batches only",
@@ -177,28 +184,14 @@ def files_of(words: str) -> list[Path]:
     return [file for files in found.values() for file in files]
 
 
-def run(files: set[Path]) -> dict[Path, tuple[Counter[str], Counter[str]]]:
+def run(files: list[Path]) -> dict[Path, tuple[Counter[str], Counter[str]]]:
     """Run tests; by file how many passed, failed and were skipped, and what was tried how often."""
     found: dict[Path, tuple[Counter[str], Counter[str]]] = {file: (Counter(), Counter()) for file in files}
-    if not files:  # without names pytest would run all
-        return found
     with TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-m",
-            "thorough or not thorough",
-            "-n",
-            "2",
-            "--dist",
-            "loadfile",
-            f"--junitxml={report}",
-        ]
-        tries = TRIES | os.environ
-        subprocess.run([*command, *map(str, sorted(files))], cwd=ROOT, env=tries, check=False, stdout=sys.stderr)
+        options = ["-q", "-m", "thorough or not thorough", "-n", "2", "--dist", "loadfile", f"--junitxml={report}"]
+        command = [sys.executable, "-m", "pytest", *options, *map(str, files)]
+        subprocess.run(command, cwd=ROOT, env=TRIES | os.environ, check=False, stdout=sys.stderr)
         for case in ET.parse(report).getroot().iter("testcase"):
             file = ROOT / (case.get("classname", "").replace(".", "/") + ".py")
             if file not in found:  # what broke a run stands in no file
@@ -213,38 +206,32 @@ def run(files: set[Path]) -> dict[Path, tuple[Counter[str], Counter[str]]]:
     return found
 
 
-def row(name: str, found: dict[Path, tuple[Counter[str], Counter[str]]]) -> str:
-    """The line of a promise."""
+def row(name: str, commit: str) -> str:
+    """Try a promise; its line of the table."""
     what, words = PROMISES[name]
-    files = files_of(words)
-    ends = sum((found[file][0] for file in files), Counter())
-    tried = sum((found[file][1] for file in files), Counter())
-    lost = [
-        file.stem for file in files if not found[file][0]
-    ]  # a worker that was lost takes the rest of its tests with it
+    found = run(files_of(words))
+    ends = sum((ends for ends, _ in found.values()), Counter())
+    tried = sum((tried for _, tried in found.values()), Counter())
+    # a worker that was lost takes the rest of its tests with it
+    lost = [file.stem for file, (ends, _) in found.items() if not ends]
     kept = bool(ends["passed"]) and not (ends["failed"] or lost)
     state = "yes" if kept else f"**not kept**: {', '.join(lost) or 'tests fail'}"
     counts = ", ".join(f"{count:,} {of}" for of, count in sorted(tried.items()))
     numbers = " | ".join(str(ends[n]) for n in ("passed", "failed", "skipped"))
-    return f"| {name} | {what} | {state} | {counts} | {numbers} | {', '.join(f'`{w}`' for w in words.split())} |"
+    tests = ", ".join(f"`{word}`" for word in words.split())
+    return f"| {name} | {what} | {state} | {counts} | {numbers} | {commit} | {tests} |"
 
 
 def main(names: list[str]) -> None:
-    """Run the tests of some promises, or of all, and write the table."""
-    wanted = [name for name in PROMISES if not names or name in names]
-    found = run({file for name in wanted for file in files_of(PROMISES[name][1])})
-    head = (
-        "| | promise | kept | tried | tests passed | failed | skipped | in tests/ |\n|---|---|---|---|---|---|---|---|"
-    )
-    table = "\n".join([head, *(row(name, found) for name in wanted)]) + "\n"
-    if names:
-        print(table)
-        return
-    given = [f"{name}={os.environ[name]}" for name in TRIES if name in os.environ]
-    tree = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
-    command = f"Made by `{' '.join([*given, 'python bench/promises.py'])}` of {tree.stdout.strip()}."
-    text = f"# What is promised, and what shows it\n\n{command}\n\n"
-    (ROOT / "docs" / "promises.md").write_text(text + table)
+    """Run the tests of some promises, or of all, and write their lines."""
+    git = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    commit = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    for name in names or PROMISES:
+        line = row(name, commit)
+        old = PAGE.read_text().splitlines() if PAGE.exists() else []
+        lines = {text.split()[1]: text for text in old if text.startswith("| P")} | {name: line}
+        PAGE.write_text("\n".join([HEAD, *(lines[name] for name in PROMISES if name in lines)]) + "\n")
+        print(line, flush=True)
 
 
 if __name__ == "__main__":
