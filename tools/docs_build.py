@@ -49,7 +49,9 @@ SECTIONS: Final = {
     ),
     "Guides": ("ui", "gallery", "contrast-sets", "association", "models", "elsewhere", "spark"),
     "How it works": (
+        "lake",
         "journeys",
+        "statistics",
         "safety",
         "promises",
         "reproduction",

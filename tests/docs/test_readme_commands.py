@@ -11,7 +11,7 @@ import typed
 
 ROOT = Path(__file__).parents[2]
 README, TOUR = (
-    ("README.md",),
+    ("README.md", "docs/lake.md", "docs/statistics.md"),
     ("docs/tour.md", "docs/safety.md", "docs/models.md", "docs/contrast-sets.md", "docs/association.md"),
 )
 """Files whose commands go on with one lake."""
