@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from pathlib import Path
 
 import click
@@ -12,18 +13,18 @@ from counterbalance.engine.errors import NotFoundError
 EXAMPLES = ("counterbalance docs", "counterbalance docs --no-browser")
 
 
-@declare("docs", examples=EXAMPLES, short_help="Open the documentation that `make docs` built.")
+@declare("docs", examples=EXAMPLES, short_help="Open the documentation of what is installed.")
 @click.option("--no-browser", is_flag=True, help="Print where it is, and open no browser.")
 def command(*, no_browser: bool) -> int:
     """Open the documentation in a browser, and print where it lies.
 
-    It is built in a checkout by `make docs`, and takes no network to build or to read. A wheel that is built then has the
-    manual page, for `man cbal`; the pages are too large for it.
+    A wheel brings it, as it brings the manual page for `man cbal`; in a checkout `make docs` builds it. It takes no network.
     """
-    page = Path(__file__).resolve().parents[2] / "build" / "docs" / "index.html"
-    if not page.is_file():
+    built = Path(__file__).resolve().parents[2] / "build" / "docs" / "index.html"
+    page = built if built.is_file() else _installed()
+    if page is None:
         raise NotFoundError(
-            f"the documentation is not built: there is no {page}",
+            f"the documentation is not here: neither was it installed, nor is there {built}",
             code="E1064",
             hint="make docs, in a checkout, builds it; counterbalance COMMAND --help tells of a command, counterbalance audit --list of audits",
         )
@@ -33,3 +34,11 @@ def command(*, no_browser: bool) -> int:
 
         webbrowser.open(page.as_uri())
     return 0
+
+
+def _installed() -> Path | None:
+    """Return the first page as the wheel brought it, ``None`` where it brought none."""
+    for file in metadata.files("counterbalance") or ():
+        if file.match("share/doc/counterbalance/index.html"):
+            return Path(str(file.locate())).resolve()
+    return None

@@ -51,3 +51,18 @@ def test_every_dependency_has_its_reason_in_contributing():
     for requirement in [*project()["project"]["dependencies"], *(d for e in extras.values() for d in e)]:
         name = requirement.split("[")[0].split(">")[0].split("=")[0].split("<")[0].strip().lower()
         assert name == "counterbalance" or f"`{name}`" in text, name
+
+
+def test_a_wheel_brings_every_folder_of_the_documentation():
+    """Those of ``docs/`` here, and of what was built, where it was."""
+    listed = project()["tool"]["setuptools"]["data-files"]
+    built = ROOT / "build" / "docs"
+    folders = {built, *(built / folder.name for folder in (ROOT / "docs").iterdir() if folder.is_dir())} - {
+        built / "images"
+    }
+    folders |= {file.parent for file in built.rglob("*.*")}
+    assert {f"{folder.relative_to(ROOT)}/*.*" for folder in folders} <= {
+        glob for globs in listed.values() for glob in globs
+    }
+    for into, (glob,) in listed.items():
+        assert into == "share/man/man1" or into == f"share/doc/counterbalance/{glob[11:-4]}".rstrip("/")
