@@ -61,12 +61,16 @@ def command(
     every two of them, how often their labels meet. Each row has the value in A and in B, their difference with a 95 %
     interval, a test and its q-value. Perceived labels of two lakes are compared with --sensitive PURPOSE. Attributes that gelda found:
     counterbalance audit LAKE_A compare_attributes attributes=attributes others=b.attributes --attach b=LAKE_B.
+
+    Intervals and tests are those of two independent samples. Two states of one lake share images: there they find less than
+    a comparison image by image would.
     """
     from dataclasses import replace
 
     from counterbalance.cli.asking import ask
     from counterbalance.engine.sql.parse import as_text
-    from counterbalance.engine.store.location import at_moment
+    from counterbalance.engine.store.location import Location, at_moment
+    from counterbalance.shell import errors
     from counterbalance.report import comparison
 
     lake_a, at = at_moment(lake_a)
@@ -77,4 +81,9 @@ def command(
         raise click.UsageError(f"--attach: {comparison.OTHER!r} is the name of LAKE_B here; take another one")
     limits = replace(limits, at=at or limits.at, attach={**limits.attach, comparison.OTHER: lake_b})
     text = comparison.query(chosen, min_count)
-    return ask(lake_a, lambda session: session.sql(text, max_rows=limits.max_rows), limits, output, fail_if).exit_code
+    asked = ask(lake_a, lambda session: session.sql(text, max_rows=limits.max_rows), limits, output, fail_if)
+    if Location(lake_a).root == Location(at_moment(lake_b)[0]).root:
+        errors.note(
+            "two states of one lake share images; intervals and tests take them for independent samples, and find less than there is"
+        )
+    return asked.exit_code

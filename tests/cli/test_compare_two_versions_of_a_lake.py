@@ -78,3 +78,13 @@ def test_a_lake_may_have_the_sign_in_its_name(tmp_path, build, capsys):
     lake = cb.connect(tmp_path / "a@v1")
     lake.ingest(rows(build, COUNTS[0]))
     assert compared(capsys, lake.uri, lake.uri)["teal"] == (20, 20)
+
+
+def test_states_of_one_lake_are_no_independent_samples(grown, capsys, tmp_path, build):
+    note = "take them for independent samples"
+    assert main(["compare", f"{grown}@v1", f"{grown}/", "--attribute", "scene"]) == 0
+    assert capsys.readouterr().err.count(note) == 1
+    other = cb.connect(tmp_path / "b.lake")
+    other.ingest(rows(build, COUNTS[0]))
+    assert main(["compare", grown, other.uri, "--attribute", "scene"]) == 0
+    assert note not in capsys.readouterr().err
