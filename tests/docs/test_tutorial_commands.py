@@ -19,3 +19,17 @@ AUDITING, KEEPING = (
 @pytest.mark.parametrize("files", [AUDITING, KEEPING], ids=["auditing", "keeping"])
 def test_every_command_prints_what_is_shown(files, tmp_path, without_network):
     typed.check(files, tmp_path, without_network)
+
+
+@pytest.mark.timeout(1800)
+def test_every_command_of_a_lake_on_s3_prints_what_is_shown(bucket, tmp_path):
+    """In a bucket of this machine, so that the network may be asked."""
+    typed.check(("docs/tutorials/s3.md",), tmp_path, [])
+
+
+@pytest.fixture
+def bucket(s3_endpoint, s3_lake):
+    """One that is called ``bucket``, beside that of a lake whose credentials are used."""
+    import s3fs
+
+    s3fs.S3FileSystem(endpoint_url=s3_endpoint, skip_instance_cache=True).mkdir("bucket")
