@@ -292,6 +292,7 @@ class StorageError(CounterbalanceError, OSError):
     __str__ = CounterbalanceError.__str__  # not that of LookupError or OSError
 
 
+_OF_PYTHON: Final = re.compile(r"(?:executing the UDF|failed): KeyboardInterrupt\b|^KeyboardInterrupt$", re.MULTILINE)
 _UNREADABLE: Final = re.compile(
     r"LanceError|Encountered corrupt file|External error: |Invalid user input: |reading the stream registered|Task was aborted"
 )
@@ -311,6 +312,20 @@ def without_sources(text: str) -> str:
 def is_panic(error: BaseException) -> bool:
     """Tell whether code in Rust gave up, as Lance's does over damaged files; such an error is no ``Exception``."""
     return type(error).__name__ == "PanicException"
+
+
+def is_ctrl_c(error: BaseException) -> bool:
+    """Tell whether DuckDB ended a query because of Ctrl-C.
+
+    It tells of it as a plain ``RuntimeError``, or as an error of its own about what Python raised in a function or a table.
+
+    Example:
+        >>> is_ctrl_c(RuntimeError("Query interrupted")), is_ctrl_c(RuntimeError("no such file"))
+        (True, False)
+    """
+    if type(error) is RuntimeError:
+        return str(error) == "Query interrupted"
+    return type(error).__name__ == "InvalidInputException" and _OF_PYTHON.search(str(error)) is not None
 
 
 def is_unreadable(error: BaseException) -> bool:

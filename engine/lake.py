@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
-from counterbalance.engine.errors import NotFoundError, RequestError, SourceError, did_you_mean
+from counterbalance.engine.errors import NotFoundError, RequestError, SourceError, did_you_mean, is_ctrl_c
 from counterbalance.engine.ingest_types import GROUP, Chunk, ReadOptions, Source
 from counterbalance.engine.plugins import entry_points
 from counterbalance.engine.sql import statements
@@ -41,12 +41,17 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 
 def _readable(method: F) -> F:
-    """Decorator: files that are damaged or gone are an error of ours (``StorageError``), whatever Lance raises."""
+    """Decorator: damaged files and Ctrl-C are what they are (``StorageError``, ``KeyboardInterrupt``), whatever Lance and DuckDB raise."""
 
     @functools.wraps(method)
     def wrapper(self: Lake, *args: Any, **kwargs: Any) -> Any:
-        with tables.reading(self.location):
-            return method(self, *args, **kwargs)
+        try:
+            with tables.reading(self.location):
+                return method(self, *args, **kwargs)
+        except RuntimeError as error:
+            if is_ctrl_c(error):
+                raise KeyboardInterrupt from error
+            raise
 
     return cast("F", wrapper)
 

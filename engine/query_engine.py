@@ -29,6 +29,7 @@ from counterbalance.engine.errors import (
     RequestError,
     SensitiveError,
     SqlError,
+    is_ctrl_c,
     is_panic,
 )
 from counterbalance.engine.result import Result
@@ -339,7 +340,7 @@ class QueryEngine:
             told = raised.pop()
             error.__cause__ = told.__cause__
             return engine_errors.located(told, facts.text)
-        if self.backend.closed and not engine_errors.is_ctrl_c(error):
+        if self.backend.closed and not is_ctrl_c(error):
             return is_closed()
         stored = information_schema.stored_columns(self.resolver.main, sensitive=self.resolver.sensitive)
         columns = {name: [column for column, _ in known] for name, known in stored.items()}

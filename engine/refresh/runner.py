@@ -13,7 +13,15 @@ import pyarrow as pa
 from counterbalance.engine.catalog import access, closed, runs, snapshot
 from counterbalance.engine.catalog import definitions as catalog
 from counterbalance.engine.catalog.planning import Catalog, queries_over
-from counterbalance.engine.errors import UNFORESEEN, BusyError, CounterbalanceError, LimitError, StorageError, kind_of
+from counterbalance.engine.errors import (
+    UNFORESEEN,
+    BusyError,
+    CounterbalanceError,
+    LimitError,
+    StorageError,
+    is_ctrl_c,
+    kind_of,
+)
 from counterbalance.engine.executors.worker import said
 from counterbalance.engine.functions import load_file
 from counterbalance.engine.refresh import columns, due, indexes, plan, staleness, views
@@ -21,7 +29,6 @@ from counterbalance.engine.refresh.context import Context
 from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.refresh.model import Options, RefreshReport, Stage
 from counterbalance.engine.refresh.openlineage import Events
-from counterbalance.engine.sql.diagnostics.engine_errors import is_ctrl_c
 from counterbalance.engine.store import lock
 from counterbalance.engine.write.journal import require_lake, settle
 

@@ -14,6 +14,7 @@ from counterbalance.engine.errors import (
     SqlError,
     StorageError,
     did_you_mean,
+    is_ctrl_c,
     is_unreadable,
     place_of,
     without_sources,
@@ -36,11 +37,6 @@ _OWNED = re.compile(r"(?:Table|list) \"([^\"~]+)[^\"]*\" does not have a column 
 _FEW: Final = 4
 """So many signatures fit into a hint."""
 _LINE = re.compile(r"LINE (\d+): ?(.*)\n( *)\^")
-
-
-def is_ctrl_c(error: BaseException) -> bool:
-    """Whether DuckDB ended a query because Python had a signal to look at; it tells of it as a plain ``RuntimeError``."""
-    return type(error) is RuntimeError and str(error) == "Query interrupted"
 
 
 def translate(
