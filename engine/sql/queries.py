@@ -42,14 +42,18 @@ class Library(Mapping[str, Query]):
         self._is_filled = True
 
     def add(self, kind: Kind, file: Traversable) -> str:
-        """Add a file; returns its name.
+        """Add a file; returns its name. A copy of one that is there, such as of one that was installed, is that one.
 
         Raises:
             RequestError: Another one has the name.
         """
         name = file.name.removesuffix(".sql")
-        if self._files.get(name, (kind, file)) != (kind, file):
-            raise RequestError(f"two queries are called {name!r}", code="E3031", hint=f"give {file} another name")
+        known, there = self._files.get(name, (kind, file))
+        if (known, there) != (kind, file):
+            if known == kind and there.read_bytes() == file.read_bytes():
+                return name
+            hint = f"give {file} another name; the other one is {there}"
+            raise RequestError(f"two queries are called {name!r}", code="E3031", hint=hint)
         if self._is_filled:
             refuse_name(name, str(file))
         self._files[name] = (kind, file)

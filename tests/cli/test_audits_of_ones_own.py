@@ -131,10 +131,16 @@ def test_a_function_of_sql_names_no_audit(tmp_path, monkeypatch, capsys, name):
 
 
 @pytest.mark.parametrize("name", ["crime_words", "leakage"])
-def test_a_check_knows_what_there_is(name, capsys):
-    """But for its name, which is taken, nothing is wrong with a file of ours."""
+def test_a_check_knows_what_there_is(name, tmp_path, capsys):
+    """Nothing is wrong with a file of ours, and a copy of it is that audit; one that differs takes its name."""
     file = files("counterbalance.queries").joinpath(f"audits/{name}.sql")
-    assert main(["audit", "--check", str(file)]) == 1
+    assert main(["audit", "--check", str(file)]) == 0
+    copy = tmp_path / f"{name}.sql"
+    copy.write_bytes(file.read_bytes())
+    assert main(["audit", "--check", str(copy)]) == 0
+    copy.write_bytes(file.read_bytes() + b"\n")
+    capsys.readouterr()
+    assert main(["audit", "--check", str(copy)]) == 1
     assert capsys.readouterr().out.split(": ", 1)[1] == f"two queries are called '{name}'\n"
 
 

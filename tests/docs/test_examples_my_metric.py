@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -24,7 +25,7 @@ def test_the_audit_has_no_problem_and_its_test_passes(project_root: Path, tmp_pa
     assert "2 passed" in done.stdout
 
 
-def test_installed_it_is_listed(project_root: Path, tmp_path: Path) -> None:
+def test_installed_it_is_listed_and_its_test_passes(project_root: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(project_root / "examples" / "my-metric", tmp_path / "copy")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*pip, "--target", str(tmp_path / "site"), str(copy)], check=True, timeout=300)
@@ -33,3 +34,7 @@ def test_installed_it_is_listed(project_root: Path, tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("word_gap")
+    pytest = [sys.executable, "-m", "pytest", "-q", "-pno:cacheprovider", "-oaddopts="]
+    path = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    done = subprocess.run(pytest, cwd=copy, env=path, capture_output=True, text=True, timeout=300, check=False)
+    assert "2 passed" in done.stdout, done.stdout
