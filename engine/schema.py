@@ -93,7 +93,7 @@ IMAGES: Final = Table(
 )
 CAPTIONS: Final = Table(
     "captions",
-    "one row a caption; an image has any number",
+    "one row a caption; an image has none, one or several",
     (
         Column("caption_id", pa.int64(), "the source's integer id, or a 63-bit hash"),
         Column("image_id", pa.int64(), "the image it describes"),

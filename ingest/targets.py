@@ -46,7 +46,8 @@ def image_keys(sieve: Sieve, images: Images) -> pa.Array:
     """Return the key (or id, as text) of each row's image; NULL where the row names none.
 
     A URL is a key as it stands; so is any other file name that the lake has as it stands, else its ending is dropped. What a
-    picture of the same source is called is its key (``Images.names``).
+    picture of the same source is called is its key (``Images.names``). An image that goes by the number in its file's name, as
+    those of COCO do, is named by that file, too.
     """
     names = sieve.text("name", MAX_KEY)
     unique = pc.unique(names)
@@ -54,6 +55,7 @@ def image_keys(sieve: Sieve, images: Images) -> pa.Array:
     if images.has is not None and len(keys) and not keys.equals(unique):
         whole = pc.replace_substring_regex(unique, r"^(\./)+", "")
         keys = pc.if_else(pa.array(images.has(hashing.key_ids(whole))), whole, keys)
+    keys = _numbered(unique, keys, images)
     if images.names:
         beside = [None if n is None else beside_of(n, images) for n in unique.to_pylist()]
         keys = pc.coalesce(pa.array(beside, pa.string()), keys)
@@ -88,6 +90,20 @@ def beside_of(name: str, images: Images) -> str | None:
     """Return the key of the picture of the same source that a name means, if it means one."""
     plain = re.sub(r"^(\./)+", "", name)
     return next((k for n in (plain, plain.rpartition("/")[2]) if (k := images.names.get(n)) is not None), None)
+
+
+def _numbered(names: pa.Array, keys: pa.Array, images: Images) -> pa.Array:
+    """Return the keys; of an unknown one the number at the end of the file's name, where the lake has that file under it."""
+    numbers = pc.replace_substring_regex(names, r"^.*?0*([0-9]{1,18})\.\w+$", r"\1")
+    if images.has is None or images.uris is None or numbers.equals(names):
+        return keys
+    is_there = pc.fill_null(pc.equal(_file(images.uris(hashing.key_ids(numbers))), _file(names)), fill_value=False)
+    is_known = pa.array(images.has(hashing.key_ids(keys)))
+    return pc.if_else(pc.and_not(is_there, is_known), numbers, keys)
+
+
+def _file(paths: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(paths, r"^.*/", "")
 
 
 def _key(name: str) -> str:

@@ -102,7 +102,7 @@ def sample(lake: Lake, session: Session, most: int = 12, *, blur: bool = False) 
     """
     rows = session.sql(SAMPLE_SQL, most=most).to_arrow().to_pylist()
     if not rows:
-        return [], ["This lake has no pictures; ingest with --store-images to see some here."]
+        return [], ["This lake has no pictures; ingest once more with --images FOLDER to see some here."]
     found, broken = _made(lake, session, rows, THUMB, blur=blur, most_bytes=_BUDGET)
     notes = [f"{broken} pictures could not be read and are left out."] if broken else []
     return list(found.values()), [*notes, BLURRED] if blur else notes

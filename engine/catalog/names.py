@@ -70,8 +70,10 @@ def check_column(catalog: Catalog, table: str, name: str) -> None:
     """
     check(name, "a column")
     if name.lower() in {c.lower() for c in catalog.types(table)}:
-        kind = "generated column" if name in catalog.definitions.columns(table) else "column"
-        raise in_use(f"{table} has a {kind} {name!r}")
+        if name in catalog.definitions.columns(table):
+            drop = f"ALTER TABLE {table} DROP COLUMN {name}"
+            raise in_use(f"{table} has a generated column {name!r}", f"to declare it anew: {drop}")
+        raise in_use(f"{table} has a column {name!r}")
 
 
 def check_relation(catalog: Catalog, name: str, what: str) -> None:
@@ -90,9 +92,9 @@ def check_relation(catalog: Catalog, name: str, what: str) -> None:
         raise in_use(f"{name!r} is {user}")
 
 
-def in_use(what: str) -> SqlError:
+def in_use(what: str, hint: str = "take another name") -> SqlError:
     """The error for a name that something else has."""
-    return SqlError(f"{what} already", code="E3171", hint="take another name")
+    return SqlError(f"{what} already", code="E3171", hint=hint)
 
 
 def _user_of(catalog: Catalog, name: str) -> str | None:

@@ -250,7 +250,8 @@ class _Ingest:
     def run(self, progress: Callable[[Progress], None] | None) -> IngestReport:
         started = time.monotonic()
         bytes_done = 0
-        self._source.images.has, self._source.images.sizes = self._knows, self._sizes_of
+        images = self._source.images
+        images.has, images.sizes, images.uris = self._knows, self._sizes_of, self._uris_of
         try:
             for chunk in self._source.chunks:
                 self._chunk(chunk)
@@ -285,6 +286,11 @@ class _Ingest:
         for at in np.flatnonzero(np.isnan(sizes).any(axis=1)).tolist() if self._dry_sizes else ():
             sizes[at] = self._dry_sizes.get(int(keys[at]), (np.nan, np.nan))
         return sizes
+
+    def _uris_of(self, ids: pa.Array) -> pa.Array:
+        """Return where the pictures of some images lie, NULL where the lake has none."""
+        found = self._writers["images"].stored(pc.fill_null(ids, ABSENT).to_numpy(), ["uri"])
+        return found["uri"].cast(pa.string()).combine_chunks()
 
     def _chunk(self, chunk: Chunk) -> None:
         images = chunk.tables.get("images")

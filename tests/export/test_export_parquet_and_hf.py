@@ -64,7 +64,9 @@ def test_it_is_told_that_no_picture_is_stored(empty_lake, build, tmp_path):
         empty_lake.export(f"SELECT image FROM images WHERE image_id <= {n}", tmp_path / str(n), "hf") for n in (2, 1)
     )
     assert some.notes == []
-    assert none.notes == ["no picture of these rows is stored in the lake; ingest them with --store-images"]
+    assert none.notes == [
+        "no picture of these rows is in the lake or where their uri says; ingest once more with --images FOLDER"
+    ]
 
 
 def test_shards_keep_to_bytes(lake, tmp_path):

@@ -134,7 +134,9 @@ def test_pictures_that_are_not_stored_are_told(empty_lake, build, tmp_path):
     empty_lake.ingest({"images": build.images(image_id=[1, 2], key=["1", "2"])})
     done = empty_lake.export("images", tmp_path / "out", "webdataset")
     assert (done.rows, done.skipped) == (0, 2)
-    assert done.notes == ["no picture of these rows is stored in the lake; ingest them with --store-images"]
+    assert done.notes == [
+        "no picture of these rows is in the lake or where their uri says; ingest once more with --images FOLDER"
+    ]
 
 
 def test_values_of_all_types_are_json(lake, tmp_path):

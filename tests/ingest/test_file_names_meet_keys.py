@@ -1,4 +1,4 @@
-"""Boxes and labels that name a file find the image whose key is that name, else the one whose key is it without ending."""
+"""Rows that name a file find the image whose key is that name, or it without ending, or the number of that file in COCO."""
 
 from __future__ import annotations
 
@@ -27,3 +27,27 @@ def test_the_whole_name_comes_first(kind, disk_lake, tmp_path):
     assert report.rejected == 2
     again = disk_lake.ingest(str(source), kind)
     assert (again.changed, again.rejected) == (False, 2)
+
+
+@pytest.mark.parametrize("kind", ["detections", "labels", "captions"])
+def test_images_of_coco_are_named_by_their_files(kind, disk_lake, tmp_path, build):
+    files = {
+        139: "val2017/000000000139.jpg",
+        285: "COCO_val2014_000000000285.jpg",
+        7: "street.jpg",
+        12: "http://h/0012.jpg?x=1",
+    }
+    disk_lake.ingest({"images": build.images(image_id=[*files], key=[str(i) for i in files], uri=[*files.values()])})
+    source = tmp_path / "rows.csv"
+    names = ("000000000139.jpg", "images/COCO_val2014_000000000285.jpg", "000007.jpg", "000285.jpg", "0012.jpg")
+    header, row = {
+        "detections": ("file_name,x1,y1,x2,y2", "1,2,5,6"),
+        "labels": ("file_name,scene", "street"),
+        "captions": ("file_name,caption", "a man"),
+    }[kind]
+    source.write_text(f"{header}\n" + "".join(f"{name},{row}\n" for name in names))
+    report = disk_lake.ingest(str(source), kind)
+    got = disk_lake.sql(f"SELECT image_id FROM {kind} WHERE image_id < 1000 ORDER BY ALL").fetchall()
+    assert got == [(139,), (285,)]
+    assert report.rejected == (0 if kind == "captions" else 3), "another file has the number of an image"
+    assert not disk_lake.ingest(str(source), kind).changed

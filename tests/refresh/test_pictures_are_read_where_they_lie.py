@@ -114,7 +114,7 @@ def test_a_folder_that_nobody_named_is_not_read(lake, state):
     lake.sql("ALTER TABLE images ADD COLUMN size AS (octet_length(image))")
     (stage,) = lake.refresh().stages
     assert lake.sql("SELECT count(size) FROM images").fetchall() == [(0,)]
-    assert "5 of 5 rows have no picture: ingest with --store-images, or name" in stage.message
+    assert "5 of 5 rows have no picture: ingest once more with --images FOLDER, or name" in stage.message
     assert lake.sql("SELECT count(octet_length(image)) FROM images").fetchall() == [(0,)]
     assert not state.exists()
 

@@ -40,7 +40,7 @@ def test_tables(shell, capsys):
 def test_schema_of_one(shell, capsys):
     shell.step(".schema captions;")
     assert capsys.readouterr().out == (
-        "captions  -- one row a caption; an image has any number\n"
+        "captions  -- one row a caption; an image has none, one or several\n"
         "  caption_id  int64\n  image_id    int64\n  text        string\n  origin      string\n  similarity  float\n"
     )
 

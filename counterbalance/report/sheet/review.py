@@ -147,7 +147,7 @@ def review(
         raise RequestError(
             f"{view} holds no edit whose picture and source can be shown",
             code="E3571",
-            hint=f"refresh {view}; sources need their pictures: ingest with --store-images",
+            hint=f"refresh {view}; sources need their pictures: ingest once more with --images FOLDER",
         )
     sheet = base.identity([attribute, sorted(i["id"] for i in items), [*question.answers], blur])
     beside = question.shows == "beside"
