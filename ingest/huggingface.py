@@ -252,11 +252,14 @@ def _planned(
     chosen = "image" in columns.asked(options.mapping, FIELDS)
     picture = names[at["image"]] if chosen else column_of_pictures(schema)
     if picture is None or not (_is_pair(schema.field(picture).type) or _is_bytes(schema.field(picture).type)):
+        texts = "--format laion and captions need none"
+        if not isinstance(rows, File):
+            texts = "a Dataset of texts alone is read from the folder that its save_to_disk(FOLDER) writes"
         raise SourceError(
             f"{uri} has no column of pictures; its columns are: {', '.join(n[:40] for n in names[:20])}",
             code="E4018",
             hint="name one of bytes, or of bytes and path, with --map image=COLUMN (paths in text: "
-            "cast_column(COLUMN, datasets.Image()) first); --format laion and captions need none",
+            f"cast_column(COLUMN, datasets.Image()) first); {texts}",
         )
     found = {f: names[i] for f, i in at.items() if f != "image" and names[i] != picture}
     numbered = [n for n in names if _NUMBERED.fullmatch(n) and n not in found.values()]

@@ -56,8 +56,8 @@ class _Audit(Command):
         if "--help" in args and any(not a.startswith("-") for a in args):
             import counterbalance
 
-            if named := [a for a in args if a in counterbalance.audits()]:
-                _list(named, OutputOptions())
+            if named := [a for a in args if a in counterbalance.audits() or a.endswith(".sql")]:
+                _list([_named(a) for a in named], OutputOptions())
                 ctx.exit()
         return super().parse_args(ctx, args)
 
@@ -100,7 +100,7 @@ def command(
         return templates.check(check)
     if list_:
         load_queries(limits.queries)
-        _list([n for n in (lake, name, *words) if n is not None], output)
+        _list([_named(n) for n in (lake, name, *words) if n is not None], output)
         tell_broken()
         return 0
     if lake is None or name is None:
@@ -115,7 +115,7 @@ def command(
     from counterbalance.cli.asking import ask
     from counterbalance.engine.errors import SqlError
 
-    audit = _of_file(name) if name.endswith(".sql") else name.lower()
+    audit = _named(name)
     try:
         written = ask(
             lake, lambda session: session.audit(audit, max_rows=limits.max_rows, **params), limits, output, fail_if
@@ -126,6 +126,11 @@ def command(
     if not written.rows and not written.said:
         _explain_no_rows(lake, audit, params, limits)
     return written.exit_code
+
+
+def _named(audit: str) -> str:
+    """Return the name of an audit that is named, or lies in a file, which is read."""
+    return _of_file(audit) if audit.endswith(".sql") else audit.lower()
 
 
 def _of_file(path: str) -> str:

@@ -231,3 +231,14 @@ answers = "Which labels are there?"
 SELECT value FROM labels
 """)
     assert empty_lake.sql("SELECT * FROM sly", queries=tmp_path).fetchall() == []
+
+
+def test_parameters_of_a_file_are_shown(lake, capsys):
+    main(["audit", "--new", "mine"])
+    capsys.readouterr()
+    assert main(["audit", "--list", "./mine.sql"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("mine: ")
+    assert "Parameters:" in told
+    assert main(["audit", lake.uri, "./mine.sql", "--help"]) == 0
+    assert capsys.readouterr().out == told

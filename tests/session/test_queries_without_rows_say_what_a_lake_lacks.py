@@ -65,3 +65,15 @@ def test_perceived_labels_are_told_as_everywhere(bare, build):
     bare.ingest({"labels": build.labels(label_id=[1], image_id=[1], attribute=["perceived_gender"], value=["male"])})
     assert notes(bare, "FROM labels")[-1] == "labels has no rows"
     assert notes(bare, "FROM captions")[0].endswith("no detections, labels of perceived_gender")
+
+
+def test_a_table_that_is_one_of_several_sources_is_not_missed(bare, build, capsys):
+    """Boxes are enough for ``spurious_correlations``: it has no rows since few images are shown, not for want of labels."""
+    bare.ingest({
+        "captions": build.captions(caption_id=[1, 2], image_id=[1, 2], text=["a man", "a woman"]),
+        "detections": build.detections(detection_id=[1, 2], image_id=[1, 2], category=["tie", "cup"]),
+    })  # fmt: skip
+    assert main(["audit", bare.uri, "spurious_correlations"]) == 0
+    told = capsys.readouterr().err
+    assert "labels has no rows" not in told
+    assert "--min-count" in told
