@@ -105,14 +105,17 @@ def kind_of(error: BaseException) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``"; did you mean 'x'?"`` for the nearest known name, or nothing.
+    """``"; did you mean 'x'?"`` for the nearest known name, or the only one with that word, or nothing.
 
     Example:
-        >>> did_you_mean("imges", ["images", "captions"])
-        "; did you mean 'images'?"
+        >>> did_you_mean("imges", ["images", "captions"]), did_you_mean("hate", ["hate_content_rate", "sentiment"])
+        ("; did you mean 'images'?", "; did you mean 'hate_content_rate'?")
     """
     written = {k.lower(): k for k in sorted(known)}
     near = difflib.get_close_matches(name.lower(), written, n=1)
+    if not near:
+        with_word = [k for k in written if name.lower() in k.split("_")]
+        near = with_word if len(with_word) == 1 else []
     return f"; did you mean {written[near[0]]!r}?" if near else ""
 
 

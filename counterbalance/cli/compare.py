@@ -70,8 +70,8 @@ def command(
     from counterbalance.cli.asking import ask
     from counterbalance.engine.sql.parse import as_text
     from counterbalance.engine.store.location import Location, at_moment
-    from counterbalance.shell import errors
     from counterbalance.report import comparison
+    from counterbalance.shell import errors
 
     lake_a, at = at_moment(lake_a)
     if at is not None and limits.at is not None:

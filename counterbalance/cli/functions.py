@@ -14,15 +14,17 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "counterbalance functions",
+    "counterbalance functions vader",
     "counterbalance functions --udfs my_udfs.py --json",
 )
 
 
 @declare("functions", examples=EXAMPLES, short_help="List the functions that queries may call.")
+@click.argument("name", required=False)
 @udfs_option
 @output_options
-def command(udfs: tuple[str, ...], output: OutputOptions) -> int:
-    """List the functions that queries may call beside DuckDB's own, with signature and meaning.
+def command(name: str | None, udfs: tuple[str, ...], output: OutputOptions) -> int:
+    """List the functions that queries may call beside DuckDB's own, with signature and meaning; with NAME, that one.
 
     Table functions stand in FROM and return rows, such as top_k().
     """
@@ -30,8 +32,10 @@ def command(udfs: tuple[str, ...], output: OutputOptions) -> int:
     from counterbalance.shell import describe, present
 
     load(udfs)
+    shown = describe.functions(name or "")
     if output.for_eyes:
-        click.echo(describe.functions())
+        click.echo(shown)
         return 0
-    present.rows(system.callables(), system.CALLABLE, output)
+    known = system.callables()
+    present.rows([row for row in known if name is None or row["name"] == name.lower()], system.CALLABLE, output)
     return 0

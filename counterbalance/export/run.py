@@ -110,7 +110,9 @@ def export(
     pictures = [c.picture for c in given if c.picture is not None]
     blank = counted.rows and any(counted.nulls[name][1] == counted.rows for name in pictures)
     if blank or (output.skipped and not output.rows):
-        notes.append("no picture of these rows is in the lake or where their uri says; ingest once more with --images FOLDER")
+        notes.append(
+            "no picture of these rows is in the lake or where their uri says; ingest once more with --images FOLDER"
+        )
     if output.unread_masks:
         notes.append(f"{output.unread_masks:,} masks cannot be read; their boxes or images are written without one")
     pushed = None

@@ -8,7 +8,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Final
 
-from counterbalance.engine.errors import CounterbalanceError, NotFoundError
+from counterbalance.engine.errors import CounterbalanceError, NotFoundError, did_you_mean
 from counterbalance.engine.information_schema import STORED
 from counterbalance.engine.sql import queries
 from counterbalance.shell.text import escape
@@ -204,10 +204,18 @@ def _call(query: Query) -> str:
 
 
 def functions(name: str = "") -> str:
-    """Return every function with its doc, or the one of a name; those that stand in FROM last."""
+    """Return every function with its doc, or the one of a name; those that stand in FROM last.
+
+    Raises:
+        NotFoundError: There is none of that name (E1003).
+    """
     from counterbalance.engine.catalog import system
 
-    listed = [row for row in system.callables() if name.lower() in {"", row["name"]}]
+    known = system.callables()
+    listed = [row for row in known if name.lower() in {"", row["name"]}]
+    if not listed:
+        near = did_you_mean(name, [str(row["name"]) for row in known])
+        raise NotFoundError(f"no function {name!r}{near}", code="E1003", hint="without a name all are listed")
     single = columns([(row["signature"] or "", row["doc"] or "") for row in listed if row["kind"] != "table function"])
     tables = [
         f"{row['signature']}\n{_hanging('  ', row['doc'] or '')}" for row in listed if row["kind"] == "table function"

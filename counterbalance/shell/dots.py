@@ -95,10 +95,7 @@ def _audits(_shell: Shell, rest: str) -> None:
 
 
 def _functions(_shell: Shell, rest: str) -> None:
-    known = describe.functions(rest)
-    if not known:
-        raise NotFoundError(f"no function {rest!r}", code="E1003", hint=".functions lists them")
-    _print(known)
+    _print(describe.functions(rest))
 
 
 def _mode(shell: Shell, rest: str) -> None:

@@ -86,3 +86,6 @@ def test_functions(capsys):
     assert main(["functions"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert all(r["signature"] in text for r in found.values())
+    assert [r["name"] for r in rows(capsys, "functions", "Vader")] == ["vader"]
+    assert main(["functions", "vadr"]) == 1
+    assert "did you mean 'vader'" in capsys.readouterr().err

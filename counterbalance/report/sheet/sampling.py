@@ -124,7 +124,8 @@ def draw(session: Session, question: Question) -> DrawnSample:
         raise RequestError(
             f"{question.labels} labels no {question.unit} whose picture is in the lake",
             code="E3571",
-            hint="; ".join(result.notes) or "ingest once more with --images FOLDER; for persons --unit person is needed",
+            hint="; ".join(result.notes)
+            or "ingest once more with --images FOLDER; for persons --unit person is needed",
         )
     options = _options(session, question, [r["label"] for r in sizes])
     wanted = _wanted(stored, question)

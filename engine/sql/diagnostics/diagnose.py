@@ -91,7 +91,9 @@ def diagnosed(
     empty = resolver.without_rows(facts.used.values()) if rows == 0 or facts.audits else []
     told = nothing_to_count.notes(resolver, facts) if empty else []
     if rows == 0 and not told:
-        told = [f"{table} has no rows" for table in empty if re.search(rf"(?<![\w$]){re.escape(table)}(?!\w)", facts.text)]
+        told = [
+            f"{table} has no rows" for table in empty if re.search(rf"(?<![\w$]){re.escape(table)}(?!\w)", facts.text)
+        ]
     told += [text for one in facts.asked for text in join_overlap.missing(one, evaluate)]
     if facts.pooled and len(_known(resolver, "annotator") or ()) > 1:
         told += [text for one in facts.pooled for text in join_overlap.together(one, evaluate)]
