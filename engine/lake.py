@@ -642,7 +642,7 @@ def reader(name: str) -> Callable[[Any, ReadOptions], Source]:
 
 
 def _format_in_memory(source: Any, asked: str) -> str:
-    """The format of what is no path: ``huggingface`` for datasets, one or by split, ``arrow`` for rows by base table.
+    """The format of what is no path: ``huggingface`` or ``captions`` for datasets, one or by split, ``arrow`` for rows by base table.
 
     Raises:
         RequestError: It is neither, or another format was asked for.
@@ -651,7 +651,7 @@ def _format_in_memory(source: Any, asked: str) -> str:
     parts = list(source.values()) if mapping else [source]
     told = "huggingface" if parts and all(hasattr(p, "with_format") for p in parts) else "arrow" if mapping else ""
     odd = next((p for p in parts if told == "arrow" and not hasattr(p, "__arrow_c_stream__")), None)
-    if not told or odd is not None or asked not in {"auto", told}:
+    if not told or odd is not None or asked not in {"auto", told, *["captions"] * (told == "huggingface")}:
         raise RequestError(
             f"{type(source if odd is None else odd).__name__} cannot be read"
             + (f" as {asked}" if asked != "auto" else ""),
@@ -659,7 +659,7 @@ def _format_in_memory(source: Any, asked: str) -> str:
             hint="give a path or URI, a Dataset or DatasetDict of Hugging Face, or rows such as {'captions': table}, where table is "
             "of pyarrow, pandas or polars",
         )
-    return told
+    return told if asked == "auto" else asked
 
 
 def _read_arrow(source: str | Mapping[str, Any], options: ReadOptions) -> Source:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import orjson
@@ -46,11 +46,12 @@ _HEADLESS: Final = ("name", "caption")
 _OF_KARPATHY: Final = frozenset({"raw", "sentids", "filename"})
 
 
-def read(uri: str, options: ReadOptions) -> Source:
+def read(uri: str | Any, options: ReadOptions) -> Source:
     """Return rows of ``captions``, and of ``images`` that the lake does not have.
 
     Args:
-        uri: File, folder, glob or brace range of Parquet, Arrow, CSV, TSV or JSON lines, compressed or not.
+        uri: File, folder, glob or brace range of Parquet, Arrow, CSV, TSV or JSON lines, compressed or not; a ``Dataset`` of
+            Hugging Face, or several by split.
         options: ``split``, ``mapping`` (fields of ``FIELDS``), ``keep``, ``origin`` (default ``"human"``), ``annotator`` of what
             is kept (default ``"source"``), ``limit`` (rows).
 
@@ -70,6 +71,7 @@ def read(uri: str, options: ReadOptions) -> Source:
     if not all(map(targets.is_named, found)):
         notes.append("no column names an image: each text is of one of its own")
     notes += tabular.left_out(layouts, found)
+    uri = uri if isinstance(uri, str) else layouts[0].file.uri.partition("/")[0]
     return source_of(uri, [f.file for f in layouts], chunks(uri, parts, options, images, notes), notes, images)
 
 
@@ -205,5 +207,6 @@ def _keys(sieve: Sieve, images: Images) -> pa.Array:
     """Return the key of each row's image: what the row calls it, or where it stands."""
     if _names_images(sieve.rows):
         return targets.image_keys(sieve, images)
-    file = sieve.rows.source.rpartition("/")[2]
+    source = sieve.rows.source
+    file = source.rpartition("/")[2] if source.startswith("/") or "://" in source else source  # a dataset is called NAME/SPLIT
     return pc.binary_join_element_wise(file, pa.array(sieve.rows.numbers).cast(pa.string()), ":")

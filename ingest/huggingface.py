@@ -29,7 +29,7 @@ from counterbalance.engine.errors import CounterbalanceError, SourceError
 from counterbalance.engine.images import MAX_BYTES, Header, ImageError, check, read_header, sha256
 from counterbalance.engine.ingest_types import Images, Source
 from counterbalance.engine.schema import IMAGES
-from counterbalance.ingest import arrowfile, box_cells, columns, foldermeta, hashing, parquet, tabular
+from counterbalance.ingest import arrowfile, box_cells, captions, columns, foldermeta, hashing, parquet, tabular
 from counterbalance.ingest.batches import cuts, damage, lengths
 from counterbalance.ingest.chunking import Piece, merge_pieces
 from counterbalance.ingest.files import (
@@ -77,7 +77,7 @@ def read(uri: str | Any, options: ReadOptions) -> Source:
 
     Args:
         uri: File, folder, glob or brace range of Parquet or Arrow files; or a ``Dataset``, an ``IterableDataset``, or a
-            mapping of these by split.
+            mapping of these by split, of texts alone, too.
         options: ``split``, ``images`` (folder of pictures that are only named), ``store_images`` (default true), ``mapping``
             (fields of ``FIELDS``), ``keep``, ``origin`` of captions and boxes (default ``"human"``), ``annotator`` (default
             ``"source"``), ``limit`` (rows).
@@ -96,6 +96,8 @@ def read(uri: str | Any, options: ReadOptions) -> Source:
         images = Images()
         chunks = _chunks(uri, tables, options, notes, images)
         source = source_of(uri, [f.file for f in files], chunks, notes, images)
+    elif _is_of_texts(uri, options):
+        return captions.read(uri, options)
     else:
         parts: dict[str | None, Any] = uri if isinstance(uri, dict) else {None: uri}
         home, tables = options.images, []
@@ -112,6 +114,15 @@ def read(uri: str | Any, options: ReadOptions) -> Source:
         source = Source(tables[0].uri, chunks, notes=notes, images=images)
     named = local_folder(home, options.storage_options) if home else []
     return replace(source, pictures=named)
+
+
+def _is_of_texts(dataset: Any, options: ReadOptions) -> bool:
+    """Return whether a dataset has captions and no pictures."""
+    found = tabular.layouts(dataset, options)
+    shows = "image" in columns.asked(options.mapping, FIELDS) or any(column_of_pictures(t.schema) for t in found)
+    return not shows and any(
+        "caption" in columns.resolve(t.names, captions.FIELDS, options.mapping, t.file.uri) for t in found
+    )
 
 
 def _folder(uri: str, options: ReadOptions) -> str | None:
@@ -252,14 +263,11 @@ def _planned(
     chosen = "image" in columns.asked(options.mapping, FIELDS)
     picture = names[at["image"]] if chosen else column_of_pictures(schema)
     if picture is None or not (_is_pair(schema.field(picture).type) or _is_bytes(schema.field(picture).type)):
-        texts = "--format laion and captions need none"
-        if not isinstance(rows, File):
-            texts = "a Dataset of texts alone is read from the folder that its save_to_disk(FOLDER) writes"
         raise SourceError(
             f"{uri} has no column of pictures; its columns are: {', '.join(n[:40] for n in names[:20])}",
             code="E4018",
             hint="name one of bytes, or of bytes and path, with --map image=COLUMN (paths in text: "
-            f"cast_column(COLUMN, datasets.Image()) first); {texts}",
+            "cast_column(COLUMN, datasets.Image()) first); --format laion and captions need none",
         )
     found = {f: names[i] for f, i in at.items() if f != "image" and names[i] != picture}
     numbered = [n for n in names if _NUMBERED.fullmatch(n) and n not in found.values()]

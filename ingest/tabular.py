@@ -9,6 +9,7 @@ checksum is wrong is a ``SourceError``.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,15 +20,15 @@ import pyarrow as pa
 from counterbalance.engine.errors import SourceError
 from counterbalance.engine.ingest_types import CHUNK_ROWS
 from counterbalance.ingest import arrowfile, columns, compression, csvtext, jsonlines, parquet
+from counterbalance.ingest.batches import damage, rows_of
 from counterbalance.ingest.compression import Decompressed
-from counterbalance.ingest.files import expand
+from counterbalance.ingest.files import File, expand
 from counterbalance.ingest.rows import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from counterbalance.engine.ingest_types import ReadOptions
-    from counterbalance.ingest.files import File
 
 HEAD: Final = 256 << 10
 """Bytes in which the header must end."""
@@ -59,6 +60,7 @@ class Layout:
         headed: Whether the first line of CSV is a header.
         schema: Types of the columns, where the file says them (Parquet and Arrow).
         nested: Columns of lists or objects, as far as the schema or the beginning of JSON lines tells.
+        held: Rows that are in memory: a dataset of Hugging Face, which gives tables of Arrow; ``file`` is what it is called.
     """
 
     file: File
@@ -69,6 +71,7 @@ class Layout:
     headed: bool = True
     schema: pa.Schema | None = None
     nested: frozenset[str] = frozenset()
+    held: Any = None
 
     def kept(self, names: Sequence[str]) -> dict[str, int]:
         """Return the columns to keep as labels, as ``columns.as_labels`` does; lists and objects are none.
@@ -85,13 +88,16 @@ class Layout:
         return replace(self, names=names, dialect=dialect, headed=False)
 
 
-def layouts(uri: str, options: ReadOptions) -> list[Layout]:
-    """Return all files of a source, inspected.
+def layouts(uri: str | Any, options: ReadOptions) -> list[Layout]:
+    """Return all files of a source, inspected; or a ``Dataset`` of Hugging Face, or several by split, as if they were files.
 
     Raises:
         NotFoundError: If there are none.
         SourceError: If one is not a table.
     """
+    if not isinstance(uri, str):
+        parts = uri.items() if isinstance(uri, Mapping) else [(None, uri)]
+        return [found for split, dataset in parts if (found := _held(dataset, split)) is not None]
     return [inspect(f) for f in expand(uri, options.storage_options, SUFFIXES)]
 
 
@@ -117,6 +123,18 @@ def inspect(file: File) -> Layout:
     if file.name.lower().split(".")[-1 if not kind else -2] in _JSON:
         raise _no_table(file, "is not JSON lines", _ONE_A_LINE)
     return _csv(file, text, kind)
+
+
+def _held(dataset: Any, split: str | None) -> Layout | None:
+    """Return what a dataset of Hugging Face is; ``None`` of one without rows."""
+    name = getattr(getattr(dataset, "info", None), "dataset_name", None) or "dataset"
+    split = split or (None if getattr(dataset, "split", None) is None else str(dataset.split))
+    arrow = dataset.with_format("arrow")
+    with damage(name, "dataset of Hugging Face"):
+        first = next(iter(arrow.iter(1)), None)
+    called = name if split is None else f"{name}/{split}"
+    file = File(called, None, None, called)
+    return None if first is None else replace(_typed(file, "dataset", first.schema), held=arrow)
 
 
 def _typed(file: File, kind: str, schema: pa.Schema) -> Layout:
@@ -203,6 +221,11 @@ def read(layout: Layout, chosen: Mapping[str, int], matters: Callable[[str], boo
     Raises:
         SourceError: If the file is damaged (``E4001``, ``E4012``).
     """
+    if layout.held is not None:
+        with damage(layout.file, "dataset of Hugging Face"):
+            batches = ((b, b.nbytes) for table in layout.held.iter(CHUNK_ROWS) for b in table.to_batches())
+            yield from rows_of(batches, {name: layout.names[i] for name, i in chosen.items()}, layout.file)
+        return
     if layout.schema is not None:
         typed = parquet if layout.kind == "parquet" else arrowfile
         yield from typed.read(layout.file, {name: layout.names[i] for name, i in chosen.items()})
