@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections import Counter
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 from statsmodels.stats.proportion import proportion_confint
 
@@ -172,9 +172,7 @@ def test_colors_of_pictures(session):
     """With color_grid() over the edits' own pictures: one group's are red, the other's are black."""
 
     def picture(color):
-        file = io.BytesIO()
-        Image.new("RGB", (28, 14), color).save(file, "PNG")
-        return file.getvalue()
+        return image_bytes(Image.new("RGB", (28, 14), color))
 
     rows = [(2 * image + at, image, label) for image in range(3) for at, label in enumerate(GROUPS)]
     edits = contrast(rows).append_column("image", pa.array([picture(c) for _ in range(3) for c in ("red", "black")]))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.__main__ import main
@@ -13,9 +12,7 @@ from counterbalance.engine.store.pictures import HELP
 
 @pytest.fixture
 def picture() -> bytes:
-    held = io.BytesIO()
-    Image.new("RGB", (4, 4), (200, 30, 30)).save(held, "PNG")
-    return held.getvalue()
+    return image_bytes(Image.new("RGB", (4, 4), (200, 30, 30)))
 
 
 def test_no_row_has_one_then_some_then_all(disk_lake, build, picture, capsys):

@@ -7,6 +7,7 @@ import io
 import json
 
 import pytest
+from image_files import image_bytes
 from PIL import Image
 from pycocotools.coco import COCO
 
@@ -15,9 +16,7 @@ from counterbalance.engine.errors import RequestError
 
 
 def picture(i):
-    out = io.BytesIO()
-    Image.new("RGB", (40 + i, 30), (40 * i, 9, 9)).save(out, "PNG")
-    return out.getvalue()
+    return image_bytes(Image.new("RGB", (40 + i, 30), (40 * i, 9, 9)))
 
 
 PICTURES = {i: picture(i) for i in (1, 2, 3, 4)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -11,6 +10,7 @@ import tarfile
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from image_files import image_bytes
 from PIL import Image, PngImagePlugin
 
 import counterbalance as cb
@@ -27,11 +27,10 @@ XMP = (
 
 
 def picture(colour, *, said=False):
-    out, info = io.BytesIO(), PngImagePlugin.PngInfo()
+    info = PngImagePlugin.PngInfo()
     if said:
         info.add_itxt("XML:com.adobe.xmp", XMP)
-    Image.new("RGB", (12, 9), colour).save(out, "PNG", pnginfo=info)
-    return out.getvalue()
+    return image_bytes(Image.new("RGB", (12, 9), colour), pnginfo=info)
 
 
 @cb.udf(

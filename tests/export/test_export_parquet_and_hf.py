@@ -8,15 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.errors import RequestError
 
 
 def picture(i, kind="PNG"):
-    out = io.BytesIO()
-    Image.new("RGB", (8 + i, 6), (40 * i, 9, 9)).save(out, kind)
-    return out.getvalue()
+    return image_bytes(Image.new("RGB", (8 + i, 6), (40 * i, 9, 9)), kind)
 
 
 PICTURES = [picture(i, "JPEG" if i == 1 else "PNG") for i in range(4)]

@@ -9,6 +9,7 @@ import tarfile
 import pyarrow as pa
 import pytest
 import webdataset
+from image_files import image_bytes
 from PIL import Image, PngImagePlugin
 
 import counterbalance as cb
@@ -24,11 +25,10 @@ XMP = (
 
 
 def picture(colour, kind="PNG", xmp=None):
-    out, info = io.BytesIO(), PngImagePlugin.PngInfo()
+    info = PngImagePlugin.PngInfo()
     if xmp:
         info.add_itxt("XML:com.adobe.xmp", xmp)
-    Image.new("RGB", (24, 16), colour).save(out, kind, **({"pnginfo": info} if kind == "PNG" else {}))
-    return out.getvalue()
+    return image_bytes(Image.new("RGB", (24, 16), colour), kind, **({"pnginfo": info} if kind == "PNG" else {}))
 
 
 PICTURES = [picture((40 * i, 0, 0), "JPEG" if i == 2 else "PNG", XMP if i == 1 else None) for i in range(5)]

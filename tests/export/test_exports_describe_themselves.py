@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import logging
 
 import mlcroissant
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.__main__ import main
@@ -20,14 +20,12 @@ SQL = "SELECT image_id, key, width, image, [key, 'x'] AS words FROM images"
 @pytest.fixture
 def described(disk_lake, build, tmp_path):
     """Export in a form; returns the folder and the description as ``mlcroissant`` understands it."""
-    buffer = io.BytesIO()
-    Image.new("RGB", (8, 6)).save(buffer, "PNG")
     rows = build.images(
         image_id=[1, 2, 3],
         key=["a", "b", "c"],
         width=[8, 8, None],
         license=["CC BY", None, "CC0"],
-        image=[buffer.getvalue()] * 3,
+        image=[image_bytes(Image.new("RGB", (8, 6)))] * 3,
     )
     disk_lake.ingest({"images": rows})
 

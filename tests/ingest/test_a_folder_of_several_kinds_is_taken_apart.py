@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
-import tarfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from archives import tar_bytes
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -153,13 +153,8 @@ def test_many_files_that_are_not_known_are_one_note(lake, tmp_path):
 
 
 def test_shards_beside_labels_of_their_images(lake, tmp_path):
-    with tarfile.open(tmp_path / "set.tar", "w") as tar:
-        buffer = io.BytesIO()
-        Image.new("RGB", (8, 6)).save(buffer, "PNG")
-        for name, data in (("a.png", buffer.getvalue()), ("a.txt", b"a caption")):
-            about = tarfile.TarInfo(name)
-            about.size = len(data)
-            tar.addfile(about, io.BytesIO(data))
+    members = [("a.png", image_bytes(Image.new("RGB", (8, 6)))), ("a.txt", b"a caption")]
+    (tmp_path / "set.tar").write_bytes(tar_bytes(members))
     pq.write_table(pa.table({"key": ["a"], "scene": ["in"]}), tmp_path / "scenes.parquet")
     report = lake.ingest(tmp_path)
     assert report.format == "webdataset, labels"

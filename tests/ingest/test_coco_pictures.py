@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 
 import fsspec
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError
@@ -17,9 +17,7 @@ from counterbalance.ingest.coco import read
 
 
 def picture(width=20, height=10, kind="JPEG", color=0):
-    held = io.BytesIO()
-    Image.new("RGB", (width, height), (color, 0, 0)).save(held, kind)
-    return held.getvalue()
+    return image_bytes(Image.new("RGB", (width, height), (color, 0, 0)), kind)
 
 
 @pytest.fixture

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
-import tarfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from archives import tar_bytes
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -19,17 +19,11 @@ from counterbalance.ingest.auto import Part, told
 
 
 def picture(color="navy"):
-    buffer = io.BytesIO()
-    Image.new("RGB", (8, 6), color).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.new("RGB", (8, 6), color))
 
 
 def shard(path):
-    with tarfile.open(path, "w") as tar:
-        for name, data in (("a.png", picture()), ("a.txt", b"a caption")):
-            about = tarfile.TarInfo(name)
-            about.size = len(data)
-            tar.addfile(about, io.BytesIO(data))
+    path.write_bytes(tar_bytes([("a.png", picture()), ("a.txt", b"a caption")]))
 
 
 COCO = {"images": [{"id": 1, "file_name": "a.png", "width": 8, "height": 6}], "annotations": []}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import datasets
@@ -10,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -24,9 +24,7 @@ def lake(tmp_path):
 
 
 def png(number):
-    buffer = io.BytesIO()
-    Image.new("RGB", (9, 9), (number, 0, 0)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.new("RGB", (9, 9), (number, 0, 0)))
 
 
 def written(path, paths, **columns):

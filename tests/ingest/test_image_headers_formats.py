@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from image_files import image_bytes
 from PIL import Image, JpegImagePlugin
 
 from counterbalance.engine import images
@@ -21,9 +22,7 @@ FORMATS = ["JPEG", "PNG", "WEBP", "GIF", "BMP"]
 
 
 def picture(kind, size=(31, 17), mode="RGB", **options):
-    out = io.BytesIO()
-    Image.new(mode, size, 7 if mode in {"L", "P"} else None).save(out, kind, **options)
-    return out.getvalue()
+    return image_bytes(Image.new(mode, size, 7 if mode in {"L", "P"} else None), kind, **options)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -65,12 +64,11 @@ def test_orientation_is_noted_and_the_size_stays_as_stored(kind, turn):
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_file_is_read_no_further_than_needed(kind):
     noise = Image.effect_noise((700, 500), 90)
-    out = io.BytesIO()
-    noise.save(out, kind)
-    file = io.BytesIO(out.getvalue())
-    assert read_file_header(file, len(out.getvalue())) == Header(kind, 700, 500)
+    data = image_bytes(noise, kind)
+    file = io.BytesIO(data)
+    assert read_file_header(file, len(data)) == Header(kind, 700, 500)
     if kind in {"JPEG", "PNG", "GIF", "BMP"}:
-        assert file.tell() == HEAD_BYTES < len(out.getvalue())
+        assert file.tell() == HEAD_BYTES < len(data)
 
 
 def test_a_header_behind_a_large_comment_is_found():

@@ -11,6 +11,7 @@ import zlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine import images
@@ -18,9 +19,7 @@ from counterbalance.engine.images import ImageError, read_file_header, read_head
 
 
 def picture(kind, size=(31, 17)):
-    out = io.BytesIO()
-    Image.new("RGB", size).save(out, kind)
-    return out.getvalue()
+    return image_bytes(Image.new("RGB", size), kind)
 
 
 def png(width, height, chunks=b""):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.errors import NotFoundError, SourceError
@@ -22,9 +22,7 @@ DATA = Path(os.environ.get("COUNTERBALANCE_DATA") or Path(__file__).parents[3] /
 
 
 def picture(n=0, kind="PNG"):
-    out = io.BytesIO()
-    Image.new("RGB", (40 + n, 30), (n, 1, 2)).save(out, kind)
-    return out.getvalue()
+    return image_bytes(Image.new("RGB", (40 + n, 30), (n, 1, 2)), kind)
 
 
 def fill(folder, files):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 SECRET = "TOP-SECRET of somebody else"
 
 
 def picture(number):
-    out = io.BytesIO()
-    Image.new("RGB", (30 + number, 20), (number, 1, 2)).save(out, "PNG")
-    return out.getvalue()
+    return image_bytes(Image.new("RGB", (30 + number, 20), (number, 1, 2)))
 
 
 @pytest.fixture

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.errors import NotFoundError, SourceError
@@ -19,12 +19,10 @@ from counterbalance.ingest.imagefolder import read
 
 @pytest.fixture
 def folder(tmp_path):
-    out = io.BytesIO()
-    Image.new("RGB", (40, 30)).save(out, "PNG")
     for name in ("a.png", "train/b.png", "train/cat/c.png"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(out.getvalue())
+        path.write_bytes(image_bytes(Image.new("RGB", (40, 30))))
     return tmp_path
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
-
 import fsspec
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -14,9 +13,7 @@ BOX = "<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax></bndbox>
 
 
 def picture():
-    buffer = io.BytesIO()
-    Image.new("RGB", (64, 48)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.new("RGB", (64, 48)))
 
 
 def voc(name):

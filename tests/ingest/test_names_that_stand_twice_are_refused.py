@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
-import tarfile
 
 import orjson
 import pytest
+from archives import tar_bytes
 from hypothesis import given
 from hypothesis import strategies as st
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.errors import SourceError
@@ -79,13 +79,9 @@ def test_json_lines(tmp_path, disk_lake):
 
 
 def test_the_json_of_a_sample(tmp_path, disk_lake):
-    out = io.BytesIO()
-    Image.new("RGB", (9, 9)).save(out, "PNG")
-    with tarfile.open(tmp_path / "0.tar", "w") as tar:
-        for name, data in {"a.png": out.getvalue(), "a.json": b'{"caption": "one", "caption": "two"}'}.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
+    picture = image_bytes(Image.new("RGB", (9, 9)))
+    members = [("a.png", picture), ("a.json", b'{"caption": "one", "caption": "two"}')]
+    (tmp_path / "0.tar").write_bytes(tar_bytes(members))
     disk_lake.ingest(str(tmp_path / "0.tar"), format="webdataset")
     assert disk_lake.sql("SELECT count(*) FROM captions").fetchall() == [(0,)]
     [(position, code, _)] = refused(disk_lake)

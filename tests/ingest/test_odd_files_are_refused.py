@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import socket
-import tarfile
 
 import pytest
+from archives import tar_bytes
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.errors import SourceError
 
 
 def picture(number):
-    out = io.BytesIO()
-    Image.new("RGB", (30 + number, 20), (number, 1, 2)).save(out, "PNG")
-    return out.getvalue()
+    return image_bytes(Image.new("RGB", (30 + number, 20), (number, 1, 2)))
 
 
 @pytest.fixture
@@ -102,10 +100,8 @@ def test_a_source_whose_own_name_is_no_text_is_an_error(tmp_path, disk_lake):
 def test_a_shard_whose_name_is_no_text_is_told_readably(tmp_path, disk_lake):
     home = tmp_path / "shards"
     home.mkdir()
-    with tarfile.open(os.fsencode(home) + b"/\xff.tar", "w") as tar:
-        member = tarfile.TarInfo("a.png")
-        member.size = len(picture(1))
-        tar.addfile(member, io.BytesIO(picture(1)))
+    with open(os.fsencode(home) + b"/\xff.tar", "wb") as file:  # noqa: PTH123 - a Path has no name that is not UTF-8
+        file.write(tar_bytes([("a.png", picture(1))]))
     disk_lake.ingest(str(home), format="webdataset")
     [(uri,)] = disk_lake.sql("SELECT uri FROM images").fetchall()
     assert uri == f"{home}/\\xff.tar#a.png"

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import io
 import json
-import tarfile
 import zlib
 
 import numpy as np
 import pytest
+from archives import tar_bytes
+from image_files import image_bytes
 from PIL import Image
 
 NOISE = np.random.default_rng(0).integers(0, 255, (90, 120, 3), dtype=np.uint8)
 
 
 def saved(kind, pixels=NOISE, **options):
-    out = io.BytesIO()
-    Image.fromarray(pixels).save(out, kind, **options)
-    return out.getvalue()
+    return image_bytes(Image.fromarray(pixels), kind, **options)
 
 
 def with_bad_checksum():
@@ -81,11 +80,8 @@ def source(request, tmp_path):
     every = GOOD | BAD
     if request.param == "webdataset":
         path = folder / "0.tar"
-        with tarfile.open(path, "w") as tar:
-            for number, (name, data) in enumerate(every.items()):
-                member = tarfile.TarInfo(f"{number:03}.{name.rpartition('.')[2]}")
-                member.size = len(data)
-                tar.addfile(member, io.BytesIO(data))
+        members = enumerate(every.items())
+        path.write_bytes(tar_bytes((f"{n:03}.{name.rpartition('.')[2]}", data) for n, (name, data) in members))
         return str(path), {"format": "webdataset"}
     for name, data in every.items():
         (folder / name).write_bytes(data)
@@ -123,14 +119,13 @@ def test_whole_pngs_of_every_kind_are_taken(mode, size):
     from counterbalance.engine.images import _PASSES, check
 
     picture = Image.effect_noise(size, 90).convert(mode)
-    out = io.BytesIO()
-    picture.save(out, "PNG")
-    assert check(out.getvalue()).width == size[0]
+    data = image_bytes(picture)
+    assert check(data).width == size[0]
     if mode not in {"L", "RGB", "RGBA"}:
         return
     pixels = np.asarray(picture)
     rows = [b"\0" + r.tobytes() for x, y, dx, dy in _PASSES for r in pixels[y::dy, x::dx] if r.size]
-    data, kinds = out.getvalue(), {"L": 0, "RGB": 2, "RGBA": 6}
+    kinds = {"L": 0, "RGB": 2, "RGBA": 6}
 
     def chunk(kind, held):
         return len(held).to_bytes(4) + kind + held + zlib.crc32(kind + held).to_bytes(4)

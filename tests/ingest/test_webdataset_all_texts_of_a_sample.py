@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
-import tarfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from archives import tar_bytes
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.errors import NotFoundError
@@ -24,13 +24,8 @@ def taken(tmp_path):
     """Write one sample and return the texts of its captions, its labels and the notes."""
 
     def load(members, **options):
-        out = io.BytesIO()
-        Image.new("RGB", (8, 6)).save(out, "JPEG")
-        with tarfile.open(tmp_path / "0.tar", "w") as tar:
-            for ending, data in {"jpg": out.getvalue(), **members}.items():
-                info = tarfile.TarInfo(f"k.{ending}")
-                info.size = len(data)
-                tar.addfile(info, io.BytesIO(data))
+        sample = {"jpg": image_bytes(Image.new("RGB", (8, 6)), "JPEG"), **members}
+        (tmp_path / "0.tar").write_bytes(tar_bytes((f"k.{ending}", data) for ending, data in sample.items()))
         source = read(str(tmp_path / "0.tar"), ReadOptions(**options))
         (chunk,) = source.chunks
         assert not chunk.rejects

@@ -6,11 +6,12 @@ import gzip
 import io
 import json
 import os
-import tarfile
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from archives import tar_bytes
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.errors import NotFoundError, RequestError
@@ -25,17 +26,11 @@ DATA = Path(os.environ.get("COUNTERBALANCE_DATA") or Path(__file__).parents[3] /
 
 
 def picture(n, kind="JPEG"):
-    out = io.BytesIO()
-    Image.new("RGB", (40 + n, 30), (n, 1, 2)).save(out, kind)
-    return out.getvalue()
+    return image_bytes(Image.new("RGB", (40 + n, 30), (n, 1, 2)), kind)
 
 
 def shard(path, members, mode="w"):
-    with tarfile.open(path, mode) as tar:
-        for name, data in members:
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
+    path.write_bytes(tar_bytes(members, mode=mode))
 
 
 def load(uri, **options):

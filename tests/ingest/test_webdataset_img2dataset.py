@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
-import tarfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from archives import tar_bytes
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.ingest_types import ReadOptions
@@ -17,9 +17,7 @@ from counterbalance.ingest.webdataset import read
 
 
 def picture():
-    out = io.BytesIO()
-    Image.new("RGB", (40, 30)).save(out, "JPEG")
-    return out.getvalue()
+    return image_bytes(Image.new("RGB", (40, 30)), "JPEG")
 
 
 @pytest.fixture
@@ -42,11 +40,7 @@ def folder(tmp_path):
     (tmp_path / "00000_stats.json").write_text(json.dumps({"count": 5, "successes": 4}))
 
     def write(members):
-        with tarfile.open(tmp_path / "00000.tar", "w") as tar:
-            for name, data in members:
-                info = tarfile.TarInfo(name)
-                info.size = len(data)
-                tar.addfile(info, io.BytesIO(data))
+        (tmp_path / "00000.tar").write_bytes(tar_bytes(members))
         return tmp_path
 
     return write

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import io
 import json
 import tarfile
 
 import pytest
+from archives import tar_bytes
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from image_files import image_bytes
 from PIL import Image
 from repeats import again
 
@@ -20,21 +21,7 @@ from counterbalance.ingest.webdataset import read
 
 
 def picture(n=0):
-    out = io.BytesIO()
-    Image.new("RGB", (40 + n, 30), (n, 1, 2)).save(out, "JPEG")
-    return out.getvalue()
-
-
-def archive(members, kind=tarfile.PAX_FORMAT):
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=kind) as tar:
-        for name, data, *more in members:
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            for key, value in (more[0] if more else {}).items():
-                setattr(info, key, value)
-            tar.addfile(info, io.BytesIO(data))
-    return out.getvalue()
+    return image_bytes(Image.new("RGB", (40 + n, 30), (n, 1, 2)), "JPEG")
 
 
 def good(keys):
@@ -44,7 +31,7 @@ def good(keys):
 @pytest.fixture
 def load(tmp_path):
     def loaded(data, name="s.tar"):
-        (tmp_path / name).write_bytes(data if isinstance(data, bytes) else archive(data))
+        (tmp_path / name).write_bytes(data if isinstance(data, bytes) else tar_bytes(data))
         chunks = list(read(str(tmp_path / name), ReadOptions()).chunks)
         keys = [k for c in chunks for k in c.tables["images"]["key"].to_pylist()]
         texts = [t for c in chunks if "captions" in c.tables for t in c.tables["captions"]["text"].to_pylist()]
@@ -57,7 +44,7 @@ def load(tmp_path):
 
 
 def test_cut_in_a_header(load):
-    data = archive(good("abc"))
+    data = tar_bytes(good("abc"))
     at = data.index(b"b.txt")
     keys, texts, rejects = load(data[: at + 100])
     assert (keys, texts) == (["a"], ["caption a"])
@@ -65,21 +52,21 @@ def test_cut_in_a_header(load):
 
 
 def test_cut_in_a_picture(load):
-    data = archive(good("abc"))
+    data = tar_bytes(good("abc"))
     keys, _, rejects = load(data[: data.index(b"b.jpg") + 600])
     assert keys == ["a"]
     assert rejects == [("b.jpg", "truncated_shard")]
 
 
 def test_cut_before_the_caption_of_the_last_sample(load):
-    data = archive(good("abc"))
+    data = tar_bytes(good("abc"))
     keys, texts, rejects = load(data[: data.index(b"c.txt")])
     assert (keys, texts) == (["a", "b"], ["caption a", "caption b"])
     assert rejects == [("c", "truncated_shard")]
 
 
 def test_only_the_end_mark_is_missing(load):
-    data = archive(good("abc")).rstrip(b"\0")
+    data = tar_bytes(good("abc")).rstrip(b"\0")
     data += bytes(-len(data) % 512)
     keys, texts, rejects = load(data)
     assert (keys, len(texts)) == (["a", "b", "c"], 3)
@@ -88,7 +75,7 @@ def test_only_the_end_mark_is_missing(load):
 
 @pytest.mark.parametrize("step", [389, *again(97)])
 def test_every_cut_is_told(load, step):
-    data = archive(good("abcd"), tarfile.USTAR_FORMAT)
+    data = tar_bytes(good("abcd"), tarfile.USTAR_FORMAT)
     end = data.rindex(b"caption d") + 512
     for cut in range(1, end, step):
         if cut < 512:
@@ -102,10 +89,9 @@ def test_every_cut_is_told(load, step):
 
 
 def test_a_truncated_gzip_shard_keeps_what_came_before(load):
-    noise = io.BytesIO()
-    Image.effect_noise((300, 300), 90).save(noise, "JPEG")
-    members = [(f"{k}.{e}", d) for k in "abcdef" for e, d in (("jpg", noise.getvalue() + k.encode()), ("txt", b"c"))]
-    packed = gzip.compress(archive(members))
+    noise = image_bytes(Image.effect_noise((300, 300), 90), "JPEG")
+    members = [(f"{k}.{e}", d) for k in "abcdef" for e, d in (("jpg", noise + k.encode()), ("txt", b"c"))]
+    packed = gzip.compress(tar_bytes(members))
     keys, _, rejects = load(packed[: len(packed) * 3 // 4], "s.tar.gz")
     assert keys == list("abcdef")[: len(keys)]
     assert [c for _, c in rejects] == ["truncated_shard"]
@@ -120,7 +106,7 @@ def test_a_truncated_gzip_shard_keeps_what_came_before(load):
     ],
 )
 def test_a_bad_checksum_costs_its_member(load, member, keys, texts, codes):
-    data = bytearray(archive(good("abc")))
+    data = bytearray(tar_bytes(good("abc")))
     data[data.index(member.encode()) + 110] ^= 1
     found = load(bytes(data))
     assert found[0] == list(keys)
@@ -142,8 +128,8 @@ def test_a_key_that_comes_twice_in_a_row(load):
 
 
 def test_a_key_that_comes_again_later_or_in_another_shard(tmp_path):
-    (tmp_path / "0.tar").write_bytes(archive(good("aba")))
-    (tmp_path / "1.tar").write_bytes(archive(good("cb")))
+    (tmp_path / "0.tar").write_bytes(tar_bytes(good("aba")))
+    (tmp_path / "1.tar").write_bytes(tar_bytes(good("cb")))
     chunks = list(read(str(tmp_path), ReadOptions()).chunks)
     assert [k for c in chunks for k in c.tables["images"]["key"].to_pylist()] == ["a", "b", "c"]
     rejects = [(r.position, r.code) for c in chunks for r in c.rejects]
@@ -231,7 +217,7 @@ def test_samples_without_a_picture(load):
 
 
 def test_an_empty_archive_is_no_error(load):
-    assert load(archive([])) == ([], [], [])
+    assert load(tar_bytes([])) == ([], [], [])
 
 
 @pytest.mark.parametrize(
@@ -246,7 +232,7 @@ def test_an_empty_archive_is_no_error(load):
     ],
 )
 def test_what_is_no_tar_is_one_error_before_the_first_row(tmp_path, data):
-    (tmp_path / "0.tar").write_bytes(archive(good("a")))
+    (tmp_path / "0.tar").write_bytes(tar_bytes(good("a")))
     (tmp_path / "1.tar").write_bytes(data)
     with pytest.raises(SourceError, match=r"1\.tar (is not a tar file|is damaged)"):
         read(str(tmp_path), ReadOptions())
@@ -256,7 +242,7 @@ def test_nothing_is_written_and_nothing_is_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     evil = b"cos\nsystem\n(S'touch pwned'\ntR."
     members = [(f"a.{e}", evil) for e in ("pyd", "pickle", "pkl", "pth", "npy")]
-    (tmp_path / "0.tar").write_bytes(archive([*good("a"), *members, ("pipe:touch pwned.jpg", picture())]))
+    (tmp_path / "0.tar").write_bytes(tar_bytes([*good("a"), *members, ("pipe:touch pwned.jpg", picture())]))
     before = sorted(p.name for p in tmp_path.iterdir())
     list(read(str(tmp_path / "0.tar"), ReadOptions()).chunks)
     assert sorted(p.name for p in tmp_path.iterdir()) == before
@@ -268,7 +254,7 @@ def test_nothing_is_written_and_nothing_is_run(tmp_path, monkeypatch):
     cut=st.integers(512, 1 << 20),
 )
 def test_any_damage_is_taken_told_or_one_error(load, flips, cut):
-    data = bytearray(archive(good("abcd"), tarfile.USTAR_FORMAT)[:6000])
+    data = bytearray(tar_bytes(good("abcd"), tarfile.USTAR_FORMAT)[:6000])
     for at, bits in flips:
         data[at % len(data)] ^= bits
     with contextlib.suppress(SourceError):  # the first header may be hit
@@ -285,7 +271,7 @@ def test_a_key_that_is_too_long(load):
 
 @pytest.mark.parametrize("cut", [100, 2_000_000])
 def test_a_cut_inside_a_member_that_is_not_read(load, cut):
-    data = archive([*good("a"), ("b.npy", bytes(3_000_000))])
+    data = tar_bytes([*good("a"), ("b.npy", bytes(3_000_000))])
     keys, _, rejects = load(data[: data.index(b"b.npy") + 512 + cut])
     assert keys == ["a"]
     assert rejects == [("b.npy", "truncated_shard")]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import shutil
 
 import lance
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -45,9 +45,7 @@ def lake(disk_lake, checkpoint):
 
 
 def picture(seed):
-    buffer = io.BytesIO()
-    Image.fromarray(np.random.default_rng(seed).integers(0, 256, (60, 60, 3), np.uint8)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(np.random.default_rng(seed).integers(0, 256, (60, 60, 3), np.uint8)))
 
 
 def ingest(lake, pictures):

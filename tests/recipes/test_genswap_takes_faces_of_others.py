@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -19,9 +18,7 @@ FACES = {
 
 
 def png(pixels):
-    buffer = io.BytesIO()
-    Image.fromarray(np.asarray(pixels, np.uint8)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(np.asarray(pixels, np.uint8)))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -23,9 +24,7 @@ def picture(number):
     """A grey picture whose face has stripes that tell its number."""
     pixels = np.full((60, 60, 3), 90, np.uint8)
     pixels[10:40, 15:45] = np.random.default_rng(number).integers(0, 256, (30, 30, 3))
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(pixels))
 
 
 def rows(build, labels, odd=()):

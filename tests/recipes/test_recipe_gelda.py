@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -49,9 +50,7 @@ CHATS = "{% for m in messages %}user: {{ m.content }}\n{% endfor %}assistant: "
 def picture(number):
     width, height = SIZES[number % len(SIZES)]
     noise = np.random.default_rng(number).integers(0, 256, (height, width, 3), np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(noise).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(noise))
 
 
 def scatter(model, spread):

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -35,9 +36,7 @@ EDITS = 4  # an image: one instruction for each gender, at two guidances
 
 def picture(number):
     noise = np.random.default_rng(number).integers(0, 256, (64, 96, 3), np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(noise).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(noise))
 
 
 def rows(build, numbers):

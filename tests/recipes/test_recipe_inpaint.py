@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine import functions
@@ -33,10 +34,8 @@ NEW, FLAG = 9, 0.6
 
 
 def png(seed):
-    buffer = io.BytesIO()
     pixels = np.random.default_rng(seed).integers(0, 255, (6, 8, 3), np.uint8)
-    Image.fromarray(pixels).resize((WIDE, HIGH), Image.Resampling.BICUBIC).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(pixels).resize((WIDE, HIGH), Image.Resampling.BICUBIC))
 
 
 BOXES = [  # image, category, box, mask, crowd

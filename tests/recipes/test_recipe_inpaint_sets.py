@@ -10,6 +10,7 @@ import tarfile
 
 import numpy as np
 import pytest
+from image_files import image_bytes
 from PIL import Image
 from pycocotools import mask as coco_mask
 from pycocotools.coco import COCO
@@ -46,11 +47,9 @@ BOXES = [
 
 def picture(number):
     """A picture that is lighter than grey at the left, as wide as its number."""
-    out = io.BytesIO()
     made = Image.new("RGB", (40, 30), (9, 9, 40 * number))
     made.paste((255, 9, 9), (0, 0, number, 30))
-    made.save(out, "PNG")
-    return out.getvalue()
+    return image_bytes(made)
 
 
 @pytest.fixture(scope="module")

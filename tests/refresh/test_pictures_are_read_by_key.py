@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -20,9 +19,7 @@ BOXES = (
 
 
 def encoded(shade, side=4):
-    file = io.BytesIO()
-    Image.new("RGB", (side, side), (shade, shade, shade)).save(file, "PNG")
-    return file.getvalue()
+    return image_bytes(Image.new("RGB", (side, side), (shade, shade, shade)))
 
 
 def images(shades):

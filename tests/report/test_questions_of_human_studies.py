@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import os
 
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -31,9 +31,7 @@ ALIKE = (
 
 
 def picture(red):
-    out = io.BytesIO()
-    Image.new("RGB", (40, 30), (red, 0, 0)).save(out, "PNG")
-    return out.getvalue()
+    return image_bytes(Image.new("RGB", (40, 30), (red, 0, 0)))
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import re
 
 import numpy as np
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -32,9 +33,7 @@ UNSAFE, BROKEN = MEN[0], MEN[1]
 
 def picture(number):
     noise = np.random.default_rng(number).integers(0, 256, (30, 40, 3), np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(np.kron(noise, np.ones((8, 8, 1), np.uint8))).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(np.kron(noise, np.ones((8, 8, 1), np.uint8))))
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -26,9 +27,7 @@ def encoded(kind: str = "PNG", comment: bytes = b"") -> bytes:
     """320 x 240 noise: blurring shows as a loss of contrast."""
     pixels = np.random.default_rng(0).integers(0, 256, (240, 320, 3), dtype=np.uint8)
     blocks = np.kron(pixels[:60, :80], np.ones((4, 4, 1), dtype=np.uint8))
-    buffer = io.BytesIO()
-    Image.fromarray(blocks).save(buffer, kind, **({"comment": comment} if comment else {}))
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(blocks), kind, **({"comment": comment} if comment else {}))
 
 
 def opened(picture: Thumbnail) -> np.ndarray:

@@ -7,6 +7,7 @@ import io
 
 import numpy as np
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -38,9 +39,7 @@ def picture(number):
     """Noise in blocks, so that blurring takes its contrast; red says which topic."""
     noise = np.random.default_rng(number).integers(0, 256, (30, 40, 3), np.uint8)
     noise[..., 0] = 255 * (number % 2)
-    buffer = io.BytesIO()
-    Image.fromarray(np.kron(noise, np.ones((8, 8, 1), np.uint8))).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(np.kron(noise, np.ones((8, 8, 1), np.uint8))))
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import os
 
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -21,9 +22,7 @@ SOURCES = 7
 
 
 def picture(red):
-    out = io.BytesIO()
-    Image.new("RGB", (64, 48), (red, 0, 0)).save(out, "PNG")
-    return out.getvalue()
+    return image_bytes(Image.new("RGB", (64, 48), (red, 0, 0)))
 
 
 @cb.udf(returns=pa.binary(), parameters={"image": pa.binary(), "label": pa.string()}, version="1")
@@ -33,9 +32,7 @@ def review_edited(image, label):
     found = []
     for data, said in zip(image.to_pylist(), label.to_pylist(), strict=True):
         red = Image.open(io.BytesIO(data)).getpixel((0, 0))[0]
-        out = io.BytesIO()
-        Image.new("RGB", (64, 48), colours[said]).save(out, "PNG")
-        found.append(None if red == 6 else out.getvalue())
+        found.append(None if red == 6 else image_bytes(Image.new("RGB", (64, 48), colours[said])))
     return found
 
 

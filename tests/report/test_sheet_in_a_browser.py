@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -131,10 +132,8 @@ def browser_edited(image, label):
     """The picture turned upside down for one label; as it is for another."""
     found = []
     for data, said in zip(image.to_pylist(), label.to_pylist(), strict=True):
-        out = io.BytesIO()
         whole = Image.open(io.BytesIO(data)).convert("RGB")
-        (whole.rotate(180) if said == "female" else whole).save(out, "PNG")
-        found.append(out.getvalue())
+        found.append(image_bytes(whole.rotate(180) if said == "female" else whole))
     return found
 
 

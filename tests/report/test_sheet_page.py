@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -42,9 +43,7 @@ class Page(HTMLParser):
 
 
 def jpeg(colour=(200, 30, 30), size=(640, 480), **options):
-    out = io.BytesIO()
-    Image.new("RGB", size, colour).save(out, "JPEG", **options)
-    return out.getvalue()
+    return image_bytes(Image.new("RGB", size, colour), "JPEG", **options)
 
 
 def filled(path, shift=0):
@@ -192,9 +191,7 @@ def test_pictures_are_small_and_nothing_but_pixels(made):
 def test_a_person_is_cut_out_with_a_margin_and_framed():
     whole = Image.new("RGB", (640, 480), (0, 0, 255))
     whole.paste((255, 0, 0), (100, 100, 180, 260))
-    out = io.BytesIO()
-    whole.save(out, "PNG")
-    found = picture(out.getvalue(), (100.0, 100.0, 80.0, 160.0))
+    found = picture(image_bytes(whole), (100.0, 100.0, 80.0, 160.0))
     assert found.size == (160, 240)  # a quarter of 160 on each side
     assert found.getpixel((5, 5)) == (0, 0, 255)
     assert found.getpixel((80, 120)) == (255, 0, 0)
@@ -210,19 +207,18 @@ def test_pictures_stand_upright():
 
 def test_heads_are_blurred_in_the_pixels_and_pictures_without_boxes_whole():
     whole = Image.effect_noise((400, 300), 90).convert("RGB")
-    out = io.BytesIO()
-    whole.save(out, "PNG")
+    data = image_bytes(whole)
     box = {"category": "person", "x": 100.0, "y": 60.0, "width": 60.0, "height": 180.0, "is_crowd": False}
 
     def spread(found, area):
         return found.crop(area).convert("L").getextrema()[1] - found.crop(area).convert("L").getextrema()[0]
 
-    plain = picture(out.getvalue(), (100.0, 60.0, 60.0, 180.0))
-    blurred = picture(out.getvalue(), (100.0, 60.0, 60.0, 180.0), [box])
+    plain = picture(data, (100.0, 60.0, 60.0, 180.0))
+    blurred = picture(data, (100.0, 60.0, 60.0, 180.0), [box])
     head = (50, 50, 100, 100)
     assert spread(blurred, head) < 0.6 * spread(plain, head)
     assert spread(blurred, (50, 150, 100, 220)) > 150
-    assert spread(picture(out.getvalue(), None, []), (0, 0, 300, 200)) < 120
+    assert spread(picture(data, None, []), (0, 0, 300, 200)) < 120
 
 
 @pytest.mark.parametrize("box", [(900.0, 10.0, 20.0, 20.0), (10.0, 10.0, 0.0, 5.0), (float("nan"), 1.0, 5.0, 5.0)])

@@ -9,6 +9,7 @@ import threading
 
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.errors import RequestError
@@ -227,9 +228,8 @@ def test_without_rows_or_columns():
 
 
 def test_pictures_are_shown_small():
-    buffer = io.BytesIO()
-    Image.new("RGB", (640, 480), "navy").save(buffer, "PNG")
-    data = [buffer.getvalue(), b"no picture", buffer.getvalue()[:60]]
+    whole = image_bytes(Image.new("RGB", (640, 480), "navy"))
+    data = [whole, b"no picture", whole[:60]]
     table = pa.table({"image": pa.array(data, pa.binary()), "a": ["x", "y", "z"]})
     page = Result(lambda: iter(table.to_batches()), lambda: table.schema, "SELECT 1")._repr_html_()
     (shown,) = re.findall(r'<img src="data:image/jpeg;base64,([^"]+)"', page)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
-
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine import images
@@ -15,9 +14,7 @@ from counterbalance.shell.arrow_values import display
 
 
 def picture(width: int, kind: str = "PNG") -> bytes:
-    out = io.BytesIO()
-    Image.new("RGBA" if kind == "PNG" else "RGB", (width, 4), "red").save(out, kind)
-    return out.getvalue()
+    return image_bytes(Image.new("RGBA" if kind == "PNG" else "RGB", (width, 4), "red"), kind)
 
 
 def result(**columns: object) -> Result:

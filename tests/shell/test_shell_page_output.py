@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.__main__ import main
@@ -71,9 +72,7 @@ def test_cells_are_text():
 
 
 def test_pictures_are_small_and_in_the_page():
-    picture = io.BytesIO()
-    Image.new("RGB", (600, 300), "red").save(picture, "PNG")
-    _, text = written(pa.table({"image": [picture.getvalue(), b"none", None]}))
+    _, text = written(pa.table({"image": [image_bytes(Image.new("RGB", (600, 300), "red")), b"none", None]}))
     found = Page(text)
     (source,) = [value for _, name, value in found.attributes if name == "src"]
     assert source.startswith("data:image/jpeg;base64,")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -36,9 +37,7 @@ def bytes_doubled(image: pa.Array) -> list[bytes]:
     found = []
     for data in image.to_pylist():
         picture = Image.open(io.BytesIO(data))
-        out = io.BytesIO()
-        picture.resize((picture.width * 2, picture.height)).save(out, "PNG")
-        found.append(out.getvalue())
+        found.append(image_bytes(picture.resize((picture.width * 2, picture.height))))
     return found
 
 

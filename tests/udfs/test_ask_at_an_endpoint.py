@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.errors import FunctionError, RequestError
@@ -62,9 +63,7 @@ def serve(monkeypatch):
 
 
 def encoded(colour):
-    buffer = io.BytesIO()
-    Image.new("RGB", (40, 30), colour).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.new("RGB", (40, 30), colour))
 
 
 def by_colour(pixels, question):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from functools import partial
 from hashlib import sha256
@@ -10,6 +9,7 @@ from hashlib import sha256
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image, ImageDraw
 
 import counterbalance as cb
@@ -209,12 +209,6 @@ def framed_in_red(shown):
     return shown
 
 
-def encoded(made):
-    buffer = io.BytesIO()
-    made.save(buffer, "PNG")
-    return buffer.getvalue()
-
-
 def direct(folder, pictures, prompts, tokens):
     """What transformers itself says, one row after the other."""
     processor = transformers.AutoProcessor.from_pretrained(folder)
@@ -258,7 +252,7 @@ def test_answers_are_those_of_the_library(model):
     pictures = [picture(i) for i in range(count)]
     prompts = [f"Day or night, in row {i}?" + "?" * (i % 5) * 9 for i in range(count)]
     call = opened("ask", model=model, seed=7)
-    found = asked(call, [encoded(p) for p in pictures], prompts, [DAY] * count)
+    found = asked(call, [image_bytes(p) for p in pictures], prompts, [DAY] * count)
     assert found.errors == {}
     rows = found.values.to_pylist()
     questions = [asking(prompt, row["shown"]) for prompt, row in zip(prompts, rows, strict=True)]
@@ -270,7 +264,7 @@ def test_answers_are_those_of_the_library(model):
     ]
     assert {tuple(row["shown"]) for row in rows} == {("day", "night"), ("night", "day")}
     for row, alone in zip(rows, range(count), strict=True):
-        again = asked(call, [encoded(pictures[alone])], [prompts[alone]], [DAY])
+        again = asked(call, [image_bytes(pictures[alone])], [prompts[alone]], [DAY])
         assert again.values.to_pylist() == [row]
 
 
@@ -282,7 +276,7 @@ def test_long_replies_are_the_same_alone_and_among_others(model, monkeypatch):
     count = 6
     framed = [framed_in_red(picture(i)) for i in range(count)]
     call = opened("caption_person", model=talks, prompt="Who is in the frame?")
-    arrays = [pa.array([encoded(picture(i)) for i in range(count)]), *(pa.array([v] * count) for v in BOX.values())]
+    arrays = [pa.array([image_bytes(picture(i)) for i in range(count)]), *(pa.array([v] * count) for v in BOX.values())]
     many = call(arrays)
     captions = many.values.to_pylist()
     assert len(set(captions)) > count // 2
@@ -298,7 +292,7 @@ def test_pictures_decoded_by_processes_get_the_same_replies(one, monkeypatch, na
     monkeypatch.setattr(ask_module, "_AT_ONCE", 4)
     monkeypatch.setattr(ask_module, "CAPTION_TOKENS", 8)
     count = 11
-    pictures = [encoded(picture(i)) for i in range(count)]
+    pictures = [image_bytes(picture(i)) for i in range(count)]
     pictures[2], pictures[5] = None, b"no picture"
     if name == "ask":
         columns = [pa.array(["Which?"] * count), pa.array([DAY] * count)]
@@ -324,7 +318,7 @@ def test_pictures_decoded_by_processes_get_the_same_replies(one, monkeypatch, na
 
 def test_a_reply_that_names_no_option_is_an_error_of_its_row(one):
     call = opened("ask", model=talkative(one))
-    pictures = [encoded(picture(0)), None]
+    pictures = [image_bytes(picture(0)), None]
     found = asked(call, pictures, ["What?"] * 2, [DAY] * 2)
     assert found.values.to_pylist() == [None, None]
     assert list(found.errors) == [0]
@@ -333,7 +327,7 @@ def test_a_reply_that_names_no_option_is_an_error_of_its_row(one):
 
 
 def test_rows_that_cannot_be_asked(one):
-    good = encoded(picture(0))
+    good = image_bytes(picture(0))
     call = opened("ask", model=one)
     options = [DAY, None, ["day"], ["day", None], ["day", " day"], [str(i) for i in range(27)], [], DAY, DAY, DAY]
     prompts = ["Which?"] * 7 + [None, "Which?", "Which?"]
@@ -351,7 +345,7 @@ def test_rows_that_cannot_be_asked(one):
 
 
 def test_the_order_depends_on_row_and_seed_only(one):
-    pictures = [encoded(picture(i)) for i in range(6)]
+    pictures = [image_bytes(picture(i)) for i in range(6)]
     options = [["w", "x", "y", "z"]] * 6
 
     def orders(rows, seed):
@@ -368,7 +362,7 @@ def test_the_order_depends_on_row_and_seed_only(one):
 def test_boxes_that_are_null_or_outside_give_no_caption(one):
     call = opened("caption_person", model=one)
     edges = [pa.array([1.0, None, 1.0, 900.0]), *(pa.array([9.0] * 4) for _ in range(3))]
-    found = call([pa.array([encoded(picture(0)), encoded(picture(1)), None, encoded(picture(0))]), *edges])
+    found = call([pa.array([image_bytes(picture(0)), image_bytes(picture(1)), None, image_bytes(picture(0))]), *edges])
     assert found.values.is_valid().to_pylist() == [True, False, False, False]
     assert list(found.errors) == [3]
 

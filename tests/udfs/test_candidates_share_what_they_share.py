@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import io
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.functions import function
@@ -54,16 +54,13 @@ def asked(monkeypatch):
 
 def encoded_picture(seed):
     noise = np.random.default_rng(seed).integers(0, 256, (7, 9, 3), np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(noise).resize((80, 64), Image.Resampling.BICUBIC).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(noise).resize((80, 64), Image.Resampling.BICUBIC))
 
 
 def mask():
-    white, buffer = Image.new("L", (80, 64)), io.BytesIO()
+    white = Image.new("L", (80, 64))
     white.paste(255, (20, 10, 60, 50))
-    white.save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(white)
 
 
 def candidates(sources=2):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -30,12 +30,6 @@ NAMES = sorted(COLOURS)
 QUICK = {"epochs": 6, "lr": 0.02, "tower_lr": 2e-3, "batch_size": 16, "device": "cpu"}
 
 
-def png(picture):
-    buffer = io.BytesIO()
-    picture.save(buffer, "PNG")
-    return buffer.getvalue()
-
-
 def drawn(number, colours):
     """Grey noise with a box of each colour, 20 x 24 pixels, side by side."""
     rng = np.random.default_rng(number)
@@ -52,7 +46,9 @@ def coloured(build, pictures=48):
     ids = [b[0] for b in boxes]
     return {
         "images": build.images(
-            image_id=list(shown), key=[str(i) for i in shown], image=[png(drawn(i, n)) for i, n in shown.items()]
+            image_id=list(shown),
+            key=[str(i) for i in shown],
+            image=[image_bytes(drawn(i, n)) for i, n in shown.items()],
         ),
         "detections": build.detections(
             detection_id=ids,

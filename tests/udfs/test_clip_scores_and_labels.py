@@ -7,6 +7,7 @@ import io
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.errors import RequestError
@@ -17,10 +18,8 @@ open_clip = pytest.importorskip("open_clip")
 
 
 def picture(seed):
-    buffer = io.BytesIO()
     pixels = np.random.default_rng(seed).integers(0, 256, (40, 50, 3), dtype=np.uint8)
-    Image.fromarray(pixels // (1 + seed % 3)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(pixels // (1 + seed % 3)))
 
 
 def called(name, constants, *arrays):

@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.functions import function
@@ -21,9 +22,7 @@ def picture(width, height, seed=0, kind="PNG"):
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[:height, :width]
     waves = 127 + 90 * np.sin(x[..., None] / (5 + np.arange(3)) + y[..., None] / 9)
-    buffer = io.BytesIO()
-    Image.fromarray(np.clip(waves + rng.normal(0, 20, waves.shape), 0, 255).astype(np.uint8)).save(buffer, kind)
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(np.clip(waves + rng.normal(0, 20, waves.shape), 0, 255).astype(np.uint8)), kind)
 
 
 def called(name, constants, *arrays):

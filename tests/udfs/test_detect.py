@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 import json
 import os
 import statistics
@@ -13,6 +12,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 from pycocotools import mask as coco_masks
 from repeats import again, chosen
@@ -87,13 +87,7 @@ def picture(width, height, seed):
 PICTURES = [picture(200, 120, 0), picture(97, 133, 1), picture(200, 120, 2), picture(320, 240, 3), picture(400, 3, 4)]
 
 
-def png(image):
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    return buffer.getvalue()
-
-
-BYTES = [png(p) for p in PICTURES]
+BYTES = [image_bytes(p) for p in PICTURES]
 
 
 def run(images, name="detect", **constants):
@@ -195,7 +189,7 @@ def test_boxes_are_looked_for_as_soon_as_a_batch_is_full(monkeypatch, files):
     for owner, name in ((Letterbox, "__call__"), (yolo.Network, "find")):
         own = getattr(owner, name)
         monkeypatch.setattr(owner, name, lambda *given, own=own, name=name: (seen.append(name), own(*given))[1])
-    square = png(picture(160, 160, 1))
+    square = image_bytes(picture(160, 160, 1))
     found = opened(pa.array([square] * 5, pa.binary())).values.to_pylist()
     opened.close()
     assert seen == ["__call__", "__call__", "find"] * 2 + ["__call__", "find"]

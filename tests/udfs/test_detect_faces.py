@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -57,9 +56,7 @@ def png(width, height, *squares, scale=1):
     pixels = np.zeros((height, width, 3), np.uint8)
     for x, y in squares:
         pixels[y : y + 32, x : x + 32] = 255
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).resize((width * scale, height * scale), Image.Resampling.NEAREST).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(pixels).resize((width * scale, height * scale), Image.Resampling.NEAREST))
 
 
 def boxes(model, pictures, **options):

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine import provenance
@@ -19,9 +20,7 @@ FACE = np.random.default_rng(1).integers(0, 256, (40, 40, 3), np.uint8)
 
 
 def png(pixels):
-    buffer = io.BytesIO()
-    Image.fromarray(np.asarray(pixels, np.uint8)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(np.asarray(pixels, np.uint8)))
 
 
 def run(images, boxes, faces):

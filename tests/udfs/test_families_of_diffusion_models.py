@@ -7,6 +7,7 @@ import io
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.errors import RequestError
@@ -61,12 +62,6 @@ def tiny(tmp_path_factory):
     return make
 
 
-def encoded(picture):
-    buffer = io.BytesIO()
-    picture.save(buffer, "PNG")
-    return buffer.getvalue()
-
-
 def pixels(data):
     return np.asarray(Image.open(io.BytesIO(data)).convert("RGB")).astype(int)
 
@@ -104,7 +99,7 @@ def test_pictures_are_drawn_as_diffusers_draws_them(tiny, kind, network, how):
 @pytest.mark.parametrize(("kind", "network", "painter", "how"), PAINTED)
 def test_masks_are_painted_and_the_rest_stays(tiny, kind, network, painter, how):
     folder = tiny(kind, network)
-    row = (encoded(SOURCE), encoded(MASK), "a cat", 4.0, 2, 5)
+    row = (image_bytes(SOURCE), image_bytes(MASK), "a cat", 4.0, 2, 5)
     found, seeded = called("inpaint", folder, row, (*row[:-1], 6), size=128)
     white = np.asarray(MASK) > 0
     np.testing.assert_array_equal(found[~white], np.asarray(SOURCE)[~white])
@@ -121,7 +116,9 @@ def test_boxes_are_edited_and_the_rest_stays(tiny, kind, network, how, monkeypat
     folder = tiny(kind, network)
     wide = Image.new("RGB", (200, 80), "red")
     wide.paste(SOURCE, (30, 10))
-    found = called("instruct_pix2pix", folder, (encoded(wide), 30, 10, 128, 64, "a cat", 4.0, 1.5, 1, 5), size=128)[0]
+    found = called("instruct_pix2pix", folder, (image_bytes(wide), 30, 10, 128, 64, "a cat", 4.0, 1.5, 1, 5), size=128)[
+        0
+    ]
     inside = np.zeros((80, 200), bool)
     inside[10:74, 30:158] = True
     np.testing.assert_array_equal(found[~inside], np.asarray(wide)[~inside])

@@ -10,6 +10,7 @@ import struct
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -28,10 +29,8 @@ NAME = "perceived_gender"
 
 
 def png(seed, size=(40, 56)):
-    buffer = io.BytesIO()
     pixels = np.random.default_rng(seed).integers(0, 256, (4, 3, 3), np.uint8)
-    Image.fromarray(pixels).resize(size, Image.Resampling.NEAREST).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(pixels).resize(size, Image.Resampling.NEAREST))
 
 
 def direct(tower, head, pictures):
@@ -130,9 +129,7 @@ def test_in_a_query_and_as_a_column_that_is_sensitive(modules, build, tmp_path):
     sql = f"SELECT {call} AS found FROM detections AS d JOIN images AS i USING (image_id) ORDER BY image_id"
     crops = []
     for data, x, y, w, h in zip([png(1), png(2), png(3)], *boxes.values(), strict=True):
-        buffer = io.BytesIO()
-        Image.open(io.BytesIO(data)).crop((x, y, min(40, x + w), y + h)).save(buffer, "PNG")
-        crops.append(buffer.getvalue())
+        crops.append(image_bytes(Image.open(io.BytesIO(data)).crop((x, y, min(40, x + w), y + h))))
     assert [r["label"] for (r,) in lake.sql(sql, sensitive="a test of labels")] == [
         r["label"] for r in labelled(modules[0], *crops).values.to_pylist()
     ]

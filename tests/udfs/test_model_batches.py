@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 
 import numpy as np
@@ -10,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.udfs.models import running
@@ -34,9 +34,8 @@ def test_no_two_batches_that_follow_would_fit_into_one(sizes, budget):
 
 
 def test_unreadable_pictures_fail_alone_and_missing_ones_do_not():
-    buffer = io.BytesIO()
-    Image.new("RGB", (4, 3)).save(buffer, "PNG")
-    found, errors = running.pictures(pa.array([buffer.getvalue(), None, b"GIF89a and nothing"], pa.binary()))
+    png = image_bytes(Image.new("RGB", (4, 3)))
+    found, errors = running.pictures(pa.array([png, None, b"GIF89a and nothing"], pa.binary()))
     assert {row: picture.size for row, picture in found.items()} == {0: (4, 3)}
     assert list(errors) == [2]
     assert "GIF" in errors[2]

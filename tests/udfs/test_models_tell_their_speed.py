@@ -7,6 +7,7 @@ import time
 
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 
 from counterbalance.engine.functions import function
 from counterbalance.udfs.models.meter import Meter
@@ -74,10 +75,7 @@ def test_both_sides_of_clip(gpu, capsys, tiny_clip, sample_picture, name, told):
 
 @pytest.fixture
 def sample_picture():
-    import io
 
     from PIL import Image
 
-    buffer = io.BytesIO()
-    Image.new("RGB", (40, 32), "red").save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.new("RGB", (40, 32), "red"))

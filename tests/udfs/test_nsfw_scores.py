@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -22,10 +23,8 @@ FIVE = ["drawings", "Hentai", "neutral", "PORN", "sexy"]
 
 
 def png(size, seed):
-    buffer = io.BytesIO()
     pixels = np.random.default_rng(seed).integers(0, 255, (5, 5, 3), np.uint8)
-    Image.fromarray(pixels).resize(size, Image.Resampling.BICUBIC).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(pixels).resize(size, Image.Resampling.BICUBIC))
 
 
 PICTURES = [png(size, i) for i, size in enumerate([(40, 30), (30, 40), (64, 64), (3, 50), (50, 1), (9, 3)])]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.errors import RequestError
@@ -163,12 +163,6 @@ def picture(number):
     return Image.fromarray(values).resize(SIZES[number % len(SIZES)], Image.Resampling.BICUBIC)
 
 
-def encoded(made):
-    buffer = io.BytesIO()
-    made.save(buffer, "PNG")
-    return buffer.getvalue()
-
-
 def opened(name, folder, **constants):
     declared = function(name)
     defaults = {p.name: p.default for p in declared.parameters if p.constant and not p.required}
@@ -319,7 +313,7 @@ def test_ask_gives_its_answers(tmp_path):
     rewrite_head(folder, head, [a, b])
     call = opened("ask", folder, seed=4)
     questions = [f"Day or night, in row {row}?" for row in range(count)]
-    pictures = [encoded(picture(row)) for row in range(count)]
+    pictures = [image_bytes(picture(row)) for row in range(count)]
     found = call([pa.array(pictures), pa.array(questions), pa.array([["day", "night"]] * count)])
     assert found.errors == {}
     rows = found.values.to_pylist()
@@ -347,7 +341,7 @@ def test_replies_cross_the_border_of_the_short_factors(tmp_path, monkeypatch):
         ids = said(decoder, weights, states, 24, {end})
     assert made.input_ids.shape[1] < 48 < made.input_ids.shape[1] + len(ids)
     call = opened("caption_person", folder, prompt="Who is it?")
-    found = call([pa.array([encoded(picture(3))]), *(pa.array([v]) for v in (4.0, 5.0, 20.0, 15.0))])
+    found = call([pa.array([image_bytes(picture(3))]), *(pa.array([v]) for v in (4.0, 5.0, 20.0, 15.0))])
     assert found.values.to_pylist() == [processor.tokenizer.decode(ids, skip_special_tokens=True).strip()]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import math
 from fractions import Fraction
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -25,9 +25,7 @@ SETS = st.lists(st.none() | st.sampled_from(["dog", "car", "person", "a b", "é"
 
 
 def png(pixels, kind="PNG"):
-    buffer = io.BytesIO()
-    Image.fromarray(np.asarray(pixels, np.uint8)).save(buffer, kind)
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(np.asarray(pixels, np.uint8)), kind)
 
 
 def plain(color, size=(28, 28)):

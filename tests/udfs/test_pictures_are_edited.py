@@ -7,6 +7,7 @@ import io
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 import counterbalance as cb
@@ -18,9 +19,7 @@ PIXELS = np.random.default_rng(0).integers(1, 255, (60, 80, 3), np.uint8)
 
 
 def png(pixels, **options):
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "PNG", **options)
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(pixels), **options)
 
 
 def pixels_of(data):

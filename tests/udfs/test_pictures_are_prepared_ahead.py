@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import io
 import time
 from concurrent import futures
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.functions import functions
@@ -19,9 +19,7 @@ from counterbalance.udfs.models import ahead
 
 
 def png(value, size=(5, 4)):
-    buffer = io.BytesIO()
-    Image.new("RGB", size, (value % 256, value // 256, 7)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.new("RGB", size, (value % 256, value // 256, 7)))
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import io
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.errors import FunctionError, RequestError
@@ -35,12 +36,6 @@ def picture(width=150, height=110, seed=0):
     return Image.fromarray(noise).resize((width, height), Image.Resampling.BICUBIC)
 
 
-def encoded(image, kind="PNG", **more):
-    buffer = io.BytesIO()
-    image.save(buffer, kind, **more)
-    return buffer.getvalue()
-
-
 def pixels(data):
     return np.asarray(Image.open(io.BytesIO(data)).convert("RGB")).astype(int)
 
@@ -62,13 +57,13 @@ def called(name, names, folder, *rows, size=64, **more):
 
 
 def edited(folder, *rows, size=64):
-    plain = {"image": encoded(picture()), "x": 20.0, "y": 10.0, "width": 50.0, "height": 80.0, "instruction": "a woman",
+    plain = {"image": image_bytes(picture()), "x": 20.0, "y": 10.0, "width": 50.0, "height": 80.0, "instruction": "a woman",
              "guidance": 7.5, "image_guidance": 1.5, "steps": 2, "seed": 3}  # fmt: skip
     return called("instruct_pix2pix", EDIT, folder, *({**plain, **row} for row in rows), size=size)
 
 
 def painted(folder, *rows, size=64, **more):
-    plain = {"image": encoded(picture()), "mask": encoded(mask_of((150, 110), 20, 10, 70, 90)), "prompt": "a woman",
+    plain = {"image": image_bytes(picture()), "mask": image_bytes(mask_of((150, 110), 20, 10, 70, 90)), "prompt": "a woman",
              "guidance": 7.5, "steps": 2, "seed": 3}  # fmt: skip
     return called("inpaint", PAINT, folder, *({**plain, **row} for row in rows), size=size, **more)
 
@@ -98,7 +93,7 @@ def test_a_box_is_edited_as_diffusers_edits_its_crop(editor):
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG"])
 def test_outside_of_the_box_nothing_changes(editor, kind):
-    source = encoded(picture(), kind)
+    source = image_bytes(picture(), kind)
     boxes = [(20.0, 10.0, 50.0, 80.0), (-30.0, 60.5, 60.0, 400.0), (0.0, 0.0, 150.0, 110.0), (149.0, 109.0, 9.0, 9.0)]
     rows = [{"image": source, **dict(zip(EDIT[1:5], box, strict=True))} for box in boxes]
     results = edited(editor, *rows)
@@ -138,7 +133,7 @@ def test_a_mask_is_painted_as_diffusers_paints_it(tiny_diffusion, painter, kind,
         generator=noise(3),
     ).images[0]  # fmt: skip
     wanted = Image.composite(direct, source, mask)
-    result = painted(folder, {"image": encoded(source), "mask": encoded(mask)}, size=128)
+    result = painted(folder, {"image": image_bytes(source), "mask": image_bytes(mask)}, size=128)
     assert result.errors == {}
     np.testing.assert_array_equal(pixels(result.values[0].as_py()), np.asarray(wanted).astype(int))
 
@@ -146,8 +141,8 @@ def test_a_mask_is_painted_as_diffusers_paints_it(tiny_diffusion, painter, kind,
 def test_outside_of_the_mask_nothing_changes(painter):
     ragged = Image.fromarray(np.random.default_rng(1).integers(0, 256, (110, 150), np.uint8))
     for kind in ("PNG", "JPEG"):
-        mask = encoded(ragged, kind)
-        source = encoded(picture(), "JPEG", quality=60)
+        mask = image_bytes(ragged, kind)
+        source = image_bytes(picture(), "JPEG", quality=60)
         found = painted(painter, {"image": source, "mask": mask}).values[0].as_py()
         white = np.asarray(Image.open(io.BytesIO(mask))) >= 128
         difference = np.abs(pixels(found) - pixels(source)).max(2)
@@ -161,11 +156,11 @@ def test_a_crop_around_the_mask_is_painted_as_diffusers_paints_it(painter):
         "a woman", image=source, mask_image=mask, width=64, height=64, padding_mask_crop=12, guidance_scale=7.5,
         num_inference_steps=2, generator=noise(3),
     ).images[0]  # fmt: skip
-    found = pixels(painted(painter, {"mask": encoded(mask)}, padding_mask_crop=12).values[0].as_py())
+    found = pixels(painted(painter, {"mask": image_bytes(mask)}, padding_mask_crop=12).values[0].as_py())
     white = np.asarray(mask) > 0
     assert np.abs(found - np.asarray(direct).astype(int))[white].max() <= 1
     np.testing.assert_array_equal(found[~white], np.asarray(source)[~white])
-    assert np.abs(found - pixels(painted(painter, {"mask": encoded(mask)}).values[0].as_py())).max() > 2
+    assert np.abs(found - pixels(painted(painter, {"mask": image_bytes(mask)}).values[0].as_py())).max() > 2
 
 
 def test_a_strength_keeps_more_of_what_was_there_as_diffusers_does(painter):
@@ -174,7 +169,7 @@ def test_a_strength_keeps_more_of_what_was_there_as_diffusers_does(painter):
         "a woman", image=source, mask_image=mask, width=128, height=128, strength=0.5, guidance_scale=7.5,
         num_inference_steps=4, generator=noise(3),
     ).images[0]  # fmt: skip
-    row = {"image": encoded(source), "mask": encoded(mask), "steps": 4}
+    row = {"image": image_bytes(source), "mask": image_bytes(mask), "steps": 4}
     result = painted(painter, row, {**row, "steps": 1}, size=128, strength=0.5)
     np.testing.assert_array_equal(
         pixels(result.values[0].as_py()), np.asarray(Image.composite(direct, source, mask)).astype(int)
@@ -190,15 +185,15 @@ def test_settings_of_painting_out_of_range_are_refused(painter, wrong):
 
 
 def test_painting_does_not_depend_on_its_company(painter):
-    rows = [{}, {"guidance": 9.5}, {"mask": encoded(mask_of((150, 110), 0, 0, 40, 40))}, {"image": encoded(picture(64, 64)),
-             "mask": encoded(mask_of((64, 64), 8, 8, 60, 60))}]  # fmt: skip
+    rows = [{}, {"guidance": 9.5}, {"mask": image_bytes(mask_of((150, 110), 0, 0, 40, 40))}, {"image": image_bytes(picture(64, 64)),
+             "mask": image_bytes(mask_of((64, 64), 8, 8, 60, 60))}]  # fmt: skip
     together = [pixels(v) for v in painted(painter, *rows).values.to_pylist()]
     for row, found in list(zip(rows, together, strict=True))[1::2]:
         assert np.abs(found - pixels(painted(painter, row).values[0].as_py())).max() <= 1
 
 
 def test_painting_that_cannot_be_fails_alone(painter):
-    rows = [{"mask": encoded(mask_of((150, 109), 0, 0, 9, 9))}, {"mask": encoded(Image.new("L", (150, 110), 127))},
+    rows = [{"mask": image_bytes(mask_of((150, 109), 0, 0, 9, 9))}, {"mask": image_bytes(Image.new("L", (150, 110), 127))},
             {"mask": b"\xff\xd8\xff"}, {"image": b""}, {"steps": 0}, {"mask": None}, {}]  # fmt: skip
     result = painted(painter, *rows)
     assert sorted(result.errors) == [0, 1, 2, 3, 4]

@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 from pycocotools import mask as coco_masks
 
@@ -25,10 +26,8 @@ BOXES = [(10, 5, 50, 45), (30.5, 30.25, 49, 29), (0, 0, 20, 20), (5, 40, 60, 12)
 
 
 def png(size, seed):
-    buffer = io.BytesIO()
     pixels = np.random.default_rng(seed).integers(0, 255, (5, 5, 3), np.uint8)
-    Image.fromarray(pixels).resize(size, Image.Resampling.BICUBIC).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(pixels).resize(size, Image.Resampling.BICUBIC))
 
 
 WIDE, TALL = png((90, 60), 0), png((70, 110), 1)

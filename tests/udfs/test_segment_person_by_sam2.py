@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 from pycocotools import mask as coco_masks
 
@@ -51,10 +52,8 @@ def sam2(tmp_path_factory):
 
 
 def png(size, seed):
-    buffer = io.BytesIO()
     pixels = np.random.default_rng(seed).integers(0, 255, (5, 5, 3), np.uint8)
-    Image.fromarray(pixels).resize(size, Image.Resampling.BICUBIC).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(pixels).resize(size, Image.Resampling.BICUBIC))
 
 
 def direct(folder, data):

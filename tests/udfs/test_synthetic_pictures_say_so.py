@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine import provenance
@@ -39,9 +40,7 @@ def sources(*images):
 
 
 def saved(kind, **more):
-    buffer = io.BytesIO()
-    Image.new("RGB", (8, 6), (1, 2, 3)).save(buffer, kind, **more)
-    return buffer.getvalue()
+    return image_bytes(Image.new("RGB", (8, 6), (1, 2, 3)), kind, **more)
 
 
 def test_a_packet_is_what_other_readers_expect():

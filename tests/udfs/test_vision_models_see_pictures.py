@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.errors import NotFoundError, RequestError
@@ -23,9 +24,7 @@ embed = function("embed_image")
 
 def picture(width, height, seed=0):
     pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(pixels))
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import uuid
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from image_files import image_bytes
 from PIL import Image
 from starlette.testclient import TestClient
 
@@ -57,9 +57,7 @@ def visit() -> Callable[[Lake], TestClient]:
 
 def _picture(seed: int = 0, kind: str = "PNG", **more: Any) -> bytes:
     pixels = np.random.default_rng(seed).integers(0, 256, (60, 80, 3), dtype=np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(np.kron(pixels, np.ones((10, 10, 1), dtype=np.uint8))).save(buffer, kind, **more)
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(np.kron(pixels, np.ones((10, 10, 1), dtype=np.uint8))), kind, **more)
 
 
 @pytest.fixture(scope="session")

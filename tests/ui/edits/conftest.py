@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from image_files import image_bytes
 from PIL import Image
 
 if TYPE_CHECKING:
@@ -15,9 +15,7 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 def _picture(red: int) -> bytes:
-    out = io.BytesIO()
-    Image.new("RGB", (64, 48), (red, 0, 0)).save(out, "JPEG", comment=b"<script>secret()</script>")
-    return out.getvalue()
+    return image_bytes(Image.new("RGB", (64, 48), (red, 0, 0)), "JPEG", comment=b"<script>secret()</script>")
 
 
 @pytest.fixture
