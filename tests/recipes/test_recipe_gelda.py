@@ -7,8 +7,8 @@ import os
 from types import SimpleNamespace
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from function_calls import called
 from image_files import image_bytes
 from PIL import Image
 
@@ -119,12 +119,8 @@ def table(tmp_path):
     return str(file)
 
 
-def called(name, constants, images):
-    opened = function(name).open(constants, "cpu")
-    try:
-        found = opened([pa.array(images, pa.binary())])
-    finally:
-        opened.close()
+def attributes_of(name, constants, images):
+    found = called(name, constants, images)
     return found.values.to_pylist(), dict(found.errors)
 
 
@@ -135,7 +131,7 @@ def opened_picture(data):
 def test_image_attributes_are_those_of_blip(blip, table):
     images = [picture(i) for i in range(12)]
     given = {"caption": CAPTION, "attributes": table, "model": blip}
-    found, errors = called("image_attributes", given, [*images, None, b"no picture"])
+    found, errors = attributes_of("image_attributes", given, [*images, None, b"no picture"])
     assert found[12:] == [None, None]
     assert list(errors) == [13]
     model = transformers.BlipForImageTextRetrieval.from_pretrained(blip).eval()
@@ -164,7 +160,9 @@ def test_image_attributes_are_those_of_blip(blip, table):
 
 def test_object_attributes_are_those_of_owlv2(owl, table):
     images = [picture(i) for i in range(8)]
-    found, errors = called("object_attributes", {"attributes": table, "model": owl, "score": 0.6}, [*images, None])
+    found, errors = attributes_of(
+        "object_attributes", {"attributes": table, "model": owl, "score": 0.6}, [*images, None]
+    )
     assert (found[8], errors) == (None, {})
     model = transformers.Owlv2ForObjectDetection.from_pretrained(owl).eval()
     processor = transformers.Owlv2Processor.from_pretrained(owl)
@@ -198,7 +196,7 @@ def test_what_cannot_be_used_is_said(blip, owl, table, tmp_path):
     assert wrong.value.code == "E8116"
     only = tmp_path / "only.csv"
     only.write_text("term,class\nfoggy,weather\n")
-    assert called("object_attributes", {"attributes": str(only), "model": owl, "score": 0.3}, [picture(0)]) == (
+    assert attributes_of("object_attributes", {"attributes": str(only), "model": owl, "score": 0.3}, [picture(0)]) == (
         [[]],
         {},
     )
@@ -228,10 +226,10 @@ def made(tmp_path_factory, build, blip, owl):
 def test_the_recipe_makes_rows_of_attributes(made, blip, owl):
     rows = made.lake.sql("SELECT * FROM attributes ORDER BY ALL", sensitive="a test").to_arrow().to_pylist()
     images = [picture(i) for i in range(COUNT)]
-    of_image, _ = called(
+    of_image, _ = attributes_of(
         "image_attributes", {"caption": CAPTION, "attributes": made.given["attributes"], "model": blip}, images
     )
-    of_object, _ = called(
+    of_object, _ = attributes_of(
         "object_attributes", {"attributes": made.given["attributes"], "model": owl, "score": 0.6}, images
     )
     wanted = [

@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib.util
 import json
 
-import pyarrow as pa
 import pytest
+from function_calls import called
 
-from counterbalance.engine import functions
 from counterbalance.engine.errors import SensitiveError
 from counterbalance.engine.recipes.model import StepError
 
@@ -79,9 +78,7 @@ def threshold(lake, given):
     """A score that leaves exactly one person in at least one of the pictures: between its best two boxes."""
     pictures = [p for (p,) in lake.sql("SELECT list_first([image]) FROM generated_pictures").fetchall()]
     constants = {"model": given["detector"], "score": 0.001, "iou": 0.7, "size": 640}
-    opened = functions.function("detect_people").open(constants)
-    found = opened([pa.array(pictures)])
-    opened.close()
+    found = called("detect_people", constants, pictures)
     best = [
         [*(box["score"] for box in people), 0.001, 0.001][:2] for people in getattr(found, "values", found).to_pylist()
     ]

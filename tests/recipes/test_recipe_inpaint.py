@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from function_calls import called
 from image_files import image_bytes
 from PIL import Image
 
-from counterbalance.engine import functions
 from counterbalance.engine.store import tables
 from counterbalance.udfs import masks
 
@@ -273,9 +273,7 @@ def _check_scores(edits, given):
     """Every score is what its function says of the edit alone."""
 
     def call(name, constants, *columns):
-        opened = functions.function(name).open(constants)
-        found = opened([pa.array([e[c] for e in edits]) for c in columns])
-        opened.close()
+        found = called(name, constants, *(pa.array([e[c] for e in edits]) for c in columns))
         return getattr(found, "values", found).to_pylist()
 
     assert call("clip_score", {"model": given["clip"]}, "edited", "prompt") == pytest.approx(

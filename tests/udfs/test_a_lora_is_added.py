@@ -6,8 +6,8 @@ import io
 import json
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from function_calls import called
 from PIL import Image
 
 from counterbalance.engine.errors import FunctionError, RequestError
@@ -44,12 +44,8 @@ def lora(folder, tmp_path_factory):
 
 
 def made(folder, **constants):
-    row = [pa.array([v]) for v in ("a man on a dog", 7.5, 2, 5)]
-    opened = function("generate").open({"model": str(folder), "width": 64, "height": 64, **constants}, "cpu")
-    try:
-        result = opened(row)
-    finally:
-        opened.close()
+    constants = {"model": str(folder), "width": 64, "height": 64, **constants}
+    result = called("generate", constants, ["a man on a dog"], [7.5], [2], [5])
     assert result.errors == {}
     return result.values
 

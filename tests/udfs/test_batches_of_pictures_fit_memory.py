@@ -5,11 +5,10 @@ from __future__ import annotations
 import io
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from function_calls import called
 from PIL import Image
 
-from counterbalance.engine.functions import function
 from counterbalance.udfs.models import diffusion_model
 from counterbalance.udfs.models.running import Budget
 
@@ -25,13 +24,8 @@ def checkpoint(tiny_diffusion):
 
 
 def made(folder):
-    opened = function("generate").open({"model": str(folder), "width": 64, "height": 64}, "cpu")
-    try:
-        result = opened(
-            [pa.array(["a man"] * ROWS), pa.array([7.5] * ROWS), pa.array([1] * ROWS), pa.array(range(ROWS))]
-        )
-    finally:
-        opened.close()
+    constants = {"model": str(folder), "width": 64, "height": 64}
+    result = called("generate", constants, ["a man"] * ROWS, [7.5] * ROWS, [1] * ROWS, range(ROWS))
     assert result.errors == {}
     return [np.asarray(Image.open(io.BytesIO(data))).astype(int) for data in result.values.to_pylist()]
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from function_calls import called
 from image_files import image_bytes
 from PIL import Image
 
-from counterbalance.engine.functions import function
 from counterbalance.udfs.models import diffusion_model, encoded
 
 diffusers = pytest.importorskip("diffusers")
@@ -74,13 +73,7 @@ def made(name, folder, rows):
         "inpaint": lambda s, t, g, seed: (encoded_picture(s), mask(), t, g, 2, seed),
         "instruct_pix2pix": lambda s, t, g, seed: (encoded_picture(s), 8.0, 4.0, 60.0, 50.0, t, g, 1.5, 2, seed),
     }[name]
-    declared = [p.type for p in function(name).parameters if not p.constant]
-    opened = function(name).open({"model": str(folder), "size": 64}, "cpu")
-    try:
-        columns = zip(*(own(*row) for row in rows), strict=True)
-        result = opened([pa.array(c, t) for c, t in zip(columns, declared, strict=True)])
-    finally:
-        opened.close()
+    result = called(name, {"model": str(folder), "size": 64}, *zip(*(own(*row) for row in rows), strict=True))
     assert result.errors == {}
     return result.values.to_pylist()
 

@@ -7,11 +7,11 @@ import io
 import numpy as np
 import pyarrow as pa
 import pytest
+from function_calls import called
 from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.errors import RequestError
-from counterbalance.engine.functions import function
 
 torch = pytest.importorskip("torch")
 open_clip = pytest.importorskip("open_clip")
@@ -20,14 +20,6 @@ open_clip = pytest.importorskip("open_clip")
 def picture(seed):
     pixels = np.random.default_rng(seed).integers(0, 256, (40, 50, 3), dtype=np.uint8)
     return image_bytes(Image.fromarray(pixels // (1 + seed % 3)))
-
-
-def called(name, constants, *arrays):
-    opened = function(name).open(constants, "cpu")
-    try:
-        return opened(list(arrays))
-    finally:
-        opened.close()
 
 
 @pytest.fixture(scope="module")

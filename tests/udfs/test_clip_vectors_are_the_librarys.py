@@ -8,10 +8,9 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
+from function_calls import called
 from image_files import image_bytes
 from PIL import Image
-
-from counterbalance.engine.functions import function
 
 torch = pytest.importorskip("torch")
 open_clip = pytest.importorskip("open_clip")
@@ -23,14 +22,6 @@ def picture(width, height, seed=0, kind="PNG"):
     y, x = np.mgrid[:height, :width]
     waves = 127 + 90 * np.sin(x[..., None] / (5 + np.arange(3)) + y[..., None] / 9)
     return image_bytes(Image.fromarray(np.clip(waves + rng.normal(0, 20, waves.shape), 0, 255).astype(np.uint8)), kind)
-
-
-def called(name, constants, *arrays):
-    opened = function(name).open(constants, "cpu")
-    try:
-        return opened(list(arrays))
-    finally:
-        opened.close()
 
 
 def matrix(values):
@@ -183,9 +174,7 @@ def test_on_a_gpu_nearly_as_on_a_cpu(tiny_clip):
     pictures[7] = b"no picture"
     rows, found = pa.array(pictures, pa.binary()), {}
     for device in ("cpu", "cuda:0"):
-        opened = function("embed_image").open({"model": str(tiny_clip()), "drop": None}, device)
-        found[device] = opened([rows])
-        opened.close()
+        found[device] = called("embed_image", {"model": str(tiny_clip()), "drop": None}, rows, device=device)
     one, other = found.values()
     assert set(one.errors) == set(other.errors) == {7}
     keep = [i for i in range(len(rows)) if i != 7]

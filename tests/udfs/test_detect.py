@@ -12,6 +12,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
+from function_calls import called
 from image_files import image_bytes
 from PIL import Image
 from pycocotools import mask as coco_masks
@@ -94,9 +95,7 @@ def run(images, name="detect", **constants):
     constants = {"classes": None, **OPTIONS, **constants}
     if name == "detect_people":
         del constants["classes"]
-    opened = functions()[name].open(constants)
-    found = opened([pa.array(images, pa.binary())])
-    opened.close()
+    found = called(name, constants, images)
     return found.values.to_pylist(), found.errors
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from function_calls import called
 from image_files import image_bytes
 from PIL import Image
 
@@ -66,14 +66,8 @@ def pixels(data):
     return np.asarray(Image.open(io.BytesIO(data)).convert("RGB")).astype(int)
 
 
-def called(name, folder, *rows, **constants):
-    declared = function(name)
-    types = [p.type for p in declared.parameters if not p.constant]
-    opened = declared.open({"model": str(folder), **constants}, "cpu")
-    try:
-        result = opened([pa.array(c, t) for c, t in zip(zip(*rows, strict=True), types, strict=True)])
-    finally:
-        opened.close()
+def pictures_of(name, folder, *rows, **constants):
+    result = called(name, {"model": str(folder), **constants}, *zip(*rows, strict=True))
     assert result.errors == {}
     return [pixels(v) for v in result.values.to_pylist()]
 
@@ -90,7 +84,7 @@ def direct(kind, folder, prompt, seed, steps=2, **how):
 def test_pictures_are_drawn_as_diffusers_draws_them(tiny, kind, network, how):
     folder = tiny(kind, network)
     rows = [("a man on a dog", 4.0, 2, 5), ("a cat", 4.0, 2, 5), ("a man on a dog", 4.0, 2, 6)]
-    one, other, seeded = called("generate", folder, *rows, width=128, height=64)
+    one, other, seeded = pictures_of("generate", folder, *rows, width=128, height=64)
     assert np.abs(one - direct(kind, folder, rows[0][0], 5, **how)).max() <= 1
     assert np.abs(one - other).max() > 1
     assert np.abs(one - seeded).max() > 5
@@ -100,7 +94,7 @@ def test_pictures_are_drawn_as_diffusers_draws_them(tiny, kind, network, how):
 def test_masks_are_painted_and_the_rest_stays(tiny, kind, network, painter, how):
     folder = tiny(kind, network)
     row = (image_bytes(SOURCE), image_bytes(MASK), "a cat", 4.0, 2, 5)
-    found, seeded = called("inpaint", folder, row, (*row[:-1], 6), size=128)
+    found, seeded = pictures_of("inpaint", folder, row, (*row[:-1], 6), size=128)
     white = np.asarray(MASK) > 0
     np.testing.assert_array_equal(found[~white], np.asarray(SOURCE)[~white])
     wanted = direct(painter, folder, "a cat", 5, image=SOURCE, mask_image=MASK, **how)
@@ -116,9 +110,8 @@ def test_boxes_are_edited_and_the_rest_stays(tiny, kind, network, how, monkeypat
     folder = tiny(kind, network)
     wide = Image.new("RGB", (200, 80), "red")
     wide.paste(SOURCE, (30, 10))
-    found = called("instruct_pix2pix", folder, (image_bytes(wide), 30, 10, 128, 64, "a cat", 4.0, 1.5, 1, 5), size=128)[
-        0
-    ]
+    row = image_bytes(wide), 30, 10, 128, 64, "a cat", 4.0, 1.5, 1, 5
+    found = pictures_of("instruct_pix2pix", folder, row, size=128)[0]
     inside = np.zeros((80, 200), bool)
     inside[10:74, 30:158] = True
     np.testing.assert_array_equal(found[~inside], np.asarray(wide)[~inside])

@@ -8,8 +8,8 @@ import shutil
 import struct
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from function_calls import called
 from image_files import image_bytes
 from PIL import Image
 
@@ -77,11 +77,7 @@ def folder(modules, tmp_path):
 
 
 def labelled(folder, *pictures, attribute=NAME):
-    opened = function("label_person").open({"attribute": attribute, "checkpoint": str(folder)}, "cpu")
-    try:
-        return opened([pa.array(pictures, pa.binary())])
-    finally:
-        opened.close()
+    return called("label_person", {"attribute": attribute, "checkpoint": str(folder)}, pictures)
 
 
 def config(folder, **changes):

@@ -8,6 +8,7 @@ import shutil
 import numpy as np
 import pyarrow as pa
 import pytest
+from function_calls import called
 from repeats import again
 
 from counterbalance.engine.errors import NotFoundError, RequestError
@@ -148,10 +149,7 @@ def masking(kind, tmp_path_factory):
 
 
 def filled(folder, texts, positions, k=4):
-    opened = function("fill_mask").open({"k": k, "model": str(folder)}, "cpu")
-    found = opened([pa.array(texts, pa.string()), pa.array(positions, pa.int32())])
-    opened.close()
-    return found
+    return called("fill_mask", {"k": k, "model": str(folder)}, texts, positions)
 
 
 def by_hand(folder, texts, places):
@@ -219,10 +217,7 @@ def likely(tmp_path_factory):
 
 
 def scored(folder, texts):
-    opened = function("perplexity").open({"model": str(folder)}, "cpu")
-    found = opened([pa.array(texts, pa.string())])
-    opened.close()
-    return found
+    return called("perplexity", {"model": str(folder)}, texts)
 
 
 @pytest.mark.parametrize("begins", [True, False])

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 
-import pyarrow as pa
 import pytest
+from function_calls import called
 
 from counterbalance.engine.errors import NotFoundError, RequestError
-from counterbalance.engine.functions import function
 from counterbalance.udfs import taggers
 from counterbalance.udfs.spans import spans
 
@@ -25,10 +24,7 @@ TEXTS = [
 
 
 def nouns(texts, tagger="textblob"):
-    opened = function("nouns").open({"tagger": tagger}, "cpu")
-    found = opened([pa.array(texts, pa.string())]).to_pylist()
-    opened.close()
-    return found
+    return called("nouns", {"tagger": tagger}, texts).to_pylist()
 
 
 @pytest.mark.parametrize(

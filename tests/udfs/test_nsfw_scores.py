@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
+from function_calls import called
 from image_files import image_bytes
 from PIL import Image
 
@@ -52,9 +53,7 @@ def two(tmp_path_factory):
 
 
 def run(model, images):
-    opened = function("nsfw_score").open({"model": model})
-    found = opened([pa.array(images, pa.binary())])
-    opened.close()
+    found = called("nsfw_score", {"model": model}, images)
     return found.values.to_pylist(), found.errors
 
 

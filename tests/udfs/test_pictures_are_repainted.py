@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from function_calls import called
 from image_files import image_bytes
 from PIL import Image
 
 from counterbalance.engine.errors import FunctionError, RequestError
-from counterbalance.engine.functions import function
 
 torch = pytest.importorskip("torch")
 diffusers = pytest.importorskip("diffusers")
@@ -47,25 +46,21 @@ def mask_of(size, *box):
     return mask
 
 
-def called(name, names, folder, *rows, size=64, **more):
-    declared = {p.name: p.type for p in function(name).parameters}
-    opened = function(name).open({"model": str(folder), "size": size, **more}, "cpu")
-    try:
-        return opened([pa.array([row[n] for row in rows], declared[n]) for n in names])
-    finally:
-        opened.close()
+def result_of(name, names, folder, *rows, size=64, **more):
+    constants = {"model": str(folder), "size": size, **more}
+    return called(name, constants, *([row[n] for row in rows] for n in names))
 
 
 def edited(folder, *rows, size=64):
     plain = {"image": image_bytes(picture()), "x": 20.0, "y": 10.0, "width": 50.0, "height": 80.0, "instruction": "a woman",
              "guidance": 7.5, "image_guidance": 1.5, "steps": 2, "seed": 3}  # fmt: skip
-    return called("instruct_pix2pix", EDIT, folder, *({**plain, **row} for row in rows), size=size)
+    return result_of("instruct_pix2pix", EDIT, folder, *({**plain, **row} for row in rows), size=size)
 
 
 def painted(folder, *rows, size=64, **more):
     plain = {"image": image_bytes(picture()), "mask": image_bytes(mask_of((150, 110), 20, 10, 70, 90)), "prompt": "a woman",
              "guidance": 7.5, "steps": 2, "seed": 3}  # fmt: skip
-    return called("inpaint", PAINT, folder, *({**plain, **row} for row in rows), size=size, **more)
+    return result_of("inpaint", PAINT, folder, *({**plain, **row} for row in rows), size=size, **more)
 
 
 def pipeline_of(kind, folder):

@@ -7,17 +7,14 @@ import json
 import shutil
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from function_calls import called
 from PIL import Image
 
 from counterbalance.engine.errors import CounterbalanceError, FunctionError, NotFoundError, RequestError
-from counterbalance.engine.functions import function
 
 torch = pytest.importorskip("torch")
 diffusers = pytest.importorskip("diffusers")
-
-TYPES = (pa.string(), pa.float64(), pa.int64(), pa.int64())
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +28,8 @@ def pixels(data):
 
 def made(folder, *rows, width=64, height=64, **more):
     """Result of rows of (prompt, guidance, steps, seed)."""
-    opened = function("generate").open({"model": str(folder), "width": width, "height": height, **more}, "cpu")
-    try:
-        return opened([pa.array(c, t) for c, t in zip(zip(*rows, strict=True), TYPES, strict=True)])
-    finally:
-        opened.close()
+    constants = {"model": str(folder), "width": width, "height": height, **more}
+    return called("generate", constants, *zip(*rows, strict=True))
 
 
 def direct(folder, prompt, guidance, steps, seed, width=64, height=64, kind="StableDiffusionPipeline"):

@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
+from function_calls import called
 from PIL import Image
 from repeats import again
 
@@ -18,7 +19,6 @@ from counterbalance.udfs.models.alignment import refined, replaced
 torch = pytest.importorskip("torch")
 diffusers = pytest.importorskip("diffusers")
 
-TYPES = (pa.string(), pa.string(), pa.float64(), pa.int64(), pa.float64(), pa.int64())
 MAN, WOMAN = "a man on a dog", "a woman on a dog"
 
 
@@ -34,11 +34,7 @@ def pixels(data):
 def result_of(folder, *rows, attention="cross", **constants):
     """Of rows of (prompt_a, prompt_b, p, seed, guidance, steps)."""
     given = {"model": str(folder), "attention": attention, "size": 64, **constants}
-    opened = function("prompt_to_prompt").open(given, "cpu")
-    try:
-        return opened([pa.array(c, t) for c, t in zip(zip(*rows, strict=True), TYPES, strict=True)])
-    finally:
-        opened.close()
+    return called("prompt_to_prompt", given, *zip(*rows, strict=True))
 
 
 def pairs(folder, *rows, attention="cross", **constants):
@@ -48,12 +44,8 @@ def pairs(folder, *rows, attention="cross", **constants):
 
 
 def generated(folder, prompt, guidance, steps, seed):
-    opened = function("generate").open({"model": str(folder), "width": 64, "height": 64}, "cpu")
-    try:
-        row = zip((prompt, guidance, steps, seed), (pa.string(), pa.float64(), pa.int64(), pa.int64()), strict=True)
-        return pixels(opened([pa.array([v], t) for v, t in row]).values[0].as_py())
-    finally:
-        opened.close()
+    constants = {"model": str(folder), "width": 64, "height": 64}
+    return pixels(called("generate", constants, [prompt], [guidance], [steps], [seed]).values[0].as_py())
 
 
 class Written:

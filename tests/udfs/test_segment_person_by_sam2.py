@@ -6,13 +6,11 @@ import io
 import json
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from function_calls import called
 from image_files import image_bytes
 from PIL import Image
 from pycocotools import mask as coco_masks
-
-from counterbalance.engine.functions import function
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -72,10 +70,8 @@ def direct(folder, data):
 
 def test_masks_are_those_of_transformers(sam2):
     images = [png((90, 60), 0), png((75, 110), 1)]
-    opened = function("segment_person").open({"model": str(sam2)})
     rows = [(image, *box) for image in images for box in BOXES]
-    found = opened([pa.array(column) for column in zip(*rows, strict=True)])
-    opened.close()
+    found = called("segment_person", {"model": str(sam2)}, *zip(*rows, strict=True))
     wanted = [mask for image in images for mask in direct(sam2, image)]
     assert any(mask.any() for mask in wanted)
     for row, (text, mask) in enumerate(zip(found.values.to_pylist(), wanted, strict=True)):

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
+from function_calls import called
 
 from counterbalance.engine.functions import function
 
@@ -40,11 +41,7 @@ WORDS = [
 
 
 def vectors(model, texts):
-    opened = function("embed_sentence").open({"model": str(model)}, "cpu")
-    try:
-        found = opened([pa.array(texts, pa.string())])
-    finally:
-        opened.close()
+    found = called("embed_sentence", {"model": str(model)}, texts)
     assert not found.errors
     return found.values
 

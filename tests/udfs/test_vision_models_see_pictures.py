@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
+from function_calls import called
 from image_files import image_bytes
 from PIL import Image
 
@@ -50,12 +51,8 @@ def folders(tmp_path_factory):
     return found, models, processors
 
 
-def called(folder, pictures, drop=None):
-    opened = embed.open({"model": str(folder), "drop": drop}, "cpu")
-    try:
-        return opened([pa.array(pictures, pa.binary())])
-    finally:
-        opened.close()
+def embedded(folder, pictures, drop=None):
+    return called("embed_image", {"model": str(folder), "drop": drop}, pictures)
 
 
 def directly(model, processor, data):
@@ -70,7 +67,7 @@ def test_vectors_are_the_librarys(folders, name):
     where, models, processors = (part[name] for part in folders)
     pictures = [picture(w, h, i) for i, (w, h) in enumerate([(64, 48), (48, 64), (33, 90), (32, 32), (7, 5)] * 4)]
     pictures[3], pictures[7] = None, b"no picture"
-    found = called(where, pictures)
+    found = embedded(where, pictures)
     assert found.values.type == embed.type({"model": str(where), "drop": None}) == pa.list_(pa.float32(), 16)
     assert set(found.errors) == {7}
     for row, vector in enumerate(found.values.to_pylist()):
@@ -78,19 +75,19 @@ def test_vectors_are_the_librarys(folders, name):
             assert vector is None
         else:
             assert vector == pytest.approx(directly(models, processors, pictures[row]), abs=2e-6), row
-    assert called(where, pictures[:1]).values.to_pylist()[0] == pytest.approx(found.values.to_pylist()[0], abs=1e-6)
+    assert embedded(where, pictures[:1]).values.to_pylist()[0] == pytest.approx(found.values.to_pylist()[0], abs=1e-6)
 
 
 def test_dropped_dimensions(folders):
     where, models, processors = (part["vit"] for part in folders)
     kept = np.delete(directly(models, processors, picture(40, 30)), [0, 15])
-    found = called(where, [picture(40, 30)], [0, 15]).values
+    found = embedded(where, [picture(40, 30)], [0, 15]).values
     assert found.to_pylist()[0] == pytest.approx(kept / np.linalg.norm(kept), abs=2e-6)
 
 
 def test_a_needle_of_a_picture_is_refused(folders):
     """40,000 x 1 pixels would be 1.4 million x 36 when the short side is 36."""
-    found = called(folders[0]["dinov2"], [picture(40_000, 1), picture(30, 20)])
+    found = embedded(folders[0]["dinov2"], [picture(40_000, 1), picture(30, 20)])
     assert "too long and thin" in found.errors[0]
     assert found.values.is_valid().to_pylist() == [False, True]
 
@@ -133,11 +130,11 @@ def test_models_of_other_kinds(folders, tmp_path, changed, said):
 def test_weights_that_do_not_fit(folders, tmp_path):
     """Two layers are stored; the third would be random."""
     with pytest.raises(RequestError, match=r"weights are missing: .*layers?\.2") as caught:
-        called(copied(folders[0]["vit"], tmp_path, num_hidden_layers=3), [picture(9, 9)])
+        embedded(copied(folders[0]["vit"], tmp_path, num_hidden_layers=3), [picture(9, 9)])
     assert caught.value.code == "E3546"
     (tmp_path / "preprocessor_config.json").unlink()
     with pytest.raises(RequestError, match="cannot be loaded") as caught:
-        called(tmp_path, [picture(9, 9)])
+        embedded(tmp_path, [picture(9, 9)])
     assert caught.value.code == "E3546"
 
 
@@ -150,7 +147,7 @@ def test_a_pickle_is_not_run(folders, tmp_path):
     (tmp_path / "model.safetensors").unlink()
     torch.save({"cls": Trap()}, tmp_path / "pytorch_model.bin")
     with pytest.raises(RequestError, match="cannot be loaded"):
-        called(tmp_path, [picture(9, 9)])
+        embedded(tmp_path, [picture(9, 9)])
     assert not (tmp_path / "sprung").exists()
 
 
@@ -167,7 +164,7 @@ def test_a_repository_gives_what_its_folder_gives(folders, tmp_path, monkeypatch
     copied(folders[0]["vit"], root / "snapshots" / "c0ffee")
     (root / "refs").mkdir()
     (root / "refs" / "main").write_text("c0ffee")
-    one, other = (called(name, [picture(40, 30)]).values for name in ("facebook/dino-vitb16", folders[0]["vit"]))
+    one, other = (embedded(name, [picture(40, 30)]).values for name in ("facebook/dino-vitb16", folders[0]["vit"]))
     assert one.equals(other)
 
 
