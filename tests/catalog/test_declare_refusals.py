@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from declaring import declare
 
 import counterbalance as cb
 from counterbalance.engine.catalog import ddl, definitions, planning, snapshot
@@ -12,7 +13,6 @@ from counterbalance.engine.errors import BusyError, CounterbalanceError, NotFoun
 from counterbalance.engine.sql.statements import AddColumn, CreateIndex, CreateView, read
 from counterbalance.engine.store import tables
 
-DO = {AddColumn: ddl.add_column, CreateView: ddl.create_view, CreateIndex: ddl.create_index}
 ADD = "ALTER TABLE captions ADD COLUMN c AS ({})"
 VIEW = "CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS {}"
 REFUSED = {
@@ -102,8 +102,7 @@ def declared(tmp_path_factory, build):
         "CREATE MATERIALIZED VIEW per_image WITH (key = 'image_id') AS SELECT image_id, count(*) AS n FROM captions GROUP BY 1",
         "CREATE INDEX by_text ON captions (text)",
     ):
-        statement = read(text)
-        DO[type(statement)](lake.location, statement)
+        declare(lake, text)
     return lake
 
 
@@ -115,9 +114,8 @@ def state(lake):
 @pytest.mark.parametrize("text", REFUSED)
 def test_refused_and_nothing_changed(declared, text):
     before = state(declared)
-    statement = read(text)
     with pytest.raises(CounterbalanceError) as caught:
-        DO[type(statement)](declared.location, statement)
+        declare(declared, text)
     code, message = REFUSED[text]
     assert message in caught.value.message
     assert caught.value.code == code
@@ -142,7 +140,7 @@ def test_refused_and_nothing_changed(declared, text):
 def test_statements_made_in_python_are_checked_too(declared, statement):
     before = state(declared)
     with pytest.raises(CounterbalanceError):
-        DO[type(statement)](declared.location, statement)
+        declare(declared, statement)
     assert state(declared) == before
 
 

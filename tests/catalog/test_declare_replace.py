@@ -5,20 +5,14 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from declaring import declare
 
 import counterbalance as cb
 from counterbalance.engine.catalog import ddl, definitions
 from counterbalance.engine.errors import RefusedError, SqlError
-from counterbalance.engine.sql.statements import AddColumn, CreateView, read
 from counterbalance.engine.store import tables
 
-DO = {AddColumn: ddl.add_column, CreateView: ddl.create_view}
 FIRST = "SELECT image_id, count(*) AS n, min(text) AS first FROM captions GROUP BY image_id"
-
-
-def run(lake, text):
-    statement = read(text)
-    return DO[type(statement)](lake.location, statement)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +24,7 @@ def refreshed(tmp_path_factory, build):
             "captions": build.captions(caption_id=[11, 12, 13], image_id=[1, 1, 2], text=["one", "two", "three"]),
         }
     )
-    run(lake, f"CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS {FIRST}")
+    declare(lake, f"CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS {FIRST}")
     lake.refresh(executor="inline")
     return lake
 
@@ -41,11 +35,11 @@ def viewed(refreshed, tmp_path):
 
 
 def replace(lake, select, key="image_id"):
-    return run(lake, f"CREATE OR REPLACE MATERIALIZED VIEW v WITH (key = '{key}') AS {select}")
+    return declare(lake, f"CREATE OR REPLACE MATERIALIZED VIEW v WITH (key = '{key}') AS {select}")
 
 
 def test_a_view_that_is_not_there_is_made(viewed):
-    run(viewed, "CREATE OR REPLACE MATERIALIZED VIEW w WITH (key = 'a') AS SELECT 1 AS a")
+    declare(viewed, "CREATE OR REPLACE MATERIALIZED VIEW w WITH (key = 'a') AS SELECT 1 AS a")
     assert set(definitions.load(viewed.location).views()) == {"v", "w"}
 
 
@@ -79,16 +73,16 @@ def test_rows_of_another_shape_stay_until_the_refresh(viewed, select, key):
 
 
 def test_a_new_key_that_the_stored_rows_repeat(viewed):
-    run(viewed, "CREATE MATERIALIZED VIEW w WITH (key = 'caption_id') AS SELECT caption_id, image_id FROM captions")
+    declare(viewed, "CREATE MATERIALIZED VIEW w WITH (key = 'caption_id') AS SELECT caption_id, image_id FROM captions")
     viewed.refresh("w", executor="inline")
     select = "SELECT min(caption_id) AS caption_id, image_id FROM captions GROUP BY image_id"
-    run(viewed, f"CREATE OR REPLACE MATERIALIZED VIEW w WITH (key = 'image_id') AS {select}")
+    declare(viewed, f"CREATE OR REPLACE MATERIALIZED VIEW w WITH (key = 'image_id') AS {select}")
     viewed.refresh("w", executor="inline")
     assert viewed.sql("SELECT * FROM w ORDER BY 1").fetchall() == [(11, 1), (13, 2)]
 
 
 def test_columns_that_others_read_must_stay(viewed):
-    run(viewed, "ALTER TABLE v ADD COLUMN twice AS (2 * n)")
+    declare(viewed, "ALTER TABLE v ADD COLUMN twice AS (2 * n)")
     before = definitions.load(viewed.location), tables.latest_version(viewed.location, "v")
     with pytest.raises(RefusedError, match=r"n of view v is read by column v\.twice") as caught:
         replace(viewed, "SELECT image_id, min(text) AS first FROM captions GROUP BY image_id")
@@ -102,9 +96,9 @@ def test_columns_that_others_read_must_stay(viewed):
 
 
 def test_a_view_cannot_come_to_read_itself(viewed):
-    run(viewed, "ALTER TABLE v ADD COLUMN twice AS (2 * n)")
-    run(viewed, "CREATE MATERIALIZED VIEW w WITH (key = 'image_id') AS SELECT image_id, twice FROM v")
-    run(viewed, "CREATE MATERIALIZED VIEW x WITH (key = 'image_id') AS SELECT image_id, twice + 1 AS n FROM w")
+    declare(viewed, "ALTER TABLE v ADD COLUMN twice AS (2 * n)")
+    declare(viewed, "CREATE MATERIALIZED VIEW w WITH (key = 'image_id') AS SELECT image_id, twice FROM v")
+    declare(viewed, "CREATE MATERIALIZED VIEW x WITH (key = 'image_id') AS SELECT image_id, twice + 1 AS n FROM w")
     before = definitions.load(viewed.location)
     with pytest.raises(SqlError, match="v would read itself: v -> x -> w -> v"):
         replace(viewed, "SELECT image_id, n::BIGINT AS n, '' AS first FROM x")

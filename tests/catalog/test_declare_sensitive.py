@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from declaring import declare
 
-from counterbalance.engine.catalog import access, ddl
+from counterbalance.engine.catalog import access
 from counterbalance.engine.errors import CounterbalanceError, SensitiveError
 from counterbalance.engine.schema import is_sensitive
-from counterbalance.engine.sql.statements import AddColumn, CreateView, read
 
-DO = {AddColumn: ddl.add_column, CreateView: ddl.create_view}
 PURPOSE = "a test of declarations"
 
 
-def run(lake, text, **more):
-    statement = read(text)
-    return DO[type(statement)](lake.location, statement, **more)
-
-
 def view(lake, select, name="v", key="caption_id", **more):
-    return run(lake, f"CREATE MATERIALIZED VIEW {name} WITH (key = '{key}') AS {select}", **more)
+    return declare(lake, f"CREATE MATERIALIZED VIEW {name} WITH (key = '{key}') AS {select}", **more)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +27,7 @@ def view(lake, select, name="v", key="caption_id", **more):
     ],
 )
 def test_by_its_name_or_as_it_is_said(lake, name, option, sensitive):
-    assert run(lake, f"ALTER TABLE captions ADD COLUMN {name} AS (length(text)) {option}").sensitive is sensitive
+    assert declare(lake, f"ALTER TABLE captions ADD COLUMN {name} AS (length(text)) {option}").sensitive is sensitive
 
 
 @pytest.mark.parametrize("name", ["Perceived Gender", "skin-tone", " RACE "])
@@ -42,15 +36,15 @@ def test_names_in_any_spelling(name):
 
 
 def test_a_column_of_a_sensitive_one_is_sensitive_whatever_is_said(lake):
-    run(lake, "ALTER TABLE captions ADD COLUMN gender AS (length(text))")
-    assert run(lake, "ALTER TABLE captions ADD COLUMN a AS (gender + 1)", purpose=PURPOSE).sensitive
+    declare(lake, "ALTER TABLE captions ADD COLUMN gender AS (length(text))")
+    assert declare(lake, "ALTER TABLE captions ADD COLUMN a AS (gender + 1)", purpose=PURPOSE).sensitive
     text = "ALTER TABLE captions ADD COLUMN b AS (a + 1) WITH (sensitive = false)"
-    assert run(lake, text, purpose=PURPOSE).sensitive
-    assert not run(lake, "ALTER TABLE captions ADD COLUMN c AS (length(text))").sensitive
+    assert declare(lake, text, purpose=PURPOSE).sensitive
+    assert not declare(lake, "ALTER TABLE captions ADD COLUMN c AS (length(text))").sensitive
 
 
 def test_a_view_of_a_sensitive_column_needs_a_purpose(lake):
-    run(lake, "ALTER TABLE captions ADD COLUMN gender AS (length(text))")
+    declare(lake, "ALTER TABLE captions ADD COLUMN gender AS (length(text))")
     with pytest.raises(SensitiveError, match="gender") as caught:
         view(lake, "SELECT caption_id, gender AS g FROM captions")
     assert "--sensitive" in caught.value.hint
@@ -58,7 +52,7 @@ def test_a_view_of_a_sensitive_column_needs_a_purpose(lake):
 
 
 def test_a_star_shows_sensitive_columns_with_a_purpose_only(lake):
-    run(lake, "ALTER TABLE captions ADD COLUMN gender AS (length(text))")
+    declare(lake, "ALTER TABLE captions ADD COLUMN gender AS (length(text))")
     plain = view(lake, "SELECT * FROM captions", "plain")
     closed = view(lake, "SELECT * FROM captions", "closed", purpose=PURPOSE)
     assert (plain.sensitive, ("captions", "gender") in plain.reads) == (False, False)
@@ -66,7 +60,7 @@ def test_a_star_shows_sensitive_columns_with_a_purpose_only(lake):
 
 
 def test_a_sensitive_view_is_closed_to_other_views(lake):
-    run(
+    declare(
         lake,
         "CREATE MATERIALIZED VIEW v WITH (key = 'caption_id', sensitive = true) AS SELECT caption_id FROM captions",
     )
@@ -75,15 +69,15 @@ def test_a_sensitive_view_is_closed_to_other_views(lake):
     assert view(lake, "SELECT caption_id FROM v", "w", purpose=PURPOSE).sensitive
     twice = "ALTER TABLE v ADD COLUMN twice AS (2 * caption_id)"
     with pytest.raises(SensitiveError):
-        run(lake, twice)
-    assert run(lake, twice, purpose=PURPOSE).sensitive
+        declare(lake, twice)
+    assert declare(lake, twice, purpose=PURPOSE).sensitive
 
 
 def test_a_column_of_a_sensitive_one_needs_a_purpose(lake):
     """Which of its rows fail, and whether all do, would answer any question about the labels."""
-    run(lake, "ALTER TABLE captions ADD COLUMN gender AS (length(text))")
+    declare(lake, "ALTER TABLE captions ADD COLUMN gender AS (length(text))")
     with pytest.raises(SensitiveError, match=r"captions\.gender"):
-        run(
+        declare(
             lake,
             "ALTER TABLE captions ADD COLUMN leak AS (CAST(CASE WHEN gender = 3 THEN 'x' ELSE '1' END AS INTEGER))",
         )

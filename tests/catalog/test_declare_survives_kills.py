@@ -6,13 +6,12 @@ import shutil
 import signal
 
 import pytest
+from declaring import declare
 
 import counterbalance as cb
-from counterbalance.engine.catalog import ddl, definitions
-from counterbalance.engine.sql.statements import AddColumn, CreateView, read
+from counterbalance.engine.catalog import definitions
 from counterbalance.engine.store import tables
 
-DO = {AddColumn: ddl.add_column, CreateView: ddl.create_view}
 ADD = "ALTER TABLE captions ADD COLUMN IF NOT EXISTS size AS (length(text))"
 VIEW = "CREATE MATERIALIZED VIEW IF NOT EXISTS v WITH (key = 'image_id') AS SELECT image_id, count(*) AS n FROM captions GROUP BY 1"
 
@@ -37,8 +36,8 @@ def refreshed(tmp_path_factory, build):
             "captions": build.captions(caption_id=[11, 12, 13], image_id=[1, 1, 2], text=["one", "two", "three"]),
         }
     )
-    say(lake, ADD)
-    say(lake, VIEW)
+    declare(lake, ADD)
+    declare(lake, VIEW)
     lake.refresh(executor="inline")
     return lake.uri
 
@@ -47,11 +46,6 @@ def killed(spawn, path, text, step):
     process = spawn("declare_killed", path, text, step)
     out, err = process.communicate(timeout=500)
     assert (process.returncode, out) == (-signal.SIGKILL, ""), err
-
-
-def say(lake, text):
-    statement = read(text)
-    return DO[type(statement)](lake.location, statement)
 
 
 @pytest.mark.cases(2)
@@ -65,7 +59,7 @@ def test_add_column(spawn, path, step, record_property):
     has_column = "size" in tables.open_table(lake.location, "captions").schema.names
     assert is_declared or not has_column  # nothing is stored that nobody declared
     assert is_declared is (step != "definition")
-    say(lake, ADD)
+    declare(lake, ADD)
     lake.refresh(executor="inline")
     assert lake.sql("SELECT size FROM captions ORDER BY caption_id").fetchall() == [(3,), (3,), (5,)]
 
@@ -78,7 +72,7 @@ def test_create_view(spawn, path, step, record_property):
     lake = cb.connect(path)
     assert lake.sql("SELECT count(*) FROM captions").fetchall() == [(3,)]
     assert ("v" in definitions.load(lake.location).by_target) is (step == "end")
-    say(lake, VIEW)
+    declare(lake, VIEW)
     lake.refresh(executor="inline")
     assert lake.sql("SELECT * FROM v ORDER BY 1").fetchall() == [(1, 2), (2, 1)]
 
@@ -102,5 +96,5 @@ def test_drop(spawn, refreshed, tmp_path, step, text, record_property):
     else:
         view, captions = (tables.open_table(lake.location, name) for name in ("v", "captions"))
         assert (view is None, "size" not in captions.schema.names) == ("VIEW" in text, "COLUMN" in text)
-        say(lake, ADD)
-        say(lake, VIEW)
+        declare(lake, ADD)
+        declare(lake, VIEW)

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from declaring import declare
 
-from counterbalance.engine.catalog import ddl, definitions, planning
+from counterbalance.engine.catalog import definitions, planning
 from counterbalance.engine.errors import NotFoundError
-from counterbalance.engine.sql.statements import AddColumn, CreateIndex, CreateView, read
-
-DO = {AddColumn: ddl.add_column, CreateView: ddl.create_view, CreateIndex: ddl.create_index}
-
-
-def run(lake, text, **more):
-    statement = read(text)
-    return DO[type(statement)](lake.location, statement, **more)
 
 
 def test_definition_is_kept_and_nothing_is_computed(lake):
     select = "SELECT image_id, count(*) AS n FROM captions -- each\nWHERE origin = 'human' GROUP BY image_id"
-    new = run(lake, f"CREATE MATERIALIZED VIEW v WITH (key = 'IMAGE_ID', schedule = '@weekly') AS {select}")
+    new = declare(lake, f"CREATE MATERIALIZED VIEW v WITH (key = 'IMAGE_ID', schedule = '@weekly') AS {select}")
     assert (new.target, new.sql, new.key, new.schedule) == ("v", select, ("image_id",), "@weekly")
     assert new.reads == (("captions", "image_id"), ("captions", "origin"))
     assert definitions.load(lake.location).views() == {"v": new}
@@ -35,18 +28,18 @@ def test_a_chain_may_be_declared_before_anything_is_refreshed(disk_lake, build):
         }
     )
     notes: list[str] = []
-    run(disk_lake, "ALTER TABLE captions ADD COLUMN size AS (length(text))")
-    run(
+    declare(disk_lake, "ALTER TABLE captions ADD COLUMN size AS (length(text))")
+    declare(
         disk_lake,
         "CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS SELECT image_id, sum(size)::BIGINT AS n FROM captions GROUP BY 1",
     )
-    run(disk_lake, "ALTER TABLE v ADD COLUMN twice AS (2 * n)")
-    run(
+    declare(disk_lake, "ALTER TABLE v ADD COLUMN twice AS (2 * n)")
+    declare(
         disk_lake,
         "CREATE MATERIALIZED VIEW w WITH (key = 'twice') AS SELECT twice, list(image_id) AS ids FROM v GROUP BY 1",
         notes=notes,
     )
-    run(disk_lake, "CREATE INDEX ON w USING label_list (ids)")
+    declare(disk_lake, "CREATE INDEX ON w USING label_list (ids)")
     assert notes == ["the key is checked by the first refresh: the view reads what was not refreshed yet"]
     assert [d.target for d in definitions.load(disk_lake.location).order()] == [
         "captions.size",
@@ -64,17 +57,17 @@ def test_a_chain_may_be_declared_before_anything_is_refreshed(disk_lake, build):
 def test_a_table_function_is_tried_on_few_rows_and_the_key_checked_later(lake):
     notes: list[str] = []
     select = "SELECT query_id, item_id, rank FROM top_k(queries := (SELECT caption_id, text FROM captions), items := 'captions', k := 2)"
-    new = run(lake, f"CREATE MATERIALIZED VIEW v WITH (key = 'query_id, rank') AS {select}", notes=notes)
+    new = declare(lake, f"CREATE MATERIALIZED VIEW v WITH (key = 'query_id, rank') AS {select}", notes=notes)
     assert new.reads == (("captions", "*"),)
     assert notes == ["the key is checked by the first refresh: the view calls a table function"]
 
 
 def test_types_of_what_is_only_declared(lake):
-    run(
+    declare(
         lake,
         "CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS SELECT image_id, avg(similarity) AS s FROM captions GROUP BY 1",
     )
-    run(lake, "ALTER TABLE v ADD COLUMN low AS (s < 0.5)")
+    declare(lake, "ALTER TABLE v ADD COLUMN low AS (s < 0.5)")
     types = planning.Catalog(lake.location).types("v")
     assert types == {"image_id": pa.int64(), "s": pa.float64(), "low": pa.bool_()}
 
@@ -113,20 +106,20 @@ def test_types_of_what_is_only_declared(lake):
     ],
 )  # fmt: skip
 def test_reads_are_columns_of_stored_relations(lake, select, reads):
-    new = run(lake, f"CREATE MATERIALIZED VIEW v WITH (key = 'n') AS {select}")
+    new = declare(lake, f"CREATE MATERIALIZED VIEW v WITH (key = 'n') AS {select}")
     assert set(new.reads) == reads
 
 
 def test_reads_of_a_star_are_the_columns_it_stands_for(lake):
-    run(lake, "ALTER TABLE labels ADD COLUMN size AS (length(value))")
-    new = run(lake, "CREATE MATERIALIZED VIEW v WITH (key = 'label_id') AS SELECT * FROM labels")
+    declare(lake, "ALTER TABLE labels ADD COLUMN size AS (length(value))")
+    new = declare(lake, "CREATE MATERIALIZED VIEW v WITH (key = 'label_id') AS SELECT * FROM labels")
     columns = ("annotator", "attribute", "detection_id", "image_id", "label_id", "score", "size", "value")
     assert new.reads == tuple(("labels", c) for c in columns)
 
 
 def test_if_not_exists_takes_the_same_query_only(lake):
-    first = run(lake, "CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS SELECT image_id, width FROM images")
-    again = run(
+    first = declare(lake, "CREATE MATERIALIZED VIEW v WITH (key = 'image_id') AS SELECT image_id, width FROM images")
+    again = declare(
         lake,
         "CREATE MATERIALIZED VIEW IF NOT EXISTS v WITH (key = 'image_id') AS select image_id,\n width FROM images -- same",
     )
@@ -135,14 +128,14 @@ def test_if_not_exists_takes_the_same_query_only(lake):
 
 def test_a_sample_with_a_seed_and_a_key_of_two_columns(lake):
     text = "SELECT caption_id, image_id FROM captions USING SAMPLE reservoir(5 ROWS) REPEATABLE (7)"
-    assert run(lake, f"CREATE MATERIALIZED VIEW v WITH (key = 'image_id, caption_id') AS {text}").key == (
+    assert declare(lake, f"CREATE MATERIALIZED VIEW v WITH (key = 'image_id, caption_id') AS {text}").key == (
         "image_id",
         "caption_id",
     )
 
 
 def test_a_key_column_called_like_anything(lake):
-    new = run(lake, "CREATE MATERIALIZED VIEW v WITH (key = 'n') AS SELECT 7 AS n, 1 AS r UNION ALL SELECT 8, 1")
+    new = declare(lake, "CREATE MATERIALIZED VIEW v WITH (key = 'n') AS SELECT 7 AS n, 1 AS r UNION ALL SELECT 8, 1")
     assert new.key == ("n",)
 
 
@@ -150,5 +143,5 @@ def test_a_query_that_takes_long_is_declared_with_a_note(lake, monkeypatch):
     monkeypatch.setattr(planning, "CHECK_SECONDS", 0.2)
     notes: list[str] = []
     slow = "SELECT count(*) AS n FROM range(3000000) a, range(3000000) b WHERE hash(a.range + b.range) % 7 = 1"
-    run(lake, f"CREATE MATERIALIZED VIEW v WITH (key = 'n') AS {slow}", notes=notes)
+    declare(lake, f"CREATE MATERIALIZED VIEW v WITH (key = 'n') AS {slow}", notes=notes)
     assert notes == ["the key is checked by the first refresh: the query takes longer than a declaration may"]

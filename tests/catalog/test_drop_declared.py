@@ -5,38 +5,16 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from declaring import declare
 
 import counterbalance as cb
-from counterbalance.engine.catalog import ddl, definitions, snapshot
+from counterbalance.engine.catalog import definitions, snapshot
 from counterbalance.engine.errors import NotFoundError, RefusedError, SqlError
-from counterbalance.engine.sql.statements import (
-    AddColumn,
-    CreateIndex,
-    CreateView,
-    DropColumn,
-    DropIndex,
-    DropView,
-    read,
-)
 from counterbalance.engine.store import tables
-
-DO = {
-    AddColumn: ddl.add_column,
-    CreateView: ddl.create_view,
-    CreateIndex: ddl.create_index,
-    DropColumn: ddl.drop_column,
-    DropView: ddl.drop_view,
-    DropIndex: ddl.drop_index,
-}
-
-
-def run(lake, text):
-    statement = read(text)
-    return DO[type(statement)](lake.location, statement)
 
 
 def dropped(lake, text):
-    return {d.target for d in run(lake, text)}
+    return {d.target for d in declare(lake, text)}
 
 
 def state(lake):
@@ -64,7 +42,7 @@ def refreshed(tmp_path_factory, build):
         "CREATE INDEX by_twice ON v (twice)",
         "CREATE INDEX by_text ON captions (text)",
     ):
-        run(lake, text)
+        declare(lake, text)
     for target in ("v.twice", "w", "x", "by_twice", "by_text", "captions.other"):
         lake.refresh(target, executor="inline")
     return lake
@@ -89,7 +67,7 @@ def chained(refreshed, tmp_path):
 def test_refused_with_the_list(refreshed, text, readers):
     before = state(refreshed)
     with pytest.raises(RefusedError) as caught:
-        run(refreshed, text)
+        declare(refreshed, text)
     assert caught.value.message == readers
     assert "CASCADE" in caught.value.hint
     assert state(refreshed) == before
@@ -114,7 +92,7 @@ def test_cascade_drops_all_that_stands_on_it_and_nothing_else(chained):
 
 
 def test_dependents_are_dropped_first(chained):
-    order = [d.target for d in run(chained, "DROP MATERIALIZED VIEW v CASCADE")]
+    order = [d.target for d in declare(chained, "DROP MATERIALIZED VIEW v CASCADE")]
     assert order[-1] == "v"
     assert order.index("w") < order.index("v.twice")
     assert order.index("by_twice") < order.index("v.twice")
@@ -130,17 +108,17 @@ def test_dependents_are_dropped_first(chained):
 )
 def test_what_makes_way_for_another_definition_is_told(chained, target, another):
     with pytest.raises(SqlError) as caught:
-        run(chained, another)
+        declare(chained, another)
     command, _, along = caught.value.hint.partition("or first: ")[2].partition(" CASCADE, with ")
     told = set(along.removesuffix(" and their values").split(", ")) - {""}
     assert dropped(chained, f"{command} CASCADE" if along else command) == {*told, target}
-    run(chained, another)
+    declare(chained, another)
 
 
 def test_a_dropped_column_is_gone_with_its_stamp(chained):
     assert dropped(chained, "ALTER TABLE captions DROP COLUMN other") == {"captions.other"}
     assert not {n for n in tables.open_table(chained.location, "captions").schema.names if n.startswith("other")}
-    run(chained, "ALTER TABLE captions ADD COLUMN other AS (length(text))")
+    declare(chained, "ALTER TABLE captions ADD COLUMN other AS (length(text))")
     assert chained.sql("SELECT count(other) FROM captions").fetchall() == [(0,)]
 
 
@@ -152,7 +130,7 @@ def test_a_dropped_index_is_gone_from_its_table(chained):
 
 def test_a_dropped_view_may_be_declared_anew(chained):
     assert dropped(chained, "DROP MATERIALIZED VIEW x") == {"x"}
-    run(chained, "CREATE MATERIALIZED VIEW x WITH (key = 'image_id') AS SELECT image_id FROM images")
+    declare(chained, "CREATE MATERIALIZED VIEW x WITH (key = 'image_id') AS SELECT image_id FROM images")
     chained.refresh("x", executor="inline")
     assert chained.sql("SELECT * FROM x ORDER BY 1").fetchall() == [(1,), (2,)]
 
@@ -168,7 +146,7 @@ def test_a_dropped_view_may_be_declared_anew(chained):
 )
 def test_if_exists_is_content_without(refreshed, text):
     before = state(refreshed)
-    assert run(refreshed, text) == []
+    assert declare(refreshed, text) == []
     assert state(refreshed) == before
 
 
@@ -189,12 +167,12 @@ def test_if_exists_is_content_without(refreshed, text):
 def test_missing(refreshed, text, code, message):
     before = state(refreshed)
     with pytest.raises(NotFoundError) as caught:
-        run(refreshed, text)
+        declare(refreshed, text)
     assert (caught.value.message, caught.value.code) == (message, code)
     assert state(refreshed) == before
 
 
 def test_columns_that_were_ingested_stay(refreshed):
     with pytest.raises(RefusedError, match=r"captions\.text is not a generated column") as caught:
-        run(refreshed, "ALTER TABLE captions DROP COLUMN text CASCADE")
+        declare(refreshed, "ALTER TABLE captions DROP COLUMN text CASCADE")
     assert caught.value.code == "E3216"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from declaring import declare
 
 import counterbalance as cb
-from counterbalance.engine.catalog import ddl
 from counterbalance.engine.catalog.lineage import SCHEMA, lineage
 from counterbalance.engine.errors import NotFoundError
-from counterbalance.engine.sql.statements import AddColumn, CreateIndex, CreateView, read
 
-DO = {AddColumn: ddl.add_column, CreateView: ddl.create_view, CreateIndex: ddl.create_index}
 SELECT = "SELECT c.image_id, max(c.size) AS longest, count(*) AS n FROM captions AS c JOIN images AS i USING (image_id) WHERE i.width > 1 GROUP BY 1"
 
 
@@ -25,8 +23,7 @@ def chained(tmp_path_factory, build):
         "CREATE INDEX by_twice ON v (twice)",
         "CREATE MATERIALIZED VIEW g WITH (key = 'image_id') AS SELECT image_id, label FROM caption_gender",
     ):
-        statement = read(text)
-        DO[type(statement)](lake.location, statement)
+        declare(lake, text)
     return lake
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import itertools
 import os
-import struct
 
-import nltk
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+import vader_peers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.sentiment import vader as nltk_vader
 from repeats import again
+from vader_peers import bits
 from vaderSentiment import vaderSentiment as package  # noqa: N813 - the module, not a class
 
 from counterbalance.udfs.vader import vader, vader_scores, vader_tokens
@@ -70,17 +70,7 @@ ODD = [
 
 @pytest.fixture(scope="module")
 def references(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("nltk")
-    (folder / "lexicon.txt").write_text(ANALYZER.lexicon_full_filepath.rstrip("\n"), encoding="utf-8", newline="")
-    nltk.data.path.insert(0, str(folder))
-    try:
-        return {"vader": ANALYZER, "nltk": nltk_vader.SentimentIntensityAnalyzer("lexicon.txt")}
-    finally:
-        nltk.data.path.remove(str(folder))
-
-
-def bits(scores):
-    return struct.pack("4d", *(scores[name] for name in ("neg", "neu", "pos", "compound")))
+    return vader_peers.references(tmp_path_factory.mktemp("nltk"))
 
 
 def differences(texts, rules, references):

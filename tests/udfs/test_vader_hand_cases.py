@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import struct
-
 import pyarrow as pa
 import pytest
+import vader_peers
+from vader_peers import bits
 
 from counterbalance.udfs.vader import vader, vader_scores, vader_tokens
 
@@ -177,22 +177,7 @@ LONG = [
 
 @pytest.fixture(scope="module")
 def references(tmp_path_factory):
-    import nltk
-    from nltk.sentiment import vader as nltk_vader
-    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
-
-    package = SentimentIntensityAnalyzer()
-    folder = tmp_path_factory.mktemp("nltk")
-    (folder / "lexicon.txt").write_text(package.lexicon_full_filepath.rstrip("\n"), encoding="utf-8", newline="")
-    nltk.data.path.insert(0, str(folder))
-    try:
-        return {"vader": package, "nltk": nltk_vader.SentimentIntensityAnalyzer("lexicon.txt")}
-    finally:
-        nltk.data.path.remove(str(folder))
-
-
-def bits(scores):
-    return struct.pack("4d", *(scores[name] for name in ("neg", "neu", "pos", "compound")))
+    return vader_peers.references(tmp_path_factory.mktemp("nltk"))
 
 
 def test_documented_examples():

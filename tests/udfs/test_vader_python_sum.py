@@ -8,6 +8,7 @@ import random
 
 import pyarrow as pa
 import pytest
+import vader_peers
 from nltk.sentiment import vader as nltk_vader
 from vaderSentiment import vaderSentiment as package  # noqa: N813 - the module, not a class
 
@@ -60,13 +61,8 @@ def plain_sum(values):
 
 
 @pytest.fixture
-def references(tmp_path, monkeypatch):
-    import nltk
-
-    analyzer = package.SentimentIntensityAnalyzer()
-    (tmp_path / "lexicon.txt").write_text(analyzer.lexicon_full_filepath.rstrip("\n"), encoding="utf-8", newline="")
-    monkeypatch.setattr(nltk.data, "path", [str(tmp_path), *nltk.data.path])
-    return {"vader": analyzer, "nltk": nltk_vader.SentimentIntensityAnalyzer("lexicon.txt")}
+def references(tmp_path):
+    return vader_peers.references(tmp_path)
 
 
 @functools.cache

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import struct
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+import vader_peers
 from repeats import again
+from vader_peers import bits
 
 from counterbalance.udfs.vader import vader, vader_scores, vader_tokens
 
@@ -34,24 +35,7 @@ def counterfactuals():
 
 @pytest.fixture(scope="module")
 def references(tmp_path_factory):
-    import nltk
-    from nltk.sentiment import vader as nltk_vader
-    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
-
-    package = SentimentIntensityAnalyzer()
-    folder = tmp_path_factory.mktemp("nltk")
-    (folder / "lexicon.txt").write_text(package.lexicon_full_filepath.rstrip("\n"), encoding="utf-8", newline="")
-    nltk.data.path.insert(0, str(folder))
-    try:
-        port = nltk_vader.SentimentIntensityAnalyzer("lexicon.txt")
-    finally:
-        nltk.data.path.remove(str(folder))
-    assert port.lexicon == package.lexicon
-    return {"vader": package, "nltk": port}
-
-
-def bits(scores):
-    return struct.pack("4d", *(scores[name] for name in ("neg", "neu", "pos", "compound")))
+    return vader_peers.references(tmp_path_factory.mktemp("nltk"))
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no real data at {DATA}; set COUNTERBALANCE_DATA")
