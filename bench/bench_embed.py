@@ -150,7 +150,7 @@ def embedding(folder: Path, shape: str, device: str, count: int, rounds: int) ->
 
     opened = function("embed_image").open({"model": str(made(folder, shape)), "drop": None}, device)
     model, kind = opened._instance, device.partition(":")[0]  # noqa: SLF001 - the part after decoding is timed alone
-    clip = model.clip
+    clip = model.loaded
     jpegs = pictures(count)
     # A trailing comment makes bytes differ, so that no picture is computed once for several rows.
     encoded = [jpegs[i % len(jpegs)] + str(i).encode() for i in range(count)]

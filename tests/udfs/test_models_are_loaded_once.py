@@ -30,8 +30,8 @@ def test_one_model_for_all_who_use_it(tiny_clip):
         function("classify_zero_shot").open({"labels": ["a", "b"], "model": folder}, "cpu"),
     ]
     stranger = function("embed_text").open({"model": other, "drop": None}, "cpu")
-    models = [o._instance._clip for o in opened]
-    assert models[0] is models[1] is models[2] is not stranger._instance._clip
+    models = [o._instance.loaded for o in opened]
+    assert models[0] is models[1] is models[2] is not stranger._instance.loaded
     gone = weakref.ref(models.pop())
     del models
     for each in opened[:2]:

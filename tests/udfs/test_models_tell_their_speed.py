@@ -66,7 +66,7 @@ def test_a_batch_that_fails_counts_for_nothing(gpu, capsys):
 def test_both_sides_of_clip(gpu, capsys, tiny_clip, sample_picture, name, told):
     model = str(tiny_clip())
     opened = function(name).open({"model": model, "drop": None}, "cpu")
-    clip = opened._instance.clip
+    clip = opened._instance.loaded
     clip._seen.device = clip._read.device = "cuda:0"
     opened([pa.array(["a dog", "a cat"]) if name == "embed_text" else pa.array([sample_picture], pa.binary())])
     opened.close()

@@ -22,13 +22,12 @@ from counterbalance.udfs.models import vision
 from counterbalance.udfs.models.clip_model import MODELS, Clip
 from counterbalance.udfs.models.clip_names import Named, named
 from counterbalance.udfs.models.running import rows_of, vectors
+from counterbalance.udfs.models.shared import Borrower, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from counterbalance.udfs.models.shared import Shared
 
 DEFAULT: Final = "ViT-B-32/laion2b_s34b_b79k"
 TEMPLATES: Final = ("a photo of a {}.",)
@@ -75,46 +74,28 @@ def _digest_seeing(model: str, **_: Any) -> str:
     return _seeing(model).digest()
 
 
-class _Model:
+class _Model(Borrower[Clip]):
     """What the functions share: a model that is loaded once a process."""
 
     def __init__(self, model: str = DEFAULT, drop: Sequence[int] | None = None) -> None:
-        self.model = model
         found = self._named(model)
+        seeing: Shared[Any] = vision.MODELS if isinstance(found, vision.Named) else MODELS
+        super().__init__(seeing, model)  # a Vision has all that embed_image calls
         self.kept = _kept(model, found.width, drop)
-        self._models: Shared[Any] = vision.MODELS if isinstance(found, vision.Named) else MODELS
-        self._clip: Any = None
-        self._device = ""
 
     @staticmethod
     def _named(model: str) -> Named | vision.Named:
         return named(model)
 
-    def open(self, device: str) -> None:
-        """Load the model, or join those that use it."""
-        self._clip, self._device = self._models.borrow(self.model, device), device
-
-    def close(self) -> None:
-        """Let it go."""
-        if self._clip is not None:
-            self._clip = None
-            self._models.give_back(self.model, self._device)
-
-    @property
-    def clip(self) -> Clip:
-        """Return the model, while it is open."""
-        assert self._clip is not None  # noqa: S101 - functions are opened before they are called
-        return self._clip  # type: ignore[no-any-return]  # a Vision has all that embed_image calls
-
     def coming(self, images: pa.Array) -> None:
         """Return pictures that ``images`` will be given the time after next."""
-        if self._device != "cpu":
-            self.clip.expect(_different(images)[0])
+        if self.device != "cpu":
+            self.loaded.expect(_different(images)[0])
 
     def images(self, images: pa.Array) -> tuple[dict[int, NDArray[np.float32]], dict[int, str]]:
         """Return unit vectors by row number, and reasons of rows whose picture cannot be read; equal pictures are computed once."""
         different, places = _different(images)
-        found, unread = self.clip.images(different)
+        found, unread = self.loaded.images(different)
         of = dict(zip(found, self.unit(np.stack(list(found.values()))), strict=True)) if found else {}
         there = {row: of[place] for row, place in places.items() if place in of}
         return there, {row: unread[place] for row, place in places.items() if place in unread}
@@ -124,7 +105,7 @@ class _Model:
         different, places = _different(texts)
         if not places:
             return {}
-        found = self.unit(self.clip.texts(different.to_pylist()))
+        found = self.unit(self.loaded.texts(different.to_pylist()))
         return {row: found[place] for row, place in places.items()}
 
     def unit(self, found: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -306,7 +287,7 @@ class classify_zero_shot(_Model):  # noqa: N801 - the name of a SQL function
         super().open(device)
         sentences = [t.replace("{}", label) for label in self._labels for t in self._templates]
         try:
-            found = self.unit(self.clip.texts(sentences))
+            found = self.unit(self.loaded.texts(sentences))
         except BaseException:
             self.close()
             raise
@@ -323,7 +304,7 @@ class classify_zero_shot(_Model):  # noqa: N801 - the name of a SQL function
 
     def _scored(self, vector: NDArray[np.float32]) -> dict[str, Any]:
         assert self._classes is not None  # noqa: S101 - functions are opened before they are called
-        logits = self.clip.scale * (self._classes.astype(np.float64) @ vector.astype(np.float64))
+        logits = self.loaded.scale * (self._classes.astype(np.float64) @ vector.astype(np.float64))
         shares = np.exp(logits - logits.max())
         shares /= shares.sum()
         best = int(shares.argmax())

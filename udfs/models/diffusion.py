@@ -95,7 +95,7 @@ class generate(Diffuser):  # noqa: N801 - its name in SQL
         return self.made(self._job, self._written, prompt, guidance, steps, seed)
 
     def _job(self, prompt: str, guidance: float, steps: int, seed: int) -> tuple[Job, tuple[()]]:
-        check_settings(guidance, steps, self.diffusion.most_steps)
+        check_settings(guidance, steps, self.loaded.most_steps)
         return Job((prompt,), guidance, steps, seed, self._size), ()
 
     def _written(self, pixels: Sequence[NDArray[Any]], job: Job) -> bytes:

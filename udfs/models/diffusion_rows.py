@@ -16,6 +16,7 @@ from counterbalance.engine.errors import FunctionError
 from counterbalance.engine.images import ImageError, encode
 from counterbalance.udfs.models.diffusion_model import MODELS, Diffusion
 from counterbalance.udfs.models.running import rows_of
+from counterbalance.udfs.models.shared import Borrower
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +39,7 @@ _WRITERS: Final = min(16, (os.process_cpu_count() if hasattr(os, "process_cpu_co
 """Threads that write pictures; packing them holds no lock of Python."""
 
 
-class Diffuser:
+class Diffuser(Borrower[Diffusion]):
     """A function that makes pictures by a pipeline, which is loaded once a process.
 
     Args:
@@ -61,27 +62,9 @@ class Diffuser:
             raise FunctionError(
                 f"lora_weight cannot be {lora_weight:g}", code="E8116", hint="1 adds all of it, 0 nothing"
             )
-        self.model = model
-        self._others = ("checked" if safety else "unchecked", vae, lora, repr(float(lora_weight)))
+        more = ("checked" if safety else "unchecked", vae, lora, repr(float(lora_weight)))
+        super().__init__(MODELS, self.task, model, more=more)
         self._added = {"lora": lora, "lora_weight": lora_weight} if lora else {}
-        self._loaded: Diffusion | None = None
-        self._device = ""
-
-    def open(self, device: str) -> None:
-        """Load the pipeline, or join those that use it."""
-        self._loaded, self._device = MODELS.borrow(self.task, self.model, device, *self._others), device
-
-    def close(self) -> None:
-        """Let it go."""
-        if self._loaded is not None:
-            self._loaded = None
-            MODELS.give_back(self.task, self.model, self._device, *self._others)
-
-    @property
-    def diffusion(self) -> Diffusion:
-        """Return the pipeline, while it is open."""
-        assert self._loaded is not None  # noqa: S101 - functions are opened before they are called
-        return self._loaded
 
     def made(
         self,
@@ -113,7 +96,7 @@ class Diffuser:
                 errors[row] = str(error)
         written: dict[int, Future[Any]] = {}
         with ThreadPoolExecutor(_WRITERS, "write") as threads:  # pixels become bytes while the next batch is made
-            for row, made in self.diffusion.pictures(jobs, control):
+            for row, made in self.loaded.pictures(jobs, control):
                 if isinstance(made, str):
                     errors[row] = made
                 else:
@@ -134,8 +117,8 @@ class Diffuser:
         source = provenance.Provenance(
             kind,
             software=_software(),
-            model=self.diffusion.name,
-            weights=self.diffusion.weights,
+            model=self.loaded.name,
+            weights=self.loaded.weights,
             prompt=prompt,
             seed=seed,
             settings=provenance.settings(**settings, **self._added),

@@ -132,7 +132,7 @@ class inpaint(Editor):  # noqa: N801 - its name in SQL
     def _job(
         self, image: bytes, mask: bytes, prompt: str, guidance: float, steps: int, seed: int
     ) -> tuple[Job, tuple[Image, Image, Corners]]:
-        check_settings(guidance, steps, self.diffusion.most_steps)
+        check_settings(guidance, steps, self.loaded.most_steps)
         if self._strength and int(steps * self._strength) < 1:
             raise ValueError(f"{steps} steps: too few for a strength of {self._strength:g}")
         picture, white, corners, small, painted = self.opened(image, mask)

@@ -116,7 +116,7 @@ class instruct_pix2pix(Editor):  # noqa: N801 - its name in SQL
         self, image: bytes, x: float, y: float, width: float, height: float, instruction: str, *settings: Any
     ) -> tuple[Job, tuple[Image, Corners]]:
         guidance, image_guidance, steps, seed = settings
-        check_settings(guidance, steps, self.diffusion.most_steps, image_guidance)
+        check_settings(guidance, steps, self.loaded.most_steps, image_guidance)
         picture, corners, crop = self.opened(image, x, y, width, height)
         job = Job((instruction,), guidance, steps, seed, crop.size, image_guidance=image_guidance, image=crop)
         return job, (picture, corners)
@@ -132,5 +132,5 @@ class instruct_pix2pix(Editor):  # noqa: N801 - its name in SQL
         picture = picture.copy()  # the others of its source begin with it, too
         picture.paste(scaled(pixels[0], (right - left, bottom - top)), (left, top))
         box = [left, top, right - left, bottom - top]
-        weighed = {"image_guidance": job.image_guidance} if "image_guidance_scale" in self.diffusion.takes else {}
+        weighed = {"image_guidance": job.image_guidance} if "image_guidance_scale" in self.loaded.takes else {}
         return self.composed(picture, job, **weighed, box=box)

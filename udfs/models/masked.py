@@ -12,7 +12,7 @@ from counterbalance.engine.errors import RequestError
 from counterbalance.engine.functions import Parameter, Partial, udf
 from counterbalance.udfs.models.language import Language
 from counterbalance.udfs.models.running import by_budget, inference, rows_of
-from counterbalance.udfs.models.shared import Shared
+from counterbalance.udfs.models.shared import Borrower, Shared
 from counterbalance.udfs.models.weights import digest, folder, need
 from counterbalance.udfs.spans import spans
 
@@ -177,7 +177,7 @@ MODELS: Final[Shared[Masks]] = Shared(Masks)
     memory="4GB",
     weights=lambda model, **_: digest(folder(model)),
 )
-class fill_mask:  # noqa: N801 - its name in SQL
+class fill_mask(Borrower[Masks]):  # noqa: N801 - its name in SQL
     """The likeliest whole words in the place of a word of a text, by a masked language model (transformers).
 
     The word is replaced by the model's mask; of the vocabulary, tokens count that are a word of letters by themselves, not
@@ -210,30 +210,19 @@ class fill_mask:  # noqa: N801 - its name in SQL
     def __init__(self, k: int = 10, model: str = DEFAULT) -> None:
         if k < 1:
             raise RequestError(f"k of fill_mask() must be at least 1, not {k}", code="E3051")
-        self._k, self._model, self._device = k, model, ""
-        self._masks: Masks | None = None
-
-    def open(self, device: str) -> None:
-        """Load the model, or join those that use it."""
-        self._masks, self._device = MODELS.borrow(self._model, device), device
-
-    def close(self) -> None:
-        """Let it go."""
-        if self._masks is not None:
-            self._masks = None
-            MODELS.give_back(self._model, self._device)
+        super().__init__(MODELS, model)
+        self._k = k
 
     def __call__(self, text: pa.Array, position: pa.Array) -> Partial:
         """Return the candidates of a batch."""
-        assert self._masks is not None  # noqa: S101 - functions are opened before they are called
         errors: dict[int, str] = {}
         given: dict[int, _Masked] = {}
         for row, (one, place) in enumerate(zip(text.to_pylist(), position.to_pylist(), strict=True)):
             if one is not None and place is not None:
-                masked = self._masks.masked(one, place)
+                masked = self.loaded.masked(one, place)
                 if isinstance(masked, str):
                     errors[row] = masked
                 else:
                     given[row] = masked
-        found = self._masks.best(list(given.values()), self._k)
+        found = self.loaded.best(list(given.values()), self._k)
         return rows_of(dict(zip(given, found, strict=True)), errors, len(text), CANDIDATES)

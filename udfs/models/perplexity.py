@@ -10,7 +10,7 @@ import pyarrow as pa
 from counterbalance.engine.functions import Parameter, Partial, udf
 from counterbalance.udfs.models.language import Language
 from counterbalance.udfs.models.running import by_budget, inference, rows_of
-from counterbalance.udfs.models.shared import Shared
+from counterbalance.udfs.models.shared import Borrower, Shared
 from counterbalance.udfs.models.weights import digest, folder, need
 
 DEFAULT: Final = "openai-community/gpt2"
@@ -28,7 +28,7 @@ MODELS: Final[Shared[Language]] = Shared(lambda name, device: Language(name, "CA
     memory="4GB",
     weights=lambda model: digest(folder(model)),
 )
-class perplexity:  # noqa: N801 - its name in SQL
+class perplexity(Borrower[Language]):  # noqa: N801 - its name in SQL
     """How unlikely a causal language model finds a text: exp of the mean of -ln p(token | tokens before it), from 1 up.
 
     The model's token for the beginning of a text (GPT-2: ``<|endoftext|>``) is put in front, so that the first token counts,
@@ -57,23 +57,11 @@ class perplexity:  # noqa: N801 - its name in SQL
     """
 
     def __init__(self, model: str = DEFAULT) -> None:
-        self._model, self._device = model, ""
-        self._language: Language | None = None
-
-    def open(self, device: str) -> None:
-        """Load the model, or join those that use it."""
-        self._language, self._device = MODELS.borrow(self._model, device), device
-
-    def close(self) -> None:
-        """Let it go."""
-        if self._language is not None:
-            self._language = None
-            MODELS.give_back(self._model, self._device)
+        super().__init__(MODELS, model)
 
     def __call__(self, text: pa.Array) -> Partial:
         """Return the perplexities of a batch; equal texts are computed once."""
-        language = self._language
-        assert language is not None  # noqa: S101 - functions are opened before they are called
+        language = self.loaded
         coded = text.dictionary_encode()
         texts, places = coded.dictionary.to_pylist(), coded.indices.to_pylist()
         ids = language.tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
@@ -81,7 +69,7 @@ class perplexity:  # noqa: N801 - its name in SQL
         ids = [one if first is None else [first, *one] for one in ids]
         fits = [i for i, one in enumerate(ids) if 1 < len(one) <= language.longest]
         found: dict[int, float] = {}
-        for part in by_budget([len(ids[i]) for i in fits], _TOKENS[self._device.partition(":")[0]]):
+        for part in by_budget([len(ids[i]) for i in fits], _TOKENS[self.device.partition(":")[0]]):
             members = [fits[i] for i in part]
             found |= zip(members, _means(language, [ids[i] for i in members]), strict=True)
         long = {

@@ -106,8 +106,8 @@ class prompt_to_prompt(Diffuser):  # noqa: N801 - its name in SQL
     def open(self, device: str) -> None:
         """Load the pipeline; its network must be one whose attention can be shared."""
         super().open(device)
-        if "unet" not in takes(self.diffusion.kind, "__init__"):
-            name, kind = self.diffusion.name, self.diffusion.kind
+        if "unet" not in takes(self.loaded.kind, "__init__"):
+            name, kind = self.loaded.name, self.loaded.kind
             self.close()
             raise cannot(name, kind, "prompt_to_prompt", "StableDiffusionPipeline, StableDiffusionXLPipeline")
 
@@ -126,7 +126,7 @@ class prompt_to_prompt(Diffuser):  # noqa: N801 - its name in SQL
         return self.made(self._job, self._pair, *given, returns=PAIR, control=control)
 
     def _job(self, one: str, two: str, p: float, seed: int, guidance: float, steps: int) -> tuple[Job, tuple[()]]:
-        check_settings(guidance, steps, self.diffusion.most_steps)
+        check_settings(guidance, steps, self.loaded.most_steps)
         if not 0 <= p <= 1:
             raise ValueError(f"p {p:g}: a share of the steps, from 0 to 1")
         return Job((one, two), guidance, steps, seed, self._size, share=p), ()

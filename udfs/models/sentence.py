@@ -16,7 +16,7 @@ from counterbalance.udfs.models.language import longest
 from counterbalance.udfs.models.meter import Meter
 from counterbalance.udfs.models.running import by_budget, inference, vectors
 from counterbalance.udfs.models.sentence_names import Declared, declared
-from counterbalance.udfs.models.shared import Shared, loading
+from counterbalance.udfs.models.shared import Borrower, Shared, loading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,7 +126,7 @@ MODELS: Final[Shared[Sentences]] = Shared(Sentences)
     memory="2GB",
     weights=lambda model: weights.digest(weights.folder(model)),
 )
-class embed_sentence:  # noqa: N801 - the name of a SQL function
+class embed_sentence(Borrower[Sentences]):  # noqa: N801 - the name of a SQL function
     """Vector of a text by a sentence model: a unit vector that is near those of texts that mean the same (transformers).
 
     A longer text than the model takes is cut at its end. A text's vector does not depend on the texts that share its batch,
@@ -141,24 +141,12 @@ class embed_sentence:  # noqa: N801 - the name of a SQL function
     """
 
     def __init__(self, model: str = DEFAULT) -> None:
-        self._model, self._device = model, ""
+        super().__init__(MODELS, model)
         self._kind = pa.list_(pa.float32(), declared(model).width)
-        self._sentences: Sentences | None = None
-
-    def open(self, device: str) -> None:
-        """Load the model, or join those that use it."""
-        self._sentences, self._device = MODELS.borrow(self._model, device), device
-
-    def close(self) -> None:
-        """Let it go."""
-        if self._sentences is not None:
-            self._sentences = None
-            MODELS.give_back(self._model, self._device)
 
     def __call__(self, text: pa.Array) -> Partial:
         """Return fixed-size lists of float32; equal texts are computed once."""
-        assert self._sentences is not None  # noqa: S101 - functions are opened before they are called
         coded = text.dictionary_encode()
-        found = self._sentences.vectors(coded.dictionary.to_pylist())
+        found = self.loaded.vectors(coded.dictionary.to_pylist())
         places = enumerate(coded.indices.to_pylist())
         return vectors({row: found[p] for row, p in places if p is not None}, {}, len(text), self._kind)

@@ -69,6 +69,37 @@ class Shared(Generic[M]):
             torch.cuda.empty_cache()
 
 
+class Borrower(Generic[M]):
+    """A function that shares its model with others: it is borrowed while the function is open.
+
+    Args:
+        models: Where from.
+        key: What its model is loaded from, before the device.
+        more: The same, behind it.
+    """
+
+    def __init__(self, models: Shared[M], *key: str, more: tuple[str, ...] = ()) -> None:
+        self._models, self._before, self._behind = models, key, more
+        self._borrowed: M | None = None
+        self.device = ""
+
+    def open(self, device: str) -> None:
+        """Load the model, or join those that use it."""
+        self._borrowed, self.device = self._models.borrow(*self._before, device, *self._behind), device
+
+    def close(self) -> None:
+        """Let it go."""
+        if self._borrowed is not None:
+            self._borrowed = None
+            self._models.give_back(*self._before, self.device, *self._behind)
+
+    @property
+    def loaded(self) -> M:
+        """Return the model, while it is open."""
+        assert self._borrowed is not None  # noqa: S101 - functions are opened before they are called
+        return self._borrowed
+
+
 @contextlib.contextmanager
 def loading(name: str | None = None) -> Iterator[None]:
     """Work around a library that loads a model: no network unless that was allowed, and no chatter.

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from counterbalance.engine.functions import Parameter, udf
-from counterbalance.udfs.models.sentence import DEFAULT, MODELS
+from counterbalance.udfs.models.sentence import DEFAULT, MODELS, Sentences
+from counterbalance.udfs.models.shared import Borrower
 from counterbalance.udfs.models.weights import digest, folder
-
-if TYPE_CHECKING:
-    from counterbalance.udfs.models.sentence import Sentences
 
 _TEXT: Final = pa.string()
 
@@ -26,7 +24,7 @@ _TEXT: Final = pa.string()
     memory="2GB",
     weights=lambda model: digest(folder(model)),
 )
-class sentence_similarity:  # noqa: N801 - its name in SQL
+class sentence_similarity(Borrower[Sentences]):  # noqa: N801 - its name in SQL
     """Cosine of the vectors that a sentence model makes of two texts, as ``embed_sentence`` makes them.
 
     Args:
@@ -51,29 +49,17 @@ class sentence_similarity:  # noqa: N801 - its name in SQL
     """
 
     def __init__(self, model: str = DEFAULT) -> None:
-        self._model, self._device = model, ""
-        self._sentences: Sentences | None = None
-
-    def open(self, device: str) -> None:
-        """Load the model, or join those that use it."""
-        self._sentences, self._device = MODELS.borrow(self._model, device), device
-
-    def close(self) -> None:
-        """Let it go."""
-        if self._sentences is not None:
-            self._sentences = None
-            MODELS.give_back(self._model, self._device)
+        super().__init__(MODELS, model)
 
     def __call__(self, a: pa.Array, b: pa.Array) -> pa.Array:
         """Return the cosines of a batch; equal texts are computed once."""
-        assert self._sentences is not None  # noqa: S101 - functions are opened before they are called
         coded = pa.concat_arrays([a, b]).dictionary_encode()
         places = coded.indices.fill_null(-1).to_numpy().reshape(2, len(a))
         whole = (places >= 0).all(axis=0)
         values = np.zeros(len(a), np.float32)
         if whole.any():
             used = np.unique(places[:, whole])
-            found = self._sentences.vectors(coded.dictionary.take(pa.array(used)).to_pylist())
+            found = self.loaded.vectors(coded.dictionary.take(pa.array(used)).to_pylist())
             vectors = np.stack([found[i] for i in range(len(used))]).astype(np.float64)
             one, other = np.searchsorted(used, places[:, whole])
             cosines = np.einsum("ij,ij->i", vectors[one], vectors[other])
