@@ -21,6 +21,7 @@ lists them.
 from __future__ import annotations
 
 import difflib
+import errno
 import re
 import traceback
 from pathlib import Path
@@ -300,6 +301,23 @@ _UNREADABLE: Final = re.compile(
     r"LanceError|Encountered corrupt file|External error: |Invalid user input: |reading the stream registered|Task was aborted"
 )
 _UNWRITTEN: Final = re.compile(r"No space left|conflict", re.IGNORECASE)
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error says; its type where it says nothing."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
+def typed_line(error: BaseException) -> str:
+    """Return the type of an error, and the first line of what it says."""
+    kind = type(error).__name__
+    return f"{kind}: {first_line(error)}" if str(error).strip() else kind
+
+
+def disk_hint(error: OSError) -> str:
+    """Return what to do where something cannot be written."""
+    is_full = error.errno == errno.ENOSPC or "No space left" in str(error)
+    return "the disk is full" if is_full else "check the path, its permissions and the disk"
 
 
 def without_sources(text: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.errors import CounterbalanceError, SourceError
+from counterbalance.engine.errors import CounterbalanceError, SourceError, first_line
 from counterbalance.engine.ingest_types import CHUNK_BYTES, CHUNK_ROWS
 from counterbalance.ingest.files import reading
 from counterbalance.ingest.rows import MAX_TEXT, Refusal, Rows
@@ -46,9 +46,8 @@ def damage(file: File | str, what: str) -> Iterator[None]:
         if getattr(error, "errno", None) and not isinstance(file, str):
             with reading(file.uri):
                 raise
-        why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         name = file if isinstance(file, str) else file.uri
-        raise SourceError(f"{name} is a damaged {what}: {why}", code="E4012") from error
+        raise SourceError(f"{name} is a damaged {what}: {first_line(error)[:200]}", code="E4012") from error
 
 
 def rows_of(batches: Iterable[tuple[pa.RecordBatch, int]], columns: Mapping[str, str], file: File) -> Iterator[Rows]:

@@ -133,15 +133,14 @@ def _of_parquet(file: str, column: str | None) -> tuple[list[str], str | None]:
     import pyarrow as pa
     from pyarrow import parquet
 
-    from counterbalance.engine.errors import SourceError
+    from counterbalance.engine.errors import SourceError, first_line
 
     try:
         name = _chosen(parquet.read_schema(file).names, file, column)
         values = parquet.read_table(file, columns=[name])[name].cast(pa.string()).to_pylist()
     except pa.ArrowInvalid as error:
-        first = str(error).splitlines()[0]
         raise SourceError(
-            f"{file} cannot be read: {first}", code="E4054", hint="a column of numbers or texts"
+            f"{file} cannot be read: {first_line(error)}", code="E4054", hint="a column of numbers or texts"
         ) from error
     return [value for value in values if value], _BY.get(name.lower())
 

@@ -48,7 +48,7 @@ def judge(rows: pa.Table, condition: str) -> tuple[pa.Table, int]:
     import duckdb
 
     from counterbalance.engine.backends.duckdb.connection import scratch
-    from counterbalance.engine.errors import SqlError
+    from counterbalance.engine.errors import SqlError, first_line
 
     with scratch() as connection:
         connection.register("result", rows)
@@ -56,7 +56,7 @@ def judge(rows: pa.Table, condition: str) -> tuple[pa.Table, int]:
             asked = connection.sql(f"SELECT (\n{condition}\n)::BOOLEAN AS meets, * FROM result").to_arrow_table()
         except duckdb.Error as error:
             raise SqlError(
-                f"--fail-if {condition!r}: {str(error).splitlines()[0]}",
+                f"--fail-if {condition!r}: {first_line(error)}",
                 code="E3150",
                 hint="a condition in SQL on the columns: " + ", ".join(rows.column_names),
             ) from error

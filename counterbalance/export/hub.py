@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.errors import RequestError
+from counterbalance.engine.errors import RequestError, first_line
 from counterbalance.export.card import FILES
 from counterbalance.export.folder import MANIFEST
 from counterbalance.udfs.models.weights import need
@@ -66,9 +66,8 @@ def push(folder: Path, repository: str, *, quiet: bool) -> str:
             commit_message="Export by counterbalance",
         )
     except Exception as error:  # of the hub, of its client, and of files: of no common kind
-        why = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise RequestError(
-            f"{folder} is written, and was not pushed to {repository}: {why}",
+            f"{folder} is written, and was not pushed to {repository}: {first_line(error)}",
             code="E3683",
             hint=f"{_LOG_IN}; then: hf upload {repository} {folder} --repo-type dataset --exclude {MANIFEST}",
         ) from error

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from counterbalance.engine.catalog import definitions as declared
 from counterbalance.engine.catalog.definitions import Definition
-from counterbalance.engine.errors import CounterbalanceError
+from counterbalance.engine.errors import CounterbalanceError, first_line
 from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.schema import BASE_TABLES, is_sensitive
 from counterbalance.engine.sql import parse
@@ -154,8 +154,7 @@ def _take(prints: Fingerprints, definition: Definition, found: Origin) -> None:
     try:
         parts = prints.parts(definition)
     except (CounterbalanceError, OSError) as error:
-        first = str(error).splitlines()[0]
-        found.notes.append(f"functions of {definition.target} cannot be told here: {first}")
+        found.notes.append(f"functions of {definition.target} cannot be told here: {first_line(error)}")
         return
     found.lists.update(parts.get("lists") or {})
     for call in parts.get("functions") or []:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.catalog import definitions, meta, runs
-from counterbalance.engine.errors import NotFoundError, RequestError, StorageError, did_you_mean
+from counterbalance.engine.errors import NotFoundError, RequestError, StorageError, did_you_mean, first_line
 from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX
 from counterbalance.engine.store import digests, lock, tables
 
@@ -216,7 +216,7 @@ def codes(location: Location) -> dict[tuple[str, str], list[str | None]]:
     except StorageError:
         raise
     except (OSError, ValueError) as error:  # pyarrow's errors are values
-        raise _lost(location, f"cannot be read: {str(error).splitlines()[0][:200]}") from error
+        raise _lost(location, f"cannot be read: {first_line(error)[:200]}") from error
     order = pc.sort_indices(rows, sort_keys=[("code", "ascending")])
     found: dict[tuple[str, str], dict[int, str | None]] = {}
     for row in rows.take(order).to_pylist():  # after a kill while they were moved, some are there twice

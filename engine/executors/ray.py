@@ -15,7 +15,7 @@ from collections import deque
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.errors import RequestError
+from counterbalance.engine.errors import RequestError, first_line
 from counterbalance.engine.executors import devices
 from counterbalance.engine.executors.local import hello, tied
 from counterbalance.engine.executors.protocol import Event, as_error
@@ -188,7 +188,7 @@ class _Actors:
         if actor.task is None and not self._pending:
             return
         task = actor.task or self._pending.popleft()
-        self._lost.count(task, f"was lost ({str(error).strip().splitlines()[0][:200]})")
+        self._lost.count(task, f"was lost ({first_line(error)[:200]})")
         self._pending.appendleft(task)
         self._start()
 

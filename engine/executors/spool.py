@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterbalance.engine.errors import StorageError
+from counterbalance.engine.errors import StorageError, typed_line
 from counterbalance.engine.store import enclosing
 from counterbalance.engine.store.location import CLOSED
 
@@ -155,7 +155,7 @@ class Spool:
             batches = [_unpacked(pa.ipc.read_record_batch(message, form)) for message in messages[1:]]
         except (pa.ArrowException, OSError, ValueError) as error:
             raise StorageError(
-                f"{path} holds computed rows and is damaged: {_line(error)}",
+                f"{path} holds computed rows and is damaged: {typed_line(error)}",
                 code="E6041",
                 hint="refresh with --full to compute everything again, or remove this file to compute only its rows again",
             ) from error
@@ -311,15 +311,10 @@ def _listed(system: Any, folder: str) -> list[str]:
 
 def _unreadable(path: str, error: Exception) -> StorageError:
     return StorageError(
-        f"{path} holds computed rows and cannot be read: {_line(error)}",
+        f"{path} holds computed rows and cannot be read: {typed_line(error)}",
         code="E6040",
         hint="nothing was removed or published; see to its permissions or the storage, then refresh again",
     )
-
-
-def _line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def _head(message: pa.Buffer) -> bytes:

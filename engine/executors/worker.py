@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.batch_backoff import Halving, out_of_memory
-from counterbalance.engine.errors import UNFORESEEN, UNTOLD, FunctionError, StorageError, kind_of
+from counterbalance.engine.errors import UNFORESEEN, UNTOLD, FunctionError, StorageError, disk_hint, kind_of, typed_line
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.executors.protocol import Event
 from counterbalance.engine.functions import load_file
@@ -155,9 +155,8 @@ class Worker:
         except StorageError:
             raise
         except OSError as error:
-            first = said(error)
-            hint = "the disk is full" if "No space left" in first else "check the path, its permissions and the disk"
-            raise StorageError(f"cannot compute {self._job.sql}: {first}", code="E6011", hint=hint) from error
+            told = f"cannot compute {self._job.sql}: {said(error)}"
+            raise StorageError(told, code="E6011", hint=disk_hint(error)) from error
 
     def _done_since(self, task: Task) -> spools.Done:
         """What a worker that was lost has left of this task since this one looked at the spool."""
@@ -344,8 +343,7 @@ def key_text(rows: pa.RecordBatch, key: tuple[str, ...], row: int) -> str:
 
 def said(error: BaseException) -> str:
     """An exception as one short line."""
-    lines = str(error).strip().splitlines()
-    return (f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__)[:500]
+    return typed_line(error)[:500]
 
 
 def _unloadable(error: BaseException, job: Job) -> FunctionError:

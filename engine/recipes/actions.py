@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import pyarrow as pa
 from sqlglot import exp
 
-from counterbalance.engine.errors import CounterbalanceError, FunctionError, NotFoundError, SqlError, did_you_mean
+from counterbalance.engine.errors import (
+    CounterbalanceError,
+    FunctionError,
+    NotFoundError,
+    SqlError,
+    did_you_mean,
+    first_line,
+)
 from counterbalance.engine.plugins import entry_points
 from counterbalance.engine.sql import arguments
 from counterbalance.engine.sql.call_syntax import arguments_of
@@ -70,8 +77,7 @@ def find(name: str) -> Callable[..., Any]:
     try:
         found: Callable[..., Any] = offered[name].load()
     except (ImportError, AttributeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FunctionError(f"{name}() cannot be loaded: {reason}", code="E8001") from error
+        raise FunctionError(f"{name}() cannot be loaded: {first_line(error)}", code="E8001") from error
     return found
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from counterbalance.engine.errors import RequestError, SqlError, did_you_mean, without_sources
+from counterbalance.engine.errors import RequestError, SqlError, did_you_mean
 from counterbalance.engine.functions import function
 from counterbalance.engine.schema import ROW
 from counterbalance.engine.search.exact_knn import METRICS
@@ -296,7 +296,7 @@ def _refused(table: Stored, where: str) -> str | None:
             columns=[], with_row_id=True, filter=table.filter(where), use_scalar_index=False
         ).count_rows()
     except (ValueError, OSError, RuntimeError) as error:
-        return without_sources(str(error).splitlines()[0])[:300]
+        return tables.lance_line(error)
     return None
 
 

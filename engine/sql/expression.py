@@ -25,6 +25,7 @@ from counterbalance.engine.errors import (
     RequestError,
     SqlError,
     did_you_mean,
+    typed_line,
 )
 from counterbalance.engine.functions import Partial, functions
 from counterbalance.engine.sql import arguments
@@ -408,7 +409,7 @@ def _column(sql: str, columns: Sequence[str]) -> str | None:
 
 def _unloadable(name: str, error: Exception) -> FunctionError:
     """An error of ours keeps its words and what it says to do."""
-    told, hint = (error.message, error.hint) if isinstance(error, CounterbalanceError) else (_said(error), None)
+    told, hint = (error.message, error.hint) if isinstance(error, CounterbalanceError) else (typed_line(error), None)
     return FunctionError(f"{name}() cannot be loaded: {told}", code="E8001", hint=hint or "no row was touched")
 
 
@@ -444,11 +445,6 @@ def _whole(values: pa.Array | pa.ChunkedArray) -> pa.Array:
         return values.chunk(0)
     joined = values.combine_chunks()
     return joined if not isinstance(joined, pa.ChunkedArray) else pa.concat_arrays(joined.chunks)
-
-
-def _said(error: Exception) -> str:
-    text = str(error).strip()
-    return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
 
 
 def same_call(sql: str) -> str:

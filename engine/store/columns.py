@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from counterbalance.engine.errors import StorageError
+from counterbalance.engine.errors import StorageError, disk_hint, first_line
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
@@ -121,11 +121,8 @@ def fill(
     except OSError as error:
         if "conflict" in str(error).lower():
             return False
-        first = str(error).splitlines()[0][:300]
-        hint = "the disk is full" if "No space left" in first else "check the path, its permissions and the disk"
-        raise StorageError(
-            f"cannot write table {table!r} of {location.uri}: {first}", code="E6003", hint=hint
-        ) from error
+        told = f"cannot write table {table!r} of {location.uri}: {first_line(error)[:300]}"
+        raise StorageError(told, code="E6003", hint=disk_hint(error)) from error
     return True
 
 

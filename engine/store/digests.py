@@ -15,7 +15,6 @@ opened against what was recorded: its manifest, sizes of its data, and that no n
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
 import re
@@ -25,7 +24,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine import atomic_write
-from counterbalance.engine.errors import StorageError
+from counterbalance.engine.errors import StorageError, disk_hint
 from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.store.location import CLOSED
 
@@ -361,7 +360,7 @@ def _unwritten(location: Location, what: str, error: OSError) -> StorageError:
     return StorageError(
         f"cannot record {what}{location.uri}: {error.strerror or error}",
         code="E6003",
-        hint="the disk is full" if error.errno == errno.ENOSPC else "check the path, its permissions and the disk",
+        hint=disk_hint(error),
     )
 
 

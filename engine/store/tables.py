@@ -13,7 +13,15 @@ import shutil
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from counterbalance.engine.errors import DAMAGED, CounterbalanceError, StorageError, is_unreadable, without_sources
+from counterbalance.engine.errors import (
+    DAMAGED,
+    CounterbalanceError,
+    StorageError,
+    disk_hint,
+    first_line,
+    is_unreadable,
+    without_sources,
+)
 from counterbalance.engine.schema import ROW
 from counterbalance.engine.store import digests
 from counterbalance.engine.store.location import SUFFIX, session
@@ -63,7 +71,7 @@ def open_table(
                 return None
         if "Failed to resolve region" in str(error):
             raise StorageError(
-                f"cannot reach {location.uri}: {_first_line(error)}",
+                f"cannot reach {location.uri}: {lance_line(error)}",
                 code="E6001",
                 hint="the store is asked as AWS_ENDPOINT_URL, AWS_DEFAULT_REGION and the like say, or storage_options; "
                 "workers on other machines need these too",
@@ -71,7 +79,7 @@ def open_table(
         if version is None:
             raise _unreadable(location, name, error) from error
         raise StorageError(
-            f"table {name!r} of {location.uri} has no version {version} that can be read: {_first_line(error)}",
+            f"table {name!r} of {location.uri} has no version {version} that can be read: {lance_line(error)}",
             code="E6002",
             hint="old versions are removed by gc unless they are tagged; counterbalance verify LAKE shows what was lost",
         ) from error
@@ -127,7 +135,7 @@ def _unreadable(location: Location, name: str | None, error: BaseException) -> S
         found = re.search(rf"{re.escape(location.root.lstrip('/'))}/([\w/.-]+?){re.escape(SUFFIX)}/", str(error))
         name = found[1] if found else None
     what = "" if name is None else f"table {name!r} of "
-    return StorageError(f"cannot read {what}{location.uri}: {_first_line(error)}", code="E6001", hint=DAMAGED)
+    return StorageError(f"cannot read {what}{location.uri}: {lance_line(error)}", code="E6001", hint=DAMAGED)
 
 
 def rows_at(dataset: lance.LanceDataset, ids: pa.Array | pa.ChunkedArray, schema: pa.Schema) -> pa.Table:
@@ -153,8 +161,9 @@ def _exists(location: Location, name: str) -> bool:
     return open_table(location, name) is not None
 
 
-def _first_line(error: BaseException) -> str:
-    return without_sources(str(error).splitlines()[0])[:300]
+def lance_line(error: BaseException) -> str:
+    """What Lance says in the first line of an error, without places in its own sources."""
+    return without_sources(first_line(error))[:300]
 
 
 def keys_in(column: str, keys: Collection[int]) -> str:
@@ -227,8 +236,8 @@ def _write(location: Location, name: str, rows: pa.Table | pa.RecordBatchReader,
 
 
 def _unwritten(location: Location, name: str, error: OSError) -> StorageError:
-    hint = "the disk is full" if "No space left" in str(error) else "check the path, its permissions and the disk"
-    return StorageError(f"cannot write table {name!r} of {location.uri}: {_first_line(error)}", code="E6003", hint=hint)
+    told = f"cannot write table {name!r} of {location.uri}: {lance_line(error)}"
+    return StorageError(told, code="E6003", hint=disk_hint(error))
 
 
 def fill(location: Location, name: str, key: Sequence[str], rows: pa.Table) -> int:

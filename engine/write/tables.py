@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.catalog.snapshot import SENSITIVE_LABELS
-from counterbalance.engine.errors import RequestError, SourceError, StorageError
+from counterbalance.engine.errors import RequestError, SourceError, StorageError, first_line
 from counterbalance.engine.ingest_types import Reject
 from counterbalance.engine.schema import BASE_TABLES, CODE_SUFFIX, is_of_people, plain_name
 from counterbalance.engine.store import cleaning, history, tables
@@ -441,9 +441,7 @@ def _typed(table: Table, rows: pa.Table) -> pa.Table:
         typed = rows.select([f.name for f in fields]).cast(pa.schema([f.with_nullable(True) for f in fields]))
         typed.validate(full=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise SourceError(
-            f"rows for {table.name} cannot be kept: {str(error).splitlines()[0]}", code="E4030"
-        ) from error
+        raise SourceError(f"rows for {table.name} cannot be kept: {first_line(error)}", code="E4030") from error
     return typed
 
 

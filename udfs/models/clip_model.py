@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from counterbalance.engine.errors import CounterbalanceError, RequestError
+from counterbalance.engine.errors import CounterbalanceError, RequestError, first_line
 from counterbalance.udfs.models.ahead import Ahead
 from counterbalance.udfs.models.clip_names import named
 from counterbalance.udfs.models.clip_pictures import Preparation
@@ -160,8 +160,8 @@ def _loaded(model: str) -> tuple[Any, Any, dict[str, Any]]:
 
 
 def _unfit(model: str, checkpoint: Path, error: Exception) -> RequestError:
-    first = next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
     lacking = "offline" in str(error).lower() or "couldn't connect" in str(error).lower()
     hint = "say --allow-download to fetch once what it needs beside its weights" if lacking else None
     damaged = "weights that were saved as safetensors, or as plain tensors, can be read"
-    return RequestError(f"{model} cannot be loaded from {checkpoint}: {first}", code="E3546", hint=hint or damaged)
+    told = f"{model} cannot be loaded from {checkpoint}: {first_line(error)[:300]}"
+    return RequestError(told, code="E3546", hint=hint or damaged)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from counterbalance.engine.errors import CounterbalanceError, RequestError
+from counterbalance.engine.errors import CounterbalanceError, RequestError, first_line
 from counterbalance.udfs.models.diffusion_files import FILES, PART, adapter, fingerprint, pipeline_class, takes
 from counterbalance.udfs.models.encoded import encode_once
 from counterbalance.udfs.models.meter import Meter
@@ -248,7 +248,7 @@ def _loaded(
         raise
     except Exception as error:  # the libraries raise whatever they like
         raise RequestError(
-            f"{part.name} cannot be loaded: {str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__}",
+            f"{part.name} cannot be loaded: {first_line(error)[:200]}",
             code="E3546",
             hint="every part of the pipeline needs its weights as .safetensors, and a LoRA is of one kind of pipeline",
         ) from error

@@ -9,7 +9,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from counterbalance.engine.errors import CounterbalanceError, RequestError
+from counterbalance.engine.errors import CounterbalanceError, RequestError, first_line
 from counterbalance.udfs.models.weights import as_allowed, need
 
 if TYPE_CHECKING:
@@ -127,8 +127,7 @@ def loading(name: str | None = None) -> Iterator[None]:
         except Exception as error:  # what is wrong with a file, each reader says in its own way
             if name is None:
                 raise
-            first = next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
-            raise RequestError(f"{name} cannot be loaded: {first}", code="E3546") from error
+            raise RequestError(f"{name} cannot be loaded: {first_line(error)[:300]}", code="E3546") from error
         finally:
             root.removeFilter(_nothing)
             root.removeHandler(silent)

