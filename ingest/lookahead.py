@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, TypeVar
+
+from counterbalance.engine.executors import process_pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,7 +36,7 @@ def looked_ahead(
         >>> list(looked_ahead(["a", "bc"], len))
         [('a', 1), ('bc', 2)]
     """
-    cores = cores or _cores()
+    cores = cores or process_pool.cores()
     if cores == 1:
         yield from ((item, look(item)) for item in items)
         return
@@ -60,7 +61,3 @@ def looked_ahead(
                 future.cancel()
     if end is not None and not isinstance(end, StopIteration):
         raise end
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -48,7 +48,7 @@ def available(wish: str, *, wants: bool) -> list[str]:
     """
     if not wants or wish == "cpu":
         return ["cpu"]
-    count = _gpus()
+    count = gpus()
     every = [f"cuda:{i}" for i in range(count)]
     if wish == "auto":
         return every or ["cpu"]
@@ -59,7 +59,8 @@ def available(wish: str, *, wants: bool) -> list[str]:
     return named
 
 
-def _gpus() -> int:
+def gpus() -> int:
+    """Return how many GPUs torch sees in this process; none without torch."""
     try:
         import torch
     except ImportError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from counterbalance.engine.errors import RequestError
+from counterbalance.engine.executors.devices import gpus
+from counterbalance.engine.executors.process_pool import cores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +71,7 @@ def device(name: str = "auto") -> Device:
     name = name.partition(",")[0]
     if name not in {"auto", "cpu"} and name.partition(":")[0] != "cuda":
         raise RequestError(f"no device {name!r}", code="E3461", hint="devices: auto, cpu, cuda, cuda:0 …")
-    count = 0 if name == "cpu" else _gpus()
+    count = 0 if name == "cpu" else gpus()
     if name == "cpu" or (name == "auto" and not count):
         return Cpu()
     if name not in {"auto", "cuda", *(f"cuda:{i}" for i in range(count))} or not count:
@@ -82,14 +83,6 @@ def device(name: str = "auto") -> Device:
             hint="leave it out, or say cpu",
         )
     return Torch("cuda" if name == "auto" else name)
-
-
-def _gpus() -> int:
-    try:
-        import torch
-    except ImportError:
-        return 0
-    return int(torch.cuda.device_count()) if torch.cuda.is_available() else 0
 
 
 class _SingleThreadedBlas:
@@ -124,7 +117,7 @@ class Cpu:
     item_rows = 4096
 
     def __init__(self) -> None:
-        self.workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.workers = cores()
         self._own = threading.local()
 
     def put(self, matrix: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -16,12 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from counterbalance.engine.errors import RequestError, SqlError, did_you_mean
+from counterbalance.engine.executors.devices import available
 from counterbalance.engine.functions import function
 from counterbalance.engine.schema import ROW
-from counterbalance.engine.search.exact_knn import METRICS
 from counterbalance.engine.search.index_kinds import is_vector
 from counterbalance.engine.search.indexes import coverages
 from counterbalance.engine.search.lance_filter import lance_filter
+from counterbalance.engine.search.ranking import at_least_one, check_metric
 from counterbalance.engine.search.scan import among, exact, ranked
 from counterbalance.engine.store import tables
 
@@ -118,7 +119,7 @@ def vector_search(
         refine: Candidates for each wanted row.
         embed: Function from text to a vector.
     """
-    name, wanted = table.column(column), _at_least_one(k, "k")
+    name, wanted = table.column(column), at_least_one(k)
     kind = table.schema.field(name).type
     if not is_vector(kind):
         raise SqlError(
@@ -126,11 +127,11 @@ def vector_search(
             code="E3454",
             hint="vectors are lists of fixed length of float32 or float16",
         )
-    if metric is not None and metric not in METRICS:
-        raise SqlError(f"no metric {metric!r}", code="E3130", hint="metrics: cosine, dot, l2")
+    if metric is not None:
+        check_metric(metric)
     for value, named in ((nprobes, "nprobes"), (refine, "refine")):
         if value is not None:
-            _at_least_one(value, named)
+            at_least_one(value, named)
     vector = _vector(query, embed, kind.list_size, name)
     condition = table.filter(where)
     index = vector_index(table.dataset, name, metric)
@@ -196,7 +197,7 @@ def full_text_search(table: Stored, column: str, query: str, k: int = 10, where:
     """
     from lance.query import MatchQuery, PhraseQuery
 
-    name, wanted = table.column(column), _at_least_one(k, "k")
+    name, wanted = table.column(column), at_least_one(k)
     index = next((c for c in coverages(table.dataset) if c.column == name and c.kind == "fts"), None)
     if index is None:
         raise RequestError(
@@ -259,7 +260,7 @@ def hybrid_search(
         refine: The same.
         embed: The same.
     """
-    deep = max(100, _DEEPER * _at_least_one(k, "k"))
+    deep = max(100, _DEEPER * at_least_one(k))
     near = vector_search(table, vector_column, query, deep, where, metric, nprobes, refine, embed)
     said = full_text_search(table, text_column, text, deep, where)
     both = pa.concat_tables([near, said])
@@ -298,12 +299,6 @@ def _refused(table: Stored, where: str) -> str | None:
     except (ValueError, OSError, RuntimeError) as error:
         return tables.lance_line(error)
     return None
-
-
-def _at_least_one(value: int, name: str) -> int:
-    if value < 1:
-        raise SqlError(f"{name} must be at least 1, not {value}", code="E3120")
-    return value
 
 
 def _vector(query: Sequence[float] | str, embed: str | None, width: int, column: str) -> NDArray[np.float32]:
@@ -346,8 +341,6 @@ def _embedded(text: str, name: str) -> Any:
 @lru_cache(maxsize=1)
 def _opened(name: str) -> Opened:
     """The function, open; the last one stays so, because models load slowly."""
-    from counterbalance.engine.executors.devices import available
-
     found = function(name)
     variable = [p for p in found.parameters if not p.constant]
     if (

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.errors import SqlError
-from counterbalance.engine.search.exact_knn import METRICS, by_blocks, true_scores
-from counterbalance.engine.search.ranking import key_of, matrix
+from counterbalance.engine.search.exact_knn import by_blocks, true_scores
+from counterbalance.engine.search.ranking import check_metric, check_widths, key_of, keys_of, matrix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -166,14 +166,12 @@ def knn_shares(
     cuts = sorted(set(k))
     if not cuts or cuts[0] < 1:
         raise SqlError(f"k must be at least 1, not {cuts[0] if cuts else 'nothing'}", code="E3120")
-    if metric not in METRICS:
-        raise SqlError(f"no metric {metric!r}", code="E3130", hint="metrics: cosine, dot, l2")
+    check_metric(metric)
     a = _side(queries, "query_id", column, None, own)
     b = _side(items, "item_id", column, label, own)
     if not len(a.ids) or not len(b.ids):
         return SHARES.empty_table()
-    if a.vectors.shape[1] != b.vectors.shape[1]:
-        raise SqlError(f"queries have {a.vectors.shape[1]} dimensions, items {b.vectors.shape[1]}", code="E3126")
+    check_widths(a.vectors, b.vectors)
     keys = None if a.own is None or b.own is None else (a.own, b.own)
     found = counts(a.vectors, b.vectors, b.codes, cuts, metric=metric, keys=keys)
     where = np.nonzero(found)
@@ -209,7 +207,7 @@ def _side(rows: pa.Table, preferred: str, column: str, label: str | None, own: s
     return _Side(
         ids=ids[order],
         vectors=matrix(rows[column], "queries" if label is None else "items", places),
-        own=None if own is None else _keys(rows[own], preferred)[order],
+        own=None if own is None else keys_of(rows[own], preferred)[order],
         codes=codes[order],
         names=names,
     )
@@ -221,10 +219,3 @@ def _labels(values: pa.ChunkedArray, count: int) -> tuple[pa.Array, NDArray[np.i
     known = pc.unique(texts.drop_null()).sort()
     codes: NDArray[np.intp] = pc.fill_null(pc.index_in(texts, known), len(known)).to_numpy().astype(np.intp)
     return pa.concat_arrays([known, pa.nulls(1, pa.string())]), codes.reshape(count)
-
-
-def _keys(values: pa.ChunkedArray, side: str) -> NDArray[np.int64]:
-    """Keys as numbers; NULL equals none of the other side."""
-    nothing = int(np.iinfo(np.int64).min) + (side == "item_id")
-    keys: NDArray[np.int64] = pc.fill_null(values.cast(pa.int64()), nothing).to_numpy()
-    return keys

@@ -58,7 +58,7 @@ def top_k(
     """
     if columns is not None:
         return _by_columns(queries, items, ranker, k, columns, exclude_own=exclude_own, among=among, metric=metric)
-    cut = _checked(max(k, default=0))
+    cut = at_least_one(max(k, default=0))
     wanted = {"tfidf": column or "text", "vector": column or "embedding", "random": None}
     if ranker not in wanted:
         raise SqlError(f"no ranker {ranker!r}", code="E3130", hint="rankers: tfidf, vector, random")
@@ -115,7 +115,7 @@ def knn(
     Returns:
         A hits relation.
     """
-    k = _checked(k)
+    k = at_least_one(k)
     q, i = _side(queries, "query_id", column), _side(items, "item_id", column)
     return _vectors(q, i, k, metric=metric, own=(q.ids, i.ids) if exclude_self else None)
 
@@ -129,10 +129,27 @@ def _chosen(items: Side, among: pa.Table) -> NDArray[np.bool_]:
     return mask
 
 
-def _checked(k: int) -> int:
-    if k < 1:
-        raise SqlError(f"k must be at least 1, not {k}", code="E3120")
-    return k
+def at_least_one(value: int, name: str = "k") -> int:
+    """Return a number from 1.
+
+    Raises:
+        SqlError: It is less.
+    """
+    if value < 1:
+        raise SqlError(f"{name} must be at least 1, not {value}", code="E3120")
+    return value
+
+
+def check_metric(metric: str) -> None:
+    """Refuse a metric that exact search does not know."""
+    if metric not in METRICS:
+        raise SqlError(f"no metric {metric!r}", code="E3130", hint="metrics: cosine, dot, l2")
+
+
+def check_widths(queries: NDArray[np.float32], items: NDArray[np.float32]) -> None:
+    """Refuse vectors of other lengths on either side."""
+    if queries.shape[1] != items.shape[1]:
+        raise SqlError(f"queries have {queries.shape[1]} dimensions, items {items.shape[1]}", code="E3126")
 
 
 def _same_image(q: Side, i: Side) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
@@ -146,7 +163,7 @@ def _side(rows: pa.Table, preferred: str, column: str | None) -> Side:
     if len(ids) and (np.diff(ids) == 0).any():
         raise SqlError(f"{key} is not unique among queries or items", code="E3124")
     has_image = "image_id" in rows.column_names and key != "image_id"
-    images = _images(rows["image_id"], preferred) if has_image or key == "image_id" else None
+    images = keys_of(rows["image_id"], preferred) if has_image or key == "image_id" else None
     return Side(ids, images, None if column is None else rows[column])
 
 
@@ -170,11 +187,11 @@ def key_of(rows: pa.Table, preferred: str, *columns: str | None) -> str:
     return key
 
 
-def _images(ids: pa.ChunkedArray, side: str) -> NDArray[np.int64]:
-    """Image ids; an unknown one equals none of the other side."""
-    unknown = np.iinfo(np.int64).min + (side == "item_id")
-    images: NDArray[np.int64] = pc.fill_null(ids.cast(pa.int64()), int(unknown)).to_numpy()
-    return images
+def keys_of(values: pa.ChunkedArray, side: str) -> NDArray[np.int64]:
+    """Return a column as keys by which pairs are left out; NULL equals none of the other side."""
+    nothing = int(np.iinfo(np.int64).min) + (side == "item_id")
+    keys: NDArray[np.int64] = pc.fill_null(values.cast(pa.int64()), nothing).to_numpy()
+    return keys
 
 
 def matrix(
@@ -217,13 +234,11 @@ def matrix(
 def _vectors(
     q: Side, i: Side, k: int, *, metric: str, own: tuple[NDArray[np.int64], NDArray[np.int64]] | None
 ) -> pa.Table:
-    if metric not in METRICS:
-        raise SqlError(f"no metric {metric!r}", code="E3130", hint="metrics: cosine, dot, l2")
+    check_metric(metric)
     a, b = matrix(q.values, "queries"), matrix(i.values, "items")
     if not len(a) or not len(b):
         return HITS.empty_table()
-    if a.shape[1] != b.shape[1]:
-        raise SqlError(f"queries have {a.shape[1]} dimensions, items {b.shape[1]}", code="E3126")
+    check_widths(a, b)
     found = nearest(a, b, k, metric=metric, keys=own)
     return hits(q.ids[found.rows], i.ids[found.columns], found.ranks, found.scores)
 

@@ -17,7 +17,6 @@ LISTED = {
     "backends.spark.backend": "PySpark may not be installed",
     "backends.spark.source": "Spark's workers read tables without DuckDB",
     "search": "numpy and scipy, when a table function is called",
-    "search.index_search": "asks for devices, when a text is made a vector",
     "search.ranking": "scikit-learn, when texts are ranked",
     "sql.bind_tables": "when a table function is called",
     "sql.binding": "when a stored table is searched",
