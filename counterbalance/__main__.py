@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
+from counterbalance.cli.base import WithExamples
 from counterbalance.engine.errors import did_you_mean, is_panic
 from counterbalance.shell import errors
 
@@ -66,8 +67,10 @@ EXAMPLES: Final = (
 )
 
 
-class LazyGroup(click.Group):
-    """Know its commands by name and line of help, and imports one only when it is needed."""
+class LazyGroup(WithExamples, click.Group):
+    """Know its commands by name and line of help, and import one only when it is needed."""
+
+    examples = EXAMPLES
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click calls it so
         """Return names, in the order of work."""
@@ -98,10 +101,6 @@ class LazyGroup(click.Group):
         """Write the list of commands, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click calls it so
-        """Write the examples as they are."""
-        formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in EXAMPLES))
 
 
 @click.group("counterbalance", cls=LazyGroup)

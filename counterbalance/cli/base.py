@@ -22,7 +22,17 @@ class OutputPath(click.Path):
         return super().convert(local_path(value), param, ctx)
 
 
-class Command(click.Command):
+class WithExamples(click.Command):
+    """A command or a group that shows ``examples``, whole command lines, in its help."""
+
+    examples: Sequence[str] = ()
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click calls it so
+        """Write the examples as they are."""
+        formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in self.examples))
+
+
+class Command(WithExamples):
     """A command with examples.
 
     Args:
@@ -33,10 +43,6 @@ class Command(click.Command):
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
         self.params += [_debug_option(), _quiet_option()]
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click calls it so
-        """Write the examples as they are."""
-        formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in self.examples))
 
 
 def _debug_option() -> click.Option:

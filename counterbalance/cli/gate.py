@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pyarrow as pa
 
 FAILED: Final = 4
@@ -20,13 +18,12 @@ COUNT_INSTEAD: Final = "where no rows are as they should be, count them: SELECT 
 _SHOWN: Final = 20
 
 
-def fail_if_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare ``--fail-if``, as the argument ``fail_if``."""
-    return click.option(
-        "--fail-if",
-        metavar="CONDITION",
-        help="Exit with code 4 if CONDITION (SQL, such as 'high > 0.2') holds for any row, or if there are no rows.",
-    )(function)
+fail_if_option: Final = click.option(
+    "--fail-if",
+    metavar="CONDITION",
+    help="Exit with code 4 if CONDITION (SQL, such as 'high > 0.2') holds for any row, or if there are no rows.",
+)
+"""Declare ``--fail-if``, as the argument ``fail_if``."""
 
 
 def judge(rows: pa.Table, condition: str) -> tuple[pa.Table, int]:

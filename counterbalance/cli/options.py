@@ -115,15 +115,14 @@ class SessionOptions:
         return session
 
 
-def engine_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare what runs queries, as an argument ``engine``."""
-    return click.option(
-        "--engine",
-        type=click.Choice(["duckdb", "spark"]),
-        default="duckdb",
-        show_default=True,
-        help="What runs queries; Spark is that of SPARK_REMOTE or SPARK_MASTER, or one on this machine.",
-    )(function)
+engine_option: Final = click.option(
+    "--engine",
+    type=click.Choice(["duckdb", "spark"]),
+    default="duckdb",
+    show_default=True,
+    help="What runs queries; Spark is that of SPARK_REMOTE or SPARK_MASTER, or one on this machine.",
+)
+"""Declare what runs queries, as an argument ``engine``."""
 
 
 def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -177,45 +176,37 @@ def _size(_context: click.Context, _option: click.Parameter, value: str | None) 
     return value
 
 
-def purpose_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare ``--sensitive``, of commands that tell sizes."""
-    option = click.option(
-        "--sensitive", metavar="PURPOSE", help="Show sizes of closed tables too; PURPOSE goes into the access log."
-    )
-    return option(function)
+purpose_option: Final = click.option(
+    "--sensitive", metavar="PURPOSE", help="Show sizes of closed tables too; PURPOSE goes into the access log."
+)
+"""Declare ``--sensitive``, of commands that tell sizes."""
 
 
-def progress_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare ``--progress``."""
-    option = click.option(
-        "--progress",
-        type=click.Choice(MODES),
-        default="auto",
-        show_default=True,
-        envvar="COUNTERBALANCE_PROGRESS",
-        help="Progress on stderr.",
-    )
-    return option(function)
+progress_option: Final = click.option(
+    "--progress",
+    type=click.Choice(MODES),
+    default="auto",
+    show_default=True,
+    envvar="COUNTERBALANCE_PROGRESS",
+    help="Progress on stderr.",
+)
+"""Declare ``--progress``."""
 
 
-def udfs_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare ``--udfs``."""
-    option = click.option(
-        "--udfs", multiple=True, type=click.Path(), metavar="FILE", help="Python file of your own functions."
-    )
-    return option(function)
+udfs_option: Final = click.option(
+    "--udfs", multiple=True, type=click.Path(), metavar="FILE", help="Python file of your own functions."
+)
+"""Declare ``--udfs``."""
 
 
-def queries_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare folders of audits, views and functions of one's own, as an argument ``queries``."""
-    option = click.option(
-        "--queries",
-        multiple=True,
-        type=click.Path(),
-        metavar="FOLDER",
-        help="Folder of your own audits, views, functions.",
-    )
-    return option(function)
+queries_option: Final = click.option(
+    "--queries",
+    multiple=True,
+    type=click.Path(),
+    metavar="FOLDER",
+    help="Folder of your own audits, views, functions.",
+)
+"""Declare folders of audits, views and functions of one's own, as an argument ``queries``."""
 
 
 def download_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -237,35 +228,34 @@ def download_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def computing_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare how functions run over a lake; the arguments are those of ``lake.refresh``, and ``udfs``."""
-
-    @click.option("--retry-errors", is_flag=True, help="Try rows again whose function failed.")
-    @click.option(
+_COMPUTING: Final = (
+    click.option("--retry-errors", is_flag=True, help="Try rows again whose function failed."),
+    click.option(
         "--executor",
         default="local",
         show_default=True,
         metavar="NAME",
         help="local, inline, ray, or an installed one.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--workers", type=click.IntRange(min=1), metavar="N", help="Worker processes.  [default: one a device]"
-    )
-    @click.option(
+    ),
+    click.option(
         "--device",
         default="auto",
         show_default=True,
         metavar="NAME",
         help="auto, cpu, cuda (every GPU), cuda:0, cuda:0,1 …",
-    )
-    @click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Rows a function gets at once.")
-    @udfs_option
-    @download_option
-    @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
+    ),
+    click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Rows a function gets at once."),
+    udfs_option,
+    download_option,
+)
 
-    return wrapper
+
+def computing_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare how functions run over a lake; the arguments are those of ``lake.refresh``, and ``udfs``."""
+    return functools.reduce(lambda made, option: option(made), reversed(_COMPUTING), function)
 
 
 def load(files: Iterable[str]) -> None:
@@ -293,12 +283,10 @@ def tell_broken() -> None:
         errors.note(f"{name} was left out: {error.message}")
 
 
-def durable_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare ``--durable``, of commands that write to a lake."""
-    option = click.option(
-        "--durable", is_flag=True, help="End only when what was written is on the disk, safe from a loss of power."
-    )
-    return option(function)
+durable_option: Final = click.option(
+    "--durable", is_flag=True, help="End only when what was written is on the disk, safe from a loss of power."
+)
+"""Declare ``--durable``, of commands that write to a lake."""
 
 
 def connect(lake: str, *, durable: bool = False) -> Lake:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from counterbalance.cli.base import Command
+from counterbalance.cli.base import Command, WithExamples
 from counterbalance.cli.options import connect, download_option, json_option, print_json, progress_option, shown
 from counterbalance.udfs.models.settings import MODEL, PAPER
 
@@ -32,14 +32,10 @@ class _Several(click.ParamType[list[Any]]):
         return [self._each.convert(part, param, ctx) for part in value.split(",")]
 
 
-class TrainGroup(click.Group):
+class TrainGroup(WithExamples, click.Group):
     """Commands under one word, with the examples of all."""
 
     examples = EXAMPLES
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click calls it so
-        """Write the examples as they are."""
-        formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in self.examples))
 
 
 @click.group("train", cls=TrainGroup, short_help="Train a classifier from labels of a lake.")
