@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from counterbalance.engine.ingest_types import Reject
     from counterbalance.engine.store.location import Location
 
-_AT_ONCE: Final = 10_000
-"""Ids in one condition."""
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _VERSIONS: Final = pa.list_(
     pa.struct([pa.field("table", pa.string()), pa.field("version", pa.int64()), pa.field("coded", pa.bool_())])
@@ -275,6 +273,4 @@ def forget_rejects(location: Location, files: Sequence[str], into: Iterable[str]
     there = pc.or_(pc.is_null(rows["table_name"]), pc.is_in(rows["table_name"], pa.array(sorted(into), pa.string())))
     ids = rows["error_id"].filter(pc.and_(of_them, there)).to_pylist()
     gone = [error for error in ids if error not in refused]
-    for start in range(0, len(gone), _AT_ONCE):
-        wanted = ", ".join(map(str, gone[start : start + _AT_ONCE]))
-        tables.delete(location, "meta/errors", f"error_id IN ({wanted})")
+    tables.delete_listed(location, "meta/errors", "error_id", gone)

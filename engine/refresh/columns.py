@@ -204,9 +204,7 @@ def _located(
 
 
 def _forget_deleted(column: Column) -> None:
-    """Failures of rows that are gone."""
+    """Remove failures of rows that are gone."""
     known = failures.of_column(column.location, column.table, column.name)
     if len(known):
-        there = failures.row_ids(column.newest(), column.key, known["key"].to_pylist())
-        gone = [key not in there for key in known["key"].to_pylist()]
-        failures.forget(column.location, known.filter(pa.array(gone)))
+        failures.forget_gone(column.location, known, column.newest(), column.key)

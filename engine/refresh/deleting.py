@@ -221,7 +221,12 @@ def _refuse_unfinished(location: Location) -> None:
 
 
 def _planned(location: Location, chosen: Chosen, drop_tags: Sequence[str], *, purge: bool) -> DeleteReport:
-    rows = removal.count(location, chosen.ids)
+    held = tuple(_holders(location, chosen.ids, drop_tags)[0]) if purge else ()
+    return replace(_report(location, chosen, removal.count(location, chosen.ids)), held=held)
+
+
+def _report(location: Location, chosen: Chosen, rows: Mapping[str, int]) -> DeleteReport:
+    """Return what is to be said of rows that go, or went, with some images."""
     return DeleteReport(
         images=len(chosen.ids),
         asked=chosen.asked,
@@ -229,7 +234,6 @@ def _planned(location: Location, chosen: Chosen, drop_tags: Sequence[str], *, pu
         found_by=chosen.found_by,
         rows=rows,
         views=tuple(_stale(location, rows)),
-        held=tuple(_holders(location, chosen.ids, drop_tags)[0]) if purge else (),
         notes=tuple(_foreign(location)),
     )
 
@@ -260,16 +264,7 @@ def _applied(
                 versions_out={t: after[t] for t in changed},
             )
     _forget_failures(location)
-    return DeleteReport(
-        images=len(chosen.ids),
-        asked=chosen.asked,
-        unknown=chosen.unknown,
-        found_by=chosen.found_by,
-        rows=rows,
-        views=tuple(_stale(location, rows)),
-        applied=True,
-        notes=tuple(_foreign(location)),
-    )
+    return replace(_report(location, chosen, rows), applied=True)
 
 
 def _derived(location: Location) -> list[str]:
@@ -312,8 +307,7 @@ def _forget_failures(location: Location) -> None:
             failures.forget(location, own)
             continue
         key = view.key if view is not None else (base.key if base is not None else "",)
-        there = failures.row_ids(dataset, key, own["key"].to_pylist())
-        failures.forget(location, own.filter(pa.array([k not in there for k in own["key"].to_pylist()])))
+        failures.forget_gone(location, own, dataset, key)
 
 
 # -- every trace -------------------------------------------------------------------------------------------------------

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from counterbalance.engine.store.location import Location
 
 _STORED: Final = (meta.stored("errors"), meta.stored("errors", closed=True))
-_CHUNK: Final = 1_000
 
 
 def of_column(location: Location, table: str, column: str) -> pa.Table:
@@ -88,10 +87,15 @@ def record(location: Location, of: Round, known: pa.Table, failed: Iterable[tupl
 def forget(location: Location, errors: pa.Table) -> None:
     """Remove rows of ``meta.errors``."""
     ids = errors["error_id"].to_pylist()
-    for start in range(0, len(ids), _CHUNK):
-        wanted = ", ".join(map(str, ids[start : start + _CHUNK]))
-        for stored in _STORED:
-            tables.delete(location, stored, f"error_id IN ({wanted})")
+    for stored in _STORED:
+        tables.delete_listed(location, stored, "error_id", ids)
+
+
+def forget_gone(location: Location, errors: pa.Table, dataset: lance.LanceDataset, key: tuple[str, ...]) -> None:
+    """Remove those rows of ``meta.errors`` whose row is not in its table any more."""
+    keys = errors["key"].to_pylist()
+    there = row_ids(dataset, key, keys)
+    forget(location, errors.filter(pa.array([k not in there for k in keys], pa.bool_())))
 
 
 def forget_column(location: Location, table: str, column: str) -> None:

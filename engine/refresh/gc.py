@@ -252,22 +252,15 @@ class _Collection:
             old = cleaning.old_versions(dataset, self._before, keep)
         rows = cleaning.deleted_rows(dataset) if self._compacts(name, dataset) else 0
         said = [f"{len(old):,} old version{'s' * (len(old) != 1)}"] if old else []
-        said += (
-            []
-            if not rows
-            else ["deleted rows"]
-            if self._is_closed(name)
-            else [f"{rows:,} deleted row{'s' * (rows != 1)}"]
-        )
+        if rows:
+            said.append("deleted rows" if self._is_closed(name) else f"{rows:,} deleted row{'s' * (rows != 1)}")
         freed = cleaning.removable(dataset, old, alone=self._ours(name))
         if freed and not old:
             said.append("files of writes that failed")
         if rows:
-            freed += self._size(name, dataset) * rows // max(rows + dataset.count_rows(), 1)
+            size = sum(cleaning.sizes(self._location, name, dataset).values())
+            freed += size * rows // max(rows + dataset.count_rows(), 1)
         return self._found("table", name, ", ".join(said), freed) if said else None
-
-    def _size(self, name: str, dataset: Any) -> int:
-        return sum(cleaning.sizes(self._location, name, dataset).values())
 
     def _compacts(self, name: str, dataset: Any) -> bool:
         return name not in _LOG and self._ours(name) and cleaning.wants_compaction(dataset, small=name in _META)
@@ -296,7 +289,11 @@ class _Collection:
 
     def _compact(self, planned: list[Finding], wait: float, notes: list[str]) -> dict[str, int]:
         """Write what has deleted rows again; returns the bytes written, by table."""
-        names = [f.name for f in planned if f.kind == "table" and self._compacts(f.name, self._open(f.name))]
+        names = [
+            f.name
+            for f in planned
+            if f.kind == "table" and self._compacts(f.name, tables.open_table(self._location, f.name))
+        ]
         data = [n for n in names if n not in _META]
         written: dict[str, int] = {}
         if data and snapshot.take(self._location).unfinished is not None:
@@ -318,15 +315,12 @@ class _Collection:
                     self._compact_one(name, written)
         return written
 
-    def _open(self, name: str) -> Any:
-        return tables.open_table(self._location, name)
-
     def _compact_one(self, name: str, written: dict[str, int]) -> int:
-        before = cleaning.sizes(self._location, name, self._open(name))
+        before = cleaning.sizes(self._location, name, tables.existing(self._location, name))
         commits = cleaning.compact(self._location, name, small=name in _META)
         if name in BASE_TABLES:
             file_statistics.keep(self._location, name)
-        after = cleaning.sizes(self._location, name, self._open(name))
+        after = cleaning.sizes(self._location, name, tables.existing(self._location, name))
         written[name] = sum(size for path, size in after.items() if path not in before)
         return commits
 
@@ -347,7 +341,7 @@ class _Collection:
         findings = [f for f in removed.values() if f.kind != "view" or f.name in dropped]
         said = {f.name: f.what for f in planned if f.kind == "table"}
         for name in self._tables():
-            dataset = self._open(name)
+            dataset = tables.existing(self._location, name)
             with tables.reading(self._location, name):
                 old = cleaning.old_versions(dataset, self._before, keep.get(name, set()))
             freed = cleaning.remove(self._location, name, dataset, old, alone=self._ours(name))

@@ -7,6 +7,7 @@ alone, so that their generated columns stay. Any SQL is then incremental where i
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +22,7 @@ from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.query_engine import reading
 from counterbalance.engine.refresh import staleness as changes
 from counterbalance.engine.refresh.blob_store import ROWS, Parked
+from counterbalance.engine.schema import ROW
 from counterbalance.engine.sql.parse import quoted
 from counterbalance.engine.sql.types import storable
 from counterbalance.engine.store import tables
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from counterbalance.engine.refresh.model import Stage
 
 _BATCH_ROWS: Final = 65_536
-_CHUNK: Final = 5_000
 _IMAGE: Final = "image_id"
 _AT_ONCE: Final = 64 << 20
 
@@ -281,10 +282,8 @@ class _Difference:
         self._stage.written = _count(self._location, self._name) - before
 
     def _delete(self, ids: Sequence[int]) -> None:
-        for start in range(0, len(ids), _CHUNK):
-            wanted = ", ".join(map(str, ids[start : start + _CHUNK]))
-            self._stage.deleted += tables.delete(self._location, self._name, f"_rowid IN ({wanted})")
-            self._work.committed(self._name)
+        committed = functools.partial(self._work.committed, self._name)
+        self._stage.deleted += tables.delete_listed(self._location, self._name, ROW, ids, committed)
 
     def _append(self, rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
         batches = _cast(rows, schema)

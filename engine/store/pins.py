@@ -94,7 +94,7 @@ def pinned(location: Location) -> tuple[dict[str, set[int]], int]:
     """Versions by table that living readers are on, and how many readers have not said theirs yet."""
     versions: dict[str, set[int]] = {}
     undecided = 0
-    for _, note in _alive(location):
+    for note in readers(location):
         if note.get("versions") is None:
             undecided += 1
         else:
@@ -105,12 +105,12 @@ def pinned(location: Location) -> tuple[dict[str, set[int]], int]:
 
 def readers(location: Location) -> list[dict[str, Any]]:
     """Return what living readers said: ``host``, ``pid``, ``since``, and ``versions`` by table once they chose."""
-    return [note for _, note in _alive(location)]
+    return [note for _, note in _notes(location) if _lives(note, local=not _is_remote(location))]
 
 
 def dead(location: Location) -> int:
     """How many pins nobody stands behind any more."""
-    return len(list(_notes(location))) - len(list(_alive(location)))
+    return len(list(_notes(location))) - len(readers(location))
 
 
 def forget_dead(location: Location) -> None:
@@ -118,12 +118,6 @@ def forget_dead(location: Location) -> None:
     for name, note in list(_notes(location)):
         if not _lives(note, local=not _is_remote(location)):
             _remove(location, name)
-
-
-def _alive(location: Location) -> Iterator[tuple[str, dict[str, Any]]]:
-    for name, note in _notes(location):
-        if _lives(note, local=not _is_remote(location)):
-            yield name, note
 
 
 def _is_remote(location: Location) -> bool:

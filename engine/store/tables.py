@@ -27,7 +27,7 @@ from counterbalance.engine.store import digests
 from counterbalance.engine.store.location import SUFFIX, session
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     import lance
     import pyarrow as pa
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 LOWEST: Final = -(2**63)
 """The one integer of 64 bits that is no literal of Lance's SQL."""
+_LISTED: Final = 20_000
+"""So many values stand in a condition."""
 _UNENCODED: Final = " !$&'()+,-./:;=@_`"
 """What Lance leaves as it is in a path, beside letters and digits."""
 
@@ -268,6 +270,19 @@ def delete(location: Location, name: str, predicate: str) -> int:
     before = dataset.count_rows()
     dataset.delete(predicate)
     return before - int(dataset.count_rows())
+
+
+def delete_listed(
+    location: Location, name: str, column: str, values: Sequence[int], after: Callable[[], object] | None = None
+) -> int:
+    """Delete the rows whose column holds one of some integers, many in a commit, and call ``after`` each; returns how many."""
+    gone = 0
+    for start in range(0, len(values), _LISTED):
+        listed = ", ".join(map(str, values[start : start + _LISTED]))
+        gone += delete(location, name, f"{column} IN ({listed})")
+        if after is not None:
+            after()
+    return gone
 
 
 def restore(location: Location, name: str, version: int | None) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.engine.catalog import closed, definitions, file_statistics, meta, snapshot
-from counterbalance.engine.schema import BASE_TABLES, IMAGES
+from counterbalance.engine.schema import BASE_TABLES, IMAGES, ROW
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ _NAMES: Final = ("image_id", "key", "uri", "sha256")
 BOX: Final = "detection_id"
 _LAST_FIRST: Final = ("labels", snapshot.SENSITIVE_LABELS, "detections", "captions", "images")
 """Base tables in the order in which rows go: ids of what hangs on an image are looked up in it until the end."""
-_CHUNK: Final = 20_000
 _PICTURES: Final = 256
 """So many pictures are read at once."""
 _SHOWN: Final = 100
@@ -264,10 +264,7 @@ def _is_key(dataset: lance.LanceDataset, name: str) -> bool:
 
 def _delete(location: Location, table: str, rows: NDArray[np.int64], committed: Callable[[str, int], None]) -> int:
     """Delete by row id: a condition on anything else would be kept in the table's log."""
-    for start in range(0, len(rows), _CHUNK):
-        wanted = ", ".join(map(str, rows[start : start + _CHUNK].tolist()))
-        tables.delete(location, table, f"_rowid IN ({wanted})")
-        committed(table, 1)
+    tables.delete_listed(location, table, ROW, rows.tolist(), partial(committed, table, 1))
     return len(rows)
 
 
@@ -281,9 +278,7 @@ def _forget_texts(location: Location, images: pa.Table) -> None:
         columns = (errors[c].to_pylist() for c in ("position", "message"))
         told = [f"{place or ''}\n{message or ''}" for place, message in zip(*columns, strict=True)]
         over = [n for n, text in zip(errors["error_id"].to_pylist(), told, strict=True) if _names_any(text, ids, names)]
-        for start in range(0, len(over), _CHUNK):
-            wanted = ", ".join(map(str, over[start : start + _CHUNK]))
-            tables.delete(location, meta.stored("errors", closed=part), f"error_id IN ({wanted})")
+        tables.delete_listed(location, meta.stored("errors", closed=part), "error_id", over)
     runs = meta.read(location, "runs")
     details = [None if d and _names_any(d, ids, names) else d for d in runs["details"].to_pylist()]
     if details != runs["details"].to_pylist():
