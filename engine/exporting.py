@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.errors import NotFoundError, did_you_mean
-from counterbalance.engine.plugins import entry_points
+from counterbalance.engine.plugins import by_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ class Exported:
 
 def targets() -> list[str]:
     """Names of what can be exported to."""
-    return sorted(e.name for e in entry_points(GROUP))
+    return sorted(by_name(GROUP))
 
 
 def target(name: str) -> Callable[..., Exported]:
@@ -57,11 +57,9 @@ def target(name: str) -> Callable[..., Exported]:
     Raises:
         NotFoundError: There is none of that name.
     """
-    for entry in entry_points(GROUP):
-        if entry.name == name:
-            found: Callable[..., Exported] = entry.load()
-            return found
-    known = targets()
-    raise NotFoundError(
-        f"nothing exports to {name!r}{did_you_mean(name, known)}", code="E1271", hint="targets: " + ", ".join(known)
-    )
+    known = by_name(GROUP)
+    if name not in known:
+        told = f"nothing exports to {name!r}{did_you_mean(name, targets())}"
+        raise NotFoundError(told, code="E1271", hint="targets: " + ", ".join(targets()))
+    found: Callable[..., Exported] = known[name].load()
+    return found

@@ -51,7 +51,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from counterbalance.engine import listing, type_hints
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
-from counterbalance.engine.plugins import entry_points
+from counterbalance.engine.plugins import by_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -461,10 +461,9 @@ class Functions(Mapping[str, Function]):
         return listing.as_html((f.signature, f.doc) for f in function_list())
 
 
-@cache
 def _installed() -> dict[str, EntryPoint]:
     """Return the functions of installed packages by name: each is an entry point that names the module."""
-    return {entry.name: entry for entry in entry_points(GROUP)}
+    return by_name(GROUP)
 
 
 def functions() -> Functions:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError, did_you_mean, is_ctrl_c
 from counterbalance.engine.ingest_types import GROUP, Chunk, ReadOptions, Source
-from counterbalance.engine.plugins import entry_points
+from counterbalance.engine.plugins import by_name
 from counterbalance.engine.sql import statements
 from counterbalance.engine.store import tables
 from counterbalance.engine.store.location import Location, at_moment
@@ -623,7 +623,7 @@ def connect(uri: Any, storage_options: Mapping[str, str] | None = None, *, durab
 
 def formats() -> list[str]:
     """Names of the formats that ingest reads."""
-    return sorted(e.name for e in entry_points(GROUP))
+    return sorted(by_name(GROUP))
 
 
 def reader(name: str) -> Callable[[Any, ReadOptions], Source]:
@@ -632,13 +632,12 @@ def reader(name: str) -> Callable[[Any, ReadOptions], Source]:
     Raises:
         NotFoundError: There is none of that name.
     """
-    for entry in entry_points(GROUP):
-        if entry.name == name:
-            read: Callable[[Any, ReadOptions], Source] = entry.load()
-            return read
-    raise NotFoundError(
-        f"no format {name!r}{did_you_mean(name, formats())}", code="E1010", hint="formats: " + ", ".join(formats())
-    )
+    known = by_name(GROUP)
+    if name not in known:
+        told = f"no format {name!r}{did_you_mean(name, formats())}"
+        raise NotFoundError(told, code="E1010", hint="formats: " + ", ".join(formats()))
+    read: Callable[[Any, ReadOptions], Source] = known[name].load()
+    return read
 
 
 def _format_in_memory(source: Any, asked: str) -> str:

@@ -28,3 +28,9 @@ def entry_points(group: str) -> tuple[EntryPoint, ...]:
         ['counterbalance']
     """
     return tuple(_all().select(group=group))
+
+
+@cache
+def by_name(group: str) -> dict[str, EntryPoint]:
+    """Return the same by name."""
+    return {entry.name: entry for entry in entry_points(group)}

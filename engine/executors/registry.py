@@ -7,15 +7,12 @@ The class is called with ``workers`` (a number, or ``None`` for what suits it) a
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.errors import NotFoundError, RequestError, did_you_mean
-from counterbalance.engine.plugins import entry_points
+from counterbalance.engine.plugins import by_name
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from counterbalance.engine.executors.protocol import Executor
 
 GROUP: Final = "counterbalance.executors"
@@ -29,13 +26,7 @@ def names() -> list[str]:
         >>> names()
         ['inline', 'local', 'ray']
     """
-    return sorted(_installed())
-
-
-@cache
-def _installed() -> dict[str, EntryPoint]:
-    """Executors by name; looking through all installed packages takes a while."""
-    return {entry.name: entry for entry in entry_points(GROUP)}
+    return sorted(by_name(GROUP))
 
 
 def executor(name: str, *, workers: int | None = None, device: str = "auto") -> Executor:
@@ -56,7 +47,7 @@ def executor(name: str, *, workers: int | None = None, device: str = "auto") -> 
         )
     if not _DEVICE.fullmatch(device):
         raise RequestError(f"no device {device!r}", code="E3461", hint="devices: auto, cpu, cuda, cuda:0 …")
-    found = _installed()
+    found = by_name(GROUP)
     if name not in found:
         raise NotFoundError(
             f"no executor {name!r}{did_you_mean(name, found)}",

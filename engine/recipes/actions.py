@@ -26,7 +26,7 @@ from counterbalance.engine.errors import (
     did_you_mean,
     first_line,
 )
-from counterbalance.engine.plugins import entry_points
+from counterbalance.engine.plugins import by_name
 from counterbalance.engine.sql import arguments
 from counterbalance.engine.sql.call_syntax import arguments_of
 from counterbalance.engine.sql.ddl_lexer import Tokens
@@ -66,7 +66,7 @@ def find(name: str) -> Callable[..., Any]:
     """
     if name in _own:
         return _own[name]
-    offered = {entry.name: entry for entry in entry_points(GROUP)}
+    offered = by_name(GROUP)
     if name not in offered:
         known = sorted({*_own, *offered})
         raise NotFoundError(

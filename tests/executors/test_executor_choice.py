@@ -133,7 +133,7 @@ def test_an_executor_is_one_class(where, disk_lake, tmp_path, monkeypatch):
     )
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     monkeypatch.setattr(plugins, "_all", plugins._all.__wrapped__)
-    monkeypatch.setattr(registry, "_installed", registry._installed.__wrapped__)
+    monkeypatch.setattr(registry, "by_name", plugins.by_name.__wrapped__)
     assert registry.names() == ["inline", "local", "ray", "threads"]
     assert where(disk_lake, registry.executor("threads", workers=3))[0] == {os.getpid()}
 

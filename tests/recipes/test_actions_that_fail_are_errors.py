@@ -12,7 +12,7 @@ from counterbalance.engine.recipes import actions
 
 def test_an_action_that_cannot_be_loaded(lake, monkeypatch):
     broken = EntryPoint("label_all", "no_such_module:label_all", actions.GROUP)
-    monkeypatch.setattr(actions, "entry_points", lambda _group: [broken])
+    monkeypatch.setattr(actions, "by_name", lambda _group: {broken.name: broken})
     with pytest.raises(FunctionError, match=r"label_all\(\) cannot be loaded: .*no_such_module") as caught:
         actions.run(lake, actions.Call("label_all", {}))
     assert caught.value.code == "E8001"
