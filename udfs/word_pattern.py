@@ -11,19 +11,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def pattern(words: Iterable[str], around: str = "{}", *, fold: bool = True) -> re.Pattern[str]:
+def pattern(words: Iterable[str], *, fold: bool = True) -> re.Pattern[str]:
     r"""Return a pattern for any of the words standing alone; a tree of letters, which ``re`` walks faster than alternatives.
 
     Args:
         words: Lower-case ASCII words.
-        around: What surrounds them in the pattern.
         fold: Whether upper-case ASCII letters match, too.
 
     Example:
         >>> pattern(["man", "men", "mans"], fold=False).pattern
         '\\b(?:m(?:an(?:s)?|en))\\b'
     """
-    return re.compile(around.format(rf"\b(?:{tree(words, fold=fold)})\b"))
+    return re.compile(rf"\b(?:{tree(words, fold=fold)})\b")
 
 
 def tree(words: Iterable[str], *, fold: bool = True, space: str = " ") -> str:

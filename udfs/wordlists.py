@@ -61,19 +61,6 @@ def wordlist(name: str) -> pa.Table:
     return table.replace_schema_metadata({"source": "\n".join(notes)})
 
 
-def source(name: str) -> str:
-    """Return what a shipped list says of itself: what it is, its source and its terms.
-
-    Raises:
-        NotFoundError: There is no such list (``E1011``).
-
-    Example:
-        >>> source("gender_gensynth").splitlines()[0]
-        'Gendered words of the code of GenSynth, in its order, with the neutral word of its CLIP run.'
-    """
-    return str(wordlist(name).schema.metadata[b"source"].decode())
-
-
 def terms(name: str) -> list[str]:
     """Return the terms of a shipped list, in its order."""
     return [str(t) for t in wordlist(name)["term"].to_pylist()]

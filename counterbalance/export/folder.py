@@ -131,18 +131,12 @@ class Folder:
         self.draft(name).replace(target)
 
     @contextlib.contextmanager
-    def file(self, name: str, *, sync: bool = True) -> Iterator[BinaryIO]:
-        """Open a file that appears when the block is left without an error.
-
-        Args:
-            name: Within the folder.
-            sync: Wait until it is on the disk.
-        """
+    def file(self, name: str) -> Iterator[BinaryIO]:
+        """Open a file within the folder that appears, once it is on the disk, when the block is left without an error."""
         with self.open(name) as out:
             yield out
-            if sync:
-                out.flush()
-                os.fsync(out.fileno())
+            out.flush()
+            os.fsync(out.fileno())
         self.publish(name)
 
     def finish(self, about: Mapping[str, Any]) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TICK = 0.1
+_PATIENCE = 5.0
+"""Seconds that work has for stopping by itself."""
 GRACE = 1.0
 
 
@@ -106,14 +108,13 @@ def _await_end(thread: _Work[T], interrupt: Callable[[], None], reason: LimitErr
 
 
 @contextlib.contextmanager
-def ends_in_time(message: str, grace: float = 5.0) -> Iterator[None]:
+def ends_in_time(message: str) -> Iterator[None]:
     """End the process (130) where Ctrl-C does not get through in time.
 
     For work in the main thread that knows how to stop, but may be deep inside a database when it is asked to.
 
     Args:
         message: What to say then, on stderr.
-        grace: Seconds that the work has for stopping by itself.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -124,7 +125,7 @@ def ends_in_time(message: str, grace: float = 5.0) -> Iterator[None]:
 
     def watch() -> None:
         while told := os.read(reading, 1):
-            if told[0] == signal.SIGINT and not over.wait(grace):
+            if told[0] == signal.SIGINT and not over.wait(_PATIENCE):
                 sys.stderr.write(f"{message}\n")
                 end(None)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -287,8 +286,3 @@ def _lost(location: Location, what: str) -> StorageError:
         hint="put meta/codes.lance back from a copy of the lake; its tables still hold the words as strings, "
         "which lancedb reads, so that a new lake can be made of them",
     )
-
-
-def describe(snapshot: Snapshot) -> str:
-    """The versions as one line of JSON, for reports."""
-    return json.dumps(dict(sorted(snapshot.versions.items())))

@@ -101,16 +101,6 @@ def _text(node: exp.Expr) -> str:
     return to_sql(bare)
 
 
-def names_in(text: str) -> Iterator[str]:
-    """Names of the parameters that a statement uses, outside of quotes and comments.
-
-    Example:
-        >>> list(names_in("SELECT $a, '$b' -- $c"))
-        ['a']
-    """
-    yield from (name for name, _, _ in _places(text))
-
-
 def lex(text: str) -> Sequence[Any]:
     """Tokens of statements, with their places; what CALL calls is cut into tokens too.
 
@@ -125,6 +115,7 @@ def lex(text: str) -> Sequence[Any]:
 
 
 def _places(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the parameters that a statement uses, outside of quotes and comments: name, begin and end of each place."""
     tokens = lex(text)
     for sign, name in pairwise(tokens):
         if sign.token_type == TokenType.PARAMETER and name.start == sign.end + 1:

@@ -117,8 +117,6 @@ DOCS: Final[dict[str, str]] = {
     "full_text_search": "The k rows of a table whose text fits some words best (BM25), by a full-text index, with rank and score.",
     "hybrid_search": "The k best rows of a vector and a full-text search of a table, fused by reciprocal rank, with rank and score.",
 }
-CHOOSES_ROWS: Final = frozenset({"vector_search", "full_text_search", "hybrid_search"})
-"""Those whose answer is rows of the caller's own choosing."""
 
 
 def table_functions() -> dict[str, Callable[..., pa.Table]]:

@@ -196,14 +196,14 @@ def latest_version(location: Location, name: str) -> int | None:
     return None if dataset is None else int(dataset.version)
 
 
-def append(location: Location, name: str, rows: pa.Table | pa.RecordBatchReader, *, message: str | None = None) -> int:
+def append(location: Location, name: str, rows: pa.Table | pa.RecordBatchReader) -> int:
     """Append rows, creating the table with their schema when it is new; returns the new version.
 
     Raises:
         StorageError: The rows could not be written (disk full, no permission, no such bucket …).
     """
     exists = open_table(location, name) is not None
-    return _write(location, name, rows, "append" if exists else "create", message)
+    return _write(location, name, rows, "append" if exists else "create")
 
 
 def overwrite(location: Location, name: str, rows: pa.RecordBatchReader) -> int:
@@ -213,10 +213,10 @@ def overwrite(location: Location, name: str, rows: pa.RecordBatchReader) -> int:
         StorageError: The rows could not be written.
     """
     exists = open_table(location, name) is not None
-    return _write(location, name, rows, "overwrite" if exists else "create", None)
+    return _write(location, name, rows, "overwrite" if exists else "create")
 
 
-def _write(location: Location, name: str, rows: pa.Table | pa.RecordBatchReader, mode: str, message: str | None) -> int:
+def _write(location: Location, name: str, rows: pa.Table | pa.RecordBatchReader, mode: str) -> int:
     import lance
 
     if location.is_local and mode == "create":
@@ -230,7 +230,6 @@ def _write(location: Location, name: str, rows: pa.Table | pa.RecordBatchReader,
             session=session(),
             enable_stable_row_ids=True,
             data_storage_version="2.2",
-            commit_message=message,
         )
     except OSError as error:
         raise _unwritten(location, name, error) from error

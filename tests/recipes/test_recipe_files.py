@@ -151,4 +151,4 @@ def test_a_shipped_recipe_is_complete(name):
     assert made.source
     assert all(p.doc for p in made.parameters)
     text = " ".join(t for s in made.steps for t in s.statements)
-    assert {p.name for p in made.parameters} - {"preset"} == set(values.names_in(text))
+    assert {p.name for p in made.parameters} - {"preset"} == {name for name, _, _ in values._places(text)}

@@ -9,8 +9,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from image_files import image_bytes
-from PIL import Image
 
 from counterbalance.udfs.models import running
 
@@ -31,14 +29,6 @@ def test_no_two_batches_that_follow_would_fit_into_one(sizes, budget):
     batches = [b.tolist() for b in running.by_budget(sizes, budget)]
     for one, two in itertools.pairwise(batches):
         assert (len(one) + 1) * sizes[two[0]] > budget
-
-
-def test_unreadable_pictures_fail_alone_and_missing_ones_do_not():
-    png = image_bytes(Image.new("RGB", (4, 3)))
-    found, errors = running.pictures(pa.array([png, None, b"GIF89a and nothing"], pa.binary()))
-    assert {row: picture.size for row, picture in found.items()} == {0: (4, 3)}
-    assert list(errors) == [2]
-    assert "GIF" in errors[2]
 
 
 def test_vectors_keep_their_rows():

@@ -54,7 +54,7 @@ def test_form(name):
 
 @pytest.mark.parametrize("name", SIZES)
 def test_source(name, project_root):
-    lines = wordlists.source(name).splitlines()
+    lines = wordlists.wordlist(name).schema.metadata[b"source"].decode().splitlines()
     assert any(line.startswith("Source: ") for line in lines)
     assert any(line.startswith("Terms: ") for line in lines)
     assert f"| `{name}` |" in (project_root / "udfs" / "data" / "LICENSES.md").read_text(encoding="utf-8")
@@ -125,4 +125,4 @@ def test_unknown_list():
         wordlists.wordlist("gender_word")
     assert error.value.code == "E1011"
     with pytest.raises(NotFoundError):
-        wordlists.source("../secret")
+        wordlists.wordlist("../secret")

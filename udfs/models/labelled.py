@@ -154,14 +154,14 @@ def _sorted(rows: pa.Table) -> Labelled:
     return Labelled(ids, images, classes, labels, boxes, tuple(rows["sha256"].to_pylist()))
 
 
-def require_enough(labelled: Labelled, images: NDArray[np.int64] | None = None) -> None:
+def require_enough(labelled: Labelled) -> None:
     """Refuse classes that are too rare to be learned and judged.
 
     Raises:
         RequestError: There is only one class, or a class is on fewer than ``MIN_IMAGES`` images.
     """
-    images = labelled.images if images is None else images
-    seen = Counter(label for label, _ in set(zip(labelled.labels.tolist(), images.tolist(), strict=True)))
+    pairs = set(zip(labelled.labels.tolist(), labelled.images.tolist(), strict=True))
+    seen = Counter(label for label, _ in pairs)
     few = [c for i, c in enumerate(labelled.classes) if seen[i] < MIN_IMAGES]
     if few:
         raise too_few(few, f"on fewer than {MIN_IMAGES} images")

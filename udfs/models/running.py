@@ -9,14 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from counterbalance.engine.functions import Partial
-from counterbalance.engine.images import ImageError, decode
 from counterbalance.udfs.models.weights import need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
-    from PIL.Image import Image
 
     from counterbalance.udfs.models.ahead import Ahead
 
@@ -156,24 +154,6 @@ def taken(processor: Any) -> tuple[int, int]:
     size = dict((processor.crop_size if cropped else processor.size) or {})
     side = size.get("shortest_edge") or size.get("longest_edge") or 224
     return int(size.get("height") or side), int(size.get("width") or side)
-
-
-def pictures(images: pa.Array, *, side: int | None = None) -> tuple[dict[int, Image], dict[int, str]]:
-    """Return decoded pictures by row number, and the reason by row number of those that cannot be read; NULL is in neither.
-
-    Args:
-        images: Encoded pictures, binary.
-        side: Longer side that is wanted at least, in pixels; see ``engine.images.decode``.
-    """
-    found: dict[int, Image] = {}
-    errors: dict[int, str] = {}
-    for row, value in enumerate(images):
-        if value.is_valid:
-            try:
-                found[row] = decode(value.as_py(), side=side)
-            except ImageError as error:
-                errors[row] = str(error)
-    return found, errors
 
 
 def vectors(

@@ -7,7 +7,7 @@ engines, and run whenever the kernel does not fit. A kernel gives the same rows.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sqlglot import exp
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.search.rollup import RollUp
     from counterbalance.engine.sql.plan import Relation, StoredTable
-
-NAMES: Final = ("roll_up", "ranked_once")
 
 
 def computed(kernel: str, relations: Sequence[Relation], scalars: Mapping[str, exp.Expr]) -> Relation | None:
