@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+from threadpoolctl import threadpool_limits
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.functions import Parameter, udf
@@ -72,8 +73,6 @@ def projections(mean: pa.Array, products: pa.Array, vectors: pa.Array) -> pa.Arr
         >>> projections(*given).to_pylist()  # of (1, 0) and (0, 1)
         [[{'mean': 0.5, 'variance': 0.25}]]
     """
-    from threadpoolctl import threadpool_limits
-
     made: list[pa.Array] = []
     ends = [0]
     known: list[bool] = []

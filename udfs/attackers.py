@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+from threadpoolctl import threadpool_limits
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.functions import Parameter, udf
@@ -280,8 +281,6 @@ def _attacked(
     function: str, given: tuple[pa.Array, ...], attack: Callable[[int], Attack], settings: Settings
 ) -> pa.Array:
     """Return the runs of every row."""
-    from threadpoolctl import threadpool_limits
-
     images, features, labels = given
     found: list[list[dict[str, Any]]] = []
     with threadpool_limits(1):

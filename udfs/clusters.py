@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+from threadpoolctl import threadpool_limits
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.functions import Parameter, udf
@@ -254,8 +255,6 @@ def _centroids(points: Floats | None, k: int, seed: int, starts: int, device: st
 def _axes(points: Floats | None) -> dict[str, Any] | None:
     if points is None or not len(points):
         return None
-    from threadpoolctl import threadpool_limits
-
     mean = points.mean(axis=0, dtype=np.float64)
     with threadpool_limits(1):  # the same bits on every machine with any number of cores
         apart = points - mean
@@ -274,7 +273,6 @@ def _map(points: Floats, perplexity: float, seed: int) -> NDArray[Any]:
     if len(points) < 2:
         return np.zeros((len(points), 2))
     from sklearn.manifold import TSNE
-    from threadpoolctl import threadpool_limits
 
     model = TSNE(
         perplexity=min(perplexity, max(1.0, (len(points) - 1) / 3)),
@@ -294,7 +292,6 @@ def _topics(texts: Sequence[str | None], without: set[str], topics: int, top: in
         return []
     from scipy.sparse import csr_array
     from sklearn.decomposition import LatentDirichletAllocation
-    from threadpoolctl import threadpool_limits
 
     at = {w: i for i, w in enumerate(words)}
     cells = [(n, row, at[w]) for row, c in enumerate(own) for w, n in c]

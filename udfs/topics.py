@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+from threadpoolctl import threadpool_limits
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.functions import Parameter, udf
@@ -254,7 +255,5 @@ def _unit(rows: Doubles) -> Doubles:
 
 def _products(a: Doubles, b: Doubles) -> Doubles:
     """Return the cosines of unit vectors; on one thread, so that they have the same bits whatever the machine is doing."""
-    from threadpoolctl import threadpool_limits
-
     with threadpool_limits(1):
         return np.asarray(a @ b.T)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
+from threadpoolctl import threadpool_limits
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.functions import Parameter, udf
@@ -43,8 +44,6 @@ def effective_dimension(vectors: pa.Array, share: float = 0.95) -> pa.Array:
         >>> effective_dimension(pa.array([[[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]], []])).to_pylist()
         [1, None]
     """
-    from threadpoolctl import threadpool_limits
-
     if not 0 < share <= 1:
         raise RequestError(f"a share of the variance cannot be {share}", code="E3051", hint="such as 0.95")
     with threadpool_limits(1):
@@ -75,8 +74,6 @@ def nearest_vectors(vectors: pa.Array, others: pa.Array) -> pa.Array:
         >>> nearest_vectors(pa.array([[[1.0, 0.0]]]), pa.array([[[0.0, 1.0], [3.0, 0.0]]])).to_pylist()
         [[{'place': 2, 'similarity': 1.0}]]
     """
-    from threadpoolctl import threadpool_limits
-
     with threadpool_limits(1):
         found = [_nearest(a, b) for a, b in zip(vectors, others, strict=True)]
     return pa.array(found, NEAREST)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+from threadpoolctl import threadpool_limits
 
 from counterbalance.engine.search.vector_stream import KEY, Labels, check_lengths, only, parts
 
@@ -78,7 +79,7 @@ def moments(vectors: Rows, groups: pa.Table, column: str = "embedding", sources:
     sums: dict[int, _Sums] = {}
     has_vector = np.zeros(len(labels.ids), np.bool_)
     workers = min(os.cpu_count() or 1, _WORKERS)
-    with _one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+    with threadpool_limits(1), ThreadPoolExecutor(workers) as pool:
         blocks = _Blocks(pool, workers)
         for part in parts(vectors, labels, column):
             width = part.vectors.shape[1]
@@ -95,12 +96,6 @@ def moments(vectors: Rows, groups: pa.Table, column: str = "embedding", sources:
         rows = [(labels.names[code], *sums[code].means(), images[code]) for code in sorted(sums)]
     columns: list[Any] = list(zip(*rows, strict=True)) or [[] for _ in MOMENTS]
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, MOMENTS, strict=True)], schema=MOMENTS)
-
-
-def _one_blas_thread() -> Any:
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(1)
 
 
 class _Units:

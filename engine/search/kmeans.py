@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from counterbalance.engine.search.devices import device as device_of
 from counterbalance.engine.search.exact_knn import unit
@@ -88,7 +89,6 @@ def best(
         device: Where the products run.
     """
     from sklearn.cluster import kmeans_plusplus
-    from threadpoolctl import threadpool_limits
 
     on = device_of(device)
     draw = np.random.RandomState(seed)
