@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from beside_duckdb import agree, beside_duckdb
 from hypothesis import given
 from hypothesis import strategies as st
 
 import counterbalance as cb
-from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.engine.search import by_image
 
 IMAGES = 60
@@ -56,24 +55,8 @@ def both(request, build, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(by_image, "_ROWS", 64)  # so that images lie across batches
         lake = request.param(build, tmp_path_factory.mktemp("by_image") / "boxes.lake")
-        with lake.session() as session, duckdb.connect() as connection:
-            connection.register("rows", session.sql("SELECT * FROM detections").to_arrow())
-            connection.execute("CREATE TABLE detections AS SELECT * FROM rows")
-            yield session, connection
-
-
-def outcome(run):
-    try:
-        found = run()
-    except (duckdb.Error, CounterbalanceError):
-        return "error"
-    return found.column_names, found.schema.types, sorted(map(str, found.to_pylist()))
-
-
-def agree(session, connection, query):
-    ours = outcome(lambda: session.sql(query).to_arrow())
-    theirs = outcome(lambda: connection.sql(query).limit(10_000).to_arrow_table())
-    assert ours == theirs, session.sql(query).sql
+        with beside_duckdb(lake, "detections") as opened:
+            yield opened
 
 
 def is_counted(session, query):
@@ -126,14 +109,14 @@ READ = [
 @pytest.mark.parametrize("query", ANSWERED)
 def test_same_rows_from_runs(both, query):
     assert is_counted(both[0], query)
-    agree(*both, query)
+    agree(both, query)
 
 
 @pytest.mark.parametrize("query", READ)
 def test_other_questions_are_hashed(both, query):
     assert not is_counted(both[0], query)
     both[1].register("images", both[0].sql("SELECT image_id FROM images").to_arrow())
-    agree(*both, query)
+    agree(both, query)
 
 
 ITEMS = st.lists(
@@ -161,7 +144,7 @@ HAVINGS = ["", "", "HAVING count(*) > 5", "HAVING n = 3", "HAVING count(*) FILTE
 
 @given(ITEMS, *map(st.sampled_from, (WHERES, GROUPS, HAVINGS, ["", "ORDER BY ALL", "ORDER BY n", "ORDER BY image_id"])))
 def test_any_group(both, items, where, group, having, order):
-    agree(*both, f"SELECT {', '.join(items)} FROM detections AS d {where} {group} {having} {order}")
+    agree(both, f"SELECT {', '.join(items)} FROM detections AS d {where} {group} {having} {order}")
 
 
 def test_parameters(both):
@@ -179,7 +162,7 @@ def test_a_result_is_read_twice(both):
     )
     query += "(SELECT image_id, count(*) AS n FROM detections GROUP BY image_id) b USING (image_id)"
     assert is_counted(both[0], query)
-    agree(*both, query)
+    agree(both, query)
 
 
 def against_the_order(build, folder):
@@ -201,10 +184,9 @@ def updated(build, folder):
 @pytest.mark.parametrize("make", [against_the_order, a_later_file_of_earlier_images, updated])
 def test_other_orders_are_hashed(build, tmp_path, make):
     query = "SELECT image_id, count(*) AS n, count(*) FILTER (origin = 'human') AS h FROM detections GROUP BY image_id"
-    with make(build, tmp_path / "boxes.lake").session() as session, duckdb.connect() as connection:
-        connection.register("detections", session.sql("SELECT * FROM detections").to_arrow())
-        assert not is_counted(session, query)
-        agree(session, connection, query)
+    with beside_duckdb(make(build, tmp_path / "boxes.lake"), "detections") as both:
+        assert not is_counted(both[0], query)
+        agree(both, query)
 
 
 def test_files_that_cannot_count_do_not_matter(build, tmp_path):

@@ -9,12 +9,12 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pytest
+from beside_duckdb import agree, beside_duckdb
 from hypothesis import given
 from hypothesis import strategies as st
 
 import counterbalance as cb
 from counterbalance.engine.catalog import file_statistics
-from counterbalance.engine.errors import CounterbalanceError
 
 SIZE = 400
 
@@ -67,25 +67,8 @@ def untold(build, folder):
 def both(request, build, tmp_path_factory):
     """A session on a lake, and a DuckDB connection with the same rows inside."""
     lake = request.param(build, tmp_path_factory.mktemp("tallies") / "labels.lake")
-    with lake.session() as session, duckdb.connect() as connection:
-        connection.register("rows", session.sql("SELECT * FROM labels").to_arrow())
-        connection.execute("CREATE TABLE labels AS SELECT * FROM rows")
-        yield session, connection
-
-
-def outcome(run):
-    try:
-        found = run()
-    except (duckdb.Error, CounterbalanceError):
-        return "error"
-    return found.column_names, found.schema.types, sorted(map(str, found.to_pylist()))
-
-
-def agree(both, query):
-    session, connection = both
-    ours = outcome(lambda: session.sql(query).to_arrow())
-    theirs = outcome(lambda: connection.sql(query).limit(1000).to_arrow_table())
-    assert ours == theirs, session.sql(query).sql
+    with beside_duckdb(lake, "labels") as opened:
+        yield opened
 
 
 def is_tallied(both, query):

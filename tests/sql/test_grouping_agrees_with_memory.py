@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import duckdb
 import numpy as np
 import pytest
+from beside_duckdb import agree, beside_duckdb
 from hypothesis import given
 from hypothesis import strategies as st
 
 import counterbalance as cb
-from counterbalance.engine.errors import CounterbalanceError
 
 KEYS = ["category", "origin"]
 
@@ -43,26 +42,8 @@ def both(build):
             ),
         }
     )
-    with lake.session() as session, duckdb.connect() as connection:
-        for table in ("images", "detections"):
-            connection.register("rows", session.sql(f"SELECT * FROM {table}").to_arrow())
-            connection.execute(f"CREATE TABLE {table} AS SELECT * FROM rows")
-        yield session, connection
-
-
-def outcome(run):
-    """Columns and rows in any order (NULL first), or an error."""
-    try:
-        rows = run()
-    except (duckdb.Error, CounterbalanceError):
-        return "error"
-    return rows.column_names, sorted(map(str, zip(*(c.to_pylist() for c in rows.columns), strict=True)))
-
-
-def agree(both, query):
-    session, connection = both
-    ours = outcome(lambda: session.sql(query).to_arrow())
-    assert ours == outcome(lambda: connection.sql(query).limit(1000).to_arrow_table()), session.sql(query).sql
+    with beside_duckdb(lake, "images", "detections") as opened:
+        yield opened
 
 
 AGGREGATES = [
