@@ -200,7 +200,7 @@ def _located(
         rows = fragment.scanner(columns=[], with_row_id=True, with_row_address=True).to_table()
         own = rows["_rowid"].to_numpy().astype(np.int64)
         here = np.flatnonzero(np.isin(own, ids))
-        yield fragment, own[here], rows["_rowaddr"].to_numpy().astype(np.int64)[here] & 0xFFFFFFFF
+        yield fragment, own[here], columns.places_of(rows)[here]
 
 
 def _forget_deleted(column: Column) -> None:

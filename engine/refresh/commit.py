@@ -147,8 +147,7 @@ class Publishing:
         holds = is_there & (self._stamps[rows] == now)
         self._held[rows[holds]] = True
         wanted = holds & (_numbers(stored[column.stamp]) < now)
-        places = _numbers(stored["_rowaddr"]) & 0xFFFFFFFF
-        return places[wanted], rows[wanted]
+        return columns.places_of(stored)[wanted], rows[wanted]
 
     def _found(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where the last result of each row would stand among all of them; mostly they are one run in the same order."""

@@ -296,8 +296,7 @@ def _foreign(location: Location) -> Iterator[str]:
 
 def _forget_failures(location: Location) -> None:
     """Remove what was said of rows of generated columns that are gone."""
-    of_rows = "column_name IS NOT NULL AND key IS NOT NULL"
-    errors = pa.concat_tables(meta.read(location, "errors", closed=c, where=of_rows) for c in (False, True))
+    errors = failures.read(location, where="column_name IS NOT NULL AND key IS NOT NULL")
     views = definitions.load(location).views()
     for table in errors["table_name"].unique().to_pylist():
         dataset = tables.open_table(location, table)

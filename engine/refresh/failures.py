@@ -15,7 +15,7 @@ from counterbalance.engine.sql.parse import as_text
 from counterbalance.engine.store import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
     import lance
 
@@ -26,8 +26,13 @@ _STORED: Final = (meta.stored("errors"), meta.stored("errors", closed=True))
 
 def of_column(location: Location, table: str, column: str) -> pa.Table:
     """The failed rows of a generated column."""
-    where = _where(table, column)
-    return pa.concat_tables(meta.read(location, "errors", closed=closed, where=where) for closed in (False, True))
+    return read(location, where=_where(table, column))
+
+
+def read(location: Location, *, columns: Sequence[str] | None = None, where: str | None = None) -> pa.Table:
+    """Return failures of both parts of ``meta.errors``."""
+    parts = (meta.read(location, "errors", columns=columns, closed=closed, where=where) for closed in (False, True))
+    return pa.concat_tables(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from counterbalance.engine.catalog import closed as closing
 from counterbalance.engine.catalog import definitions as catalog
 from counterbalance.engine.catalog.planning import Catalog, queries_over
 from counterbalance.engine.errors import CounterbalanceError
-from counterbalance.engine.refresh import due, plan
+from counterbalance.engine.refresh import due, failures, plan
 from counterbalance.engine.refresh.context import Context
 from counterbalance.engine.refresh.fingerprint import Fingerprints
 from counterbalance.engine.refresh.model import Options
@@ -133,8 +133,7 @@ def _times(definition: Definition, done: Mapping[str, dt.datetime], now: dt.date
 
 
 def _errors(location: Location) -> Counter[tuple[str, str]]:
-    parts = (meta.read(location, "errors", closed=c, columns=("table_name", "column_name")) for c in (False, True))
-    rows = pa.concat_tables(parts).to_pylist()
+    rows = failures.read(location, columns=("table_name", "column_name")).to_pylist()
     return Counter((r["table_name"], r["column_name"]) for r in rows if r["column_name"] is not None)
 
 

@@ -155,11 +155,17 @@ def _filled(
 def _updated(fragment: lance.LanceFragment, places: NDArray[np.int64], values: pa.Table) -> Any:
     """By Lance's own join, several times slower; files of a lake in memory cannot be written on their own."""
     rows = fragment.scanner(columns=[], with_row_id=True, with_row_address=True).to_table()
-    physical = rows["_rowaddr"].to_numpy().astype(np.int64) & 0xFFFFFFFF
+    physical = places_of(rows)
     order = np.argsort(physical)
     at = order[np.searchsorted(physical, places, sorter=order)]
     metadata, _ = fragment.update_columns(values.append_column("_rowid", rows["_rowid"].take(pa.array(at))))
     return metadata
+
+
+def places_of(rows: pa.Table) -> NDArray[np.int64]:
+    """Return where rows of a fragment lie in it, deleted ones counted: the lower half of their addresses."""
+    places: NDArray[np.int64] = rows["_rowaddr"].to_numpy().view(np.int64) & 0xFFFFFFFF
+    return places
 
 
 def _slice_rows(rows: pa.Table) -> int:
@@ -176,9 +182,8 @@ def _whole(one: Fill, values: pa.Table, step: int) -> Iterator[pa.RecordBatch]:
     parts = values
     if len(one.places) < count - one.fragment.num_deletions:
         stored = one.fragment.scanner(columns=values.column_names, with_row_address=True).to_table()
-        at = stored["_rowaddr"].to_numpy().astype(np.int64) & 0xFFFFFFFF
         old = np.full(count, -1, np.int64)
-        old[at] = len(values) + np.arange(len(stored))
+        old[places_of(stored)] = len(values) + np.arange(len(stored))
         source = np.where(source < 0, old, source)
         parts = pa.concat_tables([values, stored.select(values.column_names).cast(values.schema)])
         step = _slice_rows(parts)
