@@ -78,7 +78,7 @@ def _accesses(lake: str, purpose: str | None, output: OutputOptions) -> int:
     log = access.listed(location, purpose)
     if output.for_eyes:
         log = log.select(["line", "at", "user", "purpose", "columns", "rows", "sql", "whole"])
-    present.rows(log.to_pylist(), log.schema, output)
+    present.table(log, output)
     if broken:
         lines = ", ".join(map(str, broken[:10])) + (" …" if len(broken) > 10 else "")
         raise SensitiveError(

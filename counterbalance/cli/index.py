@@ -44,7 +44,7 @@ def command(lake: str, name: str | None, *, recall: bool, k: int, queries: int, 
     if not len(found) and output.for_eyes:
         click.echo("no index is declared")
         return 0
-    present.rows(found.to_pylist(), found.schema, output)
+    present.table(found, output)
     return 0
 
 

@@ -49,8 +49,7 @@ def command(lake: str, name: str, *, mermaid: bool, output: OutputOptions) -> in
         for line in _tree(graph, graph.find(name)):
             click.echo(escape(line))
     else:
-        rows = lineage.lineage(location, name)
-        present.rows(rows.to_pylist(), rows.schema, output)
+        present.table(lineage.lineage(location, name), output)
     return 0
 
 

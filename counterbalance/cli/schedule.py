@@ -34,5 +34,5 @@ def command(lake: str, output: OutputOptions) -> int:
     if not len(found) and output.for_eyes:
         click.echo("nothing has a schedule")
         return 0
-    present.rows(found.to_pylist(), found.schema, output)
+    present.table(found, output)
     return 0

@@ -49,7 +49,7 @@ def command(lake: str, *, check: bool, udfs: tuple[str, ...], sensitive: str | N
     if output.for_eyes:
         _print(found)
     else:
-        present.rows(found.to_pylist(), found.schema, output)
+        present.table(found, output)
     _tell_open(location)
     return STALE if check and any(s != FRESH for s in found["state"].to_pylist()) else 0
 

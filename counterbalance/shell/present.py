@@ -66,17 +66,17 @@ def facts(found: Sequence[Mapping[str, str | int | None]]) -> None:
         else:
             columns[name] = cells
     schema = pa.schema([(name, pa.string()) for name in columns])
-    table = pa.table(list(columns.values()), schema=schema)
-    for text in output.write(table.to_reader(), output.OutputOptions()).notes:
-        errors.note(text)
+    table(pa.table(list(columns.values()), schema=schema), output.OutputOptions())
 
 
-def rows(found: Sequence[dict[str, Any]], schema: pa.Schema, options: OutputOptions) -> Written:
+def rows(found: Sequence[dict[str, Any]], schema: pa.Schema, options: OutputOptions) -> None:
     """Write rows that did not come from a query."""
     import pyarrow as pa
 
-    table = pa.Table.from_pylist(list(found), schema=schema)
-    written = output.write(table.to_reader(), options)
-    for text in written.notes:
+    table(pa.Table.from_pylist(list(found), schema=schema), options)
+
+
+def table(found: pa.Table, options: OutputOptions) -> None:
+    """Write a table that did not come from a query."""
+    for text in output.write(found.to_reader(), options).notes:
         errors.note(text)
-    return written
