@@ -266,7 +266,7 @@ class _Document:
         return self._categories[name]
 
     def finish(self) -> list[tuple[str, int, int]]:
-        """Write the documents; returns name, entries and bytes of each."""
+        """Write the documents; return name, entries and bytes of each."""
         for part in self._files.values():
             part.close()
         return [self._put_together(kind) for kind in self.kinds()]

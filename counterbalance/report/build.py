@@ -1,4 +1,4 @@
-"""Put the report together and writes it."""
+"""Put the report together and write it."""
 
 from __future__ import annotations
 

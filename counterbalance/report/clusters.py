@@ -6,7 +6,7 @@ from typing import Final
 
 from counterbalance.engine.errors import CounterbalanceError
 from counterbalance.report import svg
-from counterbalance.report.figures import Figure, Section, signed, table_of
+from counterbalance.report.figures import Figure, Section, cut_off, signed, table_of
 from counterbalance.report.renderer import Chart, FigureRenderer, FigureSpec, Row
 from counterbalance.report.row_marks import mark
 from counterbalance.report.scatter import Point, points
@@ -79,10 +79,7 @@ def _map(renderer: FigureRenderer) -> Figure:
         for width in (svg.WIDE, svg.NARROW)
     )
     columns, cells = table_of(rows)
-    cut = [f"The table shows {len(cells)} of {rows.num_rows:,} rows; the query below gives all."]
-    return Figure(
-        name, title, says, wide, narrow, columns, cells, call=_MAP, notes=cut if rows.num_rows > len(cells) else []
-    )
+    return Figure(name, title, says, wide, narrow, columns, cells, call=_MAP, notes=cut_off(rows, cells))
 
 
 def _tone(row: Row) -> Tone:

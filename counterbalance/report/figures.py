@@ -158,3 +158,10 @@ def table_of(rows: pa.Table, most: int = 40) -> tuple[list[str], list[list[str]]
     columns = [c for c in rows.column_names if c != _HIDDEN]
     cells = [[cell(row[c]) for c in columns] for row in rows.select(columns).slice(0, most).to_pylist()]
     return columns, cells
+
+
+def cut_off(rows: pa.Table, cells: Sequence[Sequence[str]]) -> list[str]:
+    """Return what to say of rows that are not in the table; nothing if all are."""
+    if rows.num_rows == len(cells):
+        return []
+    return [f"The table shows {len(cells)} of {rows.num_rows:,} rows; the query below gives all."]

@@ -11,7 +11,7 @@ from sqlglot import exp
 from counterbalance.engine.sql import arguments, queries
 from counterbalance.engine.sql.call_syntax import call_name
 from counterbalance.report import behind, charts
-from counterbalance.report.figures import Figure, Section, Strip, table_of
+from counterbalance.report.figures import Figure, Section, Strip, cut_off, table_of
 from counterbalance.report.renderer import expanded, hidden, said
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ def _figure(renderer: FigureRenderer, name: str, call: str, audit: Query) -> Fig
     if renderer.examples is not None and drawn is not None:
         strips, rule = renderer.examples.of(audit, pa.Table.from_pylist(drawn.rows, schema=rows.schema), drawn.labels)
     columns, cells = table_of(rows)
-    cut = [f"The table shows {len(cells)} of {rows.num_rows:,} rows; the query below gives all."]
-    told = [*hidden(rows.to_pylist()), *(cut if rows.num_rows > len(cells) else []), *dict.fromkeys(notes)]
+    told = [*hidden(rows.to_pylist()), *cut_off(rows, cells), *dict.fromkeys(notes)]
     parameters: dict[str, Any] = json.loads(rows["params"][0].as_py() or "{}") if "params" in rows.column_names else {}
     return Figure(
         name,

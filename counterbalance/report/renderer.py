@@ -1,4 +1,4 @@
-"""Run a query or an audit and makes a figure of its rows."""
+"""Run a query or an audit and make a figure of its rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from counterbalance.engine.sql.diagnostics.nothing_to_count import filled
 from counterbalance.engine.sql.parse import as_text, parse
 from counterbalance.engine.sql.queries import audits
 from counterbalance.report import svg
-from counterbalance.report.figures import Figure, Strip, decimals, table_of
+from counterbalance.report.figures import Figure, Strip, cut_off, decimals, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -149,11 +149,6 @@ def _figure(
     drawing = _drawn(spec, rows.to_pylist())
     strips, rule = _examples(spec, rows, drawing, examples)
     columns, cells = table_of(rows)
-    cut = (
-        [f"The table shows {len(cells)} of {rows.num_rows:,} rows; the query below gives all."]
-        if rows.num_rows > len(cells)
-        else []
-    )
     return Figure(
         spec.name,
         spec.title,
@@ -166,7 +161,7 @@ def _figure(
         sql,
         _parameters(rows, spec),
         _source(spec),
-        [*drawing.notes, *cut, *told],
+        [*drawing.notes, *cut_off(rows, cells), *told],
         "" if drawing.wide else "Every value is suppressed or missing: too few images.",
         drawing.finding,
         drawing.tests,

@@ -1,4 +1,4 @@
-"""Put a sheet together and writes it: one HTML file that needs nothing else and asks nothing of any network."""
+"""Put a sheet together and write it: one HTML file that needs nothing else and asks nothing of any network."""
 
 from __future__ import annotations
 
