@@ -41,7 +41,7 @@ class Halving(Generic[R]):
         self.note: str | None = None
 
     def __call__(self, start: int, count: int, call: Callable[[int, int], R]) -> list[R]:
-        """What ``call(start, count)`` gives for these rows, in parts and in order.
+        """Return what ``call(start, count)`` gives for these rows, in parts and in order.
 
         ``note`` then says how batches became smaller, if they did just now.
         """
@@ -79,7 +79,7 @@ class Halving(Generic[R]):
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out, of this machine or of its accelerator.
+    """Tell whether memory ran out, of this machine or of its accelerator.
 
     Example:
         >>> out_of_memory(MemoryError()), out_of_memory(ValueError())

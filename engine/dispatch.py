@@ -176,7 +176,7 @@ def options(given: Mapping[str, Any], udfs: tuple[str, ...] = ()) -> Options:
 
 
 def stages(report: RefreshReport) -> pa.Table:
-    """A report as a table, one row a stage."""
+    """Return a report as a table, one row a stage."""
     fields = [
         ("target", pa.string()),
         ("kind", pa.string()),

@@ -70,11 +70,11 @@ class CounterbalanceError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        """The message, and on a line of its own the hint."""
+        """Return the message, and on a line of its own the hint."""
         return self.message if not self.hint else f"{self.message}\nhint: {self.hint}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The error as JSON-ready fields: code, message, hint, retryable."""
+        """Return the error as JSON-ready fields: code, message, hint, retryable."""
         return {"code": self.code, "message": self.message, "hint": self.hint, "retryable": self.retryable}
 
     def _render_traceback_(self) -> list[str]:
@@ -121,7 +121,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def _shown(what: str, known: Sequence[str]) -> str | None:
-    """The names there are, as long as they are few."""
+    """Return the names there are, as long as they are few."""
     if len(known) > _LISTED:
         return "counterbalance tables LAKE lists what is stored, with --all views, audits and word lists; .tables in the shell"
     return f"{what}: {', '.join(sorted(known))}" if known else None
@@ -151,7 +151,7 @@ class NotFoundError(CounterbalanceError, LookupError):
 
     @classmethod
     def lake(cls, uri: str) -> NotFoundError:
-        """The folder holds no lake; one of a similar name beside it is suggested."""
+        """Return the error for a folder that holds no lake; one of a similar name beside it is suggested."""
         path = Path(uri)
         if "://" not in uri and path.is_file():
             hint = "counterbalance ingest LAKE SOURCE reads a file into one"
@@ -163,7 +163,7 @@ class NotFoundError(CounterbalanceError, LookupError):
 
     @classmethod
     def source(cls, uri: str) -> NotFoundError:
-        """The source of an ingest does not exist."""
+        """Return the error for a source of an ingest that does not exist."""
         return cls(f"no source at {uri}", code="E1006", hint="check the path; globs and brace ranges are expanded here")
 
 
@@ -237,7 +237,7 @@ class SqlError(RequestError):
         return "\n".join(filter(None, (self.message, self.excerpt(), hint)))
 
     def excerpt(self) -> str:
-        r"""The offending line with a caret under the place, or nothing.
+        r"""Return the offending line with a caret under the place, or nothing.
 
         Example:
             >>> print(SqlError("x", sql="select\n  nope", line=2, column=3).excerpt())

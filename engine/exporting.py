@@ -47,12 +47,12 @@ class Exported:
 
 
 def targets() -> list[str]:
-    """Names of what can be exported to."""
+    """Return names of what can be exported to."""
     return sorted(by_name(GROUP))
 
 
 def target(name: str) -> Callable[..., Exported]:
-    """The function that exports to a target.
+    """Return the function that exports to a target.
 
     Raises:
         NotFoundError: There is none of that name.

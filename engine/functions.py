@@ -83,7 +83,7 @@ class Parameter:
 
     @property
     def required(self) -> bool:
-        """Whether a call must give it."""
+        """Return whether a call must give it."""
         return self.default is _REQUIRED
 
 
@@ -152,16 +152,16 @@ class Function:
         return self.returns(**constants) if callable(self.returns) else self.returns
 
     def digest(self, constants: Mapping[str, Any]) -> str:
-        """Digest of the weights it would load with these constants; empty without any."""
+        """Return the digest of the weights it would load with these constants; empty without any."""
         return self.weights(**constants) if callable(self.weights) else self.weights or ""
 
     def open(self, constants: Mapping[str, Any], device: str = "cpu") -> Opened:
-        """The function ready to be called on arrays; a model is loaded on ``device``."""
+        """Return the function ready to be called on arrays; a model is loaded on ``device``."""
         return Opened(self, constants, device)
 
     @property
     def listed(self) -> Listed:
-        """The function in words, as ``functions.json`` keeps it."""
+        """Return the function in words, as ``functions.json`` keeps it."""
         returns = "by its constants" if callable(self.returns) else str(self.returns)
         return Listed(self.name, self.signature, returns, self.version, self.device, self.memory, self.doc)
 
@@ -199,7 +199,7 @@ class Opened:
         self._takes_batch = _parameters_of(self._call) - self._constants.keys() == {"batch"} != set(self._names)
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
-        """The result for arrays of equal length, in the order of the parameters that are not constants."""
+        """Return the result for arrays of equal length, in the order of the parameters that are not constants."""
         with self._turn:
             if self._takes_batch:
                 import pyarrow as pa
@@ -513,7 +513,7 @@ def imported() -> list[Function]:
 
 
 def function(name: str) -> Function:
-    """The function of that name.
+    """Return the function of that name.
 
     Raises:
         NotFoundError: There is none.

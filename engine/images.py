@@ -180,7 +180,7 @@ def _orientation(picture: ImageFile) -> int:
 
 
 def decode(data: bytes, *, side: int | None = None) -> Image:
-    """The pixels of an encoded picture, as stored (not turned by EXIF), its first frame.
+    """Return the pixels of an encoded picture, as stored (not turned by EXIF), its first frame.
 
     Args:
         data: The encoded picture.
@@ -278,7 +278,7 @@ def encode(picture: Image, kind: str = "PNG", *, xmp: bytes | None = None) -> by
 
 
 def described(data: bytes) -> str:
-    """What stands for bytes where they cannot be shown.
+    """Return what stands for bytes where they cannot be shown.
 
     Example:
         >>> described(b"abc")
@@ -292,7 +292,7 @@ def described(data: bytes) -> str:
 
 
 def read_xmp(data: bytes) -> bytes | None:
-    """The XMP packet in the head of an encoded picture, as it stands there; ``None`` without one.
+    """Return the XMP packet in the head of an encoded picture, as it stands there; ``None`` without one.
 
     Raises:
         ImageError: As ``read_header``.

@@ -37,7 +37,7 @@ class Relation:
 
 
 def relations(lake: Pinned, *, sensitive: bool) -> list[Relation]:
-    """Everything a query can name, with columns where they are known without running anything."""
+    """Return everything a query can name, with columns where they are known without running anything."""
     found = [_stored(lake, n, c) for n, c in stored_columns(lake, sensitive=sensitive).items()]
     found += [Relation(None, q.name, q.kind, q.doc, (), q.signature) for q in queries.sound()]
     for name, doc in DOCS.items():

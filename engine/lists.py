@@ -26,13 +26,13 @@ def _modules() -> dict[str, Any]:
 
 
 def names() -> list[str]:
-    """Names of all word lists."""
+    """Return names of all word lists."""
     return sorted(_modules())
 
 
 @cache
 def wordlist(name: str) -> pa.Table:
-    """A word list: ``term`` (string) and whatever else it says of its terms."""
+    """Return a word list: ``term`` (string) and whatever else it says of its terms."""
     return _modules()[name].wordlist(name)
 
 
@@ -40,12 +40,12 @@ FILES: Final = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 
 
 def is_file(text: str) -> bool:
-    """Whether a relation argument names a word-list file."""
+    """Tell whether a relation argument names a word-list file."""
     return text.endswith(FILES) and "(" not in text
 
 
 def load(path: str, where: str) -> pa.Table:
-    """A user's own word list from a file.
+    """Return a user's own word list from a file.
 
     Args:
         path: The file.

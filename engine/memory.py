@@ -19,7 +19,7 @@ _ROOM_A_CORE: Final = 128 << 20
 
 
 def parse(text: str) -> int:
-    """Bytes of a size such as ``2GB`` (powers of 1000) or ``512MiB`` (powers of 1024).
+    """Return the bytes of a size such as ``2GB`` (powers of 1000) or ``512MiB`` (powers of 1024).
 
     Raises:
         ValueError: It is not a size.

@@ -101,7 +101,7 @@ def settings(**values: Any) -> str:
 
 
 def parse(packet: bytes) -> Provenance | None:
-    """What an XMP packet says of a synthetic picture; ``None`` for one that says of none, or cannot be read.
+    """Return what an XMP packet says of a synthetic picture; ``None`` for one that says of none, or cannot be read.
 
     Args:
         packet: As it stands in a picture, from whatever program.

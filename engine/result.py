@@ -80,11 +80,11 @@ class Result:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns."""
+        """Return names of the columns."""
         return list(self.schema.names)
 
     def to_batches(self) -> pa.RecordBatchReader:
-        """The rows as a stream; each call runs the query again unless ``to_arrow`` kept them."""
+        """Return the rows as a stream; each call runs the query again unless ``to_arrow`` kept them."""
         if self._table is not None:
             return self._table.to_reader()
         return pa.RecordBatchReader.from_batches(self.schema, self._batches())
@@ -110,7 +110,7 @@ class Result:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table, kept for later reads."""
+        """Return the rows as an Arrow table, kept for later reads."""
         with self._lock:
             if self._table is None:
                 rows = list(self._kept())  # before the columns, which are known then without another look
@@ -133,13 +133,13 @@ class Result:
             )
 
     def df(self) -> pd.DataFrame:
-        """The rows as a pandas data frame (needs pandas)."""
+        """Return the rows as a pandas data frame (needs pandas)."""
         _need("pandas", "df")
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
 
     def pl(self) -> pl.DataFrame:
-        """The rows as a polars data frame (needs polars)."""
+        """Return the rows as a polars data frame (needs polars)."""
         _need("polars", "pl")
         import polars as pl
 
@@ -150,19 +150,19 @@ class Result:
     to_polars = pl
 
     def fetchall(self) -> list[tuple[Any, ...]]:
-        """The rows as Python tuples."""
+        """Return the rows as Python tuples."""
         table = self.to_arrow()
         self._check_fits(table.nbytes + table.num_rows * (_ROW_BYTES + _CELL_BYTES * table.num_columns))
         columns = [c.to_pylist() for c in table.columns]
         return list(zip(*columns, strict=True))
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """The rows as Python tuples, one after the other, without keeping them."""
+        """Yield the rows as Python tuples, one after the other, without keeping them."""
         for batch in self.to_batches():
             yield from zip(*(c.to_pylist() for c in batch.columns), strict=True)
 
     def images(self, column: str | None = None) -> Iterator[Image | None]:
-        """The pictures of a column, decoded one after the other, as stored and in RGB; ``None`` where there is none.
+        """Yield the pictures of a column, decoded one after the other, as stored and in RGB; ``None`` where there is none.
 
         Args:
             column: Its name; not needed where only one column holds bytes.
@@ -191,7 +191,7 @@ class Result:
         return int(self.to_arrow().num_rows)
 
     def _head(self) -> pa.Table:
-        """The first rows, one more than are shown; of what is not read yet they are computed, and no more are kept."""
+        """Return the first rows, one more than are shown; of what is not read yet they are computed, and no more are kept."""
         wanted = _SHOWN_ROWS + 1
         if self._table is not None:
             return self._table.slice(0, wanted)
@@ -265,7 +265,7 @@ def _no_pictures(column: str | None, held: list[str]) -> RequestError:
 
 
 def _without_bytes(rows: pa.Table) -> pa.Table:
-    """Rows with a word on each value of bytes in its place."""
+    """Return rows with a word on each value of bytes in its place."""
     from counterbalance.engine import images
 
     for at, field in enumerate(rows.schema):

@@ -34,7 +34,7 @@ def validate(schedule: str) -> None:
 
 
 def next_time(schedule: str, after: dt.datetime) -> dt.datetime:
-    """The first moment after this one at which it is due, UTC; a moment without a zone is taken as UTC.
+    """Return the first moment after this one at which it is due, UTC; a moment without a zone is taken as UTC.
 
     Raises:
         SqlError: The text is not a schedule.
@@ -47,7 +47,7 @@ def next_time(schedule: str, after: dt.datetime) -> dt.datetime:
 
 
 def last_due(schedule: str, before: dt.datetime) -> dt.datetime:
-    """The latest moment at which it was due, this one included, UTC.
+    """Return the latest moment at which it was due, this one included, UTC.
 
     Raises:
         SqlError: The text is not a schedule.

@@ -50,12 +50,12 @@ class Table:
 
     @property
     def coded(self) -> tuple[str, ...]:
-        """Names of the columns with few distinct values."""
+        """Return names of the columns with few distinct values."""
         return tuple(c.name for c in self.columns if c.coded)
 
     @property
     def blobs(self) -> tuple[str, ...]:
-        """Names of the columns that hold bytes."""
+        """Return names of the columns that hold bytes."""
         return tuple(c.name for c in self.columns if c.type is None)
 
     @property
@@ -187,7 +187,7 @@ _OF_PEOPLE: Final = re.compile(
 
 
 def plain_name(name: str) -> str:
-    """A name in one spelling: without case, width and invisible signs, and ``_`` for all that is no letter or digit.
+    """Return a name in one spelling: without case, width and invisible signs, and ``_`` for all that is no letter or digit.
 
     Example:
         >>> plain_name("Perceived\u00a0Gender"), plain_name("race/ethnicity "), plain_name("\uff47ender\u200b.")
@@ -198,7 +198,7 @@ def plain_name(name: str) -> str:
 
 
 def is_sensitive(name: str) -> bool:
-    """Whether a name says that it holds perceived-demographic labels: one of the attributes, or ``perceived_…``.
+    """Tell whether a name says that it holds perceived-demographic labels: one of the attributes, or ``perceived_…``.
 
     Example:
         >>> is_sensitive("Perceived_Gender"), is_sensitive("perceived mood"), is_sensitive("gender words")

@@ -25,7 +25,7 @@ _locked: dict[str, int] = {}
 
 
 def folder() -> str:
-    """A new folder; the first call of a process removes what killed processes left."""
+    """Return a new folder; the first call of a process removes what killed processes left."""
     _remove_abandoned(Path(tempfile.gettempdir()))
     path = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
     handle = _locked[path] = os.open(Path(path) / _ALIVE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -62,7 +62,7 @@ def remove_of(process: int) -> None:
 
 
 def most_bytes(path: str) -> str:
-    """How much may be spilled, for DuckDB: half of what is free, so that others' disk is not filled.
+    """Return how much may be spilled, for DuckDB: half of what is free, so that others' disk is not filled.
 
     Example:
         >>> most_bytes("/").endswith("B")
@@ -80,7 +80,7 @@ def _remove_abandoned(place: Path) -> None:
 
 
 def _is_abandoned(path: Path) -> bool:
-    """Whether a folder is this user's, and no process holds it."""
+    """Tell whether a folder is this user's, and no process holds it."""
     try:
         found = path.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or time.time() - found.st_mtime < _YOUNG:

@@ -73,7 +73,7 @@ def read(call: Callable[..., Any]) -> Hinted:
 
 
 def written(call: Callable[..., Any]) -> str:
-    """How ``@udf`` is told the types of a function, or of a model, without hints.
+    """Return how ``@udf`` is told the types of a function, or of a model, without hints.
 
     Example:
         >>> written(lambda text, times=2: text)

@@ -38,7 +38,7 @@ class Backend(Protocol):
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Return whether it was closed."""
         ...
 
     def run(

@@ -49,7 +49,7 @@ SCHEMA: Final = pa.schema(
 
 
 def read(location: Location) -> pa.Table:
-    """The whole log, oldest first."""
+    """Return the whole log, oldest first."""
     dataset = tables.open_table(location, STORED, checked=False)  # what is lost is told by ``check``
     with tables.reading(location, STORED):
         return SCHEMA.empty_table() if dataset is None else dataset.to_table(columns=SCHEMA.names)
@@ -83,7 +83,7 @@ def record(
 
 
 def verify(location: Location) -> list[int]:
-    """Numbers (from 0) of the lines that do not fit the chain or are gone; empty when the log is whole.
+    """Return numbers (from 0) of the lines that do not fit the chain or are gone; empty when the log is whole.
 
     A process that was killed while it wrote may leave one last line that is not noted elsewhere; that is not a finding.
     """
@@ -127,7 +127,7 @@ def stated(location: Location, purpose: str | None, what: str) -> bool:
 
 
 def listed(location: Location, purpose: str) -> pa.Table:
-    """The log with two columns more: ``line``, from 0, and ``whole``, whether the line fits the chain.
+    """Return the log with two columns more: ``line``, from 0, and ``whole``, whether the line fits the chain.
 
     Reading it is an access, and becomes its next line.
 
@@ -144,7 +144,7 @@ def listed(location: Location, purpose: str) -> pa.Table:
 
 
 def _end(location: Location) -> tuple[int, str]:
-    """How many lines were written, and the digest of the last."""
+    """Return how many lines were written, and the digest of the last."""
     dataset = tables.open_table(location, ENDS, checked=False)
     with tables.reading(location, ENDS):
         rows = [] if dataset is None else dataset.to_table(columns=_END.names).to_pylist()
@@ -152,13 +152,13 @@ def _end(location: Location) -> tuple[int, str]:
 
 
 def _noted(location: Location) -> set[tuple[int, str]]:
-    """The same, as the journal noted it from time to time."""
+    """Return the same, as the journal noted it from time to time."""
     rows = meta.read(location, "runs", columns=("access",), where="access IS NOT NULL")["access"].to_pylist()
     return {(int(lines), digest) for lines, _, digest in (row.partition(" ") for row in rows)}
 
 
 def _fits(log: pa.Table, lines: int, digest: str) -> bool:
-    """Whether the log still has the last line that was noted."""
+    """Tell whether the log still has the last line that was noted."""
     return lines == 0 or (len(log) >= lines and log["digest"][lines - 1].as_py() == digest)
 
 

@@ -54,7 +54,7 @@ class Closed:
     columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def hidden(self, table: str) -> frozenset[str]:
-        """Columns of a table that a session without a purpose does not see; a closed view it does not see at all."""
+        """Return columns of a table that a session without a purpose does not see; a closed view it does not see at all."""
         return self.columns.get(table, frozenset())
 
     def read_by(self, stored: str, sql: str) -> list[str]:

@@ -56,7 +56,7 @@ class Definition:
 
     @property
     def target(self) -> str:
-        """Its name for ``REFRESH``.
+        """Return its name for ``REFRESH``.
 
         Example:
             >>> Definition("column", "captions", "sentiment", "vader(text)").target
@@ -97,7 +97,7 @@ class Definitions:
         return {d.name: d for d in wanted if table is None or d.table == table}
 
     def upstream(self, definition: Definition) -> list[Definition]:
-        """What must be fresh before it: the generated columns and views it reads, and the view it stands on."""
+        """Return what must be fresh before it: the generated columns and views it reads, and the view it stands on."""
         found: dict[str, Definition] = {}
         views = self.views()
         reads = list(definition.reads)
@@ -122,11 +122,11 @@ class Definitions:
         return targets
 
     def downstream(self, definition: Definition) -> list[Definition]:
-        """What reads it directly, or stands on it."""
+        """Return what reads it directly, or stands on it."""
         return [d for d in self.by_target.values() if definition in self.upstream(d)]
 
     def order(self) -> list[Definition]:
-        """All of them, each after what it reads; ties by target."""
+        """Return all of them, each after what it reads; ties by target."""
         done: dict[str, Definition] = {}
 
         def visit(definition: Definition) -> None:
@@ -142,18 +142,18 @@ class Definitions:
 
 
 def load(location: Location, version: int | None = None) -> Definitions:
-    """What is declared now, or at a version of ``meta/definitions``."""
+    """Return what is declared now, or at a version of ``meta/definitions``."""
     return declared(history(location, version))
 
 
 def history(location: Location, version: int | None = None) -> list[dict[str, Any]]:
-    """All that was ever declared or dropped, oldest first, or up to a version of ``meta/definitions``."""
+    """Return all that was ever declared or dropped, oldest first, or up to a version of ``meta/definitions``."""
     rows: list[dict[str, Any]] = meta.read(location, "definitions", version).to_pylist()
     return rows
 
 
 def declared(rows: Iterable[Mapping[str, Any]]) -> Definitions:
-    """What is declared at the end of a history."""
+    """Return what is declared at the end of a history."""
     newest = {row["target"]: row for row in rows}
     return Definitions(
         {target: Definition.from_json(row["body"]) for target, row in newest.items() if row["state"] != "dropped"}
@@ -183,7 +183,7 @@ def _append(location: Location, definition: Definition, state: str) -> None:
 
 
 def relation(location: Location, kind: Kind) -> pa.Table:
-    """What is declared, for SQL: ``meta.views`` and ``meta.indexes``, or all generated columns."""
+    """Return what is declared, for SQL: ``meta.views`` and ``meta.indexes``, or all generated columns."""
     rows = [
         {
             "name": d.name,

@@ -53,7 +53,7 @@ class Reading:
 
 
 def read(catalog: Catalog, engine: QueryEngine, select: str) -> Reading:
-    """What a query reads; whole relations where columns cannot be told apart.
+    """Return what a query reads; whole relations where columns cannot be told apart.
 
     Args:
         catalog: The lake.
@@ -97,7 +97,7 @@ def _plain_names(tree: exp.Query, relations: Collection[str]) -> None:
 def _schema_of(
     catalog: Catalog, engine: QueryEngine, relations: Iterable[str], tree: exp.Query
 ) -> dict[str, list[str]]:
-    """Columns of relations, as they are shown; of bytes, which no star stands for, those that the query names."""
+    """Return columns of relations, as they are shown; of bytes, which no star stands for, those that the query names."""
     found: dict[str, list[str]] = {}
     named = {c.name.lower() for c in tree.find_all(exp.Column)}
     for relation in relations:
@@ -144,7 +144,7 @@ def columns_read(tree: exp.Query, schema: Mapping[str, list[str]]) -> Iterator[P
 
 
 def _is_opaque(tree: exp.Query) -> bool:
-    """Whether it reads columns that it does not name: what a table function or PIVOT takes, what NATURAL joins by."""
+    """Tell whether it reads columns that it does not name: what a table function or PIVOT takes, what NATURAL joins by."""
     for node in tree.find_all(exp.Columns, exp.Pivot, exp.Join, exp.Table):
         if isinstance(node, exp.Columns | exp.Pivot):
             return True

@@ -16,12 +16,12 @@ CODE: Final = "skipped"
 
 
 def views(declared: Mapping[str, Definition]) -> Iterator[Definition]:
-    """The views that tell what was skipped, by name."""
+    """Yield the views that tell what was skipped, by name."""
     yield from (view for _, view in sorted(declared.items()) if ERRORS in view.options)
 
 
 def is_told(view: Definition, columns: Collection[str]) -> bool:
-    """Whether stored rows with these columns tell it: those from before the view was replaced may not."""
+    """Tell whether stored rows with these columns tell it: those from before the view was replaced may not."""
     return {*view.key, view.options[ERRORS]} <= {*columns}
 
 

@@ -113,13 +113,13 @@ class Tallies:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns that are asked about as they are named, and ``ROWS``."""
+        """Return the columns that are asked about as they are named, and ``ROWS``."""
         kind = pa.dictionary(pa.int16(), pa.string())
         return pa.schema([*(pa.field(c, kind) for c in self.codes), pa.field(ROWS, pa.int64())])
 
     @property
     def fits(self) -> bool:
-        """Whether ``run`` gives far fewer rows than there are, and has not many to read."""
+        """Return whether ``run`` gives far fewer rows than there are, and has not many to read."""
         if any(own is not None and own["rows"] is None for own in self.kept):
             return False
         could_be = math.prod(len(values) + 1 for values in self.codes.values())
@@ -130,7 +130,7 @@ class Tallies:
         return [f for f, own in zip(self.fragments, self.kept, strict=True) if own is None]
 
     def run(self) -> pa.Table:
-        """The rows by the values of their coded columns: a row a combination."""
+        """Return the rows by the values of their coded columns: a row a combination."""
         width, parts = len(self.base.coded), [own for own in self.kept if own is not None]
         codes = np.concatenate([np.zeros(0, np.int16), *(own["codes"] for own in parts)]).reshape(-1, width)
         counts = np.concatenate([np.zeros(0, np.int64), *(own["rows"] for own in parts)])
@@ -148,11 +148,11 @@ class Tallies:
 
     @property
     def rises(self) -> bool:
-        """Whether each file is known to hold its rows image by image, with rising ids."""
+        """Return whether each file is known to hold its rows image by image, with rising ids."""
         return all(own is not None and own["first_image"] is not None for own in self.kept)
 
     def in_order(self, passed: Passed) -> list[Any] | None:
-        """Fragments that may hold rows whose codes pass, if together these lie image by image, with rising ids."""
+        """Return the fragments that may hold rows whose codes pass, if together these lie image by image, with rising ids."""
         found = self._holding(passed)
         last = None
         for _, own in found:
@@ -162,7 +162,7 @@ class Tallies:
         return [fragment for fragment, _ in found]
 
     def holding(self, passed: Passed) -> list[Any]:
-        """Fragments that may hold rows whose codes pass."""
+        """Return the fragments that may hold rows whose codes pass."""
         return [fragment for fragment, _ in self._holding(passed)]
 
     def _holding(self, passed: Passed) -> list[tuple[Any, Mapping[str, Any] | None]]:
@@ -180,7 +180,7 @@ class Tallies:
 def of_table(
     location: Location, stored: str, dataset: lance.LanceDataset, codes: Mapping[str, Sequence[str | None]]
 ) -> Tallies | None:
-    """What is kept of a base table or of its sensitive part; ``None`` for any other.
+    """Return what is kept of a base table or of its sensitive part; ``None`` for any other.
 
     Args:
         location: The lake.
@@ -216,7 +216,7 @@ def holding(
     codes: Mapping[str, Sequence[str | None]],
     passed: Passed,
 ) -> list[Any] | None:
-    """Fragments of a table that may hold rows whose codes pass; ``None`` where that is not known."""
+    """Return fragments of a table that may hold rows whose codes pass; ``None`` where that is not known."""
     known = of_table(location, stored, dataset, codes)
     return None if known is None else known.holding(passed)
 
@@ -241,7 +241,7 @@ def highest_codes(location: Location, stored: str, dataset: lance.LanceDataset) 
 
 
 def _read(location: Location, stored: str) -> dict[str, Mapping[str, Any]]:
-    """What is kept of a table's files, by their names."""
+    """Return what is kept of a table's files, by their names."""
     columns = ("file", "codes", "rows", "first_image", "last_image")
     try:
         closed = location.encloses(stored)
@@ -274,7 +274,7 @@ def _files(dataset: lance.LanceDataset, base: Table) -> list[tuple[str, Any]]:
 
 
 def _counted(batches: Iterable[pa.RecordBatch], columns: int) -> Combinations:
-    """Which combinations of codes there are, and how often each comes."""
+    """Return which combinations of codes there are, and how often each comes."""
     parts = []
     for batch in batches:
         codes = [(c.fill_null(-1) if c.null_count else c).to_numpy().astype(np.int64) + 1 for c in batch.columns]
@@ -285,7 +285,7 @@ def _counted(batches: Iterable[pa.RecordBatch], columns: int) -> Combinations:
 
 
 def _summed(codes: NDArray[np.int16], counts: NDArray[np.int64]) -> Combinations:
-    """The same with each combination once."""
+    """Return the same with each combination once."""
     return _unique([c.astype(np.int64) + 1 for c in codes.T], counts) if len(codes) else (codes, counts)
 
 

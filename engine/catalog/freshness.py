@@ -71,7 +71,7 @@ def _is_fresh(
 
 
 def _none(dataset: lance.LanceDataset, condition: str) -> bool:
-    """Whether no row of this version is like that; read once a process, for a version never changes.
+    """Tell whether no row of this version is like that; read once a process, for a version never changes.
 
     A lake that was removed and made again may have the same path and version, but no file of the same name.
     """

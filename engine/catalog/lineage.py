@@ -60,7 +60,7 @@ class Step:
 
 
 def lineage(location: Location, name: str) -> pa.Table:
-    """Everything that a thing is made of, and everything that is made of it.
+    """Return everything that a thing is made of, and everything that is made of it.
 
     Args:
         location: The lake.
@@ -96,7 +96,7 @@ def lineage(location: Location, name: str) -> pa.Table:
 
 
 def mermaid(location: Location, name: str) -> str:
-    """The same as a Mermaid flowchart, left to right.
+    """Return the same as a Mermaid flowchart, left to right.
 
     Raises:
         NotFoundError: There is nothing of that name.
@@ -125,7 +125,7 @@ _SHAPES: Final = {
 
 
 def _escaped(name: str) -> str:
-    """Text between Mermaid's quotes, by its own number codes.
+    """Return text between Mermaid's quotes, by its own number codes.
 
     Example:
         >>> _escaped('a"b'), _escaped("captions.text")
@@ -135,7 +135,7 @@ def _escaped(name: str) -> str:
 
 
 def _output(select: str, column: str) -> str:
-    """The expression of a column of a ``SELECT``; empty where a star or a union stands for it.
+    """Return the expression of a column of a ``SELECT``; empty where a star or a union stands for it.
 
     Example:
         >>> _output("SELECT a, max(b) AS m FROM t GROUP BY a", "m"), _output("SELECT * FROM t", "m")
@@ -170,7 +170,7 @@ class Graph:
         return "list" if thing.relation.startswith("lists.") else "table"
 
     def find(self, name: str) -> Thing:
-        """The thing of that name.
+        """Return the thing of that name.
 
         Raises:
             NotFoundError: There is none.
@@ -196,7 +196,7 @@ class Graph:
             return []
 
     def steps(self, start: Thing) -> list[Step]:
-        """Everything that can be reached, nearest first, upstream first."""
+        """Return everything that can be reached, nearest first, upstream first."""
         return [*self._walk(start, self.parents, "upstream"), *self._walk(start, self.children, "downstream")]
 
     def _walk(
@@ -219,7 +219,7 @@ class Graph:
         return list(found.values())
 
     def parents(self, thing: Thing) -> list[tuple[Thing, str]]:
-        """What it is made of directly, each with the SQL that makes it."""
+        """Return what it is made of directly, each with the SQL that makes it."""
         how = self.sql(thing)
         return [(Thing(r, "" if c == "*" else c), how) for r, c in self._made_of(thing)[1]]
 
@@ -233,7 +233,7 @@ class Graph:
         return _output(definition.sql, thing.column) if definition.kind == "view" and thing.column else definition.sql
 
     def is_select(self, sql: str) -> bool:
-        """Whether this is the whole of a view."""
+        """Tell whether this is the whole of a view."""
         return any(view.sql == sql for view in self._views.values())
 
     def _made_of(self, thing: Thing) -> tuple[Definition | None, tuple[dependencies.Pair, ...]]:
@@ -261,7 +261,7 @@ class Graph:
         return self._outputs[view.name]
 
     def children(self, thing: Thing) -> list[tuple[Thing, str]]:
-        """What is made of it directly; of a whole relation, what reads any column of it."""
+        """Return what is made of it directly; of a whole relation, what reads any column of it."""
         found = []
         for other, parents in self._all_parents.items():
             for parent, how in parents:

@@ -131,7 +131,7 @@ _FRAGMENTS: Final = 100
 
 
 def now() -> dt.datetime:
-    """The present moment, UTC, to the microsecond."""
+    """Return the present moment, UTC, to the microsecond."""
     return dt.datetime.now(dt.UTC)
 
 
@@ -157,7 +157,7 @@ def read(
     columns: Sequence[str] | None = None,
     where: str | None = None,
 ) -> pa.Table:
-    """Rows of a system table, now or at a version of it; empty when nothing was written yet.
+    """Return rows of a system table, now or at a version of it; empty when nothing was written yet.
 
     Args:
         location: The lake.
@@ -185,7 +185,7 @@ def read(
 
 
 def completed(name: str, rows: pa.Table, columns: Sequence[str] | None = None) -> pa.Table:
-    """Rows of a system table with the columns that a lake of an earlier release lacks."""
+    """Return rows of a system table with the columns that a lake of an earlier release lacks."""
     for field_ in SCHEMAS[name]:
         if field_.name not in rows.column_names and (columns is None or field_.name in columns):
             rows = rows.append_column(field_, pa.nulls(len(rows), field_.type))
@@ -210,7 +210,7 @@ def write(location: Location, name: str, rows: list[dict[str, Any]], *, closed: 
 
 
 def access_end(location: Location) -> str | None:
-    """How many lines the access log has, and the digest of the last one, as the journal notes it; ``None`` without any."""
+    """Return how many lines the access log has, and the digest of the last one, as the journal notes it; ``None`` without any."""
     dataset = tables.open_table(location, ACCESS_ENDS, checked=False)
     count = 0 if dataset is None else dataset.count_rows()
     if dataset is None or not count:

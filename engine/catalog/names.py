@@ -52,7 +52,7 @@ def check(name: str, what: str) -> None:
 
 @cache
 def reserved() -> frozenset[str]:
-    """Words that cannot stand as a name without quotes."""
+    """Return words that cannot stand as a name without quotes."""
     import duckdb
 
     with duckdb.connect(":memory:") as connection:
@@ -93,7 +93,7 @@ def check_relation(catalog: Catalog, name: str, what: str) -> None:
 
 
 def in_use(what: str, hint: str = "take another name") -> SqlError:
-    """The error for a name that something else has."""
+    """Return the error for a name that something else has."""
     return SqlError(f"{what} already", code="E3171", hint=hint)
 
 

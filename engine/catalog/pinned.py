@@ -28,7 +28,7 @@ class Pinned:
 
 
 def pin(location: Location, at: str | None) -> Pinned:
-    """The lake now, at a tag or at a moment."""
+    """Return the lake now, at a tag or at a moment."""
     kept, begun = Pin(location), meta.now()
     taken = snapshot.take(location, at)
     kept.keep(taken.versions)

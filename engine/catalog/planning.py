@@ -52,11 +52,11 @@ class Catalog:
 
     @cached_property
     def stored(self) -> frozenset[str]:
-        """Names of the tables that are there."""
+        """Return names of the tables that are there."""
         return frozenset(t for t in snapshot.known_tables(self.location) if "/" not in t)
 
     def require(self, table: str) -> tuple[str, ...]:
-        """The key of a base table or view.
+        """Return the key of a base table or view.
 
         Raises:
             NotFoundError: There is no such table.
@@ -101,14 +101,14 @@ class Catalog:
         return {f.name: storable(f.type) for f in schema}
 
     def missing(self, table: str) -> bool:
-        """Whether a refresh has yet to make the table, or a column of it."""
+        """Tell whether a refresh has yet to make the table, or a column of it."""
         dataset = tables.open_table(self.location, table)
         there = set() if dataset is None else set(dataset.schema.names)
         is_unmade_view = dataset is None and table in self.definitions.views()
         return is_unmade_view or not there >= self.definitions.columns(table).keys()
 
     def sensitive_columns(self, table: str) -> set[str]:
-        """Columns of a table that are shown only with a purpose; all of them in a sensitive view."""
+        """Return columns of a table that are shown only with a purpose; all of them in a sensitive view."""
         if table in self.closed.views:
             return set(self.types(table))
         return set(self.closed.hidden(table))

@@ -29,13 +29,13 @@ _WINDOW: Final = 4
 
 
 def exist(location: Location) -> bool:
-    """Whether anything was ever run."""
+    """Tell whether anything was ever run."""
     dataset = tables.open_table(location, _TABLE)
     return dataset is not None and dataset.count_rows() > 0
 
 
 def visible(location: Location, count: int = 1) -> list[dict[str, Any]]:
-    """The newest rows that say what readers see, at most ``count``, the newest last."""
+    """Return the newest rows that say what readers see, at most ``count``, the newest last."""
     dataset = tables.open_table(location, _TABLE)
     if dataset is None:
         return []
@@ -66,7 +66,7 @@ def _visible(dataset: lance.LanceDataset, count: int) -> pa.Table:
 
 
 def visible_at(location: Location, moment: dt.datetime) -> dict[str, Any] | None:
-    """The row that says what readers saw at a moment, if anything was there."""
+    """Return the row that says what readers saw at a moment, if anything was there."""
     rows = meta.read(location, "runs", columns=("state", "at", "versions"))
     past = pc.and_(
         pc.not_equal(rows["state"], "running"), pc.less_equal(rows["at"], pa.scalar(moment, rows["at"].type))
@@ -86,7 +86,7 @@ def began(location: Location) -> dt.datetime:
 def refreshes(
     location: Location, columns: Sequence[str], where: str = "TRUE", *, modes: Sequence[str] = ()
 ) -> dict[str, dict[str, Any]]:
-    """The newest finished refresh of every target, the newest last.
+    """Return the newest finished refresh of every target, the newest last.
 
     Args:
         location: The lake.
@@ -130,7 +130,7 @@ def record_digests(location: Location) -> None:
 
 
 def as_versions(versions: Mapping[str, int], coded: Collection[str]) -> list[dict[str, Any]]:
-    """Versions as the journal stores them, sorted by table; ``coded`` names the tables whose codes hold there."""
+    """Return versions as the journal stores them, sorted by table; ``coded`` names the tables whose codes hold there."""
     return [{"table": t, "version": v, "coded": t in coded} for t, v in sorted(versions.items())]
 
 

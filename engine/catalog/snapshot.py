@@ -60,13 +60,13 @@ def known_tables(location: Location) -> list[str]:
 
 
 def newest(location: Location) -> dict[str, int]:
-    """The newest version of every table."""
+    """Return the newest version of every table."""
     found = {name: tables.latest_version(location, name) for name in known_tables(location)}
     return {name: version for name, version in found.items() if version is not None}
 
 
 def take(location: Location, at: str | None = None) -> Snapshot:
-    """The versions to read.
+    """Return the versions to read.
 
     Args:
         location: The lake.
@@ -126,7 +126,7 @@ def _utc(moment: dt.datetime) -> dt.datetime:
 
 
 def is_ahead(at: str) -> bool:
-    """Whether ``at`` is a moment that has not come: what is read there can still change.
+    """Tell whether ``at`` is a moment that has not come: what is read there can still change.
 
     Example:
         >>> is_ahead("2999-01-01"), is_ahead("2020-01-01"), is_ahead("a_tag")

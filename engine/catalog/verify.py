@@ -73,7 +73,7 @@ class Verified:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is damaged or lost."""
+        """Return whether nothing is damaged or lost."""
         return all(f.kind == UNRECORDED for f in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def accept(location: Location, found: Verified) -> None:
 
 
 def _listed(location: Location, into: Verified) -> set[str] | None:
-    """Tables that were recorded; ``None`` without a list of them."""
+    """Return the tables that were recorded; ``None`` without a list of them."""
     try:
         ledger = digests.read(location, digests.LAKE)
     except StorageError:
@@ -165,7 +165,7 @@ def _listed(location: Location, into: Verified) -> set[str] | None:
 
 
 def _accesses(location: Location, into: Verified) -> Iterator[Finding]:
-    """Lines of the access log that are gone or changed: no file tells, where its digests went, too."""
+    """Yield lines of the access log that are gone or changed: no file tells, where its digests went, too."""
     try:
         broken = len(access.verify(location))
     except StorageError as error:
@@ -178,7 +178,7 @@ def _accesses(location: Location, into: Verified) -> Iterator[Finding]:
 
 
 def _unpublished(location: Location, into: Verified, closed: Sequence[str]) -> Iterator[Finding]:
-    """Results of refreshes that have not ended: files that are not as they were written."""
+    """Yield results of refreshes that have not ended: files that are not as they were written."""
     for root in spools.ROOTS:
         if not any(root.startswith(room) for room in closed):
             for target in spools.targets(location, (root,)):
@@ -190,7 +190,7 @@ def _unpublished(location: Location, into: Verified, closed: Sequence[str]) -> I
 
 
 def _damage(spool: spools.Spool, file: str) -> str:
-    """What is wrong with a file of results; empty where it is whole, or was published and let go meanwhile."""
+    """Return what is wrong with a file of results; empty where it is whole, or was published and let go meanwhile."""
     try:
         spool.read(file)
     except StorageError as error:
@@ -199,7 +199,7 @@ def _damage(spool: spools.Spool, file: str) -> str:
 
 
 def _tags(location: Location) -> dict[str, dict[str, _Tag]]:
-    """Tags of ours by table and name: the version that each names, and since when."""
+    """Return tags of ours by table and name: the version that each names, and since when."""
     found: dict[str, dict[str, _Tag]] = {}
     try:
         rows = meta.read(location, "tags").to_pylist()
@@ -243,7 +243,7 @@ class _Table:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether anything was recorded of it."""
+        """Return whether anything was recorded of it."""
         return self._ledger is not None
 
     def verify(self) -> Iterator[None]:
@@ -267,7 +267,7 @@ class _Table:
             self._into.findings.append(Finding(UNRECORDED, self._name, "", "", told))
 
     def _compared(self, path: str) -> tuple[int, str]:
-        """Bytes of a file, and what is wrong with it; empty when it is what was written."""
+        """Return the bytes of a file, and what is wrong with it; empty when it is what was written."""
         found, expected = self._there[path], self._known[path]
         try:
             if found is None or (expected.digest.startswith("sha256:") and found.size == expected.size):
@@ -322,7 +322,7 @@ class _Table:
         return {digests.version_of(path) for path in self._there if digests.is_manifest(path)}
 
     def _tagged(self) -> set[int]:
-        """Versions that have a tag, of ours or of another tool."""
+        """Return the versions that have a tag, of ours or of another tool."""
         try:
             others = set() if self._dataset is None else cleaning.tagged(self._dataset)
         except (OSError, ValueError, RuntimeError):
@@ -366,7 +366,7 @@ class _Table:
         self._into.findings.append(Finding(kind, self._name, version, path, problem))
 
     def _needed(self, path: str) -> list[int] | None:
-        """Versions that need a file; ``None`` where the manifests do not tell."""
+        """Return the versions that need a file; ``None`` where the manifests do not tell."""
         if self._users is None:
             return None
         folder, _, rest = path.partition("/")
@@ -385,7 +385,7 @@ class _Table:
 
 
 def _spans(versions: list[int]) -> str:
-    """Numbers as spans.
+    """Return numbers as spans.
 
     Example:
         >>> _spans([1, 2, 3, 7, 9, 10])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def expression(job: Job) -> Expression:
-    """What a job computes.
+    """Return what a job computes.
 
     Raises:
         StorageError: Its table is gone.
@@ -28,12 +28,12 @@ def expression(job: Job) -> Expression:
 
 
 def wanted(job: Job) -> bool:
-    """Whether a function of the job can use an accelerator."""
+    """Tell whether a function of the job can use an accelerator."""
     return expression(job).device == "auto"
 
 
 def available(wish: str, *, wants: bool) -> list[str]:
-    """The devices of this machine that a wish names, at least one.
+    """Return the devices of this machine that a wish names, at least one.
 
     Args:
         wish: ``"auto"``, ``"cpu"``, ``"cuda"`` (every GPU), or some, such as ``"cuda:1"`` or ``"cuda:0,2"``.

@@ -43,6 +43,6 @@ class Inline:
 
 
 def _quietly(events: Iterator[Event]) -> Event | None:
-    """The next event; what a function prints goes to stderr, for stdout holds results."""
+    """Return the next event; what a function prints goes to stderr, for stdout holds results."""
     with contextlib.redirect_stdout(sys.stderr):
         return next(events, None)

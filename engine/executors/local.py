@@ -55,12 +55,12 @@ class Local:
 
 
 def rows(tasks: Sequence[Task]) -> int:
-    """How many rows the tasks have at most."""
+    """Return how many rows the tasks have at most."""
     return sum(task.rows for task in tasks)
 
 
 def hello(job: Job, expression: Expression) -> Hello:
-    """What a worker elsewhere must know, whatever folder it runs in."""
+    """Return what a worker elsewhere must know, whatever folder it runs in."""
     used = [functions()[call.function] for call in expression.calls]
     modules = dict.fromkeys(f.call.__module__ for f in used if f.source is None)
     place = Location(job.uri)
@@ -85,7 +85,7 @@ def tied(job: Job, expression: Expression) -> str | None:
 
 
 def can_be_imported(function: Function) -> bool:
-    """Whether another process finds the function: in a file that users name, or by importing its module."""
+    """Tell whether another process finds the function: in a file that users name, or by importing its module."""
     if function.source is not None:
         return True
     name = function.call.__module__
@@ -95,7 +95,7 @@ def can_be_imported(function: Function) -> bool:
 
 
 def _spec(name: str) -> importlib.machinery.ModuleSpec | None:
-    """Where an import would find a module, whatever is loaded under that name now."""
+    """Return where an import would find a module, whatever is loaded under that name now."""
     path, found = None, None
     for end in (i for i, letter in enumerate(name + ".") if letter == "."):
         found = next((s for f in sys.meta_path if (s := f.find_spec(name[:end], path)) is not None), None)

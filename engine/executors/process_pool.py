@@ -53,7 +53,7 @@ class Child:
         self._send(hello.to_json())
 
     def fileno(self) -> int:
-        """Where it is heard."""
+        """Return where it is heard."""
         assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
         return self._process.stdout.fileno()
 
@@ -71,7 +71,7 @@ class Child:
             self._process.stdin.flush()
 
     def heard(self) -> list[dict[str, Any]] | None:
-        """What it has said since; ``None`` once it is gone."""
+        """Return what it has said since; ``None`` once it is gone."""
         data = os.read(self.fileno(), 1 << 16)
         if not data:
             return None
@@ -79,7 +79,7 @@ class Child:
         return [json.loads(line) for line in lines]
 
     def ended(self) -> bool:
-        """Whether the process is dead, though others may hold its stdout open; those are ended too."""
+        """Tell whether the process is dead, though others may hold its stdout open; those are ended too."""
         if self._process.poll() is None:
             return False
         self.kill_group()
@@ -119,7 +119,7 @@ class Crew:
         self._selector = selectors.DefaultSelector()
 
     def run(self) -> Iterator[Event]:
-        """Events of all tasks; whatever ends this ends the processes."""
+        """Yield events of all tasks; whatever ends this ends the processes."""
         try:
             wish = self._hello.job.device
             for device in [wish] * (1 if _several(wish) else self._workers or 1):

@@ -103,7 +103,7 @@ class Task:
 
     @property
     def rows(self) -> int:
-        """How many rows it has at most."""
+        """Return how many rows it has at most."""
         return self.high - self.low + 1 if self.count is None else self.count
 
 
@@ -150,7 +150,7 @@ class Executor(Protocol):
 
 
 def as_error(body: Mapping[str, Any]) -> CounterbalanceError:
-    """An error that another process told as ``CounterbalanceError.to_dict``, of the class that its code belongs to.
+    """Return an error that another process told as ``CounterbalanceError.to_dict``, of the class that its code belongs to.
 
     Example:
         >>> as_error({"code": "E6011", "message": "the disk is full", "hint": None})

@@ -92,7 +92,7 @@ class Slot:
         return list(self._served.start())
 
     def run(self, task: str) -> Iterator[str]:
-        """Lines of a task's events."""
+        """Yield lines of a task's events."""
         yield from self._served.run(task)
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ class _Actors:
         self._left = len(tasks)
 
     def run(self, count: int) -> Iterator[Event]:
-        """Events of all tasks; whatever ends this ends the actors."""
+        """Yield events of all tasks; whatever ends this ends the actors."""
         try:
             for _ in range(min(count, len(self._pending))):
                 self._start()

@@ -20,7 +20,7 @@ _DEVICE: Final = re.compile(r"auto|cpu|cuda(:\d+)?")
 
 
 def names() -> list[str]:
-    """Names of the executors that are installed, in order.
+    """Return names of the executors that are installed, in order.
 
     Example:
         >>> names()
@@ -30,7 +30,7 @@ def names() -> list[str]:
 
 
 def executor(name: str, *, workers: int | None = None, device: str = "auto") -> Executor:
-    """An executor, ready to run jobs.
+    """Return an executor, ready to run jobs.
 
     Args:
         name: One of ``names()``.

@@ -46,7 +46,7 @@ MESSAGE: Final = "message"
 
 
 def schema(value: pa.DataType) -> pa.Schema:
-    """Columns of a batch; ``key``, ``code`` and ``message`` are set where the row failed."""
+    """Return columns of a batch; ``key``, ``code`` and ``message`` are set where the row failed."""
     fields = [(ROW, pa.int64()), (STAMP, pa.int64()), (VALUE, value)]
     return pa.schema([*fields, (KEY, pa.string()), (CODE, pa.string()), (MESSAGE, pa.string())])
 
@@ -97,7 +97,7 @@ def _decoded(runs: pa.RunEndEncodedArray) -> pa.Array:
 
 @lru_cache(maxsize=8)
 def _nulls(count: int, kind: pa.DataType) -> pa.Array:
-    """One for all batches: fresh memory costs more than what is done with it."""
+    """Return one for all batches: fresh memory costs more than what is done with it."""
     return pa.nulls(count, kind)
 
 
@@ -120,7 +120,7 @@ class Spool:
 
     @property
     def token(self) -> str:
-        """What tells this round of computing from another one of the same fingerprint."""
+        """Return what tells this round of computing from another one of the same fingerprint."""
         return self.folder.rsplit("-", 1)[-1]
 
     def is_of(self, fingerprint: str) -> bool:
@@ -164,7 +164,7 @@ class Spool:
         return batches
 
     def writer(self, name: str) -> Writer:
-        """A fresh file that batches are appended to."""
+        """Return a fresh file that batches are appended to."""
         if self.folder.startswith(f"{CLOSED}/"):
             enclosing.make_folder(self._location, self.folder)
         else:
@@ -263,7 +263,7 @@ class Done:
         return len(self._rows)
 
     def has(self, rows: NDArray[np.int64], stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of these rows are held with this stamp."""
+        """Return which of these rows are held with this stamp."""
         if not len(self._rows):
             return np.zeros(len(rows), bool)
         at = np.minimum(np.searchsorted(self._rows, rows), len(self._rows) - 1)
@@ -294,7 +294,7 @@ def targets(location: Location, roots: Sequence[str] = ROOTS) -> list[str]:
 
 
 def fresh(location: Location, target: str, fingerprint: str, *, closed: bool = False) -> Spool:
-    """A new round for a fingerprint; of a closed column it lies in the closed folder."""
+    """Return a new round for a fingerprint; of a closed column it lies in the closed folder."""
     return Spool(location, f"{ROOTS[closed]}/{target}/{fingerprint}-{secrets.token_hex(4)}")
 
 

@@ -95,7 +95,7 @@ class Worker:
                     yield from self._block(task, writers.of(task), *block, following)
 
     def _parts(self, tasks: Iterable[Task]) -> Generator[_Part]:
-        """Blocks of stale rows, task after task, without those that the spool holds; nothing where a task ends."""
+        """Yield blocks of stale rows, task after task, without those that the spool holds; nothing where a task ends."""
         for task in tasks:
             self._look_up_pictures(task)
             since, read = self._done_since(task), 0
@@ -159,13 +159,13 @@ class Worker:
             raise StorageError(told, code="E6011", hint=disk_hint(error)) from error
 
     def _done_since(self, task: Task) -> spools.Done:
-        """What a worker that was lost has left of this task since this one looked at the spool."""
+        """Return what a worker that was lost has left of this task since this one looked at the spool."""
         own = spools.file_name(task.fragment, task.low) + "-"
         files = [f for f in self._spool.files() if f.startswith(own) and f not in self._files]
         return spools.Done([b for f in files for b in self._spool.read(f)])
 
     def _stale(self, task: Task) -> Iterator[_Block]:
-        """Blocks of rows to compute, with their row ids and stamps; a block is a few batches, of pictures one."""
+        """Yield blocks of rows to compute, with their row ids and stamps; a block is a few batches, of pictures one."""
         job = self._job
         fragment = self._dataset.get_fragment(task.fragment)
         if fragment is None:
@@ -218,7 +218,7 @@ class Worker:
         )
 
     def _with_pictures(self, rows: pa.RecordBatch, ids: NDArray[np.int64]) -> pa.RecordBatch:
-        """The rows with pictures that lie elsewhere; those that cannot be read are remembered by row id."""
+        """Return the rows with pictures that lie elsewhere; those that cannot be read are remembered by row id."""
         if not self._pictures:
             return rows
         filled, errors = pictures.fill(rows) if self._by_key is None else self._by_key.fill(rows)
@@ -226,7 +226,7 @@ class Worker:
         return filled
 
     def _without_unread(self, values: pa.Array, errors: Mapping[int, tuple[str, str]], ids: pa.Array) -> _Computed:
-        """Values and errors, those of rows whose picture could not be read being NULL and that."""
+        """Return values and errors, those of rows whose picture could not be read being NULL and that."""
         found = ((row, self._unread.pop(row_id, None)) for row, row_id in enumerate(ids.to_pylist()))
         own = {r: (e.code, UNTOLD if self._job.closed else str(e)) for r, e in found if e is not None}
         kept = [None if row in own else row for row in range(len(values))]
@@ -244,7 +244,7 @@ class Worker:
         return [pa.array(column, pa.string()) for column in zip(*told, strict=True)]
 
     def _computed(self, rows: pa.RecordBatch) -> tuple[pa.Array, dict[int, tuple[str, str]]]:
-        """Values of all rows, and (code, message) of those that failed; a batch that fails is halved."""
+        """Return values of all rows, and (code, message) of those that failed; a batch that fails is halved."""
 
         def call(start: int, count: int) -> _Computed:
             found = self._evaluator(rows.slice(start, count))
@@ -258,7 +258,7 @@ class Worker:
         return parts[0] if len(parts) == 1 else _joined(parts)
 
     def _failed(self, error: Exception) -> _Computed:
-        """A row that failed by itself."""
+        """Return a row that failed by itself."""
         code = "out_of_memory" if out_of_memory(error) else type(error).__name__
         return pa.nulls(1, self._evaluator.type), {0: (code, kind_of(error) if self._job.closed else said(error))}
 
@@ -284,7 +284,7 @@ class _Writers:
         self._writer: spools.Writer | None = None
 
     def of(self, task: Task) -> spools.Writer:
-        """The file of a task, until ``close``."""
+        """Return the file of a task, until ``close``."""
         if self._writer is None:
             self._writer = self._spool.writer(spools.file_name(task.fragment, task.low))
         return self._writer
@@ -297,7 +297,7 @@ class _Writers:
 
 
 def _ahead(parts: Iterator[_Part]) -> Generator[_Part]:
-    """The same parts; what follows one, and the first block of the task behind it, is read while it is computed."""
+    """Yield the same parts; what follows one, and the first block of the task behind it, is read while it is computed."""
     with ThreadPoolExecutor(1, "counterbalance-read") as reader:
         coming = deque(reader.submit(next, parts, None) for _ in range(2))
         while (part := coming.popleft().result()) is not None:
@@ -306,7 +306,7 @@ def _ahead(parts: Iterator[_Part]) -> Generator[_Part]:
 
 
 def _sized(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of exactly ``size``, the last one shorter: filters leave Lance's own batches ragged."""
+    """Yield the same rows in batches of exactly ``size``, the last one shorter: filters leave Lance's own batches ragged."""
     held: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
@@ -336,13 +336,13 @@ def input_types(schema: pa.Schema, columns: Iterable[str]) -> dict[str, pa.DataT
 
 
 def key_text(rows: pa.RecordBatch, key: tuple[str, ...], row: int) -> str:
-    """The key of a row as text: the value itself, or JSON of several."""
+    """Return the key of a row as text: the value itself, or JSON of several."""
     values = [rows.column(k)[row].as_py() for k in key]
     return str(values[0]) if len(values) == 1 else json.dumps(values, default=str)
 
 
 def said(error: BaseException) -> str:
-    """An exception as one short line."""
+    """Return an exception as one short line."""
     return typed_line(error)[:500]
 
 

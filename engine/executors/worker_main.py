@@ -77,7 +77,7 @@ class Served:
         yield from told.lines
 
     def run(self, task: str) -> Iterator[str]:
-        """Lines of a task's events."""
+        """Yield lines of a task's events."""
         with _Telling() as told:
             for event in self._worker.run(Task(**json.loads(task))):
                 yield event.to_json()

@@ -51,7 +51,7 @@ class Clock:
 
     @property
     def left(self) -> float:
-        """Seconds until the limit."""
+        """Return the seconds until the limit."""
         return float("inf") if self.seconds is None else self.seconds - self.spent
 
     def too_slow(self) -> LimitError:

@@ -202,7 +202,7 @@ class Server:
 
 
 def _prepared(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Values and tables of a query, when its functions are there."""
+    """Return values and tables of a query, when its functions are there."""
     import importlib
 
     for name in request["modules"]:

@@ -58,7 +58,7 @@ def action(call: A) -> A:
 
 
 def find(name: str) -> Callable[..., Any]:
-    """The action of that name.
+    """Return the action of that name.
 
     Raises:
         NotFoundError: There is none.
@@ -97,7 +97,7 @@ class Call:
 
 
 def read(text: str) -> Call | None:
-    """The call that a statement is, or ``None`` for any other statement.
+    """Return the call that a statement is, or ``None`` for any other statement.
 
     Raises:
         SqlError: It begins as a call and goes on wrongly.

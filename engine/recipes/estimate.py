@@ -45,7 +45,7 @@ class Estimate:
         self._told: set[str] = set()
 
     def steps(self, steps: Sequence[Step]) -> list[StepReport]:
-        """A report for every step, whose ``seconds`` are the estimate, ``None`` where it is not known."""
+        """Return a report for every step, whose ``seconds`` are the estimate, ``None`` where it is not known."""
         return [self._step(step) for step in steps]
 
     def _step(self, step: Step) -> StepReport:
@@ -88,7 +88,7 @@ class Estimate:
         report.does("replace" if target in self._catalog.definitions.by_target else "make", target)
 
     def _differs(self, statement: statements.CreateView) -> bool:
-        """Whether a view would take the place of one that has another query.
+        """Tell whether a view would take the place of one that has another query.
 
         Raises:
             SqlError: It would, and may not.
@@ -120,7 +120,7 @@ class Estimate:
             report.seconds = sum(seconds)
 
     def _stages(self, statement: statements.Refresh) -> Iterator[tuple[str, int | None, Rate | None]]:
-        """What a refresh would do: target, rows where they are known, rate of a column where it is."""
+        """Yield what a refresh would do: target, rows where they are known, rate of a column where it is."""
         known = self._catalog.definitions.by_target
         tables_ = {d.table for d in known.values()}
         there = [t for t in statement.targets if t in known or t in tables_]

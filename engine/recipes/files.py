@@ -114,7 +114,7 @@ def made_by(name: str) -> str | None:
 
 
 def recipes() -> dict[str, Recipe]:
-    """All recipes of the installed packages by name."""
+    """Return all recipes of the installed packages by name."""
     found: dict[str, Recipe] = {}
     for file in queries.shipped(FOLDER):
         recipe = parse(file.read_text(encoding="utf-8"), file.name)
@@ -125,7 +125,7 @@ def recipes() -> dict[str, Recipe]:
 
 
 def recipe(name: str) -> Recipe:
-    """The recipe of that name, or in the file of that path (``*.sql``).
+    """Return the recipe of that name, or in the file of that path (``*.sql``).
 
     Raises:
         NotFoundError: There is none.

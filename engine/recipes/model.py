@@ -24,7 +24,7 @@ class AnyLake(Protocol):
 
     @property
     def location(self) -> Location:
-        """Where it lies."""
+        """Return where it lies."""
         ...
 
 
@@ -55,7 +55,7 @@ class Recipe:
     steps: tuple[Step, ...]
 
     def until(self, name: str | None) -> tuple[Step, ...]:
-        """The steps up to one of them; all of them without a name.
+        """Return the steps up to one of them; all of them without a name.
 
         Raises:
             NotFoundError: There is no such step.
@@ -175,7 +175,7 @@ class RecipeReport:
 
     @property
     def results(self) -> dict[str, pa.Table]:
-        """Rows of the queries by step; by ``step_2``, ``step_3`` where a step has several."""
+        """Return rows of the queries by step; by ``step_2``, ``step_3`` where a step has several."""
         found: dict[str, pa.Table] = {}
         for report in self.steps:
             for number, table in enumerate(report.results, 1):

@@ -96,7 +96,7 @@ class Rates:
         return Rate(rows.num_rows / seconds, f"measured on {rows.num_rows:,} rows")
 
     def _rows(self, table: str, expression: Expression, most: int) -> pa.RecordBatch | None:
-        """The first rows that have all that the expression reads; ``None`` where it is closed, or not computed yet."""
+        """Return the first rows that have all that the expression reads; ``None`` where it is closed, or not computed yet."""
         if not self._catalog.sensitive_columns(table).isdisjoint(expression.columns):
             return None
         dataset = tables.open_table(self._catalog.location, table)

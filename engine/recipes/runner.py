@@ -104,7 +104,7 @@ class _Run:
         return done
 
     def _stop(self, steps: tuple[Step, ...]) -> str:
-        """Which step lacks a parameter, unless it is the first, if one does."""
+        """Return which step lacks a parameter, unless it is the first, if one does."""
         for step in steps[1:]:
             try:
                 for text in step.statements:

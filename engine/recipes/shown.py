@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def filled(recipe: Recipe, literals: Mapping[str, str | None]) -> str:
-    r"""The recipe as a file that does what the recipe does with these parameters.
+    r"""Return the recipe as a file that does what the recipe does with these parameters.
 
     Args:
         recipe: The recipe.

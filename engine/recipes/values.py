@@ -81,7 +81,7 @@ def _literal(parameter: QueryParameter, given: Mapping[str, Any], recipe: str) -
 
 
 def _relation(text: str, where: str) -> exp.Expr:
-    """A relation that is still there when what the recipe declares is refreshed.
+    """Return a relation that is still there when what the recipe declares is refreshed.
 
     Raises:
         RequestError: It is a file.
@@ -123,7 +123,7 @@ def _places(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def put(text: str, recipe: Recipe, known: Mapping[str, str | None]) -> str:
-    """A statement with its parameters put in.
+    """Return a statement with its parameters put in.
 
     Raises:
         MissingError: One must be given.
@@ -139,7 +139,7 @@ def put(text: str, recipe: Recipe, known: Mapping[str, str | None]) -> str:
 
 
 def fill(text: str, known: Mapping[str, str | None]) -> str:
-    """A statement with the parameters put in that are known; the others stay.
+    """Return a statement with the parameters put in that are known; the others stay.
 
     Example:
         >>> fill("SELECT $a, '$a', $b", {"a": "1", "b": None})

@@ -38,7 +38,7 @@ class Parked:
             connection.execute(f"CREATE TABLE {_TABLE} (digest BLOB, bytes BLOB)")
 
     def take(self, batch: pa.RecordBatch, *, keep: bool = True) -> pa.RecordBatch:
-        """The batch with digests where bytes were.
+        """Return the batch with digests where bytes were.
 
         Args:
             batch: Rows; their columns of bytes are binary.
@@ -65,7 +65,7 @@ class Parked:
             self._known |= new.keys()
 
     def give(self, batches: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        """The rows with their bytes again, a few at a time."""
+        """Yield the rows with their bytes again, a few at a time."""
         for batch in batches:
             if not self.columns:
                 yield batch

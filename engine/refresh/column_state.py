@@ -49,17 +49,17 @@ class Column:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Return its name."""
         return self.definition.name
 
     @property
     def table(self) -> str:
-        """Its table."""
+        """Return its table."""
         return self.definition.table
 
     @property
     def stamp(self) -> str:
-        """Its hidden stamp column."""
+        """Return its hidden stamp column."""
         return self.name + STAMP_SUFFIX
 
     @cached_property
@@ -71,7 +71,7 @@ class Column:
 
     @cached_property
     def is_current(self) -> bool:
-        """Whether what is stored was made by this fingerprint."""
+        """Return whether what is stored was made by this fingerprint."""
         if not self.is_filled:
             return False
         field = self.dataset.schema.field(self.name)
@@ -79,7 +79,7 @@ class Column:
 
     @property
     def is_filled(self) -> bool:
-        """Whether it holds values at all, of whatever fingerprint."""
+        """Return whether it holds values at all, of whatever fingerprint."""
         return self.name in self.dataset.schema.names and self.stamp in self.dataset.schema.names
 
     @property
@@ -103,15 +103,15 @@ class Column:
         return {self.table: int(self.dataset.version), **({} if self.images is None else {"images": self.images})}
 
     def stale_rows(self) -> int:
-        """How many rows are stale."""
+        """Return how many rows are stale."""
         return int(self.dataset.count_rows(filter=self.stale))
 
     def has_values(self) -> bool:
-        """Whether any row was ever computed."""
+        """Tell whether any row was ever computed."""
         return self.is_filled and self.dataset.count_rows(filter=f"`{self.stamp}` IS NOT NULL") > 0
 
     def newest(self) -> lance.LanceDataset:
-        """Its table as it is by now.
+        """Return its table as it is by now.
 
         Raises:
             StorageError: The table is gone.

@@ -39,7 +39,7 @@ _PASSES: Final = 5
 
 
 def look(context: Context, definition: Definition) -> Column | None:
-    """The column as it is now, or ``None`` when its table has no rows yet.
+    """Return the column as it is now, or ``None`` when its table has no rows yet.
 
     Raises:
         RequestError: The rows of its table cannot be told apart.
@@ -67,7 +67,7 @@ def look(context: Context, definition: Definition) -> Column | None:
 
 
 def visible_names(dataset: lance.LanceDataset) -> list[str]:
-    """Columns an expression may read: all but the hidden ones."""
+    """Return columns an expression may read: all but the hidden ones."""
     return [n for n in dataset.schema.names if not n.endswith((STAMP_SUFFIX, CODE_SUFFIX))]
 
 
@@ -156,7 +156,7 @@ def _pass(context: Context, stage: Stage, column: Column, groups: Groups, *, fir
 
 
 def _spool(context: Context, column: Column, *, fresh: bool) -> spools.Spool:
-    """The round to go on with, or a new one; rounds of other fingerprints are of no use any more."""
+    """Return the round to go on with, or a new one; rounds of other fingerprints are of no use any more."""
     found = None
     for old in spools.rounds(context.location, column.definition.target):
         if not fresh and found is None and old.is_of(column.fingerprint):

@@ -150,7 +150,7 @@ class Publishing:
         return columns.places_of(stored)[wanted], rows[wanted]
 
     def _found(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where the last result of each row would stand among all of them; mostly they are one run in the same order."""
+        """Return where the last result of each row would stand among all of them; mostly they are one run in the same order."""
         first = max(int(np.searchsorted(self._ids, ids[0], side="right")) - 1, 0)
         last = int(np.searchsorted(self._ids, ids[-1], side="right"))
         if np.array_equal(self._ids[first:last], ids):

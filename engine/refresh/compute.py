@@ -180,7 +180,7 @@ class Computing:
         return f"only {rows:,} rows that were computed before are" if rows else "nothing was"
 
     def _works_on_known_rows(self) -> bool:
-        """Whether it still computes rows that it once computed, of the table or of this round; no, if there are none."""
+        """Tell whether it still computes rows that it once computed, of the table or of this round; no, if there are none."""
         ids = self._known_rows()
         if not ids:
             return False
@@ -230,7 +230,7 @@ class Computing:
 
 
 def _bytes(kind: pa.DataType) -> int:
-    """Bytes of a value, at least; those of texts and lists of any length are not known."""
+    """Return the bytes of a value, at least; those of texts and lists of any length are not known."""
     if pa.types.is_fixed_size_list(kind):
         return int(kind.list_size) * _bytes(kind.value_type)
     return max(int(kind.bit_width) // 8, 1) if pa.types.is_primitive(kind) else 16

@@ -366,7 +366,7 @@ def _purged(
 
 
 def _since_the_last(location: Location) -> list[dict[str, Any]]:
-    """What was removed or purged since the last purge that left nothing, the oldest first."""
+    """Return what was removed or purged since the last purge that left nothing, the oldest first."""
     rows = meta.read(location, "runs", columns=["kind", "details"], where=f"kind IN ('{DELETE}', '{_PURGE}')")
     found: list[dict[str, Any]] = rows.to_pylist()
     ends = [n for n, row in enumerate(found, 1) if row["kind"] == _PURGE and row["details"] == _COMPLETE]

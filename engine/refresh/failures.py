@@ -25,7 +25,7 @@ _STORED: Final = (meta.stored("errors"), meta.stored("errors", closed=True))
 
 
 def of_column(location: Location, table: str, column: str) -> pa.Table:
-    """The failed rows of a generated column."""
+    """Return the failed rows of a generated column."""
     return read(location, where=_where(table, column))
 
 
@@ -126,7 +126,7 @@ def row_ids(dataset: lance.LanceDataset, key: tuple[str, ...], keys: Collection[
 
 
 def _as_text(values: pa.Array) -> pa.Array:
-    """Values as their Python text."""
+    """Return values as their Python text."""
     if pa.types.is_string(values.type):
         return values
     if pa.types.is_integer(values.type):

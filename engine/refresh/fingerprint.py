@@ -50,7 +50,7 @@ class Fingerprints:
         self._parts: dict[str, dict[str, Any]] = {}
 
     def of(self, definition: Definition) -> str:
-        """The fingerprint, 16 hex digits.
+        """Return the fingerprint, 16 hex digits.
 
         Raises:
             NotFoundError: It calls or reads something that is not there.
@@ -64,7 +64,7 @@ class Fingerprints:
         return self._known[definition.target]
 
     def parts(self, definition: Definition) -> dict[str, Any]:
-        """What the fingerprint is the digest of, by name.
+        """Return what the fingerprint is the digest of, by name.
 
         Raises:
             NotFoundError: As ``of``.
@@ -134,7 +134,7 @@ def _known_functions(definition: Definition, tree: exp.Expr) -> None:
 
 @lru_cache(maxsize=256)
 def _is_unknown(name: str) -> bool:
-    """Whether DuckDB has no function of this name either."""
+    """Tell whether DuckDB has no function of this name either."""
     import duckdb
 
     with duckdb.connect() as connection:
@@ -151,7 +151,7 @@ def _is_unknown(name: str) -> bool:
 
 
 def called(tree: exp.Expr) -> list[tuple[Function, Mapping[str, Any]]]:
-    """Calls of Python functions with their constants, in order of their text."""
+    """Return calls of Python functions with their constants, in order of their text."""
     known = functions()
     found: dict[str, tuple[Function, Mapping[str, Any]]] = {}
     for node in tree.find_all(exp.Anonymous):

@@ -71,7 +71,7 @@ class GcReport:
 
     @property
     def bytes(self) -> int:
-        """All of it that is told."""
+        """Return all of it that is told."""
         return sum(f.bytes or 0 for f in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
@@ -143,7 +143,7 @@ class _Collection:
         self._holds_labels = tables.open_table(location, snapshot.SENSITIVE_LABELS) is not None
 
     def findings(self) -> Iterator[Finding]:
-        """Everything that can go."""
+        """Yield everything that can go."""
         for spool, why in self._spools():
             yield self._found("spool", "/".join(spool.folder.split("/")[-2:]), why, self._spool_size(spool))
         keep = self._kept()
@@ -220,14 +220,14 @@ class _Collection:
         return [n for n in sorted(names) if tables.open_table(self._location, n) is not None]
 
     def _kept(self) -> dict[str, set[int]]:
-        """Versions that tags, readers or an unfinished run need, by table."""
+        """Return the versions that tags, readers or an unfinished run need, by table."""
         keep = spared(self._location)
         for name, version in snapshot.take(self._location).versions.items():
             keep.setdefault(name, set()).add(version)
         return keep
 
     def _dropped(self, keep: Mapping[str, set[int]]) -> dict[str, dt.datetime]:
-        """Tables that dropped views left behind, with the moment they were dropped."""
+        """Return the tables that dropped views left behind, with the moment they were dropped."""
         newest: dict[str, dict[str, Any]] = {}
         for row in meta.read(self._location, "definitions").to_pylist():
             newest[row["target"]] = row
@@ -243,7 +243,7 @@ class _Collection:
         return found
 
     def _ours(self, name: str) -> bool:
-        """Whether nobody else writes to a table, so that the locks mean something."""
+        """Tell whether nobody else writes to a table, so that the locks mean something."""
         return "/" in name or name in BASE_TABLES or name in self._declared.views()
 
     def _of_table(self, name: str, keep: set[int]) -> Finding | None:
@@ -360,7 +360,7 @@ def spared(location: Location) -> dict[str, set[int]]:
 
 
 def _all_bytes(location: Location, name: str) -> int:
-    """Bytes of a table with all its versions."""
+    """Return the bytes of a table with all its versions."""
     if location.is_memory:
         dataset = tables.open_table(location, name)
         return 0 if dataset is None else sum(cleaning.sizes(location, name, dataset).values())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def spec_of(definition: Definition) -> IndexSpec:
-    """What Lance is to build."""
+    """Return what Lance is to build."""
     options = dict(definition.options)
     kind = str(options.pop("kind"))
     return IndexSpec(name=definition.name, kind=kind, column=definition.sql, options=options)

@@ -120,7 +120,7 @@ class Stage:
 
     @property
     def is_told(self) -> bool:
-        """Whether its numbers of rows are there."""
+        """Return whether its numbers of rows are there."""
         return self.rows is not None
 
     def counts(self) -> Mapping[str, int]:
@@ -159,7 +159,7 @@ class RefreshReport:
 
     @property
     def changed(self) -> bool:
-        """Whether anything was written."""
+        """Return whether anything was written."""
         return self.mode != "no_op"
 
     def to_dict(self) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def _inputs(catalog: Catalog, definition: Definition) -> list[str]:
 
 
 def _fields(catalog: Catalog, name: str) -> list[dict[str, str]]:
-    """Columns that everybody sees, with their types; generated ones are things of their own."""
+    """Return the columns that everybody sees, with their types; generated ones are things of their own."""
     definition = catalog.definitions.by_target.get(name)
     table = name if definition is None else definition.table
     if definition is not None and definition.kind == "index":

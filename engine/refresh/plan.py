@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def chosen(definitions: Definitions, targets: Sequence[str]) -> list[Definition]:
-    """The definitions that these names mean, each after what it reads; all of them without names.
+    """Return the definitions that these names mean, each after what it reads; all of them without names.
 
     A name is a column (``table.column``), a view, an index, or a table for all its columns and indexes. What a target
     reads is brought up to date before it.
@@ -48,7 +48,7 @@ def _tables(definition: Definition) -> set[str]:
 
 
 def stages(context: Context, definitions: Sequence[Definition]) -> list[Stage]:
-    """What would be done now, with the reasons; rows are those to be computed, where that is known."""
+    """Return what would be done now, with the reasons; rows are those to be computed, where that is known."""
     found: list[Stage] = []
     stale: set[str] = set()
     for definition in definitions:
@@ -64,7 +64,7 @@ def stages(context: Context, definitions: Sequence[Definition]) -> list[Stage]:
 
 
 def look(context: Context, definition: Definition) -> Stage:
-    """Whether something is stale, and why; a definition that cannot be computed is told as failed."""
+    """Tell whether something is stale, and why; a definition that cannot be computed is told as failed."""
     stage = Stage(definition.target, definition.kind)
     check = {"column": _column, "view": views.look, "index": indexes.look}[definition.kind]
     try:
@@ -93,7 +93,7 @@ def _column(context: Context, stage: Stage, definition: Definition) -> None:
 
 
 def _kept(context: Context, column: Column) -> int:
-    """Rows that a refresh that was stopped has computed."""
+    """Return the rows that a refresh that was stopped has computed."""
     return sum(
         batch.num_rows
         for spool in spools.rounds(context.location, column.definition.target)

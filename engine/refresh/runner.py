@@ -116,7 +116,7 @@ def _context(
     *,
     sensitive: bool,
 ) -> tuple[Context, list[Definition]]:
-    """What the stages share, and what the targets mean."""
+    """Return what the stages share, and what the targets mean."""
     declared = catalog.load(location)
     chosen = plan.chosen(declared, targets)
     fingerprints = Fingerprints(location, declared, engine.expand)

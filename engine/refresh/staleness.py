@@ -43,7 +43,7 @@ def remember(location: Location, fingerprints: Fingerprints, definitions: Iterab
 
 
 def since(location: Location, fingerprint: str | None, fingerprints: Fingerprints, definition: Definition) -> str:
-    """What changed since results were stored under a fingerprint; empty where that cannot be told."""
+    """Return what changed since results were stored under a fingerprint; empty where that cannot be told."""
     rows = meta.read(location, "fingerprints").select(["fingerprint", "body"]).to_pylist()
     before = next((r["body"] for r in rows if r["fingerprint"] == fingerprint), None)
     if before is None:
@@ -53,7 +53,7 @@ def since(location: Location, fingerprint: str | None, fingerprints: Fingerprint
 
 
 def differences(before: Parts, now: Parts) -> list[str]:
-    """What differs between the parts of two fingerprints, in words.
+    """Return what differs between the parts of two fingerprints, in words.
 
     Example:
         >>> one = {"name": "vader", "version": "1", "returns": "double", "constants": {}, "weights": ""}
@@ -83,7 +83,7 @@ def _unequal(before: Parts, now: Parts) -> list[str]:
 
 
 def _functions(before: Parts, now: Parts, *, rewritten: bool) -> Iterator[str]:
-    """Functions that both call, and that are not the same any more."""
+    """Yield functions that both call, and that are not the same any more."""
     for old, new in _pairs(before.get("functions", ()), now.get("functions", ())):
         name = new["name"]
         for part, text in (("version", "version "), ("returns", "returns ")):
@@ -99,7 +99,7 @@ def _functions(before: Parts, now: Parts, *, rewritten: bool) -> Iterator[str]:
 
 
 def _pairs(before: Iterable[Parts], now: Iterable[Parts]) -> Iterator[tuple[Parts, Parts]]:
-    """Calls of the same function, in order."""
+    """Yield calls of the same function, in order."""
     left = list(before)
     for new in now:
         old = next((f for f in left if f["name"] == new["name"]), None)

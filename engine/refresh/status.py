@@ -62,7 +62,7 @@ FRESH: Final = "fresh"
 
 
 def status(location: Location, *, purpose: str | None = None) -> pa.Table:
-    """One row for everything that is declared, each after what it reads; schema ``STATUS``.
+    """Return one row for everything that is declared, each after what it reads; schema ``STATUS``.
 
     ``state`` is ``fresh``, ``stale``, ``failed`` (its last refresh failed, and it is still stale) or ``unknown`` (it
     cannot be looked at, such as for want of a function). ``stale_rows`` are rows to be computed or indexed, where that
@@ -95,7 +95,7 @@ def status(location: Location, *, purpose: str | None = None) -> pa.Table:
 
 
 def schedule(location: Location, now: dt.datetime | None = None) -> pa.Table:
-    """Everything that has a schedule, what is due first, then soonest first; schema ``SCHEDULE``.
+    """Return everything that has a schedule, what is due first, then soonest first; schema ``SCHEDULE``.
 
     ``due`` tells whether ``refresh --due`` would do it now; then ``due_since`` is the time of its schedule that was missed
     first after it was last refreshed (of what never was, the latest one); what failed stays due. ``next_due`` is the next time to come.
@@ -178,7 +178,7 @@ def _state(stage: Stage, last: Mapping[str, Any] | None) -> tuple[str, str]:
 
 
 def _disk(location: Location, definition: Definition) -> tuple[int | None, float | None]:
-    """Bytes on disk, and the share of rows that an index covers."""
+    """Return bytes on disk, and the share of rows that an index covers."""
     dataset = tables.open_table(location, definition.table)
     if dataset is None:
         return None, None

@@ -238,7 +238,7 @@ class _Difference:
         self._differ(connection, schema)
 
     def _stored(self, dataset: lance.LanceDataset, schema: pa.Schema) -> pa.RecordBatchReader:
-        """What is stored, with row ids, and digests in the place of bytes."""
+        """Return what is stored, with row ids, and digests in the place of bytes."""
         if not self._parked.columns:
             reader: pa.RecordBatchReader = dataset.scanner(columns=schema.names, with_row_id=True).to_reader()
             return reader
@@ -313,7 +313,7 @@ def _tables(rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Ta
 
 
 def _own(stored: pa.Schema, context: Context, definition: Definition) -> pa.Schema:
-    """Columns of the stored table that come from the ``SELECT``: no generated ones, no stamps."""
+    """Return columns of the stored table that come from the ``SELECT``: no generated ones, no stamps."""
     names = freshness.own_columns(stored, context.definitions, definition)
     return pa.schema([pa.field(name, stored.field(name).type) for name in names])
 

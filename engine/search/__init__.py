@@ -120,7 +120,7 @@ DOCS: Final[dict[str, str]] = {
 
 
 def table_functions() -> dict[str, Callable[..., pa.Table]]:
-    """The functions by name; importing them loads numpy and scipy."""
+    """Return the functions by name; importing them loads numpy and scipy."""
     from counterbalance.engine.search.group_moments import moments
     from counterbalance.engine.search.index_search import full_text_search, hybrid_search, vector_search
     from counterbalance.engine.search.knn_labels import knn_shares

@@ -44,7 +44,7 @@ class ByImage:
 
     @property
     def schema(self) -> pa.Schema:
-        """The image, and the counts as ``n1__``, ``n2__`` and so on."""
+        """Return the image, and the counts as ``n1__``, ``n2__`` and so on."""
         names = [f"n{number}__" for number in range(1, len(self.counts) + 1)]
         return pa.schema([(n, pa.int64()) for n in (IMAGES.key, *names)])
 
@@ -56,7 +56,7 @@ class ByImage:
         return pa.RecordBatchReader.from_batches(self.schema, self._batches()).__arrow_c_stream__()
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        """A row an image that has rows which count, in order."""
+        """Yield a row an image that has rows which count, in order."""
         open_id, open_counts = None, np.zeros(len(self.counts), np.int64)
         for ids, counts in self._runs():
             if open_id == ids[0]:
@@ -73,7 +73,7 @@ class ByImage:
         return pa.record_batch([pa.array(ids), *(pa.array(own) for own in counts)], schema=self.schema)
 
     def _runs(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Ids of images with their counts (counts, images), for each batch that has any."""
+        """Yield ids of images with their counts (counts, images), for each batch that has any."""
         coded = dict.fromkeys([*self.where, *(column for own in self.counts for column in own)])
         columns = [IMAGES.key, *(c + CODE_SUFFIX for c in coded)]
         scanner = self.dataset.scanner(columns=columns, fragments=list(self.fragments), batch_size=_ROWS)
@@ -93,7 +93,7 @@ class ByImage:
 
 
 def _all_of(batch: pa.RecordBatch, passed: Passed) -> NDArray[np.bool_] | None:
-    """Which rows pass everything; ``None`` where nothing is asked."""
+    """Return which rows pass everything; ``None`` where nothing is asked."""
     keep: NDArray[np.bool_] | None = None
     for column, own in passed.items():
         mask = passes(batch.column(column + CODE_SUFFIX), own)
@@ -102,7 +102,7 @@ def _all_of(batch: pa.RecordBatch, passed: Passed) -> NDArray[np.bool_] | None:
 
 
 def passes(codes: pa.Array, passed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which rows pass.
+    """Return which rows pass.
 
     Args:
         codes: Codes of a column.

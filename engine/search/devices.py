@@ -39,10 +39,10 @@ class Device(Protocol):
         """Set cells to minus infinity."""
 
     def kth(self, products: Any, k: int) -> NDArray[np.float32]:
-        """The k-th largest value of every row; there are at least k columns."""
+        """Return the k-th largest value of every row; there are at least k columns."""
 
     def above(self, products: Any, bounds: NDArray[np.float32]) -> Found:
-        """The finite cells that reach their row's bound."""
+        """Return the finite cells that reach their row's bound."""
 
     def largest(self, products: Any) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Column and value of every row's largest cell; the first of equal ones."""
@@ -51,11 +51,11 @@ class Device(Protocol):
         """Sum of the points of every label, labels by dimensions."""
 
     def exact(self, blocks: int) -> Any:
-        """A context for so many blocks: products are whole float32, whatever the program has set."""
+        """Return a context for so many blocks: products are whole float32, whatever the program has set."""
 
 
 def device(name: str = "auto") -> Device:
-    """The device of that name.
+    """Return the device of that name.
 
     Args:
         name: ``"auto"`` (a GPU when torch and one are there), ``"cpu"``, ``"cuda"`` or ``"cuda:1"``; of several, as in
@@ -121,11 +121,11 @@ class Cpu:
         self._own = threading.local()
 
     def put(self, matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The array itself."""
+        """Return the array itself."""
         return matrix
 
     def _scratch(self, name: str, shape: tuple[int, int], kind: Any) -> Any:
-        """A block of memory that this thread uses again and again: fresh pages cost as much as a product."""
+        """Return a block of memory that this thread uses again and again: fresh pages cost as much as a product."""
         size = shape[0] * shape[1]
         held = getattr(self._own, name, None)
         if held is None or held.size < size:
@@ -205,11 +205,11 @@ class Torch:
         self._device = torch.device(name)
 
     def put(self, matrix: NDArray[np.float32]) -> Any:
-        """A tensor there."""
+        """Return a tensor there."""
         return self._torch.from_numpy(np.require(matrix, requirements=["C", "W"])).to(self._device)
 
     def products(self, a: Any, b: Any, bias: Any | None) -> Any:
-        """A tensor."""
+        """Return a tensor."""
         return a @ b.T if bias is None else self._torch.addmm(bias, a, b.T)
 
     def leave_out(self, products: Any, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> None:

@@ -78,7 +78,7 @@ def nearest(
     keys: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
     device: str | Device = "auto",
 ) -> Neighbours:
-    """The k best items for every query; equal scores in the order of the items.
+    """Return the k best items for every query; equal scores in the order of the items.
 
     A vector that holds NaN or infinity is near nothing. A zero vector has cosine 0 to everything.
 
@@ -113,7 +113,7 @@ def by_blocks(
     keys: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
     device: str | Device = "auto",
 ) -> tuple[NDArray[np.intp], list[T]]:
-    """What ``work`` makes of the candidates of every block of queries, all the k best among them.
+    """Return what ``work`` makes of the candidates of every block of queries, all the k best among them.
 
     Arguments are those of ``nearest``; ``work`` gets the task, the places of the block among the queries that have
     neighbours, and the candidates.
@@ -152,7 +152,7 @@ def _only(matrix: NDArray[np.float32], rows: NDArray[np.intp]) -> NDArray[np.flo
 
 
 def _not_too_equal(items: NDArray[np.float32], squares: NDArray[np.float64], most: int) -> NDArray[np.intp]:
-    """All items but those that stand behind ``most`` equal ones and so can never be among the best.
+    """Return all items but those that stand behind ``most`` equal ones and so can never be among the best.
 
     A placeholder picture that stands in a dataset a thousand times would otherwise be a candidate a thousand times.
     """
@@ -241,7 +241,7 @@ def _scaled(
 
 
 def unit(matrix: NDArray[np.float32], squares: NDArray[np.float64] | None = None) -> NDArray[np.float32]:
-    """Rows of length 1, up to ``_UNIT``; zero rows stay.
+    """Return rows of length 1, up to ``_UNIT``; zero rows stay.
 
     Args:
         matrix: Finite rows.
@@ -312,7 +312,7 @@ class Candidates:
         )
 
     def kth(self, k: int, count: int) -> NDArray[np.float64]:
-        """The k-th largest lower bound of every row."""
+        """Return the k-th largest lower bound of every row."""
         counts = np.bincount(self.rows, minlength=count)
         width = max(k, int(counts.max(initial=0)))
         dense = np.full((count, width), -np.inf)
@@ -321,13 +321,13 @@ class Candidates:
         return values
 
     def reaching(self, bounds: NDArray[np.float64]) -> Candidates:
-        """Those whose upper bound reaches the row's."""
+        """Return those whose upper bound reaches the row's."""
         keep = self.high >= bounds[self.rows]
         return Candidates(self.rows[keep], self.columns[keep], self.low[keep], self.high[keep])
 
 
 def _candidates(task: Task, block: slice, step: int) -> Candidates:
-    """All that may be among the best of a block of queries, in order of row, then column."""
+    """Return all that may be among the best of a block of queries, in order of row, then column."""
     left, norms = task.left[block], task.norms[0][block]
     count, width = len(norms), len(task.b)
     own = None if task.own is None else task.own.pairs(block)
@@ -354,7 +354,7 @@ def _candidates(task: Task, block: slice, step: int) -> Candidates:
 
 
 def _error(task: Task, left: NDArray[np.float64], right: float) -> NDArray[np.float64]:
-    """How far a product can be from the true one: rounding of d products and sums, of both sides and of the bias."""
+    """Return how far a product can be from the true one: rounding of d products and sums, of both sides and of the bias."""
     rounding = (task.a.shape[1] + 16) * _ROUNDING * 1.01 + (2 * _UNIT if task.metric != "l2" else 0.0)
     bias = 0.0 if task.bias is None else right * right
     error: NDArray[np.float64] = rounding * (left * right + bias) + _UNDERFLOW
@@ -397,7 +397,7 @@ def _ranked_rows(
 
 
 def _gathered(vectors: NDArray[np.float32], places: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The vectors at these places, in memory that this thread uses again: fresh pages cost more than the products."""
+    """Return the vectors at these places, in memory that this thread uses again: fresh pages cost more than the products."""
     shape = (*places.shape, vectors.shape[1])
     size = shape[0] * shape[1] * shape[2]
     held: tuple[NDArray[np.float32], NDArray[np.float64]] | None = getattr(_scratch, "held", None)
@@ -411,7 +411,7 @@ def _gathered(vectors: NDArray[np.float32], places: NDArray[np.intp]) -> NDArray
 
 
 def true_scores(task: Task, queries: slice, items: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The true scores of queries by their candidates."""
+    """Return the true scores of queries by their candidates."""
     result = np.empty(items.shape)
     a = task.a[queries, None, :].astype(np.float64)
     step = max(1, _RESCORED // (max(1, len(items)) * max(1, a.shape[2])))

@@ -218,7 +218,7 @@ class _Sums:
         self._low &= (1 << _CARRY) - 1
 
     def means(self) -> tuple[int, Floats, Floats]:
-        """How many, their mean, and the mean of their outer products, flat."""
+        """Return how many, their mean, and the mean of their outer products, flat."""
         if self._n <= _ROWS:
             first, products = _precisely(self._waiting)
             return self._n, first / self._n, products.reshape(-1) / self._n

@@ -31,7 +31,7 @@ class Side:
     values: Any
 
     def only(self, chosen: NDArray[np.bool_]) -> Side:
-        """The same without the others."""
+        """Return the same without the others."""
         values = None if self.values is None else self.values.filter(pa.array(chosen))
         return Side(self.ids[chosen], None if self.images is None else self.images[chosen], values)
 
@@ -39,13 +39,13 @@ class Side:
 def hits(
     query_ids: NDArray[np.int64], item_ids: NDArray[np.int64], ranks: NDArray[np.int32], scores: NDArray[np.float64]
 ) -> pa.Table:
-    """A hits relation from its columns: whole rankings, each item once a query, ranks from 1 without gaps."""
+    """Return a hits relation from its columns: whole rankings, each item once a query, ranks from 1 without gaps."""
     made = pa.table([query_ids, item_ids, ranks, scores], schema=HITS)
     return made.replace_schema_metadata({_WHOLE: str(len(made))})
 
 
 def is_whole(rows: pa.Table) -> bool:
-    """Whether rows are what ``hits`` made, all of them.
+    """Tell whether rows are what ``hits`` made, all of them.
 
     Example:
         >>> made = hits(np.array([7, 7]), np.array([1, 2]), np.array([1, 2], np.int32), np.array([0.5, 0.4]))
@@ -56,7 +56,7 @@ def is_whole(rows: pa.Table) -> bool:
 
 
 def best(scores: NDArray[np.float64], k: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """Places and ranks of the k highest scores of every row, ties by place; ``-inf`` is left out."""
+    """Return places and ranks of the k highest scores of every row, ties by place; ``-inf`` is left out."""
     k = min(k, scores.shape[1])
     bound = -np.partition(-scores, k - 1, axis=1)[:, k - 1 : k]
     rows, columns = np.nonzero((scores >= bound) & (scores > -np.inf))

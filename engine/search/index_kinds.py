@@ -40,7 +40,7 @@ class Option:
     stored: str = ""
 
     def typed(self, value: Any, where: str) -> int | bool | str:
-        """The value as the option's type.
+        """Return the value as the option's type.
 
         Raises:
             SqlError: It is not of that type, or not allowed.
@@ -106,7 +106,7 @@ def _is_label_list(kind: pa.DataType) -> bool:
 
 
 def is_vector(kind: pa.DataType) -> bool:
-    """Whether it is a list of fixed length of float32 or float16.
+    """Tell whether it is a list of fixed length of float32 or float16.
 
     Example:
         >>> is_vector(pa.list_(pa.float32(), 8)), is_vector(pa.list_(pa.float32()))
@@ -203,7 +203,7 @@ DEFAULT_VECTOR: Final = "ivf_rq"
 
 
 def kind_named(name: str) -> Kind:
-    """The kind of that name, or of that alias.
+    """Return the kind of that name, or of that alias.
 
     Raises:
         SqlError: There is none.

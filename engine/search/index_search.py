@@ -70,7 +70,7 @@ class Stored:
         return str(self.schema.names[0])
 
     def column(self, name: str) -> str:
-        """The visible column of that name, in any case.
+        """Return the visible column of that name, in any case.
 
         Raises:
             SqlError: There is none.
@@ -85,7 +85,7 @@ class Stored:
         return str(known[name.lower()])
 
     def filter(self, where: str | None) -> str | None:
-        """The condition for Lance."""
+        """Return the condition for Lance."""
         if where is None:
             return None
         if not where.strip():
@@ -104,7 +104,7 @@ def vector_search(
     refine: int | None = None,
     embed: str | None = None,
 ) -> pa.Table:
-    """The k rows nearest to a vector, among those that the condition lets pass.
+    """Return the k rows nearest to a vector, among those that the condition lets pass.
 
     Uses an index of the column (and of the metric, when given), and compares every row without one or when few pass.
 
@@ -163,7 +163,7 @@ def candidates(
     probes: int,
     where: str | None = None,
 ) -> pa.Table:
-    """Keys and vectors of the rows that an index deems nearest, with those that it does not cover yet."""
+    """Return keys and vectors of the rows that an index deems nearest, with those that it does not cover yet."""
     nearest = {
         "column": index.column,
         "q": vector,
@@ -180,13 +180,13 @@ def candidates(
 
 
 def vector_index(dataset: lance.LanceDataset, column: str, metric: str | None) -> Coverage | None:
-    """The index that a search of the column uses: of this metric, or the first by name."""
+    """Return the index that a search of the column uses: of this metric, or the first by name."""
     found = [c for c in coverages(dataset) if c.column == column and c.metric is not None]
     return next((c for c in found if metric is None or c.metric == metric), None)
 
 
 def full_text_search(table: Stored, column: str, query: str, k: int = 10, where: str | None = None) -> pa.Table:
-    """The k rows whose text fits the words best, by BM25; rows without any of them are left out.
+    """Return the k rows whose text fits the words best, by BM25; rows without any of them are left out.
 
     Args:
         table: The table.
@@ -243,7 +243,7 @@ def hybrid_search(
     refine: int | None = None,
     embed: str | None = None,
 ) -> pa.Table:
-    """The k best rows of a vector search and a full-text search together, by reciprocal rank fusion.
+    """Return the k best rows of a vector search and a full-text search together, by reciprocal rank fusion.
 
     The score is the sum of ``1 / (60 + rank)`` over both.
 
@@ -291,7 +291,7 @@ def _guarded(table: Stored, search: Callable[[], pa.Table], where: str | None) -
 
 
 def _refused(table: Stored, where: str) -> str | None:
-    """What Lance says to a condition alone, without any index; ``None`` where it can be applied."""
+    """Return what Lance says to a condition alone, without any index; ``None`` where it can be applied."""
     try:
         table.dataset.scanner(
             columns=[], with_row_id=True, filter=table.filter(where), use_scalar_index=False
@@ -302,7 +302,7 @@ def _refused(table: Stored, where: str) -> str | None:
 
 
 def _vector(query: Sequence[float] | str, embed: str | None, width: int, column: str) -> NDArray[np.float32]:
-    """The query as one row."""
+    """Return the query as one row."""
     if embed is not None:
         if not isinstance(query, str):
             raise SqlError("'embed' makes a vector of text, but 'query' is a vector", code="E3458")
@@ -340,7 +340,7 @@ def _embedded(text: str, name: str) -> Any:
 
 @lru_cache(maxsize=1)
 def _opened(name: str) -> Opened:
-    """The function, open; the last one stays so, because models load slowly."""
+    """Return the function, open; the last one stays so, because models load slowly."""
     found = function(name)
     variable = [p for p in found.parameters if not p.constant]
     if (

@@ -54,7 +54,7 @@ class IndexSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def option(self, name: str) -> Any:
-        """The value that holds, given or default."""
+        """Return the value that holds, given or default."""
         known = {o.name: o.default for o in kind_named(self.kind).options}
         return self.options.get(name, known[name])
 
@@ -83,7 +83,7 @@ class Extended:
 
 
 def validate(spec: IndexSpec, schema: pa.Schema) -> IndexSpec:
-    """The declaration with its kind and options as they are written here.
+    """Return the declaration with its kind and options as they are written here.
 
     Args:
         spec: What was asked; kind ``""`` means the default for the column's type; option values may be text.
@@ -230,7 +230,7 @@ def extend(dataset: lance.LanceDataset, spec: IndexSpec, *, device: str = "auto"
 
 
 def coverage(dataset: lance.LanceDataset, name: str) -> Coverage:
-    """What an index holds at the handle's version.
+    """Return what an index holds at the handle's version.
 
     Raises:
         RequestError: There is no such index.
@@ -279,7 +279,7 @@ def drop(dataset: lance.LanceDataset, name: str) -> bool:
 
 
 def exists(dataset: lance.LanceDataset, spec: IndexSpec) -> bool:
-    """Whether the index is there as declared: column, kind, metric and what was set; rows may be missing from it.
+    """Tell whether the index is there as declared: column, kind, metric and what was set; rows may be missing from it.
 
     The plain list that stands for a vector index of few rows counts, until it no longer covers the table.
     """

@@ -47,7 +47,7 @@ def counts(
     metric: str,
     keys: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
 ) -> NDArray[np.int64]:
-    """How many of the k nearest items of every query carry each label.
+    """Return how many of the k nearest items of every query carry each label.
 
     Args:
         a: Queries, rows by dimensions.
@@ -83,7 +83,7 @@ def counts(
 
 
 def _members(task: Task, block: slice, found: Candidates, k: int) -> NDArray[np.bool_]:
-    """Which candidates are among the k best of their row."""
+    """Return which candidates are among the k best of their row."""
     count = block.stop - block.start
     starts = np.searchsorted(found.rows, np.arange(count + 1))
     member = np.ones(len(found.rows), np.bool_)
@@ -124,7 +124,7 @@ def _members_of(
 def _nearest(
     task: Task, queries: slice, rows: NDArray[np.intp], columns: NDArray[np.intp], wanted: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Which of these candidates are the wanted number of nearest ones of their row, by their true scores."""
+    """Return which of these candidates are the wanted number of nearest ones of their row, by their true scores."""
     widths = np.bincount(rows, minlength=len(wanted))
     places = np.arange(int(widths.max()))
     at = (np.cumsum(widths) - widths)[:, None] + places
@@ -145,7 +145,7 @@ def knn_shares(
     metric: str = "l2",
     own: str | None = None,
 ) -> pa.Table:
-    """How many of the k nearest items of every query carry each label, exact.
+    """Return how many of the k nearest items of every query carry each label, exact.
 
     Args:
         queries: First integer column is the id; vectors in ``column`` (fixed-size list of float32).
@@ -214,7 +214,7 @@ def _side(rows: pa.Table, preferred: str, column: str, label: str | None, own: s
 
 
 def _labels(values: pa.ChunkedArray, count: int) -> tuple[pa.Array, NDArray[np.intp]]:
-    """The labels in order, NULL last, and for every value its place among them."""
+    """Return the labels in order, NULL last, and for every value its place among them."""
     texts = values.cast(pa.string())
     known = pc.unique(texts.drop_null()).sort()
     codes: NDArray[np.intp] = pc.fill_null(pc.index_in(texts, known), len(known)).to_numpy().astype(np.intp)

@@ -65,7 +65,7 @@ _DEEPEST: Final = 200
 
 
 def lance_filter(text: str, schema: pa.Schema, table: str) -> str:
-    """The condition as a filter for Lance.
+    """Return the condition as a filter for Lance.
 
     Args:
         text: SQL: comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, ``+ - * %`` and a few functions of columns
@@ -107,7 +107,7 @@ class _Renderer:
         self._schema, self._table = schema, table
 
     def render(self, node: exp.Expr, depth: int) -> str:
-        """The node, or an error."""
+        """Return the node, or an error."""
         if depth > _DEEPEST:
             raise SqlError("the condition is nested too deeply", code="E3452")
         if type(node) in _BINARY:

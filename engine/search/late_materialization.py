@@ -37,7 +37,7 @@ class Found:
         return len(self._hits)
 
     def rows(self, names: Sequence[str]) -> pa.Table:
-        """These columns; nothing is read from the table when the search knows them all."""
+        """Return these columns; nothing is read from the table when the search knows them all."""
         others = [n for n in names if n not in self._hits.column_names]
         read = self._read(others) if others else self._hits
         columns = [read[n] if n in others else self._hits[n] for n in names]
@@ -65,14 +65,14 @@ def _source_class() -> Any:
         schema_is_stable = True
 
         def rows(self) -> int:
-            """How many there are, for the optimiser."""
+            """Return how many there are, for the optimiser."""
             return len(self.obj)
 
         def __arrow_c_schema__(self) -> Any:
             return self.obj.schema.__arrow_c_schema__()
 
         def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[Any, bool]:
-            """The wanted columns."""
+            """Return the wanted columns."""
             del filters
             names = self.obj.schema.names
             wanted = names if columns is None else [names[i] for i in columns]

@@ -37,7 +37,7 @@ def top_k(
     metric: str = "cosine",
     seed: int = 0,
 ) -> pa.Table:
-    """The k best items for every query.
+    """Return the k best items for every query.
 
     Args:
         queries: First integer column is the id; ``image_id`` tells own items; text or vectors in ``column``.
@@ -79,7 +79,7 @@ def top_k(
 def _by_columns(
     queries: pa.Table, items: pa.Table, ranker: str, k: Sequence[int], columns: Sequence[str], **how: Any
 ) -> pa.Table:
-    """One ranking after another: hits with the column that each rests on."""
+    """Return one ranking after another: hits with the column that each rests on."""
     if ranker != "vector" or not columns or len(set(columns)) < len(columns):
         raise SqlError(
             f"'columns' of top_k() must be different vector columns, with ranker := 'vector': {list(columns)}",
@@ -102,7 +102,7 @@ def knn(
     *,
     exclude_self: bool = True,
 ) -> pa.Table:
-    """The k nearest items of every query, exact.
+    """Return the k nearest items of every query, exact.
 
     Args:
         queries: First integer column is the id; vectors in ``column`` (fixed-size list of float32).
@@ -197,7 +197,7 @@ def keys_of(values: pa.ChunkedArray, side: str) -> NDArray[np.int64]:
 def matrix(
     values: pa.ChunkedArray | pa.Array, name: str, places: NDArray[np.intp] | None = None
 ) -> NDArray[np.float32]:
-    """Vectors of a column as rows by dimensions, float32.
+    """Return vectors of a column as rows by dimensions, float32.
 
     Args:
         values: Lists of floats of one length.
@@ -244,7 +244,7 @@ def _vectors(
 
 
 def _drawn(generator: np.random.Generator, count: int, k: int) -> NDArray[np.int64]:
-    """The first places of a permutation of so many: the same ones whatever ``k`` is."""
+    """Return the first places of a permutation of so many: the same ones whatever ``k`` is."""
     wanted, drawn, size = min(k, count), np.empty(0, np.int64), _FIRST_DRAW
     while len(drawn) < wanted:
         if size > _MOST_DRAWS * count:  # what is left is seldom met by chance
@@ -260,7 +260,7 @@ def _drawn(generator: np.random.Generator, count: int, k: int) -> NDArray[np.int
 
 
 def _once(places: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Places below ``count``, each where it comes first."""
+    """Return places below ``count``, each where it comes first."""
     n = len(places)
     if n * _FEW < count:
         return places[np.sort(np.unique(places, return_index=True)[1])]
@@ -272,7 +272,7 @@ def _once(places: NDArray[np.int64], count: int) -> NDArray[np.int64]:
 
 
 def _random(q: Side, i: Side, k: int, *, exclude_own: bool, seed: int) -> pa.Table:
-    """A uniform permutation a query, from a generator seeded by ``seed`` and the query's place; its first ``k`` items."""
+    """Return a uniform permutation a query, from a generator seeded by ``seed`` and the query's place; its first ``k`` items."""
     query_ids, item_ids, ranks = [], [], []
     for number, query in enumerate(q.ids.tolist()):
         generator = np.random.default_rng([seed, number])

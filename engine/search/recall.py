@@ -108,7 +108,7 @@ def recall(
 def _queries(
     dataset: lance.LanceDataset, column: str, count: int, seed: int, *, any_length: bool
 ) -> tuple[NDArray[np.uint64], NDArray[np.float32]]:
-    """Keys and vectors of some rows that can be searched for."""
+    """Return keys and vectors of some rows that can be searched for."""
     total = int(dataset.count_rows())
     places = np.sort(np.random.default_rng(seed).choice(total, min(total, 2 * count), replace=False))
     taken = dataset.take(places, columns=[_KEY, column])
@@ -119,6 +119,6 @@ def _queries(
 
 
 def _scores(found: pa.Table, own: np.uint64, k: int) -> NDArray[np.float64]:
-    """The first k scores of one query, best first, without that of its own row."""
+    """Return the first k scores of one query, best first, without that of its own row."""
     scores: NDArray[np.float64] = found["score"].to_numpy()[found["key"].to_numpy() != own][:k]
     return scores

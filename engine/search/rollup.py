@@ -56,16 +56,16 @@ class RollUp:
 
     @property
     def schema(self) -> pa.Schema:
-        """Columns of the result."""
+        """Return columns of the result."""
         return SCHEMA
 
     @property
     def fits(self) -> bool:
-        """Whether ``run`` can answer it: all columns have codes, and the values are few."""
+        """Return whether ``run`` can answer it: all columns have codes, and the values are few."""
         return {"attribute", "value", "annotator"} <= self.codes.keys() and len(self.codes["value"]) <= _MOST
 
     def run(self, stopped: Callable[[], bool] = lambda: False) -> pa.Table:
-        """A row an image, with ``image_id`` and ``label``.
+        """Return a row an image, with ``image_id`` and ``label``.
 
         Args:
             stopped: Asked now and then; the rows found so far are given up when it says so.
@@ -96,7 +96,7 @@ class RollUp:
             yield from self.labels.scanner(columns=columns, batch_size=_ROWS, fragments=chosen).to_reader()
 
     def _chosen(self, batch: pa.RecordBatch, big: _Boxes) -> pa.Array | None:
-        """Which rows count; ``None`` for all."""
+        """Return which rows count; ``None`` for all."""
         keep = self._is(batch, "attribute", self.attribute)
         if self.annotator is not None:
             keep = keep & self._is(batch, "annotator", self.annotator)
@@ -134,7 +134,7 @@ class _Boxes:
         self._first = 0
 
     def holds(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether each id is that of a box that is big enough."""
+        """Tell whether each id is that of a box that is big enough."""
         if self._stream is not None:
             big = self._next(ids, self._stream)
             if big is not None:
@@ -150,7 +150,7 @@ class _Boxes:
     def _next(
         self, ids: NDArray[np.int64], stream: Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]
     ) -> NDArray[np.bool_] | None:
-        """The next boxes of the stream if these are just the ones asked for."""
+        """Return the next boxes of the stream if these are just the ones asked for."""
         parts: list[NDArray[np.bool_]] = []
         done = 0
         while done < len(ids):
@@ -230,7 +230,7 @@ class _Runs:
             self._bits.append(sets)
 
     def named(self, clear: Sequence[str]) -> pa.Table:
-        """Every image once, with its label."""
+        """Return every image once, with its label."""
         if not self._rising:
             ids, bits = np.concatenate(self._ids), np.concatenate(self._bits)
             order = np.argsort(ids, kind="stable")
@@ -253,7 +253,7 @@ def _side(values: pa.Array) -> NDArray[np.float32]:
 
 
 def _bits(values: Sequence[str | None], clear: Sequence[str], kind: Any) -> NDArray[Any]:
-    """The bit of each code, NULL first."""
+    """Return the bit of each code, NULL first."""
     bits = {value: 2 << place for place, value in enumerate(clear)} | {"mixed": 1}
     return np.array([0, *(bits.get(v, 0) if v is not None else 0 for v in values)], kind)
 
@@ -264,7 +264,7 @@ def _places(codes: pa.Array) -> NDArray[np.intp]:
 
 
 def _namer(clear: Sequence[str], kind: Any) -> Callable[[NDArray[Any]], pa.Array]:
-    """A function from sets of values to labels."""
+    """Return a function from sets of values to labels."""
     names = pa.array([*clear, "mixed", "unclear"], pa.string())
 
     def places(sets: NDArray[Any]) -> NDArray[np.int8]:

@@ -30,17 +30,17 @@ class Sample:
 
     @property
     def is_small(self) -> bool:
-        """Whether there are too few to train on."""
+        """Return whether there are too few to train on."""
         return len(self.vectors) < SMALL
 
     @property
     def different(self) -> int:
-        """How many different vectors, at least about."""
+        """Return how many different vectors, at least about."""
         return len(np.unique(self.vectors.astype(np.float64).sum(axis=1)))
 
 
 def matrix(column: pa.ChunkedArray | pa.Array) -> NDArray[np.float32]:
-    """Vectors as rows of float32; NULL becomes NaN.
+    """Return vectors as rows of float32; NULL becomes NaN.
 
     Example:
         >>> matrix(pa.array([[1, 2], None], pa.list_(pa.float32(), 2))).tolist()
@@ -61,7 +61,7 @@ def matrix(column: pa.ChunkedArray | pa.Array) -> NDArray[np.float32]:
 
 
 def usable(vectors: NDArray[np.float32], *, any_length: bool) -> NDArray[np.float32]:
-    """Those without NaN and infinity, and of some length unless any will do."""
+    """Return those without NaN and infinity, and of some length unless any will do."""
     squares = np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)
     keep = np.isfinite(squares)
     kept: NDArray[np.float32] = vectors[keep if any_length else keep & (squares > 0)]
@@ -69,7 +69,7 @@ def usable(vectors: NDArray[np.float32], *, any_length: bool) -> NDArray[np.floa
 
 
 def draw(dataset: lance.LanceDataset, column: str, wanted: int, seed: int, *, any_length: bool) -> Sample:
-    """A sample of the usable vectors.
+    """Return a sample of the usable vectors.
 
     Args:
         dataset: The table.
@@ -97,7 +97,7 @@ def draw(dataset: lance.LanceDataset, column: str, wanted: int, seed: int, *, an
 
 
 def is_small(dataset: lance.LanceDataset, column: str, *, any_length: bool) -> bool:
-    """Whether the table has too few usable vectors to train on."""
+    """Tell whether the table has too few usable vectors to train on."""
     count = 0
     for part in _batches(dataset, column, any_length=any_length):
         count += len(part)

@@ -70,7 +70,7 @@ def among(
     rows: Any = None,
     device: str | Device = "cpu",
 ) -> pa.Table:
-    """The same among rows that are at hand; ``_rowid`` is ``rows``, or the keys."""
+    """Return the same among rows that are at hand; ``_rowid`` is ``rows``, or the keys."""
     rows = keys if rows is None else rows
     values = matrix(vectors)
     order = pc.sort_indices(keys)
@@ -89,7 +89,7 @@ def among(
 
 
 def ranked(rows: pa.Table, k: int) -> pa.Table:
-    """Rows of ``query``, ``key`` and ``score`` in order, cut at k, with their ranks."""
+    """Return rows of ``query``, ``key`` and ``score`` in order, cut at k, with their ranks."""
     rows = rows.sort_by([("query", "ascending"), ("score", "descending"), ("key", "ascending")])
     query = rows["query"].to_numpy()
     ranks = np.arange(len(query)) - np.searchsorted(query, query) + 1

@@ -26,7 +26,7 @@ def statement() -> Iterator[None]:
 
 
 def once(queries: pa.ChunkedArray, items: pa.ChunkedArray, make: Callable[[], Any]) -> Any:
-    """What ``make`` gives, made once for equal texts in a statement, and every time outside of one.
+    """Return what ``make`` gives, made once for equal texts in a statement, and every time outside of one.
 
     Example:
         >>> import pyarrow as pa

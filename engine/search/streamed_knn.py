@@ -34,7 +34,7 @@ COUNTS: Final = pa.schema(
 
 
 def nearest_counts(vectors: Rows, items: pa.Table, groups: pa.Table, column: str = "embedding") -> pa.Table:
-    """How many vectors of each label have each item as the nearest by cosine, exact; ties go to the first item by name.
+    """Return how many vectors of each label have each item as the nearest by cosine, exact; ties go to the first item by name.
 
     Args:
         vectors: A relation with ``image_id`` and a vector column; read once.
@@ -90,7 +90,7 @@ def nearest_counts(vectors: Rows, items: pa.Table, groups: pa.Table, column: str
 def nearest_items(
     vectors: Rows, queries: pa.Table, among: pa.Table, k: int = 100, column: str = "embedding"
 ) -> pa.Table:
-    """The k vectors of chosen images nearest to every query by cosine, exact; ties by image.
+    """Return the k vectors of chosen images nearest to every query by cosine, exact; ties by image.
 
     What ``top_k`` does with ``ranker := 'vector'``, in the memory of a batch.
 

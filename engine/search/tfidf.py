@@ -38,7 +38,7 @@ class _Top(NamedTuple):
     scores: NDArray[np.float64]
 
     def first(self, k: int) -> _Top:
-        """The k best."""
+        """Return the k best."""
         return _Top(self.columns[:, :k], self.scores[:, :k])
 
     def only(self, keep: NDArray[np.bool_]) -> _Top:
@@ -77,7 +77,7 @@ class _Part:
     top: _Top
 
     def serves(self, q: Side, i: Side, k: int, *, exclude_own: bool) -> bool:
-        """Whether the best of all items are among these and the best of the others."""
+        """Tell whether the best of all items are among these and the best of the others."""
         pairs = ((self.q.ids, q.ids), (self.i.ids, i.ids), (self.q.images, q.images), (self.i.images, i.images))
         same = self.exclude_own == exclude_own and all(np.array_equal(one, other) for one, other in pairs)  # type: ignore[arg-type]
         return same and k <= self.k
@@ -103,7 +103,7 @@ class _Product:
     exclude_own: bool
 
     def own(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.bool_] | None:
-        """Which pairs are a query and an item of its own image; ``None`` when that does not matter."""
+        """Return which pairs are a query and an item of its own image; ``None`` when that does not matter."""
         if not self.exclude_own or self.q.images is None or self.item_images is None:
             return None
         mask: NDArray[np.bool_] = self.q.images[rows] == self.item_images[columns]
@@ -111,7 +111,7 @@ class _Product:
 
 
 def rank_texts(q: Side, i: Side, k: int, *, exclude_own: bool, among: NDArray[np.bool_] | None) -> pa.Table:
-    """The k most similar texts for every query text, by the cosine of TF-IDF vectors fitted on the items.
+    """Return the k most similar texts for every query text, by the cosine of TF-IDF vectors fitted on the items.
 
     scikit-learn's ``TfidfVectorizer`` with its defaults. Items that share no word with a query score 0 and follow in
     order of id.
@@ -138,7 +138,7 @@ def rank_texts(q: Side, i: Side, k: int, *, exclude_own: bool, among: NDArray[np
 
 
 def _ranking(texts: _Texts, q: Side, i: Side, k: int, *, exclude_own: bool, among: NDArray[np.bool_]) -> _Top:
-    """The k best of some items, as places among all of them."""
+    """Return the k best of some items, as places among all of them."""
     kept = np.flatnonzero(among)
     k = min(k, len(kept))
     if not k:
@@ -150,7 +150,7 @@ def _ranking(texts: _Texts, q: Side, i: Side, k: int, *, exclude_own: bool, amon
 
 
 def _together(one: _Top, other: _Top) -> _Top:
-    """The best of different items."""
+    """Return the best of different items."""
     columns, scores = np.hstack((one.columns, other.columns)), np.hstack((one.scores, other.scores))
     order = np.argsort(-scores, axis=1, kind="stable")
     return _Top(np.take_along_axis(columns, order, 1), np.take_along_axis(scores, order, 1)).ties_by_column()
@@ -192,13 +192,13 @@ def _ranked(product: _Product, k: int) -> _Top:
 
 
 def _alike_together(b: Any) -> NDArray[np.intp]:
-    """An order of items in which those that hold the same of the most frequent words are neighbours."""
+    """Return an order of items in which those that hold the same of the most frequent words are neighbours."""
     frequent = np.argsort(-np.bincount(b.indices, minlength=b.shape[1]), kind="stable")[:_FREQUENT]
     return np.lexsort((b[:, frequent[::-1]].toarray() > 0).T)
 
 
 def _whole(product: _Product, which: NDArray[np.intp], k: int) -> _Top:
-    """Rows of the product in full, for queries whose cut the short list cannot decide."""
+    """Return rows of the product in full, for queries whose cut the short list cannot decide."""
     top, everything = _nothing(len(which), k), np.arange(product.b.shape[0])
     for start in range(0, len(which), _WHOLE_ROWS):
         block = which[start : start + _WHOLE_ROWS]
@@ -217,7 +217,7 @@ def _nothing(count: int, k: int) -> _Top:
 
 
 def _laid(filled: NDArray[np.bool_], values: NDArray[Any], empty: float) -> NDArray[Any]:
-    """Values row by row in the places that are filled."""
+    """Return values row by row in the places that are filled."""
     made = np.full(filled.shape, empty, values.dtype)
     made[filled] = values
     return made

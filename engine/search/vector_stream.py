@@ -24,7 +24,7 @@ class Rows(Protocol):
     """A relation that is read when asked, never as a whole."""
 
     def __call__(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """These columns, batch after batch, in any order of rows."""
+        """Return these columns, batch after batch, in any order of rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Part(NamedTuple):
 
 
 def parts(vectors: Rows, labels: Labels, column: str) -> Iterator[Part]:
-    """Vectors beside the labels of their images, batch after batch; those without labelled images are left out.
+    """Yield vectors beside the labels of their images, batch after batch; those without labelled images are left out.
 
     All are checked, also those that are left out: which images have labels must not follow from an error.
 
@@ -133,7 +133,7 @@ def parts(vectors: Rows, labels: Labels, column: str) -> Iterator[Part]:
 
 
 def only(rows: pa.Table, name: str, *columns: str) -> pa.Table:
-    """These columns of a relation, without rows that have NULL in one of them.
+    """Return these columns of a relation, without rows that have NULL in one of them.
 
     Args:
         rows: The relation.
@@ -150,7 +150,7 @@ def only(rows: pa.Table, name: str, *columns: str) -> pa.Table:
 
 
 def _matrix(values: pa.Array) -> NDArray[np.float32]:
-    """Rows by dimensions, without a copy where they lie so."""
+    """Return rows by dimensions, without a copy where they lie so."""
     if pa.types.is_fixed_size_list(values.type) and values.type.value_type == pa.float32():
         inner = values.flatten()
         if not inner.null_count:

@@ -65,7 +65,7 @@ def bind(call: str, names: Sequence[str], nodes: Sequence[exp.Expr]) -> dict[str
 
 
 def of_function(function: Function, nodes: Sequence[exp.Expr]) -> list[tuple[Parameter, exp.Expr | None]]:
-    """Every parameter of a Python function with the node that a call gives it, ``None`` for its default.
+    """Return every parameter of a Python function with the node that a call gives it, ``None`` for its default.
 
     Raises:
         SqlError: A required one is missing, or one is unknown or given twice.
@@ -78,7 +78,7 @@ def of_function(function: Function, nodes: Sequence[exp.Expr]) -> list[tuple[Par
 
 
 def relation(text: str, where: str) -> exp.Expr:
-    """A relation written as text: a name, a call or a subquery."""
+    """Return a relation written as text: a name, a call or a subquery."""
     try:
         tree = parse(f"SELECT * FROM {text}").tree
     except SqlError:
@@ -97,7 +97,7 @@ def relation(text: str, where: str) -> exp.Expr:
 
 
 def as_relation(node: exp.Expr, where: str) -> exp.Expr:
-    """The argument node as a relation: an ``exp.Table`` or an ``exp.Subquery``."""
+    """Return the argument node as a relation: an ``exp.Table`` or an ``exp.Subquery``."""
     if isinstance(node, exp.Table):
         return node.copy()
     if isinstance(node, exp.Literal) and node.is_string:
@@ -119,7 +119,7 @@ def as_relation(node: exp.Expr, where: str) -> exp.Expr:
 
 
 def scalar(parameter: QueryParameter, node: exp.Expr, where: str) -> exp.Expr:
-    """The argument as a literal of the parameter's type.
+    """Return the argument as a literal of the parameter's type.
 
     Raises:
         SqlError: It is not constant, of another type, or none of the parameter's choices.
@@ -129,7 +129,7 @@ def scalar(parameter: QueryParameter, node: exp.Expr, where: str) -> exp.Expr:
 
 
 def literal(parameter: QueryParameter, value: Any, where: str) -> exp.Expr:
-    """A Python value (or its text, as a command line gives it) as a literal of the parameter's type."""
+    """Return a Python value (or its text, as a command line gives it) as a literal of the parameter's type."""
     kind = parameter.type
     if value is None:
         is_number = kind.removesuffix("[]") in _INTEGERS | _FLOATS
@@ -177,7 +177,7 @@ def _typed(kind: str, value: Any, where: str) -> Any:
 
 
 def constant(node: exp.Expr, where: str) -> Any:
-    """The Python value of a literal expression.
+    """Return the Python value of a literal expression.
 
     Raises:
         SqlError: It is not a literal.
@@ -208,7 +208,7 @@ def constant(node: exp.Expr, where: str) -> Any:
 
 
 def by_name(values: Any) -> dict[str, Any]:
-    """Values of ``$name`` as a caller gave them, of a list by their places; ``None`` is none.
+    """Return values of ``$name`` as a caller gave them, of a list by their places; ``None`` is none.
 
     Raises:
         RequestError: They are neither a mapping from names nor a list.
@@ -231,7 +231,7 @@ def by_name(values: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value as DuckDB takes it: scalars and arrays of NumPy, sets and columns of tables become Python's.
+    """Return a value as DuckDB takes it: scalars and arrays of NumPy, sets and columns of tables become Python's.
 
     Example:
         >>> import numpy as np
@@ -251,7 +251,7 @@ def plain(value: Any) -> Any:
 
 
 def is_table(value: Any) -> bool:
-    """Whether a value of the caller's is rows, rather than one value or a column of them.
+    """Tell whether a value of the caller's is rows, rather than one value or a column of them.
 
     Example:
         >>> is_table(pa.table({"a": [1]})), is_table(pa.chunked_array([[1]])), is_table(1)
@@ -262,7 +262,7 @@ def is_table(value: Any) -> bool:
 
 
 def rows_of(name: str, value: Any) -> pa.Table:
-    """A table of the caller's as Arrow's.
+    """Return a table of the caller's as Arrow's.
 
     Raises:
         RequestError: It cannot be one.

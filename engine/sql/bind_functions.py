@@ -73,7 +73,7 @@ class FunctionCalls:
             self._facts.changed = True
 
     def _arguments(self, call: exp.Anonymous, function: Function, env: Env) -> tuple[dict[str, Any], list[exp.Expr]]:
-        """Values of its constants, and what it is given a row."""
+        """Return values of its constants, and what it is given a row."""
         constants: dict[str, Any] = {}
         rest: list[exp.Expr] = []
         for parameter, node in arguments.of_function(function, call.expressions):

@@ -26,7 +26,7 @@ class Names(Protocol):
     """What knows the relations of the statement."""
 
     def resolved(self, target: exp.Expr, env: Env) -> exp.Table:
-        """A relation argument as the name of something that is registered or hoisted."""
+        """Return a relation argument as the name of something that is registered or hoisted."""
         ...
 
 
@@ -99,7 +99,7 @@ class TableCalls:
         return arguments.constant(arguments.scalar(parameter, substituted(node, env), where), where)
 
     def _stored_table(self, node: exp.Expr, where: str, env: Env) -> Any:
-        """A table that lies in a lake, at the version of this session."""
+        """Return a table that lies in a lake, at the version of this session."""
         target = arguments.as_relation(node, where)
         table = self._names.resolved(target, env) if isinstance(target, exp.Table) else None
         found = None if table is None else self._binding.stored_table(table.name)
@@ -112,7 +112,7 @@ class TableCalls:
         return found
 
     def _vector(self, node: exp.Expr, where: str, env: Env) -> Any:
-        """A constant, or the one value of a subquery."""
+        """Return a constant, or the one value of a subquery."""
         if isinstance(node, exp.Placeholder | exp.Parameter) and node.name in env.placeholders:
             return getattr(env.placeholders[node.name], "tolist", lambda: env.placeholders[node.name])()
         node = substituted(node, env)

@@ -61,7 +61,7 @@ class Binding:
         return self._resolver.stored_calls(self.relations.get(name), self._runs.expand)
 
     def is_fresh(self, view: Definition) -> bool:
-        """Whether the rows of a materialized view are those that its query gives now."""
+        """Tell whether the rows of a materialized view are those that its query gives now."""
         return self._resolver.is_fresh(view, self._runs.expand)
 
     def stored_table(self, name: str) -> Stored | None:
@@ -76,7 +76,7 @@ class Binding:
         return Stored(relation.id, schema, table.dataset, table.lake.location, table.name)
 
     def has_failed(self, name: str, column: str) -> bool:
-        """Whether a generated column of a stored relation has rows whose function failed."""
+        """Tell whether a generated column of a stored relation has rows whose function failed."""
         from counterbalance.engine.refresh import failures
 
         table = self.relations[name].table

@@ -27,12 +27,12 @@ def keep_names(tree: exp.Expr, *, bound: bool) -> None:
 
 
 def callable_names() -> frozenset[str]:
-    """Names of all functions that queries may call beside DuckDB's own, written in Python or in SQL."""
+    """Return names of all functions that queries may call beside DuckDB's own, written in Python or in SQL."""
     return frozenset({*functions(), *queries.sql_functions()})
 
 
 def known_as(name: str) -> str | None:
-    """How a name is written that stands where something else is wanted: as a relation, or as a function.
+    """Return how a name is written that stands where something else is wanted: as a relation, or as a function.
 
     Example:
         >>> known_as("Demographics")
@@ -50,12 +50,12 @@ def known_as(name: str) -> str | None:
 
 
 def call_name(call: exp.Func) -> str:
-    """Its name in lower case, whether the parser knows the function or not."""
+    """Return its name in lower case, whether the parser knows the function or not."""
     return str(call.name if isinstance(call, exp.Anonymous) else call.sql_name()).lower()
 
 
 def arguments_of(call: exp.Func) -> list[exp.Expr]:
-    """What stands between its parentheses."""
+    """Return what stands between its parentheses."""
     if isinstance(call, exp.Anonymous):
         return list(call.expressions)
     return [a for a in call.args.values() if isinstance(a, exp.Expr)]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def stored_column(call: exp.Anonymous, columns_of: Callable[[str], Mapping[str, str]]) -> exp.Column | None:
-    """The column that holds what a call computes, or ``None``.
+    """Return the column that holds what a call computes, or ``None``.
 
     Args:
         call: A call of a Python function in a query whose relations have their registered names.
@@ -40,7 +40,7 @@ def stored_column(call: exp.Anonymous, columns_of: Callable[[str], Mapping[str, 
 
 
 def _source(select: exp.Select, qualifier: str) -> exp.Table | None:
-    """The one relation in FROM that the columns can belong to."""
+    """Return the one relation in FROM that the columns can belong to."""
     clause = select.args.get("from_")
     if not isinstance(clause, exp.From):
         return None

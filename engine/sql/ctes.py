@@ -108,7 +108,7 @@ def _refuse_twins(tree: exp.Query) -> None:
 
 
 def _out_of_sight(tree: exp.Query, names: Collection[str]) -> set[str]:
-    """Names that stand somewhere for no expression, because the one of that name cannot be seen from there."""
+    """Return the names that stand somewhere for no expression, because the one of that name cannot be seen from there."""
     mentions = [
         *find_all(tree, exp.Table),
         *(c for c in _relations_given(tree) if isinstance(c, exp.Column) and not c.table),
@@ -121,13 +121,13 @@ def _out_of_sight(tree: exp.Query, names: Collection[str]) -> set[str]:
 
 
 def written(node: exp.Expr) -> str:
-    """An argument as it was written, before names in it changed."""
+    """Return an argument as it was written, before names in it changed."""
     text = node.meta.get(_WRITTEN)
     return str(text) if text is not None else node.this if isinstance(node, exp.Literal) else to_sql(node)
 
 
 def in_order(tree: exp.Expr) -> list[exp.CTE]:
-    """The common table expressions of a tree, each after those that it can stand on; none of arguments of relations."""
+    """Yield the common table expressions of a tree, each after those that it can stand on; none of arguments of relations."""
     inside: dict[int | None, list[exp.CTE]] = {}
     for cte in find_all(tree, exp.CTE):
         if is_inside_call(cte, tree):
@@ -144,14 +144,14 @@ def in_order(tree: exp.Expr) -> list[exp.CTE]:
 
 
 def _free(name: str, number: int, used: set[str]) -> str:
-    """A name that nothing has, which is taken then."""
+    """Return a name that nothing has, which is taken then."""
     free = next(n for n in _candidates(name, number) if n.lower() not in used)
     used.add(free.lower())
     return free
 
 
 def _tables_of(tree: exp.Query) -> dict[int, list[exp.Table]]:
-    """The tables that mean a common table expression of the tree, by the expression's ``id``."""
+    """Return the tables that mean a common table expression of the tree, by the expression's ``id``."""
     tables: dict[int, list[exp.Table]] = {}
     for table in find_all(tree, exp.Table):
         if (cte := _meant(table, table.name)) is not None:
@@ -216,7 +216,7 @@ def _candidates(name: str, number: int) -> Iterator[str]:
 
 
 def _meant(table: exp.Expr, name: str) -> exp.CTE | None:
-    """The common table expression that a table's name stands for at its place, if it is one of that name."""
+    """Return the common table expression that a table's name stands for at its place, if it is one of that name."""
     if table.name.lower() != name.lower() or table.args.get("db"):
         return None
     child: exp.Expr = table

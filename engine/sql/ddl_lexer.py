@@ -36,7 +36,7 @@ class Tokens:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left but semicolons."""
+        """Return whether nothing is left but semicolons."""
         return all(t.token_type == TokenType.SEMICOLON for t in self._tokens[self.at :])
 
     def end(self) -> None:
@@ -52,11 +52,11 @@ class Tokens:
         raise self.error(f"{self._shown()} is not expected here")
 
     def error(self, message: str, *, at: int | None = None, code: str = "E3155", hint: str | None = None) -> SqlError:
-        """An error at a token, the present one by default; the hint is the statement's form."""
+        """Return an error at a token, the present one by default; the hint is the statement's form."""
         return self.placed(SqlError(message, code=code, hint=hint), self.at if at is None else at)
 
     def placed(self, error: SqlError, at: int) -> SqlError:
-        """The error with the place of a token; its hint is the statement's form unless it has one."""
+        """Return the error with the place of a token; its hint is the statement's form unless it has one."""
         start = self._tokens[at].start if at < len(self._tokens) else len(self.text.rstrip())
         before = self.text[:start]
         line, column = before.count("\n") + 1, start - (before.rfind("\n") + 1) + 1
@@ -65,7 +65,7 @@ class Tokens:
         )
 
     def is_word(self, *words: str) -> bool:
-        """Whether these words or signs come next."""
+        """Tell whether these words or signs come next."""
         following = self._tokens[self.at : self.at + len(words)]
         return len(following) == len(words) and all(map(_is, following, words))
 

@@ -81,7 +81,7 @@ class Expression:
 
     @property
     def batch_size(self) -> int:
-        """Rows at once that its functions like."""
+        """Return rows at once that its functions like."""
         return min((functions()[c.function].batch_size for c in self.calls), default=_WHOLE_ROWS)
 
     @property
@@ -91,7 +91,7 @@ class Expression:
 
     @property
     def must_not_fail(self) -> bool:
-        """Whether a failed row stops everything."""
+        """Return whether a failed row stops everything."""
         return any(functions()[c.function].on_error == "raise" for c in self.calls)
 
 
@@ -177,7 +177,7 @@ def _unfit(node: exp.Expr) -> str | None:
 
 
 def _columns(tree: exp.Expr, table: str, known: Sequence[str]) -> list[str]:
-    """Columns it reads, in order; qualifiers are taken off in place."""
+    """Return columns it reads, in order; qualifiers are taken off in place."""
     names = {k.lower(): k for k in known}
     found: dict[str, None] = {}
     for node in list(tree.find_all(exp.Column)):
@@ -261,7 +261,7 @@ class Evaluator:
 
     @property
     def expects(self) -> bool:
-        """Whether a function wants to know what comes next, and is given stored columns alone, so that it can be told."""
+        """Return whether a function wants to know what comes next, and is given stored columns alone, so that it can be told."""
         return bool(self._expecting)
 
     def expect(self, rows: pa.RecordBatch) -> None:
@@ -293,7 +293,7 @@ class Evaluator:
             self._connection = None
 
     def __call__(self, rows: pa.RecordBatch) -> Evaluated:
-        """The values of the rows, in their order."""
+        """Return the values of the rows, in their order."""
         known: dict[str, pa.Array] = {c: rows.column(c) for c in self.expression.columns}
         errors: dict[int, str] = {}
         for call, function, given in self._given:
@@ -403,18 +403,18 @@ class Evaluator:
 
 
 def _column(sql: str, columns: Sequence[str]) -> str | None:
-    """The column that an argument is, if it is nothing more."""
+    """Return the column that an argument is, if it is nothing more."""
     return next((c for c in columns if sql in {c, f'"{c}"'}), None)
 
 
 def _unloadable(name: str, error: Exception) -> FunctionError:
-    """An error of ours keeps its words and what it says to do."""
+    """Return the error of a function that cannot be loaded; one of ours keeps its words and what it says to do."""
     told, hint = (error.message, error.hint) if isinstance(error, CounterbalanceError) else (typed_line(error), None)
     return FunctionError(f"{name}() cannot be loaded: {told}", code="E8001", hint=hint or "no row was touched")
 
 
 def _checked(result: Any, function: Function, kind: pa.DataType, count: int) -> pa.Array:
-    """A function's result as one array of its declared type."""
+    """Return a function's result as one array of its declared type."""
     array = _whole(result) if isinstance(result, pa.Array | pa.ChunkedArray) else pa.array(result, kind)
     if len(array) != count:
         raise FunctionError(
@@ -430,7 +430,7 @@ def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _sample(kind: pa.DataType) -> pa.Array:
-    """One value that is not NULL, where there is one of these: zero, or what is empty."""
+    """Return one value that is not NULL, where there is one of these: zero, or what is empty."""
     values: list[Any] = [0, False, "", b"", [], {}, [None] * getattr(kind, "list_size", 0)]
     for value in values:
         with suppress(pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
@@ -448,7 +448,7 @@ def _whole(values: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def same_call(sql: str) -> str:
-    """An expression as text that is equal for equal expressions, whatever their spaces, comments and letter case.
+    """Return an expression as text that is equal for equal expressions, whatever their spaces, comments and letter case.
 
     Arguments of Python functions are named, and left out where they are the default.
 
@@ -473,7 +473,7 @@ def same_call(sql: str) -> str:
 
 
 def _is_given(parameter: Parameter, value: exp.Expr | None) -> bool:
-    """Whether a call gives a parameter something else than its default."""
+    """Tell whether a call gives a parameter something else than its default."""
     if value is None:
         return False
     is_plain = isinstance(value, exp.Literal | exp.Null | exp.Boolean | exp.Neg)

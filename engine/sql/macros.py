@@ -87,7 +87,7 @@ def calls_python(tree: exp.Expr) -> bool:
 
 
 def sql_calls(tree: exp.Expr) -> list[exp.Anonymous]:
-    """Calls of functions written in SQL, outer ones first; ``f(…)`` and ``main.f(…)``, and none in FROM."""
+    """Return calls of functions written in SQL, outer ones first; ``f(…)`` and ``main.f(…)``, and none in FROM."""
     known = queries.sql_functions()
     return [
         call

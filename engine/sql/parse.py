@@ -129,7 +129,7 @@ class Statement:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the text itself may be run: then DuckDB cannot read anything in it that this parser did not see.
+        """Return whether the text itself may be run: then DuckDB cannot read anything in it that this parser did not see.
 
         Example:
             >>> parse("select 'a' -- b").is_plain, parse("select $$a$$").is_plain
@@ -222,7 +222,7 @@ def _syntax(text: str, error: ParseError) -> SqlError:
 
 
 def unreadable(text: str, error: TokenError) -> SqlError:
-    """The error for text that cannot be cut into tokens: a quote or comment that is never closed, mostly."""
+    """Return the error for text that cannot be cut into tokens: a quote or comment that is never closed, mostly."""
     quote = hints.open_quote(text)
     if quote is None:
         return SqlError(f"cannot read the text: {error}", code="E3102", sql=text)
@@ -254,7 +254,7 @@ def _check(tree: exp.Expr) -> None:
 
 
 def _makes_rows(node: exp.Expr) -> bool:
-    """Whether it calls a table function in a way that ``bind.py`` does not look at."""
+    """Tell whether it calls a table function in a way that ``bind.py`` does not look at."""
     if isinstance(node, exp.Lateral):
         return isinstance(node.this, exp.Func) and _function_name(node.this) not in TABLE_FUNCTIONS
     return isinstance(node, exp.Table) and node.this is None
@@ -310,7 +310,7 @@ def _as_query(tree: exp.Expr, text: str) -> exp.Query:
 
 
 def to_sql(tree: exp.Expr, *, pretty: bool = False, last: bool = False) -> str:
-    """The tree as DuckDB SQL, names as they were written, without comments (which could be read as more than that).
+    """Return the tree as DuckDB SQL, names as they were written, without comments (which could be read as more than that).
 
     Args:
         tree: The tree.
@@ -321,7 +321,7 @@ def to_sql(tree: exp.Expr, *, pretty: bool = False, last: bool = False) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name as an identifier.
+    """Return a name as an identifier.
 
     Example:
         >>> quoted('my "own" column')
@@ -345,7 +345,7 @@ def is_callable(name: str) -> bool:
 
 
 def as_text(value: object) -> str:
-    """A value as a literal of text.
+    """Return a value as a literal of text.
 
     Example:
         >>> as_text("it's")

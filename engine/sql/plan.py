@@ -35,7 +35,7 @@ _ENDS: Final = re.compile(rf"{OWN}[0-9a-f]{{12}}$", re.IGNORECASE)
 
 
 def is_id(name: str) -> bool:
-    """Whether a name looks like one that was made up, as it can be seen in the text of a plan."""
+    """Tell whether a name looks like one that was made up, as it can be seen in the text of a plan."""
     return _ENDS.search(name) is not None
 
 
@@ -114,19 +114,19 @@ class Relation:
 
     @property
     def table(self) -> StoredTable | None:
-        """The stored table that it is, if it is one."""
+        """Return the stored table that it is, if it is one."""
         return self.holds if isinstance(self.holds, StoredTable) else None
 
     @property
     def tables(self) -> tuple[StoredTable, ...]:
-        """The stored tables that it consists of, itself or as several together."""
+        """Return the stored tables that it consists of, itself or as several together."""
         if isinstance(self.holds, Combined):
             return tuple(table for part in self.holds.parts for table in part.tables)
         return () if self.table is None else (self.table,)
 
     @property
     def is_bound(self) -> bool:
-        """Whether a caller handed its rows in, or a table function returned them."""
+        """Return whether a caller handed its rows in, or a table function returned them."""
         return bool(self.description)
 
     def behind(self) -> Iterator[StoredTable]:
@@ -392,7 +392,7 @@ class Plan:
 
     @property
     def audits(self) -> list[AuditCall]:
-        """The audits whose rows it reads."""
+        """Return the audits whose rows it reads."""
         return [r.holds for r in self.needed() if isinstance(r.holds, AuditCall)]
 
     def placeholders(self) -> set[str]:

@@ -27,7 +27,7 @@ _PURPOSE: Final = 'state a purpose: --sensitive "why", which is logged'
 
 
 def perceives(tree: exp.Expr, given: Any = None) -> str | None:
-    """The sensitive attribute of which an expression makes labels from pictures; ``None`` where it makes none.
+    """Return the sensitive attribute of which an expression makes labels from pictures; ``None`` where it makes none.
 
     It does when one of its functions sees pictures, and one is given such a name as ``attribute``: ``label_person`` itself,
     or ``label_prompt`` inside of ``ask``. A question in other words is not recognised.
@@ -72,7 +72,7 @@ def refuse_rows(query: query_files.Query, value: exp.Expr, attributes: Collectio
 
 
 def is_open(value: exp.Expr, attributes: Collection[str]) -> bool:
-    """Whether it is the name of an attribute, in any spelling, that is none of those.
+    """Tell whether it is the name of an attribute, in any spelling, that is none of those.
 
     Example:
         >>> is_open(exp.Literal.string("scene"), {"perceived_gender"})
@@ -173,7 +173,7 @@ def refuse_own_rows(query: query_files.Query, given: Mapping[str, exp.Expr], is_
 
 
 def is_own(node: exp.Expr, is_theirs: Callable[[str], bool], *, of_any_lake: bool = False) -> bool:
-    """Whether a relation argument, or one inside of it, is of the caller's own making.
+    """Tell whether a relation argument, or one inside of it, is of the caller's own making.
 
     So is every table of another lake, whatever its name, unless no images are matched (``of_any_lake``), what a table
     function returns, and a view whose rows are about single images (``level``): its arguments pick them.
@@ -219,7 +219,7 @@ class Cut:
 
     @property
     def is_on_grid(self) -> bool:
-        """Whether the value is one that the parameter's file offers to everybody."""
+        """Return whether the value is one that the parameter's file offers to everybody."""
         return bool(self._given in (self.parameter.grid or ()))
 
     def others(self) -> list[exp.Expr]:

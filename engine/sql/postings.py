@@ -177,7 +177,7 @@ class _Index:
 
     @classmethod
     def of(cls, table: Stored | None, column: str, forms: Forms) -> _Index | None:
-        """The index, if it is there and Lance would use it."""
+        """Return the index, if it is there and Lance would use it."""
         if table is None:
             return None
         condition = _condition(column, [tokens for _, tokens in forms])
@@ -191,11 +191,11 @@ class _Index:
 
     @property
     def key(self) -> str:
-        """Text that is equal for equal searches."""
+        """Return text that is equal for equal searches."""
         return f"{self.column} {[(label, sorted(tokens)) for label, tokens in self.forms]}"
 
     def listed(self, columns: Sequence[str]) -> pa.Table:
-        """Columns of the rows that match, with their labels as ``FOUND``, each once, in the order of the forms."""
+        """Return columns of the rows that match, with their labels as ``FOUND``, each once, in the order of the forms."""
         dataset, names = self.table.dataset, list(dict.fromkeys(label for label, _ in self.forms))
         places = {name: place for place, name in enumerate(names)}
         searched = _searched(dataset, self.column, [tokens for _, tokens in self.forms])
@@ -222,7 +222,7 @@ _answers: dict[tuple[str, int, str], bool | None] = {}
 
 
 def _rarity(dataset: lance.LanceDataset, column: str, condition: str) -> bool | None:
-    """Whether an index finds few rows; ``None`` without an index that Lance uses."""
+    """Tell whether an index finds few rows; ``None`` without an index that Lance uses."""
     if not any(i.field_names == [column] and i.index_type.lower() == "labellist" for i in dataset.describe_indices()):
         return None
     # an index on a list whose items have another name than "item" is passed over, and the scan is very slow
@@ -232,7 +232,7 @@ def _rarity(dataset: lance.LanceDataset, column: str, condition: str) -> bool | 
 
 
 def _places(ids: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Where each wanted id stands among ids, all of which are there."""
+    """Return where each wanted id stands among ids, all of which are there."""
     if len(ids) and int(ids[-1]) - int(ids[0]) == len(ids) - 1 and (ids[1:] > ids[:-1]).all():
         return np.asarray(wanted - ids[0], np.int64)
     order = np.argsort(ids, kind="stable")
@@ -240,7 +240,7 @@ def _places(ids: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.i
 
 
 def _searched(dataset: lance.LanceDataset, column: str, forms: Sequence[frozenset[str]]) -> list[NDArray[np.uint64]]:
-    """Ids of the rows that hold all tokens of each form: by a search each, or by one scan where that is less work."""
+    """Return ids of the rows that hold all tokens of each form: by a search each, or by one scan where that is less work."""
     tokens = sorted({token for form in forms if len(form) == 1 for token in form})
     scanned = _scanned(dataset, column, tokens) if len(tokens) * _SEARCH_ROWS > dataset.count_rows() else {}
     with ThreadPoolExecutor() as pool:  # Lance searches without Python's lock
@@ -250,7 +250,7 @@ def _searched(dataset: lance.LanceDataset, column: str, forms: Sequence[frozense
 def _scanned(
     dataset: lance.LanceDataset, column: str, tokens: Sequence[str]
 ) -> dict[frozenset[str], NDArray[np.uint64]]:
-    """Ids of the rows that hold each token, from all stored lists; an id as often as the token stands in its row."""
+    """Return ids of the rows that hold each token, from all stored lists; an id as often as the token stands in its row."""
     wanted, ids, which = pa.array(tokens, pa.string()), [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
     for batch in dataset.scanner(columns=[column], with_row_id=True).to_reader():
         lists = batch.column(column)

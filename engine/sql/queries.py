@@ -139,7 +139,7 @@ def sql_functions() -> Mapping[str, Query]:
 
 
 def _in_folder(folder: Traversable) -> list[Traversable]:
-    """The SQL files of a folder by name, none where there is no folder."""
+    """Return the SQL files of a folder by name, none where there is no folder."""
     return (
         sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
         if folder.is_dir()

@@ -115,7 +115,7 @@ def _of_condition(node: exp.Expr, scope: Mapping[str, Needs]) -> Needs:
 
 
 def _is_aggregate(node: exp.Expr) -> bool:
-    """Whether one row comes of all: a count or a sum outside of windows and queries of its own."""
+    """Tell whether one row comes of all: a count or a sum outside of windows and queries of its own."""
     found = node.find(exp.AggFunc)
     return found is not None and found.find_ancestor(exp.Window, exp.Query) in {None, node.parent_select}
 

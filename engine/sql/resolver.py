@@ -37,7 +37,7 @@ class Declared(Protocol):
     closed: Closed
 
     def missing(self, table: str) -> bool:
-        """Whether a refresh has yet to make the table, or a column of it."""
+        """Tell whether a refresh has yet to make the table, or a column of it."""
         ...
 
     def types(self, table: str) -> Mapping[str, pa.DataType]:
@@ -45,7 +45,7 @@ class Declared(Protocol):
         ...
 
     def sensitive_columns(self, table: str) -> set[str]:
-        """Columns of a table that are shown only with a purpose."""
+        """Return columns of a table that are shown only with a purpose."""
         ...
 
 
@@ -86,7 +86,7 @@ class Resolver:
 
     @property
     def has_unmade(self) -> bool:
-        """Whether a relation was named that no refresh has made."""
+        """Return whether a relation was named that no refresh has made."""
         return any(relation.is_unmade for relation in self._known.values())
 
     def is_past(self, lake: str | None) -> bool:
@@ -174,7 +174,7 @@ class Resolver:
         return self._stored(pinned, name, shown, shown)
 
     def _is_closed_view(self, schema: str | None, name: str) -> bool:
-        """Whether it is a view of perceived labels, which this session reads through audits only."""
+        """Tell whether it is a view of perceived labels, which this session reads through audits only."""
         pinned = self.main if schema is None else self.attached.get(schema)
         if pinned is None or self.sensitive or name not in pinned.snapshot.versions:
             return False
@@ -306,7 +306,7 @@ class Resolver:
         return [v for v in views if v.name not in self.main.closed.views and not declared.columns(v.name)]
 
     def is_fresh(self, view: Definition, expand: Callable[[str], str]) -> bool:
-        """Whether the rows of a materialized view are those that its query gives now, looked up once.
+        """Tell whether the rows of a materialized view are those that its query gives now, looked up once.
 
         Args:
             view: The view.
@@ -379,7 +379,7 @@ def closed_to_all(what: str, hint: str = 'state a purpose: --sensitive "why"') -
 
 
 def _digest(rows: pa.Table) -> str:
-    """What tells small tables apart by their content: the first digits of a SHA-256 of the rows."""
+    """Return what tells small tables apart by their content: the first digits of a SHA-256 of the rows."""
     import hashlib
 
     if rows.nbytes > _DIGESTED:

@@ -59,7 +59,7 @@ class Env:
 
 
 def is_inside_call(node: exp.Expr, root: exp.Expr) -> bool:
-    """Whether it stands inside the arguments of a call that is itself a relation; those are resolved with the call."""
+    """Tell whether it stands inside the arguments of a call that is itself a relation; those are resolved with the call."""
     around = node.parent
     while around is not None and around is not root:
         if isinstance(around, exp.Table) and isinstance(around.this, exp.Func):
@@ -69,7 +69,7 @@ def is_inside_call(node: exp.Expr, root: exp.Expr) -> bool:
 
 
 def substituted(node: exp.Expr, env: Env) -> exp.Expr:
-    """An argument with parameters of the body around it, and the user's own, put in."""
+    """Return an argument with parameters of the body around it, and the user's own, put in."""
     wrapped = exp.Paren(this=node.copy())
     for place in find_all(wrapped, exp.Placeholder, exp.Parameter):
         if place.name in env.scalars:
@@ -83,7 +83,7 @@ def substituted(node: exp.Expr, env: Env) -> exp.Expr:
 def assembled(
     tree: exp.Query, hoisted: Mapping[str, exp.Query], user: Mapping[str, exp.CTE], *, recursive: bool = False
 ) -> exp.Query:
-    """The query with the common table expressions it needs, each before its first use.
+    """Return the query with the common table expressions it needs, each before its first use.
 
     Args:
         tree: The query, or a part of the user's.
@@ -159,7 +159,7 @@ def tree_of(sql: str, place: str) -> exp.Query:
 
 
 def _syntax(place: str, error: ParseError | TokenError) -> str:
-    """What is wrong with the SQL of a file, and where."""
+    """Return what is wrong with the SQL of a file, and where."""
     file, _, first = place.rpartition(":")
     told = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
     line = int(first) + int(told.get("line") or 1) - 1 if first.isdigit() else 1
@@ -179,12 +179,12 @@ def with_schemas(tree: exp.Query, qualified: Collection[str]) -> None:
 
 
 def hides(name: str, what: str) -> SqlError:
-    """The error of an expression whose name hides something."""
+    """Return the error of an expression whose name hides something."""
     return SqlError(f"your expression {name!r} hides {what}", code="E3118", hint="give the expression another name")
 
 
 def with_params(body: exp.Query, params: str) -> exp.Query:
-    """An audit with its parameters as a column."""
+    """Return an audit with its parameters as a column."""
     text = exp.Literal.string(params)
     inner = exp.Subquery(this=body, alias=exp.TableAlias(this=exp.to_identifier("audit")))
     return exp.select("*", exp.alias_(text, "params")).from_(inner)

@@ -38,7 +38,7 @@ def columns(tables: Sequence[StoredTable]) -> Columns:
 
 
 def one_table(select: exp.Select) -> exp.Table | None:
-    """The one table that a select reads, under its own columns' names, and never by their numbers."""
+    """Return the one table that a select reads, under its own columns' names, and never by their numbers."""
     source = select.args.get("from_")
     table = source.this if isinstance(source, exp.From) else None
     if not isinstance(table, exp.Table) or isinstance(table.this, exp.Func) or table.args.get("db") is not None:
@@ -69,14 +69,14 @@ def point_at(table: exp.Table, name: str) -> None:
 
 
 def inside(select: exp.Select) -> list[exp.Expr]:
-    """The nodes of a select but its sources."""
+    """Return the nodes of a select but its sources."""
     parts = [node for key, node in select.args.items() if key not in {"from_", "with_"}]
     whole = [n for part in parts for n in (part if isinstance(part, list) else [part]) if isinstance(n, exp.Expr)]
     return [node for part in whole for node in part.walk()]
 
 
 def is_odd(node: exp.Expr) -> bool:
-    """Whether a node reaches beyond the columns that are named, or is a function that is not known here."""
+    """Tell whether a node reaches beyond the columns that are named, or is a function that is not known here."""
     if isinstance(node, exp.Star):
         return not isinstance(node.parent, exp.Count) or any(node.args.values())
     return isinstance(node, exp.Query | exp.Columns | exp.Lambda | exp.Window) or (
@@ -85,18 +85,18 @@ def is_odd(node: exp.Expr) -> bool:
 
 
 def counts_rows(node: exp.Expr) -> bool:
-    """Whether it is ``count(*)``."""
+    """Tell whether it is ``count(*)``."""
     return isinstance(node, exp.Count) and isinstance(node.this, exp.Star)
 
 
 def counts_one(count: exp.Count) -> bool:
-    """Whether it is of all rows, or of one thing, in no order."""
+    """Tell whether it is of all rows, or of one thing, in no order."""
     several = count.expressions or (isinstance(count.this, exp.Distinct) and len(count.this.expressions) != 1)
     return count.this is not None and not several and count.find(exp.Order) is None
 
 
 def has_nameless(select: exp.Select) -> bool:
-    """Whether it selects what DuckDB names by its text, other than ``count(*)``."""
+    """Tell whether it selects what DuckDB names by its text, other than ``count(*)``."""
     return not all(isinstance(e, exp.Alias | exp.Column) or counts_rows(e) for e in select.expressions)
 
 
@@ -107,13 +107,13 @@ def replace_count(select: exp.Select, place: exp.Expr, value: exp.Expr) -> None:
 
 
 def made_names(select: exp.Select, columns: Columns) -> set[str]:
-    """Names that a select gives, and no column has."""
+    """Return the names that a select gives, and no column has."""
     known = {c.lower() for c in (*columns.coded, *columns.others)}
     return {e.alias.lower() for e in select.expressions if isinstance(e, exp.Alias)} - known
 
 
 def are_columns(nodes: list[exp.Expr], table: exp.Table, names: Collection[str]) -> bool:
-    """Whether all columns among some nodes are of a table, and have one of some names in lower case."""
+    """Tell whether all columns among some nodes are of a table, and have one of some names in lower case."""
     return all(
         isinstance(c.this, exp.Identifier)
         and c.name.lower() in names

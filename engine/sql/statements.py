@@ -149,7 +149,7 @@ _TYPE_NAMES: Final = {bool: "true or false", str: "text in quotes", int: "a whol
 
 
 def read(text: str) -> Statement | None:
-    """One of the engine's own statements, or ``None`` for anything else.
+    """Return one of the engine's own statements, or ``None`` for anything else.
 
     Args:
         text: One statement; a trailing semicolon is fine.
@@ -318,7 +318,7 @@ def _cascade(tokens: Tokens) -> bool:
 
 
 def _options(tokens: Tokens, known: Mapping[str, type] | None) -> dict[str, Any]:
-    """What stands after WITH; ``known`` names the options and their types, ``None`` leaves them to others."""
+    """Return what stands after WITH; ``known`` names the options and their types, ``None`` leaves them to others."""
     found: dict[str, Any] = {}
     if not tokens.taken("WITH"):
         return found

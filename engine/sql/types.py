@@ -8,7 +8,7 @@ from counterbalance.engine.errors import SqlError
 
 
 def storable(kind: pa.DataType) -> pa.DataType:
-    """The type a value is stored as: unsigned, large, view and dictionary types become plain ones, DECIMAL a double.
+    """Return the type a value is stored as: unsigned, large, view and dictionary types become plain ones, DECIMAL a double.
 
     Raises:
         SqlError: There is none for it.

@@ -25,7 +25,7 @@ VOLATILE: Final = frozenset(
 
 
 def duckdb_name(call: exp.Func) -> str:
-    """What DuckDB calls a function, in lower case.
+    """Return what DuckDB calls a function, in lower case.
 
     Example:
         >>> import sqlglot
@@ -37,7 +37,7 @@ def duckdb_name(call: exp.Func) -> str:
 
 
 def is_volatile(call: exp.Func) -> bool:
-    """Whether a call's result is another tomorrow, or in another session."""
+    """Tell whether a call's result is another tomorrow, or in another session."""
     own = str(call.name if isinstance(call, exp.Anonymous) else call.sql_name()).lower()
     if own in functions():
         return False

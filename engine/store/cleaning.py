@@ -33,7 +33,7 @@ def moment(version: Mapping[str, Any]) -> dt.datetime:
 
 
 def old_versions(dataset: lance.LanceDataset, before: dt.datetime, keep: AbstractSet[int]) -> list[int]:
-    """Versions made before a moment, but for the newest, the tagged and those to keep.
+    """Return versions made before a moment, but for the newest, the tagged and those to keep.
 
     Args:
         dataset: The table at its newest version.
@@ -45,12 +45,12 @@ def old_versions(dataset: lance.LanceDataset, before: dt.datetime, keep: Abstrac
 
 
 def tagged(dataset: lance.LanceDataset) -> set[int]:
-    """Versions that have a tag."""
+    """Return the versions that have a tag."""
     return {int(t["version"]) for t in dataset.tags.list().values()}
 
 
 def removable(dataset: lance.LanceDataset, versions: list[int], *, alone: bool) -> int:
-    """Bytes that would go with these versions.
+    """Return the bytes that would go with these versions.
 
     Args:
         dataset: The table.
@@ -91,17 +91,17 @@ def _only_of(location: Location, name: str, dataset: lance.LanceDataset, version
 
 
 def _named(dataset: lance.LanceDataset, versions: list[int]) -> list[int]:
-    """The newest with them, which always stays: Lance wants a list that is not empty."""
+    """Return the newest with them, which always stays: Lance wants a list that is not empty."""
     return [*versions, int(dataset.version)]
 
 
 def deleted_rows(dataset: lance.LanceDataset) -> int:
-    """Rows that were deleted and still lie in the files of the newest version."""
+    """Return the rows that were deleted and still lie in the files of the newest version."""
     return int(dataset.stats.dataset_stats()["num_deleted_rows"])
 
 
 def sizes(location: Location, name: str, dataset: lance.LanceDataset) -> dict[str, int]:
-    """Bytes of every data file of a version, by its path in the table; those of its pictures, which lie beside it, too."""
+    """Return the bytes of every data file of a version, by its path in the table; those of its pictures, which lie beside it, too."""
     found = {f.path: int(f.file_size_bytes or 0) for fragment in dataset.get_fragments() for f in fragment.data_files()}
     if not any(_is_blob(field) for field in dataset.schema) or location.is_memory:
         return found
@@ -120,7 +120,7 @@ def _is_blob(field: Any) -> bool:
 
 
 def wants_compaction(dataset: lance.LanceDataset, *, small: bool) -> bool:
-    """Whether it holds deleted rows or, if ``small`` ones count, too many little files."""
+    """Tell whether it holds deleted rows or, if ``small`` ones count, too many little files."""
     return deleted_rows(dataset) > 0 or (small and len(dataset.get_fragments()) > _MANY_FRAGMENTS)
 
 

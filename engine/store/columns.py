@@ -169,13 +169,13 @@ def places_of(rows: pa.Table) -> NDArray[np.int64]:
 
 
 def _slice_rows(rows: pa.Table) -> int:
-    """How many rows are written at once."""
+    """Return how many rows are written at once."""
     width = int(rows.nbytes) // max(1, len(rows))
     return max(1, min(_SLICE_ROWS, _SLICE_BYTES // max(1, width)))
 
 
 def _whole(one: Fill, values: pa.Table, step: int) -> Iterator[pa.RecordBatch]:
-    """The columns for every physical row: the new values, the stored ones elsewhere, NULL in deleted rows."""
+    """Yield the columns for every physical row: the new values, the stored ones elsewhere, NULL in deleted rows."""
     count = int(one.fragment.physical_rows)
     source = np.full(count, -1, np.int64)
     source[one.places] = one.rows
@@ -203,7 +203,7 @@ def _whole(one: Fill, values: pa.Table, step: int) -> Iterator[pa.RecordBatch]:
 def _gathered(
     batches: Sequence[pa.RecordBatch], starts: NDArray[np.int64], source: NDArray[np.int64], schema: pa.Schema
 ) -> pa.RecordBatch:
-    """Rows by their number in all batches together, NULL for a negative one; copies these rows and no others."""
+    """Return rows by their number in all batches together, NULL for a negative one; copies these rows and no others."""
     chunk = np.searchsorted(starts, source, side="right") - 1
     chunk[source < 0] = -1
     parts, order = [], []

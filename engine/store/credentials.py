@@ -40,7 +40,7 @@ def check(uri: str, options: Mapping[str, str]) -> None:
 
 
 def is_anonymous(options: Mapping[str, str]) -> bool:
-    """Whether requests are not signed, as public data allow.
+    """Tell whether requests are not signed, as public data allow.
 
     Example:
         >>> is_anonymous({"aws_skip_signature": "true"})

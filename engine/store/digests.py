@@ -94,7 +94,7 @@ class Ledger:
 
     @classmethod
     def of(cls, entries: Mapping[str, Entry]) -> Ledger:
-        """The ledger that holds these entries by path."""
+        """Return the ledger that holds these entries by path."""
         lines = (f"{e.digest} {e.size} {'s' if e.synced else '-'} {path}\n" for path, e in sorted(entries.items()))
         return cls("".join(lines))
 
@@ -111,7 +111,7 @@ class Ledger:
         return cls(body.decode())
 
     def content(self) -> bytes:
-        """The file's bytes."""
+        """Return the file's bytes."""
         body = self.text.encode()
         return _sha256(body).encode() + b"\n" + body
 
@@ -123,16 +123,16 @@ class Ledger:
 
     @cached_property
     def manifests(self) -> dict[int, str]:
-        """Paths of the recorded manifests by version."""
+        """Return paths of the recorded manifests by version."""
         return {version_of(m[0]): m[0] for m in _MANIFEST.finditer(self.text)}
 
     @cached_property
     def newest(self) -> int:
-        """The newest recorded version; 0 without any."""
+        """Return the newest recorded version; 0 without any."""
         return max(self.manifests, default=0)
 
     def entry(self, path: str) -> Entry:
-        """One entry, without taking the others apart."""
+        """Return one entry, without taking the others apart."""
         if path not in self._found:
             line = re.search(rf"^(\S+) (\d+) (\S) {re.escape(path)}$", self.text, re.MULTILINE)
             if line is None:
@@ -142,7 +142,7 @@ class Ledger:
 
 
 def version_of(path: str) -> int:
-    """The version that a manifest is of.
+    """Return the version that a manifest is of.
 
     Example:
         >>> version_of("_versions/18446744073709551612.manifest"), version_of("_versions/3.manifest")
@@ -153,7 +153,7 @@ def version_of(path: str) -> int:
 
 
 def is_manifest(path: str) -> bool:
-    """Whether a path in a table is that of a version's manifest."""
+    """Tell whether a path in a table is that of a version's manifest."""
     return _MANIFEST.fullmatch(path) is not None
 
 
@@ -162,7 +162,7 @@ def _sha256(content: bytes) -> str:
 
 
 def stored(location: Location) -> tuple[list[str], list[str]]:
-    """Names of all tables that lie in a lake, and folders of it that are closed to this user."""
+    """Return names of all tables that lie in a lake, and folders of it that are closed to this user."""
     closed = [room for room in _ROOMS if _is_closed(location, room)]
     names = [f"{r}/{name}".lstrip("/") for r in _ROOMS if r not in closed for name in location.folders(r)]
     return [*names, *(() if CLOSED in closed else location.enclosed())], closed
@@ -174,7 +174,7 @@ def _is_closed(location: Location, room: str) -> bool:
 
 
 def listed(location: Location, *, again: bool = False) -> dict[str, Entry]:
-    """Tables that were recorded, from memory as ``remembered``.
+    """Return the tables that were recorded, from memory as ``remembered``.
 
     Raises:
         StorageError: What was recorded of the lake is damaged.
@@ -184,7 +184,7 @@ def listed(location: Location, *, again: bool = False) -> dict[str, Entry]:
 
 
 def is_lost(location: Location, name: str) -> bool:
-    """Whether a table was recorded and is not any more, as far as this user may look."""
+    """Tell whether a table was recorded and is not any more, as far as this user may look."""
     if name not in listed(location):
         return False
     rooms = {name.rpartition("/")[0], CLOSED if "/" not in name and name not in BASE_TABLES else ""}
@@ -197,7 +197,7 @@ def is_lost(location: Location, name: str) -> bool:
 
 
 def read(location: Location, name: str) -> Ledger | None:
-    """What was recorded of a table, or of the lake, if anything was.
+    """Return what was recorded of a table, or of the lake, if anything was.
 
     Raises:
         StorageError: It is damaged itself (``E6018``).
@@ -248,7 +248,7 @@ def remembered(location: Location, name: str, *, again: bool = False) -> Ledger 
 
 
 def files(location: Location, names: Iterable[str]) -> dict[str, dict[str, Entry | None]]:
-    """Files that lie there, by table and path; of object stores with what the listing tells of them.
+    """Return the files that lie there, by table and path; of object stores with what the listing tells of them.
 
     Args:
         location: The lake.
@@ -276,7 +276,7 @@ def _listed(folder: str) -> Iterator[str]:
 
 
 def _is_part(path: str) -> bool:
-    """Whether a path is that of a file that is written once."""
+    """Tell whether a path is that of a file that is written once."""
     folder, _, file = path.rpartition("/")
     if file.startswith(".") or "#" in file:  # somebody is writing it
         return False

@@ -38,7 +38,7 @@ def make_folder(location: Location, under: str = CLOSED) -> None:
 
 
 def lies_open(location: Location, names: Iterable[str]) -> list[str]:
-    """Those of the tables that lie where others can read them; none of a lake in memory, which no other process sees."""
+    """Return those of the tables that lie where others can read them; none of a lake in memory, which no other process sees."""
     return sorted({*names} & {*location.folders()})
 
 

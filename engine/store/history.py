@@ -25,7 +25,7 @@ _RANGES: Final = 100
 def changed(
     location: Location, table: str, before: int | None, after: int | None, columns: AbstractSet[str] | None
 ) -> bool:
-    """Whether rows, or these columns of them, may differ between two versions; when in doubt, yes.
+    """Tell whether rows, or these columns of them, may differ between two versions; when in doubt, yes.
 
     Args:
         location: The lake.
@@ -70,7 +70,7 @@ def _rewritten(dataset: Any) -> list[list[int]]:
 
 
 def only_columns(location: Location, table: str, before: int | None, after: int, columns: AbstractSet[str]) -> bool:
-    """Whether nothing but these columns was declared, filled or dropped between two versions; when in doubt, no."""
+    """Tell whether nothing but these columns was declared, filled or dropped between two versions; when in doubt, no."""
     dataset = tables.open_table(location, table, after)
     if dataset is None or before is None or not 0 < after - before <= _MANY:
         return False
@@ -114,7 +114,7 @@ def _touches(dataset: Any, version: int, columns: AbstractSet[str] | None) -> bo
 
 
 def _column_moved(dataset: Any, version: int, columns: AbstractSet[str] | None) -> bool:
-    """Whether a column that matters came or went with this version."""
+    """Tell whether a column that matters came or went with this version."""
     if columns is None:
         return True
     old = dataset.checkout_version(version - 1)
@@ -124,7 +124,7 @@ def _column_moved(dataset: Any, version: int, columns: AbstractSet[str] | None) 
 
 
 def _names(dataset: Any, ids: list[int]) -> set[str]:
-    """Names of the top-level columns that own these fields; a field that is gone stands for every name."""
+    """Return names of the top-level columns that own these fields; a field that is gone stands for every name."""
     return {field.name() for field in dataset.lance_schema.fields() if not set(ids).isdisjoint(field_ids(field))}
 
 

@@ -69,7 +69,7 @@ class Location:
 
     @cached_property
     def root(self) -> str:
-        """The place as Lance names it."""
+        """Return the place as Lance names it."""
         scheme, separator, rest = self.uri.partition("://")
         if not separator:
             return _absolute(Path(self.uri).expanduser())
@@ -81,17 +81,17 @@ class Location:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a folder of this machine."""
+        """Return whether it is a folder of this machine."""
         return "://" not in self.root
 
     @property
     def is_memory(self) -> bool:
-        """Whether it lives in this process only."""
+        """Return whether it lives in this process only."""
         return self.root.startswith("shared-memory://")
 
     @property
     def path(self) -> Path:
-        """The folder of a local lake; others have none."""
+        """Return the folder of a local lake; others have none."""
         return Path(self.root)
 
     def table(self, name: str) -> str:
@@ -99,11 +99,11 @@ class Location:
         return f"{self.root}/{self.folder(name)}"
 
     def folder(self, name: str) -> str:
-        """Folder of a table in the lake: the only place that knows where a table lies."""
+        """Return the folder of a table in the lake: the only place that knows where a table lies."""
         return f"{ENCLOSED}/{name}{SUFFIX}" if self.encloses(name) else f"{name}{SUFFIX}"
 
     def encloses(self, name: str) -> bool:
-        """Whether a table lies in the closed folder, or is to be made there."""
+        """Tell whether a table lies in the closed folder, or is to be made there."""
         if "/" in name or self.is_memory:
             return False
         if self.is_local:
@@ -111,7 +111,7 @@ class Location:
         return name in self.enclosed()
 
     def enclosed(self, *, anew: bool = False) -> frozenset[str]:
-        """Names of the tables that lie in the closed folder, of which some may have no rows yet.
+        """Return names of the tables that lie in the closed folder, of which some may have no rows yet.
 
         An object store is asked once a process, and whenever ``anew`` is set: tables never move there.
         """
@@ -122,7 +122,7 @@ class Location:
         return _enclosed[self.root]
 
     def table_path(self, name: str) -> Path:
-        """Folder of a table of a local lake."""
+        """Return the folder of a table of a local lake."""
         return self.path / self.folder(name)
 
     def lance_options(self) -> dict[str, str]:
@@ -141,7 +141,7 @@ class Location:
         return options
 
     def filesystem(self) -> tuple[Any, str]:
-        """An fsspec file system and the root's path in it; for object stores and local folders.
+        """Return an fsspec file system and the root's path in it; for object stores and local folders.
 
         Raises:
             StorageError: No lake can lie there (``E6020``), or as ``open_store``.
@@ -174,7 +174,7 @@ class Location:
         return open_store("memory://" + self.root.removeprefix("shared-memory://"))
 
     def folders(self, under: str = "") -> Iterator[str]:
-        """Names of the Lance tables that lie there, whoever made them."""
+        """Yield names of the Lance tables that lie there, whoever made them."""
         if self.is_memory:
             return
         entries: Iterator[str] = iter(())
@@ -279,7 +279,7 @@ def _absolute(path: Path) -> str:
 
 
 def session() -> Any:
-    """One Lance session a process: shared caches, and the same memory store for every handle."""
+    """Return one Lance session a process: shared caches, and the same memory store for every handle."""
     global _session  # noqa: PLW0603 - Lance's own caches are per session; one is wanted
     if _session is None:
         import lance

@@ -103,7 +103,7 @@ def _flock(location: Location, purpose: str, wait: float, name: str) -> Iterator
 
 
 def _locked_file(location: Location, deadline: float, name: str) -> int:
-    """The locked file; one that was removed while it was waited for is not a lock, and the next one is tried."""
+    """Return the locked file; one that was removed while it was waited for is not a lock, and the next one is tried."""
     while True:
         try:
             location.path.mkdir(parents=True, exist_ok=True)
@@ -172,7 +172,7 @@ def _take(location: Location, system: Any, path: str, note: dict[str, Any]) -> b
 
 
 def _held(system: Any, path: str) -> dict[str, Any]:
-    """The note of whoever holds the lease, empty when nobody does."""
+    """Return the note of whoever holds the lease, empty when nobody does."""
     try:
         return _parse(system.cat_file(path).decode(errors="replace"))
     except FileNotFoundError:

@@ -49,7 +49,7 @@ _BY_KEY: Final = (IMAGES.key, "sha256")
 
 
 def are_by_key(stored: Collection[str]) -> bool:
-    """Whether a table with these columns holds no pictures, and says in every row which of ``images`` is meant.
+    """Tell whether a table with these columns holds no pictures, and says in every row which of ``images`` is meant.
 
     Example:
         >>> are_by_key(["edit_id", "image_id", "sha256", "prompt"]), are_by_key(["image_id", "sha256", "image"])
@@ -59,7 +59,7 @@ def are_by_key(stored: Collection[str]) -> bool:
 
 
 def readable(stored: Sequence[str]) -> list[str]:
-    """Columns that an expression over a table may read: its own, and ``image`` where pictures are read by key."""
+    """Return the columns that an expression over a table may read: its own, and ``image`` where pictures are read by key."""
     return [*stored, _IMAGE] if are_by_key(stored) else list(stored)
 
 
@@ -84,7 +84,7 @@ class ByKey:
         self._places = {int(i): found.get(int(i)) for i in wanted}
 
     def fill(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, ImageError]]:
-        """Rows with a column ``image``; and by position, why one could not be read, as ``fill`` says it."""
+        """Return rows with a column ``image``; and by position, why one could not be read, as ``fill`` says it."""
         ids, digests = (rows.column(c).to_pylist() for c in _BY_KEY)
         if not {i for i in ids if i is not None} <= self._places.keys():
             self.expect(rows.column(IMAGES.key))
@@ -121,7 +121,7 @@ class ByKey:
 
 
 def places(dataset: lance.LanceDataset, key: str, ids: NDArray[np.int64]) -> tuple[list[int], list[int]]:
-    """Keys that a table has of some that rise, and the row ids of these rows, by one pass over its keys."""
+    """Return the keys that a table has of some that rise, and the row ids of these rows, by one pass over its keys."""
     if not len(ids):
         return [], []
     keys, rows = [], []
@@ -163,12 +163,12 @@ def _remembered() -> Path:
 
 
 def may_lie_elsewhere(wanted: Sequence[str], stored: Sequence[str]) -> bool:
-    """Whether some columns of a table are pictures of ``images``, for which ``fill`` is."""
+    """Tell whether some columns of a table are pictures of ``images``, for which ``fill`` is."""
     return not PICTURES.isdisjoint(wanted) and {IMAGES.key, *_FACTS} <= set(stored)
 
 
 def columns(wanted: Sequence[str], stored: Sequence[str]) -> list[str]:
-    """Columns to read beside some of a table for ``fill`` to work."""
+    """Return columns to read beside some of a table for ``fill`` to work."""
     return [c for c in _FACTS if c not in wanted] if may_lie_elsewhere(wanted, stored) else []
 
 
@@ -192,7 +192,7 @@ def are_there(dataset: lance.LanceDataset, wanted: Sequence[str], fragments: lis
 def scan(
     dataset: lance.LanceDataset, wanted: Sequence[str], images: lance.LanceDataset | None = None, **how: Any
 ) -> Iterator[pa.RecordBatch]:
-    """Columns of a table, with pictures that lie elsewhere or are read by key; NULL where one cannot be read.
+    """Yield columns of a table, with pictures that lie elsewhere or are read by key; NULL where one cannot be read.
 
     Args:
         dataset: The table.
@@ -213,7 +213,7 @@ def scan(
 
 
 def fill(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, ImageError]]:
-    """Rows with the pictures that are not stored, where they may be read; and by position, why one could not be.
+    """Return rows with the pictures that are not stored, where they may be read; and by position, why one could not be.
 
     Args:
         rows: With ``image`` (binary) and the columns of ``columns``; as they are where these are missing.
@@ -242,7 +242,7 @@ def fill(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, ImageError]]:
 
 
 def is_readable(uri: str | None) -> bool:
-    """Whether a ``uri`` lies in a folder that pictures may be read from."""
+    """Tell whether a ``uri`` lies in a folder that pictures may be read from."""
     return _allowed(uri, folders()) is not None
 
 
@@ -254,7 +254,7 @@ class Unread:
         self._first = self._said = ""
 
     def fill(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows as ``fill`` gives them. A picture that is asked for again counts once, for its error names its file."""
+        """Return rows as ``fill`` gives them. A picture that is asked for again counts once, for its error names its file."""
         filled, errors = fill(rows)
         for why in map(str, errors.values()):
             self._first = self._first or why
@@ -276,7 +276,7 @@ class Unread:
 
 
 def require(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows as ``fill`` gives them, where every picture that should be there can be read.
+    """Return rows as ``fill`` gives them, where every picture that should be there can be read.
 
     Raises:
         StorageError: One cannot (E6046).
@@ -288,13 +288,13 @@ def require(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def unread(why: str) -> StorageError:
-    """The error about a picture that must be there; a stream of rows carries its text alone, which ``TOLD`` marks."""
+    """Return the error about a picture that must be there; a stream of rows carries its text alone, which ``TOLD`` marks."""
     hint = "put it back, ingest its folder again, or leave the row out by its uri or key"
     return StorageError(why if why.startswith(TOLD) else f"{TOLD}{why}", code="E6046", hint=hint)
 
 
 def _allowed(uri: str | None, may: Sequence[str]) -> str | None:
-    """The local path of a ``uri``, links resolved, if it lies in one of some folders."""
+    """Return the local path of a ``uri``, links resolved, if it lies in one of some folders."""
     path = (uri or "").removeprefix("file://")
     if not may or not path.startswith("/") or "\0" in path:
         return None
@@ -305,7 +305,7 @@ def _allowed(uri: str | None, may: Sequence[str]) -> str | None:
 
 
 def _read(path: str, width: int | None, height: int | None, digest: str | None) -> bytes | ImageError:
-    """The bytes of a picture, if it is the one that its row tells of. Called in threads."""
+    """Return the bytes of a picture, if it is the one that its row tells of. Called in threads."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a pipe would wait for its writer
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

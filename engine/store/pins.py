@@ -91,7 +91,7 @@ def _sweep() -> None:
 
 
 def pinned(location: Location) -> tuple[dict[str, set[int]], int]:
-    """Versions by table that living readers are on, and how many readers have not said theirs yet."""
+    """Return versions by table that living readers are on, and how many readers have not said theirs yet."""
     versions: dict[str, set[int]] = {}
     undecided = 0
     for note in readers(location):
@@ -109,7 +109,7 @@ def readers(location: Location) -> list[dict[str, Any]]:
 
 
 def dead(location: Location) -> int:
-    """How many pins nobody stands behind any more."""
+    """Return how many pins nobody stands behind any more."""
     return len(list(_notes(location))) - len(readers(location))
 
 
@@ -172,7 +172,7 @@ def _write(location: Location, name: str, note: dict[str, Any]) -> None:
 
 
 def _notes(location: Location) -> Iterator[tuple[str, dict[str, Any]]]:
-    """All pins; one that is gone by now is left out, one that says nothing stands for a dead reader."""
+    """Yield all pins; one that is gone by now is left out, one that says nothing stands for a dead reader."""
     if location.is_memory:
         yield from list(_memory.get(location.root, {}).items())
         return

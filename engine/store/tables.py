@@ -126,7 +126,7 @@ def reading(location: Location, name: str | None = None) -> Iterator[None]:
 
 
 def _is_of_files(error: BaseException) -> bool:
-    """Whether it is what Lance and Arrow raise where nothing but a file's content can be wrong."""
+    """Tell whether it is what Lance and Arrow raise where nothing but a file's content can be wrong."""
     import pyarrow as pa
 
     return isinstance(error, OSError | pa.ArrowException) and not isinstance(error, CounterbalanceError)
@@ -153,7 +153,7 @@ def rows_at(dataset: lance.LanceDataset, ids: pa.Array | pa.ChunkedArray, schema
 
 
 def _was_enclosed(location: Location, name: str) -> bool:
-    """Whether another process made a table of an object store in the closed folder since it was asked."""
+    """Tell whether another process made a table of an object store in the closed folder since it was asked."""
     if location.is_local or location.is_memory or "/" in name or location.encloses(name):
         return False
     return name in location.enclosed(anew=True)
@@ -164,7 +164,7 @@ def _exists(location: Location, name: str) -> bool:
 
 
 def lance_line(error: BaseException) -> str:
-    """What Lance says in the first line of an error, without places in its own sources."""
+    """Return what Lance says in the first line of an error, without places in its own sources."""
     return without_sources(first_line(error))[:300]
 
 
@@ -191,7 +191,7 @@ def lance_name(*parts: str) -> str:
 
 
 def latest_version(location: Location, name: str) -> int | None:
-    """The newest version of a table, or ``None`` without the table."""
+    """Return the newest version of a table, or ``None`` without the table."""
     dataset = open_table(location, name)
     return None if dataset is None else int(dataset.version)
 
@@ -207,7 +207,7 @@ def append(location: Location, name: str, rows: pa.Table | pa.RecordBatchReader)
 
 
 def overwrite(location: Location, name: str, rows: pa.RecordBatchReader) -> int:
-    """Rows and columns in the place of all that is there, which stays readable at its versions; returns the new one.
+    """Put rows and columns in the place of all that is there, which stays readable at its versions; return the new one.
 
     Raises:
         StorageError: The rows could not be written.

@@ -121,7 +121,7 @@ def _used(location: Location, table: str, column: str, versions: Collection[int]
 
 
 def codes_hold(dataset: lance.LanceDataset, codes: Mapping[str, Sequence[str | None]]) -> bool:
-    """Whether every code column says what its strings say; another tool may have written strings alone.
+    """Tell whether every code column says what its strings say; another tool may have written strings alone.
 
     Args:
         dataset: The table at a version.

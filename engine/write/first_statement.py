@@ -59,18 +59,18 @@ class Said:
         self._names: list[str] = []
 
     def name(self, number: int) -> str:
-        """A file by its number."""
+        """Return a file by its number."""
         return self._names[number]
 
     def number(self, file: str) -> int:
-        """A file's number, in order of appearance."""
+        """Return a file's number, in order of appearance."""
         if file not in self._files and len(self._names) <= _MOST_FILES:
             self._files[file] = len(self._names)
             self._names.append(file)
         return self._files.get(file, _MOST_FILES)
 
     def before(self, keys: NDArray[np.int64], file: str) -> Earlier:
-        """What was said of these keys before now, as seen from a file that tells of them again."""
+        """Return what was said of these keys before now, as seen from a file that tells of them again."""
         states = self._states.find(keys)
         known = states != ABSENT
         states = np.where(known, states, 0)

@@ -75,17 +75,17 @@ class IngestReport:
 
     @property
     def written(self) -> int:
-        """Rows that are new, all tables together."""
+        """Return the rows that are new, all tables together."""
         return sum(c.written for c in self.by_table.values())
 
     @property
     def updated(self) -> int:
-        """Rows that changed."""
+        """Return the rows that changed."""
         return sum(c.updated for c in self.by_table.values())
 
     @property
     def unchanged(self) -> int:
-        """Rows that were there already, equal."""
+        """Return the rows that were there already, equal."""
         return sum(c.unchanged for c in self.by_table.values())
 
     @property
@@ -202,13 +202,13 @@ class _Ingest:
             )
 
     def _seen(self) -> snapshot.Snapshot:
-        """What readers see while this runs."""
+        """Return what readers see while this runs."""
         if self._is_new and not self._physical:
             return snapshot.Snapshot({})
         return snapshot.take(self._location)
 
     def _kept_apart(self, asked: frozenset[str]) -> frozenset[str]:
-        """Attributes to keep apart: those asked for, and all that this lake keeps apart already."""
+        """Return attributes to keep apart: those asked for, and all that this lake keeps apart already."""
         asked = frozenset(plain_names(pa.array(sorted(asked), pa.string())).to_pylist())
         open_labels = tables.open_table(self._location, "labels") if any(not is_of_people(a) for a in asked) else None
         for batch in open_labels.scanner(columns=["attribute"]).to_reader() if open_labels is not None else ():
@@ -377,7 +377,7 @@ class _Ingest:
         self._run.close("finished", versions, self._coded(versions), mode=mode, counts=counts)
 
     def _said_of(self, interrupted: str) -> str:
-        """What becomes of an ingest that was interrupted before this one."""
+        """Return what becomes of an ingest that was interrupted before this one."""
         same = interrupted == self._source.uri and self._report.format != IN_MEMORY
         if not self._report.shows:
             return f"an earlier ingest of {interrupted} was interrupted, and is not seen before it is complete: run it again"

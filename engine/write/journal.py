@@ -50,7 +50,7 @@ class Writing:
         self.outcome = {"mode": mode, "counts": counts, "details": details, **more}
 
     def coded(self, versions: Mapping[str, int]) -> set[str]:
-        """Tables whose codes hold: those whose versions are the seen ones plus our own commits."""
+        """Return tables whose codes hold: those whose versions are the seen ones plus our own commits."""
         before = self.seen.versions
         return {t for t in self.seen.coded if t in versions and versions[t] == before[t] + self.own.get(t, 0)}
 

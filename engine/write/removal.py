@@ -144,7 +144,7 @@ def _named(location: Location, ids: NDArray[np.int64]) -> pa.Table:
 
 
 def _unhashed(location: Location, images: pa.Table) -> Iterator[str | None]:
-    """Digests of pictures of these images that were stored without one."""
+    """Yield digests of pictures of these images that were stored without one."""
     dataset = tables.open_table(location, "images")
     if dataset is None or "image" not in dataset.schema.names:
         return

@@ -33,7 +33,7 @@ def changed_rows(
     told: NDArray[np.int64],
     measures: Mapping[str, Sequence[str]],
 ) -> pa.Table:
-    """The rows that say something new, completed with what is stored where they say nothing.
+    """Return the rows that say something new, completed with what is stored where they say nothing.
 
     Args:
         dataset: The stored table.

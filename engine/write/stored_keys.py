@@ -103,7 +103,7 @@ def extend(location: Location, stored: str) -> None:
 
 
 def _segments(dataset: lance.LanceDataset) -> tuple[int, list[int]]:
-    """Rows of a table, and of every segment of the index, the oldest first; of no index none. The index is not opened."""
+    """Return rows of a table, and of every segment of the index, the oldest first; of no index none. The index is not opened."""
     rows = {fragment.fragment_id: int(fragment.metadata.num_rows) for fragment in dataset.get_fragments()}
     found = next((index for index in dataset.describe_indices() if index.name == KEY_INDEX), None)
     segments = found.segments if found is not None else ()
@@ -115,7 +115,7 @@ def _has_index(dataset: lance.LanceDataset) -> bool:
 
 
 def _affordable(dataset: lance.LanceDataset) -> int:
-    """How many keys may be looked up before it would have been less work to read all."""
+    """Return how many keys may be looked up before it would have been less work to read all."""
     rows, segments = _segments(dataset)
     unread = rows - sum(segments)  # each look-up reads them; without an index all
     return 0 if unread * _SHARE > rows else rows // _SHARE

@@ -60,7 +60,7 @@ class Counts:
 
 
 def _with_measures(rows: pa.Table, table: Table) -> pa.Table:
-    """Rows with the columns, NULL where they lack them, that tell something of columns which they have."""
+    """Return rows with the columns, NULL where they lack them, that tell something of columns which they have."""
     for name, of in table.measures.items():
         if name not in rows.column_names and not set(of).isdisjoint(rows.column_names):
             kind = table.schema().field(name).type
@@ -69,12 +69,12 @@ def _with_measures(rows: pa.Table, table: Table) -> pa.Table:
 
 
 def plain_names(attributes: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Names of attributes in one spelling: ``Perceived Gender`` and ``perceived-gender`` are ``perceived_gender``."""
+    """Return names of attributes in one spelling: ``Perceived Gender`` and ``perceived-gender`` are ``perceived_gender``."""
     return _each(attributes, plain_name, pa.string())
 
 
 def _each(names: pa.Array | pa.ChunkedArray, told: Callable[[str], object], kind: pa.DataType) -> pa.Array:
-    """What is told of each name, asked once for those that are equal; NULL stays NULL."""
+    """Return what is told of each name, asked once for those that are equal; NULL stays NULL."""
     unique = pc.unique(names)
     found = pa.array([None if n is None else told(n) for n in unique.to_pylist()], kind)
     return pc.take(found, pc.index_in(names, unique))
@@ -135,7 +135,7 @@ class TableWriter:
 
     @property
     def keys(self) -> StoredKeys:
-        """The keys that are stored, looked at when first asked for."""
+        """Return the keys that are stored, looked at when first asked for."""
         if self._keys is None:
             ours = self.coded is not None
             self._keys = StoredKeys(self._location, self._stored, self.table.key, ours=ours)
@@ -143,7 +143,7 @@ class TableWriter:
 
     @property
     def has_sound_index(self) -> bool:
-        """Whether an index of the keys that the table has now tells of all rows."""
+        """Return whether an index of the keys that the table has now tells of all rows."""
         return not self.keys.is_unsound
 
     def write(
@@ -189,7 +189,7 @@ class TableWriter:
     def _checked(
         self, rows: pa.Table, rejects: _Rejects, called: pa.Array | None
     ) -> tuple[pa.Table, NDArray[np.int64]]:
-        """Rows with a key, each key once, whose references exist; and their numbers in the chunk."""
+        """Return rows with a key, each key once, whose references exist; and their numbers in the chunk."""
         numbers = np.arange(len(rows))
         if "label_id" in rows.column_names:
             rows = self._complete_labels(rows)
@@ -224,13 +224,13 @@ class TableWriter:
         return gone
 
     def has(self, ids: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
-        """Which of some keys (int64, NULL for none) the table has."""
+        """Return which of some keys (int64, NULL for none) the table has."""
         found: NDArray[np.bool_] = self.keys.find(pc.fill_null(ids, ABSENT).to_numpy()) != ABSENT
         known: NDArray[np.bool_] = found & pc.is_valid(ids).to_numpy(zero_copy_only=False)
         return known
 
     def _complete_labels(self, rows: pa.Table) -> pa.Table:
-        """A label that names only its box gets the box's image."""
+        """Give a label that names only its box the box's image."""
         missing = pc.and_(pc.is_null(rows["image_id"]), pc.is_valid(rows["detection_id"])).to_numpy()
         if not missing.any():
             return rows
@@ -243,12 +243,12 @@ class TableWriter:
         return rows.set_column(rows.column_names.index("image_id"), "image_id", pa.array(column, pa.int64()))
 
     def image_ids(self, keys: NDArray[np.int64]) -> list[int | None]:
-        """The image of each of this table's rows by key, ``None`` for an unknown one."""
+        """Return the image of each of this table's rows by key, ``None`` for an unknown one."""
         images: list[int | None] = self.stored(keys, ["image_id"])["image_id"].to_pylist()
         return images
 
     def stored(self, keys: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
-        """Some columns of this table's rows by key, NULL for an unknown one."""
+        """Return some columns of this table's rows by key, NULL for an unknown one."""
         found = self.keys.find(keys)
         hit = found >= 0
         dataset = tables.open_table(self._location, self._stored)
@@ -282,7 +282,7 @@ class TableWriter:
         earlier: Earlier,
         rejects: _Rejects,
     ) -> tuple[pa.Table, NDArray[np.bool_]]:
-        """The rows to update, and which rows are refused because this run has said otherwise before."""
+        """Return the rows to update, and which rows are refused because this run has said otherwise before."""
         bits = self._said.bits
         rows = _with_measures(rows, self.table)
         columns = {c.name: bits[c.name] for c in self.table.columns[1:] if c.type and c.name in rows.column_names}
@@ -400,12 +400,12 @@ class _Rejects:
         self.items.append(Reject(self.source, told, REMOVED, f"it was removed from this lake (digest {digest})"))
 
     def place(self, number: int) -> str:
-        """Where a row of the chunk stands in its file."""
+        """Return where a row of the chunk stands in its file."""
         return f"row {number + 1}" if self._positions is None else self._positions[number]
 
 
 def _unknown(rows: pa.Table, at: NDArray[np.int64], called: pa.Array | None) -> list[str]:
-    """What is not there, as the source calls it."""
+    """Return what is not there, as the source calls it."""
     taken = rows.take(pa.array(at))
     ids = taken["image_id"].to_pylist()
     boxes = taken["detection_id"].to_pylist() if "label_id" in rows.column_names else [None] * len(ids)
@@ -424,7 +424,7 @@ def _misfit(table: Table, what: str) -> RequestError:
 
 
 def _typed(table: Table, rows: pa.Table) -> pa.Table:
-    """Rows with exactly the base table's types, columns in its order."""
+    """Return rows with exactly the base table's types, columns in its order."""
     schema = table.schema(blobs=True)
     unknown = [c for c in rows.column_names if c not in schema.names]
     needed = [table.key, *(["image_id"] if table.parent is not None and table.name != "labels" else [])]
@@ -446,7 +446,7 @@ def _typed(table: Table, rows: pa.Table) -> pa.Table:
 
 
 def _storable(table: Table, rows: pa.Table, *, partial: bool = False) -> pa.Table:
-    """Rows as Lance stores them: every column of the table, codes, and blobs in Lance's blob type."""
+    """Return rows as Lance stores them: every column of the table, codes, and blobs in Lance's blob type."""
     import lance
 
     columns: dict[str, Any] = {}

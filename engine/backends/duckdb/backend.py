@@ -72,7 +72,7 @@ class DuckDB:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Return whether it was closed."""
         return self._closed
 
     def close(self) -> None:

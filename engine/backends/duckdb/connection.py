@@ -41,7 +41,7 @@ _ended: Final[set[int]] = set()
 
 
 def _around() -> tuple[object, ...]:
-    """What a DuckDB takes from its process when it is opened: the cores, the folder for temporary files."""
+    """Return what a DuckDB takes from its process when it is opened: the cores, the folder for temporary files."""
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     return cores, tempfile.gettempdir(), os.environ.get("TMPDIR")
 
@@ -76,7 +76,7 @@ class Instance:
 
     @property
     def is_fit(self) -> bool:
-        """Whether another session may have it, and nothing went wrong or is still read."""
+        """Return whether another session may have it, and nothing went wrong or is still read."""
         young = time.monotonic() - self.since < _OLD
         small = _resident() - self.resident < _GROWN
         same = self.around == _around() and Path(self.spill).is_dir()
@@ -84,7 +84,7 @@ class Instance:
 
 
 def take(memory: str | None, threads: int | None, *, reusable: bool) -> Instance:
-    """An instance for a session: a kept one, if it may be shared with others and one is there.
+    """Return an instance for a session: a kept one, if it may be shared with others and one is there.
 
     Raises:
         RequestError: A limit cannot be.
@@ -128,7 +128,7 @@ def _close(instance: Instance) -> None:
 
 
 def _resident() -> int:
-    """Bytes of memory that the process has now; 0 where that is not told."""
+    """Return the bytes of memory that the process has now; 0 where that is not told."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
     except OSError:
@@ -164,7 +164,7 @@ os.register_at_fork(after_in_child=_leave)
 
 
 def connect(spill: str, memory: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
-    """A closed connection: no files, no network, no extensions, settings locked; it spills into a private folder."""
+    """Return a closed connection: no files, no network, no extensions, settings locked; it spills into a private folder."""
     import duckdb
 
     config: dict[str, Any] = {

@@ -30,7 +30,7 @@ _EXACT_INDEXES: Final = frozenset({"bitmap", "btree"})
 
 
 def indexed_columns(dataset: lance.LanceDataset) -> frozenset[str]:
-    """Columns with an index that finds single values."""
+    """Return columns with an index that finds single values."""
     found = dataset.describe_indices()
     return frozenset(
         i.field_names[0] for i in found if i.index_type.lower() in _EXACT_INDEXES and len(i.field_names) == 1
@@ -64,7 +64,7 @@ class Filters:
         self._indexed = indexed
 
     def text(self, nodes: Sequence[Any], *, by_index: bool = False) -> str | None:
-        """Predicates that hold together as SQL text; ``None`` for none.
+        """Return the predicates that hold together as SQL text; ``None`` for none.
 
         Args:
             nodes: Predicates that can be rendered.
@@ -74,7 +74,7 @@ class Filters:
         return " AND ".join(t for t in texts if t is not None) or None
 
     def on_codes(self, nodes: Sequence[Any]) -> list[tuple[str, NDArray[np.bool_]]]:
-        """Those of some predicates that are of one coded column, as (column, whether each code passes, NULL first).
+        """Return those of some predicates that are of one coded column, as (column, whether each code passes, NULL first).
 
         Without columns of which an index knows more.
         """
@@ -88,7 +88,7 @@ class Filters:
         return found
 
     def render(self, node: Any, *, by_index: bool = False) -> str | None:
-        """The predicate as SQL text for Lance; ``None`` when the engine must apply it itself."""
+        """Return the predicate as SQL text for Lance; ``None`` when the engine must apply it itself."""
         from duckdb._sources import nodes
 
         match node:
@@ -131,12 +131,12 @@ class Filters:
 
 
 def _is_known(constant: Any) -> bool:
-    """Whether Lance reads a value as what it is."""
+    """Tell whether Lance reads a value as what it is."""
     return constant.type in _PUSHED_TYPES and constant.value != tables.LOWEST
 
 
 def _columns(node: Any) -> set[str]:
-    """Columns that a predicate reads, by their dotted names."""
+    """Return the columns that a predicate reads, by their dotted names."""
     from duckdb._sources import nodes
 
     match node:
@@ -150,7 +150,7 @@ def _columns(node: Any) -> set[str]:
 
 
 def _ordered(node: Any) -> set[str]:
-    """Columns that a predicate compares with a value, but for equality."""
+    """Return the columns that a predicate compares with a value, but for equality."""
     from duckdb._sources import nodes
 
     match node:
@@ -164,7 +164,7 @@ def _ordered(node: Any) -> set[str]:
 
 
 def _holds(node: Any, value: str | None) -> bool | None:
-    """A predicate that can be rendered, for one value of its only column; ``None`` is SQL's unknown."""
+    """Return a predicate that can be rendered, for one value of its only column; ``None`` is SQL's unknown."""
     from duckdb._sources import nodes
 
     match node:

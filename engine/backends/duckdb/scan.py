@@ -58,7 +58,7 @@ def visible_schema(
 
 
 def bytes_of(dataset: lance.LanceDataset) -> list[str]:
-    """Columns that hold bytes: a query that names them gets them, a plain ``SELECT *`` does not."""
+    """Return the columns that hold bytes: a query that names them gets them, a plain ``SELECT *`` does not."""
     return [f.name for f in dataset.schema if _is_bytes(f)]
 
 
@@ -84,13 +84,13 @@ def _widened(kind: pa.DataType) -> pa.DataType:
 
 
 def _rows_at_once(columns: pa.Schema) -> int:
-    """Rows of a batch: fewer where they hold long vectors."""
+    """Return rows of a batch: fewer where they hold long vectors."""
     width = sum(f.type.list_size for f in columns if pa.types.is_fixed_size_list(f.type))
     return max(1024, min(BATCH_ROWS, _BATCH_NUMBERS // width)) if width else BATCH_ROWS
 
 
 def registers_sources() -> bool:
-    """Whether this DuckDB hands projections and filters to sources of ours."""
+    """Tell whether this DuckDB hands projections and filters to sources of ours."""
     import duckdb
 
     return hasattr(duckdb.DuckDBPyConnection, "_register_arrow_source")
@@ -154,11 +154,11 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
 
         @property
         def coded(self) -> list[str]:
-            """Columns that are read as codes."""
+            """Return the columns that are read as codes."""
             return list(self._codes)
 
         def showing(self, before: Sequence[pa.Field], behind: Sequence[pa.Field], batch: int) -> LanceSource:
-            """The same with more columns, in batches of that many rows."""
+            """Return the same with more columns, in batches of that many rows."""
             self._declared, self._batch = pa.schema([*before, *self._declared, *behind]), batch
             return self
 
@@ -170,11 +170,11 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
             return self._declared.__arrow_c_schema__()
 
         def accepts(self, predicate: Any) -> bool:
-            """Whether Lance can apply the predicate exactly as DuckDB would."""
+            """Tell whether Lance can apply the predicate exactly as DuckDB would."""
             return self._filters.render(predicate) is not None
 
         def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[Any, bool]:
-            """The wanted columns of the rows that pass."""
+            """Return the wanted columns of the rows that pass."""
             chosen = self._declared if columns is None else pa.schema([self._declared.field(i) for i in columns])
             if chosen.names == [COUNTED]:
                 return _zeros(self._counted(filters), chosen).__arrow_c_stream__(), columns is not None
@@ -199,7 +199,7 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
             return reader.__arrow_c_stream__(), columns is not None
 
         def _fragments(self, filters: Sequence[Any]) -> list[Any] | None:
-            """Those that may hold rows that pass; ``None`` for all."""
+            """Return those that may hold rows that pass; ``None`` for all."""
             passed: dict[str, NDArray[np.bool_]] = {}
             for column, own in self._filters.on_codes(filters):
                 passed[column] = passed[column] & own if column in passed else own
@@ -207,7 +207,7 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
             return None if found is None else list(found)
 
         def _counted(self, filters: Sequence[Any]) -> int:
-            """How many rows pass; codes are compared here, which costs half of what Lance's own filter does."""
+            """Return how many rows pass; codes are compared here, which costs half of what Lance's own filter does."""
             looked_up = self._filters.on_codes(filters)
             if not looked_up or len(looked_up) < len(filters) or self._condition is not None:
                 return self._count(self._both(self._filters.text(filters, by_index=True)))
@@ -245,12 +245,12 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
 
 
 def _with_pictures(reader: pa.RecordBatchReader, fill: Fill) -> pa.RecordBatchReader:
-    """The same rows, of the same types, with pictures that lie elsewhere (``store/pictures.py``)."""
+    """Return the same rows, of the same types, with pictures that lie elsewhere (``store/pictures.py``)."""
     return pa.RecordBatchReader.from_batches(reader.schema, map(fill, reader))
 
 
 def _passing(codes: Sequence[tuple[pa.Array, NDArray[np.bool_]]]) -> int:
-    """How many rows pass every look-up (of NULL first, then of each code)."""
+    """Return how many rows pass every look-up (of NULL first, then of each code)."""
     keep: NDArray[np.bool_] | None = None
     for column, passed in codes:
         own = passes(column, passed)
@@ -275,11 +275,11 @@ class LanceView(pads.Dataset):  # type: ignore[misc, unused-ignore]
 
     @property
     def schema(self) -> pa.Schema:
-        """The visible columns."""
+        """Return the visible columns."""
         return self._schema
 
     def scanner(self, columns: Sequence[str] | None = None, filter: Any = None, **_: Any) -> pads.Scanner:  # noqa: A002 - pyarrow's name
-        """What DuckDB asks for, when it scans."""
+        """Return what DuckDB asks for, when it scans."""
         return _ViewScanner(self._lance, self._schema, list(columns or self._schema.names), filter, self._fill)
 
 

@@ -130,7 +130,7 @@ def _refuse_other_pictures(catalog: Catalog, table: str, name: str) -> None:
 
 
 def _without_pictures(dataset: lance.LanceDataset, new: Definition, expression: Expression) -> list[str]:
-    """What to say where the column reads pictures and no row has one; the first row that has one ends the search."""
+    """Return what to say where the column reads pictures and no row has one; the first row that has one ends the search."""
     read = [c for c in expression.columns if c in PICTURES and c in dataset.schema.names]
     if not read or not dataset.count_rows():
         return []

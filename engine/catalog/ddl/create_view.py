@@ -222,7 +222,7 @@ def _key(statement: CreateView, schema: dict[str, pa.DataType]) -> tuple[str, ..
 
 
 def _told(statement: CreateView, schema: dict[str, pa.DataType]) -> dict[str, Any]:
-    """The column whose texts ``meta.errors`` shows, if one is named."""
+    """Return the column whose texts ``meta.errors`` shows, if one is named."""
     name = statement.options.get(ERRORS)
     if name is None:
         return {}
@@ -268,7 +268,7 @@ def _refuse_repeated_keys(engine: QueryEngine, select: str, key: Sequence[str], 
 def _in_place_of(
     catalog: Catalog, known: Definition, new: Definition, schema: dict[str, pa.DataType], *, anew: bool
 ) -> Definition:
-    """The new definition in the place of the known one; keeps its rows when key and columns are the same.
+    """Return the new definition in the place of the known one; keeps its rows when key and columns are the same.
 
     With ``anew`` its rows are not compared with those that are there: they are closed, and the new ones may be guesses.
     """
@@ -296,7 +296,7 @@ def _broken(catalog: Catalog, known: Definition, gone: set[str]) -> Iterator[Def
 
 
 def must_rebuild(location: Location, definition: Definition) -> bool:
-    """Whether the stored rows of a view are of another shape than its definition, so that a refresh begins anew.
+    """Tell whether the stored rows of a view are of another shape than its definition, so that a refresh begins anew.
 
     True from ``CREATE OR REPLACE`` with another key or other columns, without a purpose over closed rows, or that opened
     it, until the next finished refresh.

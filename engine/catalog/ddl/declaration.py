@@ -37,12 +37,12 @@ def journaled(catalog: Catalog, target: str, mode: str) -> Iterator[Writing]:
 
 
 def with_one(known: Definitions, new: Definition) -> Definitions:
-    """The definitions as they will be."""
+    """Return the definitions as they will be."""
     return definitions.Definitions({**known.by_target, new.target: new})
 
 
 def check_schedule(options: Mapping[str, Any]) -> str | None:
-    """The schedule of a statement.
+    """Return the schedule of a statement.
 
     Raises:
         RequestError: It is none.
@@ -55,7 +55,7 @@ def check_schedule(options: Mapping[str, Any]) -> str | None:
 
 
 def dependents(known: Definitions, definition: Definition) -> list[Definition]:
-    """Everything that stands on it, directly or not, the furthest first."""
+    """Return everything that stands on it, directly or not, the furthest first."""
     found: dict[str, Definition] = {}
     pending = [definition]
     while pending:
@@ -67,7 +67,7 @@ def dependents(known: Definitions, definition: Definition) -> list[Definition]:
 
 
 def way_for(known: Definitions, definition: Definition, command: str) -> str:
-    """The command that drops a thing, with what it takes along."""
+    """Return the command that drops a thing, with what it takes along."""
     others = sorted(d.target for d in dependents(known, definition))
     return f"{command} CASCADE, with {', '.join(others)} and their values" if others else command
 
@@ -107,11 +107,11 @@ def refuse_cycle(known: Definitions, new: Definition) -> None:
 
 
 def reads_itself(target: str, way: Sequence[str]) -> SqlError:
-    """The error for a definition that reads itself, along the way that is named."""
+    """Return the error for a definition that reads itself, along the way that is named."""
     shown = " -> ".join(way)
     return SqlError(f"{target} would read itself: {shown}", code="E3173", hint="each reads the one after the arrow")
 
 
 def is_another(target: str, what: str, hint: str) -> SqlError:
-    """The error for IF NOT EXISTS where something else has the name."""
+    """Return the error for IF NOT EXISTS where something else has the name."""
     return SqlError(f"{target} is there with another {what}", code=ANOTHER, hint=hint)

@@ -60,7 +60,7 @@ def explained(
     given: Iterable[tuple[Given, Plan]],
     columns: Callable[[Plan], pa.Schema],
 ) -> SqlError:
-    """The error, or the one behind it: rows that were given for a parameter lack what it needs.
+    """Return the error, or the one behind it: rows that were given for a parameter lack what it needs.
 
     Args:
         error: What DuckDB said.
@@ -84,7 +84,7 @@ def explained(
 
 
 def misfit(parameter: QueryParameter, where: str, shown: str, columns: pa.Schema, error: SqlError) -> SqlError | None:
-    """The error that says what the rows lack, if that is what another error is about.
+    """Return the error that says what the rows lack, if that is what another error is about.
 
     Args:
         parameter: What they were given for.

@@ -48,6 +48,6 @@ def matched(query: Query, given: Mapping[str, exp.Expr], lakes: AbstractSet[str]
 
 
 def _read_of(node: exp.Expr, lakes: AbstractSet[str]) -> set[str]:
-    """The lakes that an argument reads."""
+    """Return the lakes that an argument reads."""
     target = arguments.as_relation(node, "the argument")
     return {table.db.lower() for table in target.find_all(exp.Table)} & lakes

@@ -50,7 +50,7 @@ def translate(
     bytes_: Container[str] = (),
     seconds: float | None = None,
 ) -> CounterbalanceError:
-    """The error that the user should see.
+    """Return the error that the user should see.
 
     Args:
         error: What DuckDB, Arrow or Lance raised.
@@ -92,7 +92,7 @@ def translate(
 
 
 def of_function(name: str, error: BaseException) -> CounterbalanceError:
-    """What a Python function raised, with the function's name.
+    """Return what a Python function raised, with the function's name.
 
     Example:
         >>> print(of_function("vader", ValueError("no lexicon")).message)
@@ -116,7 +116,7 @@ def of_function(name: str, error: BaseException) -> CounterbalanceError:
 
 
 def is_of_function(error: BaseException) -> bool:
-    """Whether DuckDB says that a Python function raised something."""
+    """Tell whether DuckDB says that a Python function raised something."""
     return "occurred while executing the UDF" in str(error)
 
 
@@ -235,7 +235,7 @@ def _sql_error(
 def _no_column(
     name: str, text: str, sql: str, columns: Mapping[str, Iterable[str]], better: str | None
 ) -> tuple[str, str]:
-    """What is said of a column that is not there, and the column that was meant."""
+    """Return what is said of a column that is not there, and the column that was meant."""
     table = re.search(r'(?:Table|list) "([^"~]+)', text)
     found = re.search(r"Candidate bindings: (.*)", text)
     known = re.findall(r'"(?:[^".]+\.)?([^"]+)"', found[1]) if found else []
@@ -257,7 +257,7 @@ def _suggest(message: str, names: Iterable[str]) -> str:
 
 
 def _find(message: str, sql: str) -> tuple[int | None, int | None]:
-    """Line and column of the first name that the message quotes, as the user wrote it."""
+    """Return line and column of the first name that the message quotes, as the user wrote it."""
     named = [next(g for g in m.groups() if g).partition("(")[0].rsplit(".", 1)[-1] for m in _NAMED.finditer(message)]
     owned = _OWNED.search(message)
     for name in ([f"{owned[1]}.{owned[2]}", owned[2]] if owned else []) + named:
@@ -279,14 +279,14 @@ def _hint(text: str) -> str | None:
 
 
 def _taken(signatures: list[str]) -> str:
-    """What a function takes where that is soon said, as DuckDB lists it."""
+    """Return what a function takes where that is soon said, as DuckDB lists it."""
     if not 0 < len(signatures) <= _FEW or signatures[0][0] == '"':  # so begins one of an operator
         return "a cast may help, such as TRY_CAST(x AS DOUBLE)"
     return "it takes " + "; ".join(re.sub(r'"|, /|\bcol\d+ (?=[A-Z])', "", s) for s in signatures)
 
 
 def _calls(text: str, sql: str, answered: Mapping[str, str]) -> str:
-    """The message with calls in the place of the stored columns that answer them, where the user named no such column."""
+    """Return the message with calls in the place of the stored columns that answer them, where the user named no such column."""
     for column, call in answered.items():
         if not re.search(rf"(?<!\w){re.escape(column)}(?!\w)", sql, re.IGNORECASE):
             shown = f'"{call}"'.replace("\\", r"\\")
@@ -295,7 +295,7 @@ def _calls(text: str, sql: str, answered: Mapping[str, str]) -> str:
 
 
 def _plain(text: str, sql: str) -> str:
-    """The message without DuckDB's own places, and with functions and expressions under the names that were written."""
+    """Return the message without DuckDB's own places, and with functions and expressions under the names that were written."""
     text = re.sub(r"\n\s*at .*", "", text)
     text = re.sub(r"(?<=\w)__[0-9a-f]{8}(?=\()", "", text)
     return re.sub(r"\b(\w+?)__0(?:_\d+)?\b", lambda m: m[0] if m[0] in sql else m[1], text)

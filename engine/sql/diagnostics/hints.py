@@ -48,7 +48,7 @@ _QUOTED: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?
 
 
 def of_statement(text: str) -> str:
-    """What does the work of a statement that is refused.
+    """Return what does the work of a statement that is refused.
 
     Example:
         >>> of_statement("SET threads = 4")
@@ -60,7 +60,7 @@ def of_statement(text: str) -> str:
 
 
 def of_expression(text: str) -> str:
-    """What to write where an expression stands for a statement.
+    """Return what to write where an expression stands for a statement.
 
     Example:
         >>> of_expression("images")
@@ -76,7 +76,7 @@ def of_expression(text: str) -> str:
 
 
 def of_no_sql(text: str) -> str | None:
-    """What does the work of a dot command, of one of another shell, or of a path in place of SQL.
+    """Return what does the work of a dot command, of one of another shell, or of a path in place of SQL.
 
     Example:
         >>> of_no_sql("./query.sql")
@@ -97,7 +97,7 @@ def of_no_sql(text: str) -> str | None:
 
 
 def open_quote(text: str) -> tuple[str, int, int] | None:
-    r"""The quote (or comment) that is never closed, with its line and column.
+    r"""Return the quote (or comment) that is never closed, with its line and column.
 
     Example:
         >>> open_quote("SELECT 'a',\n  'b FROM images")

@@ -20,7 +20,7 @@ _SHOWN: Final = 12
 def known(
     lakes: Sequence[tuple[Snapshot, Mapping[tuple[str, str], Sequence[str | None]]]], column: str, *, closed: bool
 ) -> set[str] | None:
-    """Every value of a column of labels in some lakes, open and sensitive.
+    """Return every value of a column of labels in some lakes, open and sensitive.
 
     Args:
         lakes: Snapshot and dictionaries of each.

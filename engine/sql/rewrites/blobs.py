@@ -93,7 +93,7 @@ def _sources(select: exp.Select) -> list[exp.Expr]:
 
 
 def _named(select: exp.Select, table: exp.Table, columns: set[str], *, stars: bool) -> bool:
-    """Whether this very query names one of the columns, or has a star that stands for them."""
+    """Tell whether this very query names one of the columns, or has a star that stands for them."""
     own, names = {"", table.alias_or_name.lower()}, {c.lower() for c in columns}
     for node in find_all(select, exp.Column, exp.Star):
         if node.find_ancestor(exp.Select) is not select:
@@ -128,7 +128,7 @@ def _only_shown(plan: Plan, select: exp.Select, table: exp.Table, columns: set[s
 
 
 def _is_alone(plan: Plan, select: exp.Select, table: exp.Table, name: str) -> bool:
-    """Whether no other source of a select can have a column of that name."""
+    """Tell whether no other source of a select can have a column of that name."""
     others = [s for s in _sources(select) if s is not table]
     relations = [plan.relation(s) if isinstance(s, exp.Table) else None for s in others]
     return all(

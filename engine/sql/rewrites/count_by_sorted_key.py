@@ -75,7 +75,7 @@ def _counted(
 
 
 def _is_by_image(select: exp.Select) -> bool:
-    """Whether a select groups by the image alone."""
+    """Tell whether a select groups by the image alone."""
     group = select.args.get("group")
     if not isinstance(group, exp.Group) or any(select.args.get(a) for a in _UNFIT):
         return False
@@ -140,7 +140,7 @@ def _is_within(node: exp.Expr, places: Sequence[exp.Expr | None]) -> bool:
 
 
 def _kind(count: exp.Count, table: exp.Table, coded: dict[str, str]) -> Conditions | None:
-    """What a count is of; ``None`` where that is not a condition on single coded columns."""
+    """Return what a count is of; ``None`` where that is not a condition on single coded columns."""
     if not single_table.counts_one(count) or isinstance(count.this, exp.Distinct):
         return None
     parts = [] if single_table.counts_rows(count) else [_is_there(count.this)]

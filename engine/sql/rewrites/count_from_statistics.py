@@ -61,7 +61,7 @@ def _tally(relation: Relation) -> Relation | None:
 
 
 def _only_counts(select: exp.Select) -> bool:
-    """Whether it asks which values there are and how often, and calls nothing that is not known."""
+    """Tell whether it asks which values there are and how often, and calls nothing that is not known."""
     distinct, nodes = select.args.get("distinct"), single_table.inside(select)
     if isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None:
         return False
@@ -82,12 +82,12 @@ def _only_counts(select: exp.Select) -> bool:
 
 
 def _is_plain(aggregate: exp.Expr) -> bool:
-    """Whether it is of one thing: ``max(x, n)`` tells how often."""
+    """Tell whether it is of one thing: ``max(x, n)`` tells how often."""
     return not any(value for name, value in aggregate.args.items() if name != "this")
 
 
 def _names_fit(select: exp.Select, table: exp.Table, columns: single_table.Columns) -> bool:
-    """Whether every column is coded, or the name of something selected that no column has."""
+    """Tell whether every column is coded, or the name of something selected that no column has."""
     names = {c.lower() for c in columns.coded} | (single_table.made_names(select, columns) - {ROWS})
     return single_table.are_columns(single_table.inside(select), table, names)
 

@@ -41,7 +41,7 @@ def _fitting(plan: Plan, tree: exp.Query) -> list[tuple[exp.Table, Relation]]:
 
 
 def counted_table(select: exp.Select) -> exp.Table | None:
-    """The one table whose rows a query counts, if it does nothing else with it than to choose rows."""
+    """Return the one table whose rows a query counts, if it does nothing else with it than to choose rows."""
     table = one_table(select)
     if table is None or any(select.args.get(a) for a in _UNFIT):
         return None

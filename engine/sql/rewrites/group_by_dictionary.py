@@ -56,7 +56,7 @@ def group_by_codes(plan: Plan) -> Plan:
 
 
 def _fitting(select: exp.Select, table: exp.Table, relation: Relation) -> list[str] | None:
-    """The columns that a select over one stored table groups by, if they are coded and it fits otherwise."""
+    """Return the columns that a select over one stored table groups by, if they are coded and it fits otherwise."""
     group = select.args.get("group")
     if relation.table is None or group is None or any(select.args.get(a) for a in _UNFIT):
         return None
@@ -71,13 +71,13 @@ def _fitting(select: exp.Select, table: exp.Table, relation: Relation) -> list[s
 
 
 def _qualifiers(select: exp.Select) -> set[str]:
-    """Tables that columns outside of WHERE are qualified with."""
+    """Return the tables that columns outside of WHERE are qualified with."""
     parts = [*select.expressions, *(select.args.get(a) for a in ("group", "having", "order"))]
     return {c.table.lower() for part in parts if part is not None for c in part.find_all(exp.Column) if c.table}
 
 
 def _keys(select: exp.Select, group: exp.Expr) -> list[str] | None:
-    """Names of the grouping columns, or ``None`` when they are anything but columns."""
+    """Return names of the grouping columns, or ``None`` when they are anything but columns."""
     if any(group.args.get(a) for a in ("cube", "rollup", "grouping_sets", "totals")):
         return None
     nodes = list(group.expressions)
@@ -174,7 +174,7 @@ def _kept(node: exp.Expr, aggregates: dict[str, tuple[str, exp.Expr]]) -> str:
 
 
 def _named(column: str, values: Sequence[str | None]) -> exp.Expr:
-    """The name of a code: an element of a list of literals; NULL for NULL."""
+    """Return the name of a code: an element of a list of literals; NULL for NULL."""
     literals = exp.Array(expressions=[exp.null() if v is None else exp.Literal.string(v) for v in values])
     return exp.Bracket(
         this=exp.paren(literals),

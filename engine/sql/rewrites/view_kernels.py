@@ -45,7 +45,7 @@ def computed(kernel: str, relations: Sequence[Relation], scalars: Mapping[str, e
 def roll_up(
     labels: Sequence[StoredTable], boxes: Sequence[StoredTable], scalars: Mapping[str, exp.Expr]
 ) -> RollUp | None:
-    """The kernel of ``image_labels``, or ``None`` when its SQL must answer.
+    """Return the kernel of ``image_labels``, or ``None`` when its SQL must answer.
 
     Args:
         labels: The stored tables that make up ``labels``.
@@ -80,7 +80,7 @@ def _least(bound: exp.Expr) -> np.float32 | None:
 
 @lru_cache(maxsize=64)
 def _least_side(number: str) -> np.float32 | None:
-    """The smallest float32 that DuckDB takes to be at least a number, as the SQL of the view compares them."""
+    """Return the smallest float32 that DuckDB takes to be at least a number, as the SQL of the view compares them."""
     import duckdb
 
     with duckdb.connect() as connection:
