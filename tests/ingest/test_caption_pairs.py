@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from reading import rejects_of
 
 from counterbalance.engine.errors import SourceError
 from counterbalance.engine.ingest_types import ReadOptions
@@ -82,7 +83,7 @@ def test_rows_that_are_no_pairs(tmp_path):
         ROWS[2],
     ]
     chunks = list(read(lines(tmp_path / "odd.jsonl", odd), ReadOptions()).chunks)
-    assert [(r.position, r.code) for c in chunks for r in c.rejects] == [
+    assert rejects_of(chunks) == [
         ("line 3", "missing_key"), ("line 2", "missing_caption"), ("line 4", "duplicate_key")
     ]  # fmt: skip
     kept = chunks[0].tables["captions"]["text"].to_pylist()

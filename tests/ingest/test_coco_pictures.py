@@ -9,6 +9,7 @@ import fsspec
 import pytest
 from image_files import image_bytes
 from PIL import Image
+from reading import rejects_of
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError
 from counterbalance.engine.ingest_types import ReadOptions
@@ -37,7 +38,7 @@ def load(folder, items, split=None, name="x.json", **options):
     options = {"images": str(folder / "pictures"), "store_images": True} | options
     chunks = list(read(str(folder / name), ReadOptions(split=split, **options)).chunks)
     rows = [r for c in chunks for t in c.tables.values() for r in t.to_pylist()]
-    rejects = [(r.position, r.code) for c in chunks for r in c.rejects]
+    rejects = rejects_of(chunks)
     assert sum(c.rows_read for c in chunks) == len(rows) + len(rejects)
     return rows, rejects, chunks
 

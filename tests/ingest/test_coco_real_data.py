@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from reading import tables_of
 
 from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest.coco import read
@@ -23,12 +23,7 @@ def load(uri, **options):
     chunks = list(source.chunks)
     assert not [r for c in chunks for r in c.rejects]
     assert sum(c.bytes_read for c in chunks) == source.total_bytes
-    tables = {}
-    for name in ("images", "captions", "detections"):
-        parts = [c.tables[name] for c in chunks if name in c.tables]
-        if parts:
-            tables[name] = pa.concat_tables(parts, promote_options="default")
-    return tables
+    return tables_of(chunks)
 
 
 def test_val2017_captions():

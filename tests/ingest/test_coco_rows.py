@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-import pyarrow as pa
 import pytest
+from reading import tables_of
 
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.ingest_types import CHUNK_ROWS, ReadOptions
@@ -24,14 +24,8 @@ def load(tmp_path, document, name="captions_val2017.json", **options):
     source = read(str(tmp_path / name), ReadOptions(**options))
     chunks = list(source.chunks)
     assert sum(c.bytes_read for c in chunks) == source.total_bytes == (tmp_path / name).stat().st_size
-    tables = {}
-    for table in BASE_TABLES:
-        parts = [c.tables[table] for c in chunks if table in c.tables]
-        if parts:
-            tables[table] = pa.concat_tables(parts, promote_options="default")
-            wanted = BASE_TABLES[table].schema(blobs=True)
-            assert {f.name: f.type for f in tables[table].schema}.items() <= {f.name: f.type for f in wanted}.items()
-            assert tables[table].column_names[0] == BASE_TABLES[table].key
+    tables = tables_of(chunks)
+    assert all(table.column_names[0] == BASE_TABLES[name].key for name, table in tables.items())
     return tables, [r for c in chunks for r in c.rejects], chunks
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 
 import numpy as np
@@ -12,42 +10,19 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reading import rejects_of, rows_of, write_rows
 
 from counterbalance.engine.errors import SourceError
 from counterbalance.engine.ingest_types import ReadOptions
-from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.ingest.detections import read
 from counterbalance.ingest.hashing import hash63, key_id
 
 BOX = {"x": 10.0, "y": 20.0, "width": 30.5, "height": 40.0}
 
 
-def write(path, rows):
-    if path.suffix == ".csv":
-        with path.open("w", newline="") as file:
-            out = csv.DictWriter(file, list(rows[0]))
-            out.writeheader()
-            out.writerows([{k: json.dumps(v) if isinstance(v, list) else v for k, v in r.items()} for r in rows])
-    elif path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(r) + "\n" for r in rows))
-    else:
-        pq.write_table(pa.Table.from_pylist(rows), path)
-    return path
-
-
 def load(uri, **options):
-    source = read(str(uri), ReadOptions(**options))
-    chunks = list(source.chunks)
-    tables = {}
-    for name in ("detections", "labels"):
-        parts = [c.tables[name] for c in chunks if name in c.tables]
-        tables[name] = pa.concat_tables(parts, promote_options="default").to_pylist() if parts else []
-        wanted = {f.name: f.type for f in BASE_TABLES[name].schema()}
-        for c in chunks:
-            if name in c.tables:
-                assert {f.name: f.type for f in c.tables[name].schema}.items() <= wanted.items()
-                assert len(c.positions[name]) == len(c.tables[name])
-    rejects = [(r.position, r.code) for c in chunks for r in c.rejects]
+    chunks = list(read(str(uri), ReadOptions(**options)).chunks)
+    tables, rejects = rows_of(chunks), rejects_of(chunks)
     assert sum(c.rows_read for c in chunks) == len(tables["detections"]) + len(rejects)
     return tables, rejects
 
@@ -66,7 +41,7 @@ def load(uri, **options):
     ],
 )
 def test_ways_to_write_a_box(tmp_path, columns, ending):
-    tables, rejects = load(write(tmp_path / f"a.{ending}", [{"key": "k", **columns}]))
+    tables, rejects = load(write_rows(tmp_path / f"a.{ending}", [{"key": "k", **columns}]))
     assert not rejects
     (row,) = tables["detections"]
     assert {k: row[k] for k in BOX} == BOX
@@ -89,12 +64,12 @@ def test_ways_to_write_a_box(tmp_path, columns, ending):
     ],
 )
 def test_ways_to_name_the_image(tmp_path, column, value, key):
-    tables, _ = load(write(tmp_path / "a.csv", [{column: value, "bbox": [1, 2, 3, 4]}]))
+    tables, _ = load(write_rows(tmp_path / "a.csv", [{column: value, "bbox": [1, 2, 3, 4]}]))
     assert tables["detections"][0]["image_id"] == key_id(key)
 
 
 def test_mapping_takes_a_file_name_as_it_is(tmp_path):
-    path = write(tmp_path / "a.csv", [{"file_name": "train/7.jpg", "bbox": [1, 2, 3, 4]}])
+    path = write_rows(tmp_path / "a.csv", [{"file_name": "train/7.jpg", "bbox": [1, 2, 3, 4]}])
     tables, _ = load(path, mapping={"key": "file_name"})
     assert tables["detections"][0]["image_id"] == hash63("train/7.jpg")
 
@@ -102,7 +77,7 @@ def test_mapping_takes_a_file_name_as_it_is(tmp_path):
 def test_other_columns(tmp_path):
     row = {"key": "k", "bbox": [1, 2, 3, 4], "label": "Dog", "confidence": 0.25, "iscrowd": 1, "id": 77}
     tables, _ = load(
-        write(tmp_path / "a.jsonl", [row, {**row, "id": "b7", "iscrowd": 0, "confidence": None}]), origin="yolo"
+        write_rows(tmp_path / "a.jsonl", [row, {**row, "id": "b7", "iscrowd": 0, "confidence": None}]), origin="yolo"
     )
     first, second = tables["detections"]
     assert (first["detection_id"], first["category"], first["score"], first["is_crowd"], first["origin"]) == (
@@ -118,10 +93,10 @@ def test_other_columns(tmp_path):
 def test_the_id_depends_on_image_category_and_coordinates_only(tmp_path):
     rows = [{"key": "k", "x": 1, "y": 2, "w": 3, "h": 4, "category": "cat", "score": 0.5}]
     rows += [{**rows[0], "key": "l"}, {**rows[0], "category": "dog"}, {**rows[0], "x": 1.25}, {**rows[0], "score": 0.6}]
-    ids = [d["detection_id"] for d in load(write(tmp_path / "a.csv", rows))[0]["detections"]]
+    ids = [d["detection_id"] for d in load(write_rows(tmp_path / "a.csv", rows))[0]["detections"]]
     assert len(set(ids)) == 4
     assert ids[0] == ids[4]
-    again = [d["detection_id"] for d in load(write(tmp_path / "b.parquet", rows[::-1]))[0]["detections"]]
+    again = [d["detection_id"] for d in load(write_rows(tmp_path / "b.parquet", rows[::-1]))[0]["detections"]]
     assert again == ids[::-1]
 
 
@@ -154,18 +129,20 @@ def test_bad_rows_are_refused(tmp_path):
 
 @pytest.mark.parametrize("text", ["[1,2,3]", "", "1,2,3,4,5", "[1,2,3,x]", "nothing", "[1,2,NaN,4]", "[1,2,3,-4]"])
 def test_bad_lists_are_refused(tmp_path, text):
-    path = write(tmp_path / "a.csv", [{"key": "k", "bbox": "(5, 5, 5, 5)"}, {"key": "k", "bbox": text}])
+    path = write_rows(tmp_path / "a.csv", [{"key": "k", "bbox": "(5, 5, 5, 5)"}, {"key": "k", "bbox": text}])
     tables, rejects = load(path)
     assert len(tables["detections"]) == 1
     assert rejects == [("line 3", "bad_box")]
 
 
 def test_fractions_of_the_image_are_one_error(tmp_path):
-    path = write(tmp_path / "a.csv", [{"key": "k", "bbox": [0.1, 0.2, 0.5, 0.5]}, {"key": "k", "bbox": [0, 0, 1, 1]}])
+    path = write_rows(
+        tmp_path / "a.csv", [{"key": "k", "bbox": [0.1, 0.2, 0.5, 0.5]}, {"key": "k", "bbox": [0, 0, 1, 1]}]
+    )
     with pytest.raises(SourceError, match="fractions of the image") as caught:
         load(path)
     assert caught.value.code == "E4013"
-    assert load(write(tmp_path / "b.csv", [{"key": "k", "bbox": [0, 0, 1, 1]}]))[1] == []
+    assert load(write_rows(tmp_path / "b.csv", [{"key": "k", "bbox": [0, 0, 1, 1]}]))[1] == []
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from image_files import image_bytes
 from PIL import Image
+from reading import rejects_of, rows_of
 
 from counterbalance.engine.errors import NotFoundError, SourceError
 from counterbalance.engine.images import sha256
 from counterbalance.engine.ingest_types import ReadOptions
-from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.ingest import picture_rows
 from counterbalance.ingest.hashing import hash63
 from counterbalance.ingest.imagefolder import read
@@ -36,17 +35,9 @@ def fill(folder, files):
 def load(uri, **options):
     source = read(str(uri), ReadOptions(**options))
     chunks = list(source.chunks)
-    tables = {}
-    for name, table in BASE_TABLES.items():
-        parts = [c.tables[name] for c in chunks if name in c.tables]
-        tables[name] = pa.concat_tables(parts, promote_options="default").to_pylist() if parts else []
-        wanted = {f.name: f.type for f in table.schema(blobs=True)}
-        for c in chunks:
-            if name in c.tables:
-                assert {f.name: f.type for f in c.tables[name].schema}.items() <= wanted.items()
-                assert len(c.positions[name]) == len(c.tables[name])
-    assert sum(c.rows_read for c in chunks) == len(tables["images"]) + sum(len(c.rejects) for c in chunks)
-    return tables, [(r.position, r.code) for c in chunks for r in c.rejects], source, chunks
+    tables, rejects = rows_of(chunks), rejects_of(chunks)
+    assert sum(c.rows_read for c in chunks) == len(tables["images"]) + len(rejects)
+    return tables, rejects, source, chunks
 
 
 def test_images(tmp_path):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import json
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from image_files import image_bytes
 from PIL import Image
+from reading import rejects_of, rows_of, write_rows
 
 from counterbalance.engine.errors import NotFoundError, SourceError
 from counterbalance.engine.ingest_types import ReadOptions
@@ -26,29 +22,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-def write(path, rows):
-    if path.suffix == ".csv":
-        with path.open("w", newline="") as file:
-            out = csv.DictWriter(file, list(rows[0]))
-            out.writeheader()
-            flat = [{k: json.dumps(v) if isinstance(v, (dict, list)) else v for k, v in r.items()} for r in rows]
-            out.writerows(flat)
-    elif path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(r) + "\n" for r in rows))
-    else:
-        pq.write_table(pa.Table.from_pylist(rows), path)
-
-
 def load(folder, **options):
     chunks = list(read(str(folder), ReadOptions(**options)).chunks)
-    tables = {}
-    for name in ("images", "captions", "detections", "labels"):
-        parts = [c.tables[name] for c in chunks if name in c.tables]
-        tables[name] = pa.concat_tables(parts, promote_options="default").to_pylist() if parts else []
-        for c in chunks:
-            if name in c.tables:
-                assert len(c.positions[name]) == len(c.tables[name])
-    return tables, [(r.position, r.code) for c in chunks for r in c.rejects], chunks
+    return rows_of(chunks), rejects_of(chunks), chunks
 
 
 ROWS = [
@@ -59,7 +35,7 @@ ROWS = [
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_captions_and_labels(folder, ending, hash_columns):
-    write(folder / f"metadata.{ending}", ROWS)
+    write_rows(folder / f"metadata.{ending}", ROWS)
     tables, rejects, chunks = load(folder)
     assert not rejects
     assert len(tables["images"]) == 3
@@ -95,7 +71,7 @@ def test_objects(folder, ending):
         {"file_name": "a.png", "objects": objects},
         {"file_name": "train/b.png", "objects": {"bbox": [], "categories": [], "id": []}},
     ]
-    write(folder / f"metadata.{ending}", rows)
+    write_rows(folder / f"metadata.{ending}", rows)
     tables, rejects, _ = load(folder, origin="detector")
     assert not rejects
     boxes = [
@@ -111,7 +87,7 @@ def test_objects(folder, ending):
 
 def test_objects_as_a_list_of_objects(folder):
     objects = [{"bbox": [1, 2, 3, 4], "category": "cat"}, {"bbox": [0, 0, 1, 1]}]
-    write(folder / "metadata.jsonl", [{"file_name": "a.png", "objects": objects}])
+    write_rows(folder / "metadata.jsonl", [{"file_name": "a.png", "objects": objects}])
     tables, rejects, _ = load(folder)
     assert not rejects
     assert [d["category"] for d in tables["detections"]] == ["cat", None]
@@ -124,7 +100,7 @@ def test_bad_boxes_are_refused_and_their_neighbours_are_taken(folder):
         {"file_name": "train/b.png", "objects": "nothing"},
         {"file_name": "train/cat/c.png", "objects": {"boxes": []}},
     ]
-    write(folder / "metadata.jsonl", rows)
+    write_rows(folder / "metadata.jsonl", rows)
     tables, rejects, chunks = load(folder)
     assert len(tables["detections"]) == 1
     assert rejects == [("line 1", "bad_box")] * 6 + [("line 2", "bad_objects"), ("line 3", "bad_objects")]
@@ -132,7 +108,7 @@ def test_bad_boxes_are_refused_and_their_neighbours_are_taken(folder):
 
 
 def test_boxes_that_are_fractions_are_one_error(folder):
-    write(
+    write_rows(
         folder / "metadata.jsonl",
         [{"file_name": "a.png", "objects": {"bbox": [[0.1, 0.1, 0.5, 0.5]], "categories": ["x"]}}],
     )
@@ -142,7 +118,7 @@ def test_boxes_that_are_fractions_are_one_error(folder):
 
 
 def test_lists_of_captions(folder):
-    write(
+    write_rows(
         folder / "metadata.jsonl",
         [{"file_name": "a.png", "captions": ["x", "y", "", 3]}, {"file_name": "train/b.png", "captions": "[z"}],
     )
@@ -153,7 +129,7 @@ def test_lists_of_captions(folder):
 
 
 def test_a_metadata_file_in_a_sub_folder_names_files_beside_it(folder):
-    write(
+    write_rows(
         folder / "train" / "metadata.csv",
         [{"file_name": "b.png", "text": "a B"}, {"file_name": "cat/c.png", "text": "a C"}],
     )
@@ -165,7 +141,7 @@ def test_a_metadata_file_in_a_sub_folder_names_files_beside_it(folder):
 def test_rows_that_name_no_taken_picture_are_refused(folder):
     (folder / "bad.png").write_bytes(b"no picture")
     names = ["../a.png", "/etc/passwd", "http://h/a.png", "gone.png", "bad.png", "", "a.png"]
-    write(folder / "metadata.csv", [{"file_name": n, "text": "t"} for n in names])
+    write_rows(folder / "metadata.csv", [{"file_name": n, "text": "t"} for n in names])
     tables, rejects, _ = load(folder)
     assert len(tables["captions"]) == 1
     assert rejects == [
@@ -180,7 +156,7 @@ def test_rows_that_name_no_taken_picture_are_refused(folder):
 
 
 def test_with_a_limit_the_rows_of_other_pictures_are_passed_over(folder):
-    write(folder / "metadata.jsonl", ROWS)
+    write_rows(folder / "metadata.jsonl", ROWS)
     tables, rejects, chunks = load(folder, limit=1)
     assert len(tables["images"]) == len(tables["captions"]) == 1
     assert not rejects
@@ -188,7 +164,7 @@ def test_with_a_limit_the_rows_of_other_pictures_are_passed_over(folder):
 
 
 def test_mapping(folder):
-    write(folder / "metadata.csv", [{"picture": "a.png", "what": "an A"}])
+    write_rows(folder / "metadata.csv", [{"picture": "a.png", "what": "an A"}])
     with pytest.raises(SourceError, match="no file_name column; its columns are: picture, what"):
         load(folder)
     tables, _, _ = load(folder, mapping={"file_name": "picture", "caption": "what"})
@@ -199,7 +175,7 @@ def test_mapping(folder):
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
 def test_lists_are_no_labels(folder, ending):
-    write(folder / f"metadata.{ending}", [{"file_name": "a.png", "tags": ["x", "y"], "scene": "[sic"}])
+    write_rows(folder / f"metadata.{ending}", [{"file_name": "a.png", "tags": ["x", "y"], "scene": "[sic"}])
     tables, rejects, _ = load(folder)
     assert not rejects
     assert [(r["attribute"], r["value"]) for r in tables["labels"]] == [("scene", "[sic")]

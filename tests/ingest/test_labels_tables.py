@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import json
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from reading import rejects_of, rows_of, write_rows
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError
 from counterbalance.engine.ingest_types import ReadOptions
@@ -16,29 +12,11 @@ from counterbalance.ingest.hashing import hash63
 from counterbalance.ingest.labels import read
 
 
-def write(path, rows):
-    if path.suffix == ".csv":
-        with path.open("w", newline="") as file:
-            out = csv.DictWriter(file, list(rows[0]))
-            out.writeheader()
-            out.writerows(rows)
-    elif path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(r) + "\n" for r in rows))
-    else:
-        pq.write_table(pa.Table.from_pylist(rows), path)
-    return path
-
-
 def load(uri, **options):
     chunks = list(read(str(uri), ReadOptions(**options)).chunks)
-    parts = [c.tables["labels"] for c in chunks if "labels" in c.tables]
-    wanted = {f.name: f.type for f in LABELS.schema()}
-    for c in chunks:
-        if "labels" in c.tables:
-            assert {f.name: f.type for f in c.tables["labels"].schema}.items() == wanted.items()
-            assert len(c.positions["labels"]) == len(c.tables["labels"])
-    rows = pa.concat_tables(parts).to_pylist() if parts else []
-    return rows, [(r.position, r.code) for c in chunks for r in c.rejects], chunks
+    whole = set(LABELS.schema().names)
+    assert all(set(c.tables["labels"].column_names) == whole for c in chunks if "labels" in c.tables)
+    return rows_of(chunks)["labels"], rejects_of(chunks), chunks
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
@@ -49,7 +27,7 @@ def test_one_label_a_row(tmp_path, ending, hash_columns):
         {"image_id": 7, "detection_id": 3, "attribute": "pose", "value": "sits", "score": 1, "annotator": None},
         {"image_id": None, "detection_id": 4, "attribute": "pose", "value": "runs", "score": 0, "annotator": None},
     ]
-    found, rejects, _ = load(write(tmp_path / f"a.{ending}", rows), annotator="me")
+    found, rejects, _ = load(write_rows(tmp_path / f"a.{ending}", rows), annotator="me")
     assert not rejects
     names = ["ann", "bob", "me", "me"]
     wanted = [{**r, "annotator": n} for r, n in zip(rows, names, strict=True)]
@@ -60,7 +38,7 @@ def test_one_label_a_row(tmp_path, ending, hash_columns):
 
 def test_the_same_question_to_the_same_annotator_is_the_same_label(tmp_path):
     rows = [{"key": "k", "attribute": "scene", "value": v} for v in ("beach", "city")]
-    found, _, _ = load(write(tmp_path / "a.csv", rows))
+    found, _, _ = load(write_rows(tmp_path / "a.csv", rows))
     assert len({r["label_id"] for r in found}) == 1  # the engine refuses the second answer
 
 
@@ -70,7 +48,7 @@ def test_one_attribute_a_column(tmp_path, ending):
         {"key": "a", "scene": "beach", "scene_score": 0.5, "people": 2, "rater": "ann"},
         {"key": "b", "scene": None, "scene_score": None, "people": 0, "rater": "bob"},
     ]
-    found, rejects, chunks = load(write(tmp_path / f"a.{ending}", rows))
+    found, rejects, chunks = load(write_rows(tmp_path / f"a.{ending}", rows))
     assert not rejects
     assert [(r["image_id"], r["attribute"], r["value"], r["score"], r["annotator"]) for r in found] == [
         (hash63("a"), "scene", "beach", 0.5, "ann"),
@@ -114,7 +92,9 @@ def test_a_late_key_of_json_lines_is_not_lost(tmp_path, monkeypatch):
     from counterbalance.ingest import tabular
 
     monkeypatch.setattr(tabular, "HEAD", 40)
-    path = write(tmp_path / "a.jsonl", [{"key": f"k{i}", "scene": "x"} for i in range(5)] + [{"key": "l", "mood": "y"}])
+    path = write_rows(
+        tmp_path / "a.jsonl", [{"key": f"k{i}", "scene": "x"} for i in range(5)] + [{"key": "l", "mood": "y"}]
+    )
     found, rejects, _ = load(path)
     assert len(found) == 5
     assert rejects == [("line 6", "unknown_key")]
@@ -136,7 +116,7 @@ def test_a_file_without_its_columns_is_one_error(tmp_path, head, said):
 
 
 def test_mapping(tmp_path):
-    path = write(tmp_path / "a.csv", [{"pic": "k", "q": "scene", "a": "beach", "who": "ann"}])
+    path = write_rows(tmp_path / "a.csv", [{"pic": "k", "q": "scene", "a": "beach", "who": "ann"}])
     found, _, _ = load(path, mapping={"key": "pic", "attribute": "q", "value": "a", "annotator": "who"})
     assert [(r["attribute"], r["value"], r["annotator"]) for r in found] == [("scene", "beach", "ann")]
     with pytest.raises(NotFoundError, match="did you mean 'pic'"):
@@ -147,7 +127,7 @@ def test_mapping(tmp_path):
 
 def test_several_files_and_a_limit(tmp_path):
     for n in range(3):
-        write(tmp_path / f"{n}.csv", [{"key": f"k{n}{i}", "attribute": "a", "value": "v"} for i in range(4)])
+        write_rows(tmp_path / f"{n}.csv", [{"key": f"k{n}{i}", "attribute": "a", "value": "v"} for i in range(4)])
     assert len(load(tmp_path)[0]) == 12
     assert len(load(tmp_path, limit=6)[0]) == 6
     assert {c.source for c in load(f"{tmp_path}/{{0..1}}.csv")[2]} == {f"{tmp_path}/0.csv", f"{tmp_path}/1.csv"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from reading import tables_of
 
 from counterbalance.engine.errors import NotFoundError, SourceError
 from counterbalance.engine.ingest_types import ReadOptions
@@ -20,14 +21,10 @@ def load(uri, **options):
     chunks = list(source.chunks)
     if source.total_bytes is not None and "limit" not in options:
         assert sum(c.bytes_read for c in chunks) == source.total_bytes
-    tables = {}
-    for name in ("images", "captions"):
-        tables[name] = pa.concat_tables([c.tables[name] for c in chunks])
-        wanted = {f.name: f.type for f in BASE_TABLES[name].schema()}
-        assert {f.name: f.type for f in tables[name].schema}.items() <= wanted.items()
-        assert tables[name][BASE_TABLES[name].key].null_count == 0
-        assert [len(c.positions[name]) for c in chunks] == [len(c.tables[name]) for c in chunks]
-        tables[name].validate(full=True)
+    tables = tables_of(chunks)
+    for name, table in tables.items():
+        assert table[BASE_TABLES[name].key].null_count == 0
+        table.validate(full=True)
     return tables["images"].to_pylist(), tables["captions"].to_pylist(), chunks
 
 

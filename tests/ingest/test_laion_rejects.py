@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reading import rejects_of
 
 from counterbalance.engine.ingest_types import ReadOptions
 from counterbalance.ingest import hashing, laion
@@ -16,7 +17,7 @@ from counterbalance.ingest.rows import MAX_TEXT
 def load(path, **options):
     chunks = list(laion.read(str(path), ReadOptions(**options)).chunks)
     captions = [c for k in chunks for c in k.tables["captions"]["text"].to_pylist()]
-    return captions, [(r.position, r.code) for k in chunks for r in k.rejects], chunks
+    return captions, rejects_of(chunks), chunks
 
 
 def test_each_bad_row_is_refused_and_counted(tmp_path):

@@ -8,16 +8,15 @@ import json
 import os
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from archives import tar_bytes
 from image_files import image_bytes
 from PIL import Image
+from reading import rejects_of, rows_of
 
 from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.images import sha256
 from counterbalance.engine.ingest_types import ReadOptions
-from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.ingest import picture_rows
 from counterbalance.ingest.hashing import hash63
 from counterbalance.ingest.webdataset import read
@@ -38,16 +37,7 @@ def load(uri, **options):
     chunks = list(source.chunks)
     if source.total_bytes is not None and "limit" not in options:
         assert sum(c.bytes_read for c in chunks) == source.total_bytes
-    tables = {}
-    for name, table in BASE_TABLES.items():
-        parts = [c.tables[name] for c in chunks if name in c.tables]
-        tables[name] = pa.concat_tables(parts, promote_options="default").to_pylist() if parts else []
-        wanted = {f.name: f.type for f in table.schema(blobs=True)}
-        for c in chunks:
-            if name in c.tables:
-                assert {f.name: f.type for f in c.tables[name].schema}.items() <= wanted.items()
-                assert len(c.positions[name]) == len(c.tables[name])
-    return tables, [(r.position, r.code) for c in chunks for r in c.rejects], chunks
+    return rows_of(chunks), rejects_of(chunks), chunks
 
 
 def package(paths):

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from image_files import image_bytes
 from PIL import Image
+from reading import rejects_of
 from repeats import again
 
 from counterbalance.engine.errors import SourceError
@@ -132,7 +133,7 @@ def test_a_key_that_comes_again_later_or_in_another_shard(tmp_path):
     (tmp_path / "1.tar").write_bytes(tar_bytes(good("cb")))
     chunks = list(read(str(tmp_path), ReadOptions()).chunks)
     assert [k for c in chunks for k in c.tables["images"]["key"].to_pylist()] == ["a", "b", "c"]
-    rejects = [(r.position, r.code) for c in chunks for r in c.rejects]
+    rejects = rejects_of(chunks)
     assert rejects == [("0.tar:a", "interleaved_key"), ("1.tar:b.jpg", "duplicate_key")]
     assert sum(c.rows_read for c in chunks) == 5
 
