@@ -250,25 +250,26 @@ def test_another_column(session):
     assert two.drop_columns("params").equals(one.drop_columns("params"))
 
 
+def fill(lake, build, labels, matrix, others):
+    """Put vectors into a lake, of 60 images with a label each, and of prompts."""
+    ids = list(range(60))
+    columns = {"attribute": ["perceived_gender"] * 60, "value": labels.tolist(), "annotator": ["m"] * 60}
+    lake.ingest(
+        {
+            "images": build.images(image_id=ids, key=[str(i) for i in ids]),
+            "labels": build.labels(label_id=ids, image_id=ids, **columns),
+        }
+    )
+    tables.append(lake.location, "vectors", images(matrix))
+    tables.append(lake.location, "prompts", categories(others))
+
+
 @pytest.fixture
 def secret(disk_lake, build):
     """A lake of vectors in which three of 60 images, and nobody else, carry a label."""
     matrix, labels, others = example(10, 60, 3, ["female", "male"])
     labels[:3] = "rare"
-    disk_lake.ingest(
-        {
-            "images": build.images(image_id=list(range(60)), key=[str(i) for i in range(60)]),
-            "labels": build.labels(
-                label_id=list(range(60)),
-                image_id=list(range(60)),
-                attribute=["perceived_gender"] * 60,
-                value=labels.tolist(),
-                annotator=["m"] * 60,
-            ),
-        }
-    )
-    tables.append(disk_lake.location, "vectors", images(matrix))
-    tables.append(disk_lake.location, "prompts", categories(others))
+    fill(disk_lake, build, labels, matrix, others)
     return disk_lake
 
 
@@ -304,20 +305,7 @@ def test_a_label_of_three_images_does_not_follow_from_the_others(secret, call):
 def test_perceived_labels_are_for_tables_of_the_lake_only(disk_lake, build):
     """Without a purpose an audit sums perceived labels up over stored vectors; nobody reads them by moments of one image."""
     matrix, labels, others = example(9, 60, 3, ["female", "male"])
-    disk_lake.ingest(
-        {
-            "images": build.images(image_id=list(range(60)), key=[str(i) for i in range(60)]),
-            "labels": build.labels(
-                label_id=list(range(60)),
-                image_id=list(range(60)),
-                attribute=["perceived_gender"] * 60,
-                value=labels.tolist(),
-                annotator=["m"] * 60,
-            ),
-        }
-    )
-    tables.append(disk_lake.location, "vectors", images(matrix))
-    tables.append(disk_lake.location, "prompts", categories(others))
+    fill(disk_lake, build, labels, matrix, others)
     call = "association(vectors, prompts, image_labels('perceived_gender'))"
     s = cosines(matrix, others)
     expected = (s[labels == "female"].mean(axis=0) - s[labels == "male"].mean(axis=0)) / s.std(axis=0, ddof=1)
