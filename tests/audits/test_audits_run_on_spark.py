@@ -11,18 +11,13 @@ import pyarrow as pa
 import pytest
 import sqlglot
 from repeats import again
+from spark_marks import ON_SPARK
 from sqlglot import exp
 
 import counterbalance as cb
 from counterbalance.engine.schema import BASE_TABLES
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings(
-        "ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
-    ),  # of pyspark
-    pytest.mark.usefixtures("spark"),
-]
+pytestmark = ON_SPARK
 
 IMAGES = 300
 WORDS = "man woman boy girl he she dog cat table tree red blue ball park car baby smile".split()  # noqa: SIM905

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 from repeats import again
+from spark_marks import QUIET
 
 import counterbalance as cb
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings(
-        "ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
-    ),  # of pyspark
+    QUIET,
     pytest.mark.skipif(not Path("/proc").exists(), reason="the program that kills a worker looks for it in /proc"),
 ]
 IMAGES = 120

@@ -7,17 +7,12 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from spark_marks import ON_SPARK
 
 import counterbalance as cb
 from counterbalance.engine.errors import SqlError
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings(
-        "ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
-    ),  # of pyspark
-    pytest.mark.usefixtures("spark"),
-]
+pytestmark = ON_SPARK
 SAME = """
 i + 1
 i - f

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from spark_marks import ON_SPARK
 
 import counterbalance as cb
 from counterbalance.engine.errors import SensitiveError
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings(
-        "ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
-    ),  # of pyspark
-    pytest.mark.usefixtures("spark"),
-]
+pytestmark = ON_SPARK
 RARE = "rare-secret"
 COMMON = ("common-m", "common-f", "common-x")
 IMAGES = 90

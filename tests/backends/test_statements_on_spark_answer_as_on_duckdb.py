@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from spark_marks import ON_SPARK
 
 import counterbalance as cb
 from counterbalance.engine.errors import LimitError, RequestError, SqlError
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings(
-        "ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
-    ),  # of pyspark
-    pytest.mark.usefixtures("spark"),
-]
+pytestmark = ON_SPARK
 TEXTS = [
     "a dog",
     "a man\\",
