@@ -5,30 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+import tiny_bert
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
 
 LABELS = ["male", "female"] * 60
 
 
 @pytest.fixture(scope="module")
-def tiny_bert(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("bert")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "tie", "scarf", "dog", "cat"]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    transformers.BertTokenizer(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    config = transformers.BertConfig(
-        vocab_size=len(words), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        transformers.BertModel(config).save_pretrained(folder)
-    return str(folder)
+def bert(tmp_path_factory):
+    return tiny_bert.save(tmp_path_factory.mktemp("bert"), "a", "tie", "scarf", "dog", "cat")
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-def test_bert_tells_texts_and_a_perceptron_vectors(session, tiny_bert):
+def test_bert_tells_texts_and_a_perceptron_vectors(session, bert):
     draw = np.random.default_rng(0)
     ids = list(range(len(LABELS)))
     said = [f"a {'tie' if own == 'male' else 'scarf'} a {draw.choice(['dog', 'cat'])}" for own in LABELS]
@@ -41,7 +32,7 @@ def test_bert_tells_texts_and_a_perceptron_vectors(session, tiny_bert):
     how = {
         "attacker": "bert",
         "vector_attacker": "mlp",
-        "model": tiny_bert,
+        "model": bert,
         "epochs": 12,
         "learning_rate": 0.003,
         "seeds": 1,

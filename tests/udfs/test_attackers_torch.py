@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+import tiny_bert
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -39,21 +40,9 @@ def attack(rows, attacker, vocabulary=None, **settings):
 
 
 @pytest.fixture(scope="module")
-def tiny_bert(tmp_path_factory):
-    """A BERT of two layers with random weights and the words of these texts."""
-    import transformers
-
-    folder = tmp_path_factory.mktemp("bert")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "tie", "scarf", "man", "woman", *WORDS]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    transformers.BertTokenizer(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    config = transformers.BertConfig(
-        vocab_size=len(words), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        transformers.BertModel(config).save_pretrained(folder)
-    return str(folder)
+def bert(tmp_path_factory):
+    """Knows the words of these texts."""
+    return tiny_bert.save(tmp_path_factory.mktemp("bert"), "tie", "scarf", "man", "woman", *WORDS)
 
 
 @pytest.mark.parametrize(("attacker", "epochs"), [("mlp", 4), ("lstm", 6)])
@@ -63,12 +52,12 @@ def test_networks_over_texts(attacker, epochs):
     assert np.mean(fair) == pytest.approx(0.5, abs=0.2)
 
 
-def test_bert(tiny_bert):
-    run = attack(texts(1.0), "bert", model=tiny_bert, epochs=8)[0]
+def test_bert(bert):
+    run = attack(texts(1.0), "bert", model=bert, epochs=8)[0]
     assert run["accuracy"] > 0.9
     assert (run["n_train"], run["n_test"]) == (128, 32)
     # words outside of the vocabulary are unknown to it: nothing is left that tells
-    blind = attack(texts(1.0), "bert", vocabulary=WORDS, model=tiny_bert, epochs=3)[0]
+    blind = attack(texts(1.0), "bert", vocabulary=WORDS, model=bert, epochs=3)[0]
     assert blind["accuracy"] < 0.8
 
 
@@ -83,7 +72,7 @@ def test_sets_and_vectors():
 
 
 @pytest.mark.parametrize("attacker", ["mlp", "lstm", "bert"])
-def test_same_bits_on_any_number_of_threads(attacker, tiny_bert):
+def test_same_bits_on_any_number_of_threads(attacker, bert):
     before = torch.get_num_threads()
     state = torch.random.get_rng_state()
     found = []
@@ -91,7 +80,7 @@ def test_same_bits_on_any_number_of_threads(attacker, tiny_bert):
         for threads in (1, 2):
             torch.set_num_threads(threads)
             torch.rand(threads)
-            found.append(attack(texts(0.8), attacker, model=tiny_bert, epochs=1, seeds=2))
+            found.append(attack(texts(0.8), attacker, model=bert, epochs=1, seeds=2))
             assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
@@ -132,11 +121,11 @@ def test_weights_that_are_not_there(tmp_path):
     assert broken.value.code == "E3546"
 
 
-def test_the_checkpoint_is_part_of_the_fingerprint(tiny_bert):
+def test_the_checkpoint_is_part_of_the_fingerprint(bert):
     from pathlib import Path
 
     from counterbalance.engine.functions import function
 
-    told = function("attack_texts").digest({"attacker": "bert", "model": tiny_bert})
-    assert told == digest(Path(tiny_bert)) != ""
+    told = function("attack_texts").digest({"attacker": "bert", "model": bert})
+    assert told == digest(Path(bert)) != ""
     assert function("attack_texts").digest({"attacker": "lstm", "model": "nobody/nothing"}) == ""
