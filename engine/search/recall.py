@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from counterbalance.engine.errors import RequestError
 from counterbalance.engine.search.index_search import PROBES, REFINE, candidates
 from counterbalance.engine.search.indexes import coverage
-from counterbalance.engine.search.sample import matrix
+from counterbalance.engine.search.sample import vectors_or_nan
 from counterbalance.engine.search.scan import among, exact
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _queries(
     total = int(dataset.count_rows())
     places = np.sort(np.random.default_rng(seed).choice(total, min(total, 2 * count), replace=False))
     taken = dataset.take(places, columns=[_KEY, column])
-    vectors = matrix(taken[column])
+    vectors = vectors_or_nan(taken[column])
     squares = (vectors.astype(np.float64) ** 2).sum(axis=1)
     usable = np.flatnonzero(np.isfinite(squares) & (any_length | (squares > 0)))[:count]
     return taken[_KEY].to_numpy()[usable], vectors[usable]

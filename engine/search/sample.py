@@ -39,11 +39,11 @@ class Sample:
         return len(np.unique(self.vectors.astype(np.float64).sum(axis=1)))
 
 
-def matrix(column: pa.ChunkedArray | pa.Array) -> NDArray[np.float32]:
+def vectors_or_nan(column: pa.ChunkedArray | pa.Array) -> NDArray[np.float32]:
     """Return vectors as rows of float32; NULL becomes NaN.
 
     Example:
-        >>> matrix(pa.array([[1, 2], None], pa.list_(pa.float32(), 2))).tolist()
+        >>> vectors_or_nan(pa.array([[1, 2], None], pa.list_(pa.float32(), 2))).tolist()
         [[1.0, 2.0], [nan, nan]]
     """
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
@@ -82,7 +82,7 @@ def draw(dataset: lance.LanceDataset, column: str, wanted: int, seed: int, *, an
     wanted = max(wanted, SMALL)
     if rows > max(_ALL, 3 * wanted):
         places = np.sort(np.random.default_rng(seed).choice(rows, wanted, replace=False))
-        taken = matrix(dataset.take(places, columns=[column])[column])
+        taken = vectors_or_nan(dataset.take(places, columns=[column])[column])
         vectors = usable(taken, any_length=any_length)
         if len(vectors) >= max(SMALL, wanted // 4):
             return Sample(vectors, round(rows * len(vectors) / wanted))
@@ -109,4 +109,4 @@ def is_small(dataset: lance.LanceDataset, column: str, *, any_length: bool) -> b
 def _batches(dataset: lance.LanceDataset, column: str, *, any_length: bool) -> Iterator[NDArray[np.float32]]:
     scanner = dataset.scanner(columns=[column], filter=f"`{column}` IS NOT NULL", batch_size=_BATCH)
     for batch in scanner.to_batches():
-        yield usable(matrix(batch.column(0)), any_length=any_length)
+        yield usable(vectors_or_nan(batch.column(0)), any_length=any_length)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from counterbalance.engine.schema import ROW
 from counterbalance.engine.search.devices import device as device_of
 from counterbalance.engine.search.exact_knn import nearest
-from counterbalance.engine.search.sample import matrix
+from counterbalance.engine.search.sample import vectors_or_nan
 
 if TYPE_CHECKING:
     import lance
@@ -72,7 +72,7 @@ def among(
 ) -> pa.Table:
     """Return the same among rows that are at hand; ``_rowid`` is ``rows``, or the keys."""
     rows = keys if rows is None else rows
-    values = matrix(vectors)
+    values = vectors_or_nan(vectors)
     order = pc.sort_indices(keys)
     if not pc.all(pc.equal(order, pa.array(np.arange(len(order)), order.type))).as_py():
         keys, rows, values = keys.take(order), rows.take(order), values[order.to_numpy()]
