@@ -444,6 +444,12 @@ def disk_lake(tmp_path: Path) -> Lake:
     return cb.connect(tmp_path / "test.lake")
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where ``copies.filled`` keeps the lake of a module."""
+    return tmp_path_factory.mktemp("kept") / "kept.lake"
+
+
 def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONWARNINGS": "error,ignore:.*lance is not fork-safe.*:UserWarning"}
 

@@ -15,11 +15,6 @@ from counterbalance.__main__ import main
 from counterbalance.engine.store import tables
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory):
-    return tmp_path_factory.mktemp("kept") / "declared.lake"
-
-
 @pytest.fixture
 def declared(kept, disk_lake, build):
     def fill(lake):

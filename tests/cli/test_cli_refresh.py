@@ -28,11 +28,6 @@ def cli_broken(text):
 '''
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory):
-    return tmp_path_factory.mktemp("kept") / "filled.lake"
-
-
 @pytest.fixture
 def filled(kept, disk_lake, build):
     def fill(lake):

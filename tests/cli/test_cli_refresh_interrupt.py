@@ -36,11 +36,6 @@ def held_length(text):
 '''
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory):
-    return tmp_path_factory.mktemp("kept") / "filled.lake"
-
-
 @pytest.fixture
 def filled(kept, disk_lake, build, tmp_path):
     (tmp_path / "my_udfs.py").write_text(UDFS)

@@ -13,11 +13,6 @@ import pytest
 from counterbalance.__main__ import main
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory):
-    return tmp_path_factory.mktemp("kept") / "filled.lake"
-
-
 @pytest.fixture
 def filled(kept, disk_lake, build):
     def fill(lake):

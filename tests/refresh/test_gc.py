@@ -22,13 +22,8 @@ NOW = dt.timedelta(0)
 ROWS = 300
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return tmp_path_factory.mktemp("made") / "filled.lake"
-
-
 @pytest.fixture
-def filled(made, disk_lake, build):
+def filled(kept, disk_lake, build):
     """Captions that do not compress: each holds 32 random hex digits."""
 
     def fill(lake):
@@ -43,7 +38,7 @@ def filled(made, disk_lake, build):
             }
         )
 
-    return copies.filled(made, disk_lake, fill)
+    return copies.filled(kept, disk_lake, fill)
 
 
 def text_of(lake, caption):

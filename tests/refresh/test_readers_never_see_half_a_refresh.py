@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from counterbalance.engine.lake import Lake
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("kept") / "texts.lake"
-
-
 @pytest.fixture
 def texts(kept: Path, disk_lake: Lake, build: SimpleNamespace) -> Lake:
     """50 captions on disk."""

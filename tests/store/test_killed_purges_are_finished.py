@@ -22,11 +22,6 @@ class Killed(BaseException):
     """As if the process had ended."""
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory):
-    return tmp_path_factory.mktemp("kept") / "filled.lake"
-
-
 @pytest.fixture
 def filled(kept, disk_lake, build):
     def fill(lake):

@@ -38,14 +38,8 @@ def truth():
     return directions, [None if i % 50 == 7 else v.tolist() for i, v in enumerate(vectors)]
 
 
-@pytest.fixture(scope="module")
-def planted(tmp_path_factory):
-    """The folder of a lake that every test has a copy of; the first that asks makes it."""
-    return tmp_path_factory.mktemp("planted") / "planted.lake"
-
-
 @pytest.fixture
-def lake(planted, disk_lake, build, row_function, truth):
+def lake(kept, disk_lake, build, row_function, truth):
     vectors = truth[1]
     row_function("planted_vector", lambda text: vectors[int(text)], returns=pa.list_(pa.float32(), WIDTH))
 
@@ -56,7 +50,7 @@ def lake(planted, disk_lake, build, row_function, truth):
         lake.add_column("captions", "embedding", "planted_vector(text)")
         lake.refresh("captions.embedding", executor="inline")
 
-    return filled(planted, disk_lake, fill)
+    return filled(kept, disk_lake, fill)
 
 
 def weights(folder):
