@@ -154,7 +154,7 @@ def refresh(
 
 
 def options(given: Mapping[str, Any], udfs: tuple[str, ...] = ()) -> Options:
-    """Options of a refresh by name.
+    """Return options of a refresh by name.
 
     Raises:
         SqlError: There is none of a name.

@@ -136,14 +136,14 @@ class NotFoundError(CounterbalanceError, LookupError):
 
     @classmethod
     def table(cls, name: str, known: Iterable[str], *, other: str | None = None) -> NotFoundError:
-        """No relation of that name; ``other`` tells what has it instead."""
+        """Return the error that no relation has that name; ``other`` tells what has it instead."""
         known = list(known)
         near = "" if other else did_you_mean(name, known)
         return cls(f"no table {name!r}{near}", code="E1001", hint=other or _shown("tables and views", known))
 
     @classmethod
     def audit(cls, name: str, known: Iterable[str]) -> NotFoundError:
-        """No audit of that name."""
+        """Return the error that no audit has that name."""
         known = list(known)
         near = did_you_mean(name, known)
         hint = "counterbalance audit --list lists all" if near else "audits: " + ", ".join(known)
@@ -232,7 +232,7 @@ class SqlError(RequestError):
         self.sql, self.line, self.column = sql, line, column
 
     def __str__(self) -> str:
-        """As the base, with the place between the message and the hint."""
+        """Return the text of the base, with the place between the message and the hint."""
         hint = f"hint: {self.hint}" if self.hint else ""
         return "\n".join(filter(None, (self.message, self.excerpt(), hint)))
 
@@ -254,7 +254,7 @@ class SqlError(RequestError):
         return f"{head}{text}\n{' ' * (len(head) + self.column - 1)}^"
 
     def to_dict(self) -> dict[str, Any]:
-        """As the base, with line and column."""
+        """Return the fields of the base, with line and column."""
         return {**super().to_dict(), "line": self.line, "column": self.column}
 
 

@@ -42,7 +42,7 @@ class Exported:
     pushed: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready fields."""
+        """Return it as JSON-ready fields."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 

@@ -148,7 +148,7 @@ class Function:
     source: str | None = field(default=None, compare=False)
 
     def type(self, constants: Mapping[str, Any]) -> pa.DataType:
-        """Arrow type of the result with these constants; a model's vectors are as long as the model makes them."""
+        """Return the Arrow type of the result with these constants; a model's vectors are as long as the model makes them."""
         return self.returns(**constants) if callable(self.returns) else self.returns
 
     def digest(self, constants: Mapping[str, Any]) -> str:
@@ -167,7 +167,7 @@ class Function:
 
     @property
     def signature(self) -> str:
-        """As SQL would write it, optional ones in brackets.
+        """Return it as SQL would write it, optional ones in brackets.
 
         Example:
             >>> import pyarrow as pa

@@ -66,12 +66,12 @@ class Header:
 
 
 def sha256(data: bytes) -> str:
-    """Hex digest of the encoded picture."""
+    """Return the hex digest of the encoded picture."""
     return hashlib.sha256(data).hexdigest()
 
 
 def sniff(data: bytes) -> str | None:
-    r"""Format by its first bytes, or ``None``.
+    r"""Return the format by its first bytes, or ``None``.
 
     Example:
         >>> sniff(b"\x89PNG\r\n\x1a\n")
@@ -102,7 +102,7 @@ def _opener(kind: str) -> Callable[[BinaryIO], ImageFile]:
 
 
 def read_header(data: bytes) -> Header:
-    """Header of an encoded picture.
+    """Return the header of an encoded picture.
 
     Raises:
         ImageError: ``empty_image``, ``too_big``, ``not_an_image`` or ``bad_image``.
@@ -131,7 +131,7 @@ def read_header(data: bytes) -> Header:
 
 
 def _plain_jpeg(data: bytes) -> Header | None:
-    """Header of a JPEG in perfect order and without EXIF, at a quarter of Pillow's time; any other is left to Pillow.
+    """Return the header of a JPEG in perfect order and without EXIF, at a quarter of Pillow's time; any other is left to Pillow.
 
     Markers up to the first scan: ITU-T T.81, annex B.
     """
@@ -307,7 +307,7 @@ def read_xmp(data: bytes) -> bytes | None:
 
 
 def read_file_header(file: BinaryIO, size: int | None = None) -> Header:
-    """Header of a picture file: its first 64 KiB, or all of it where that is not enough.
+    """Return the header of a picture file: its first 64 KiB, or all of it where that is not enough.
 
     Args:
         file: At its start.

@@ -79,7 +79,7 @@ def stored_columns(lake: Pinned, *, sensitive: bool) -> dict[str, tuple[tuple[st
 
 
 def listed(found: list[Relation], *, all_: bool) -> pa.Table:
-    """Relations as a table, for SHOW TABLES: those with rows of the lake's own, or all of them."""
+    """Return relations as a table, for SHOW TABLES: those with rows of the lake's own, or all of them."""
     rows = [
         {"name": r.name if r.schema is None else f"{r.schema}.{r.name}", "kind": r.kind, "doc": r.doc}
         for r in found

@@ -69,7 +69,7 @@ class Provenance:
     settings: str | None = None
 
     def packet(self) -> bytes:
-        """As an XMP packet, UTF-8.
+        """Return it as an XMP packet, UTF-8.
 
         Example:
             >>> made = Provenance(GENERATED, prompt="a dog & a cat", seed=7)
@@ -91,7 +91,7 @@ class Provenance:
 
 
 def settings(**values: Any) -> str:
-    """Settings as one line of JSON, always in the same order.
+    """Return settings as one line of JSON, always in the same order.
 
     Example:
         >>> settings(steps=50, guidance=7.5)
@@ -118,7 +118,7 @@ def parse(packet: bytes) -> Provenance | None:
 
 
 def _values(packet: bytes) -> dict[str, str]:
-    """Texts by the names of ``Provenance``, from attributes or elements."""
+    """Return texts by the names of ``Provenance``, from attributes or elements."""
     from xml.etree import ElementTree as ET
 
     wanted = {f"{{{_PREFIXES[prefix]}}}{key}": name for name, (prefix, key) in _PLACES.items()}

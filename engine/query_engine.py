@@ -379,7 +379,7 @@ def _check_values(names: set[str], given: Mapping[str, Any], tables: Any) -> Non
 
 
 def _no_value(name: str, given: Mapping[str, Any]) -> SqlError:
-    """No value for a parameter of a query; perhaps it was given under another name."""
+    """Return the error that there is no value for a parameter of a query; perhaps it was given under another name."""
     others = f"; given: {', '.join(given)}" if given else ""
     return SqlError(f"no value for ${name}", code="E3119", hint=f"-p {name}=… or sql(…, {name}=…){others}")
 

@@ -73,7 +73,7 @@ class Result:
 
     @property
     def schema(self) -> pa.Schema:
-        """Arrow schema of the rows; found without running the query."""
+        """Return the Arrow schema of the rows; found without running the query."""
         if self._schema is None:
             self._schema = self._describe()
         return self._schema

@@ -64,7 +64,7 @@ class Table:
         return {c.name: c.measures for c in self.columns if c.measures}
 
     def schema(self, *, blobs: bool = False) -> pa.Schema:
-        """Arrow schema as readers hand rows over; blobs as ``binary`` when asked for.
+        """Return the Arrow schema as readers hand rows over; blobs as ``binary`` when asked for.
 
         Example:
             >>> IMAGES.schema().field("width").type
@@ -208,7 +208,7 @@ def is_sensitive(name: str) -> bool:
 
 
 def is_of_people(attribute: str) -> bool:
-    """Whether labels of an attribute are kept apart: what ``is_sensitive`` tells, and other names that data sets have for it.
+    """Tell whether labels of an attribute are kept apart: what ``is_sensitive`` tells, and other names that data sets have for it.
 
     Example:
         >>> [is_of_people(a) for a in ("age", "pred_gender", "Woman", "GenderPresentation", "caption_gender", "scene")]

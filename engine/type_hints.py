@@ -91,7 +91,7 @@ def _too_little(call: Callable[..., Any], told: str) -> RequestError:
 
 
 def _hints(own: Callable[..., Any], call: Callable[..., Any]) -> tuple[dict[str, tuple[Any, Any]], Any]:
-    """Hint and default of every parameter of a function, or of a method of a model, and the hint of the result."""
+    """Return the hint and default of every parameter of a function, or of a method of a model, and the hint of the result."""
     try:
         found = typing.get_type_hints(own)
     except (NameError, TypeError, AttributeError) as error:
@@ -103,7 +103,7 @@ def _hints(own: Callable[..., Any], call: Callable[..., Any]) -> tuple[dict[str,
 
 
 def _type(call: Callable[..., Any], of: str, hint: Any) -> tuple[pa.DataType, bool]:
-    """Arrow type of a hint, and whether it is an array's."""
+    """Return the Arrow type of a hint, and whether it is an array's."""
     import pyarrow as pa
 
     plain = {

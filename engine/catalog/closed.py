@@ -58,7 +58,7 @@ class Closed:
         return self.columns.get(table, frozenset())
 
     def read_by(self, stored: str, sql: str) -> list[str]:
-        """Closed things of a stored table that a query over it reads, as the access log names them.
+        """Return closed things of a stored table that a query over it reads, as the access log names them.
 
         Args:
             stored: The table, with its folder.

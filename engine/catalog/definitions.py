@@ -65,12 +65,12 @@ class Definition:
         return f"{self.table}.{self.name}" if self.kind == "column" else self.name
 
     def to_json(self) -> str:
-        """As stored."""
+        """Return it as stored."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Definition:
-        """As stored, read back."""
+        """Read it back as stored."""
         body = json.loads(text)
         body["key"] = tuple(body["key"])
         body["reads"] = tuple((relation, column) for relation, column in body["reads"])
@@ -84,15 +84,15 @@ class Definitions:
     by_target: Mapping[str, Definition]
 
     def columns(self, table: str) -> dict[str, Definition]:
-        """Generated columns of a table by name."""
+        """Return generated columns of a table by name."""
         return {d.name: d for d in self.by_target.values() if d.kind == "column" and d.table == table}
 
     def views(self) -> dict[str, Definition]:
-        """Materialized views by name."""
+        """Return materialized views by name."""
         return {d.name: d for d in self.by_target.values() if d.kind == "view"}
 
     def indexes(self, table: str | None = None) -> dict[str, Definition]:
-        """Indexes by name, of one table or of all."""
+        """Return indexes by name, of one table or of all."""
         wanted = [d for d in self.by_target.values() if d.kind == "index"]
         return {d.name: d for d in wanted if table is None or d.table == table}
 

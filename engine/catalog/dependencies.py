@@ -123,7 +123,7 @@ def _qualified(tree: exp.Query, schema: Mapping[str, list[str]]) -> exp.Query:
 
 
 def columns_read(tree: exp.Query, schema: Mapping[str, list[str]]) -> Iterator[Pair]:
-    """Pairs that a plain query reads.
+    """Yield pairs that a plain query reads.
 
     Example:
         >>> from sqlglot import parse_one
@@ -190,7 +190,7 @@ def _known(name: str, columns: Iterable[str]) -> str | None:
 
 
 def origins(tree: exp.Query, schema: Mapping[str, list[str]]) -> dict[str, tuple[Pair, ...]]:
-    """For every column of a query's result the stored columns that its value is made of; empty where it cannot be told.
+    """Return for every column of a query's result the stored columns that its value is made of; empty where it cannot be told.
 
     Example:
         >>> from sqlglot import parse_one

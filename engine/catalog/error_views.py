@@ -26,7 +26,7 @@ def is_told(view: Definition, columns: Collection[str]) -> bool:
 
 
 def select(view: Definition, relation: str, run: Mapping[str, object] | None) -> str:
-    """SQL that gives the rows of such a view the columns of ``meta.errors``; those without a reason are none.
+    """Return SQL that gives the rows of such a view the columns of ``meta.errors``; those without a reason are none.
 
     Args:
         view: The view.

@@ -254,14 +254,14 @@ def _read(location: Location, stored: str) -> dict[str, Mapping[str, Any]]:
 
 
 def _split(lists: pa.ChunkedArray) -> list[NDArray[Any] | None]:
-    """Lists of numbers as arrays, ``None`` for NULL."""
+    """Return lists of numbers as arrays, ``None`` for NULL."""
     ends = np.cumsum(pc.fill_null(pc.list_value_length(lists), 0).to_numpy())
     parts = np.split(pc.list_flatten(lists).to_numpy(), ends)[:-1]
     return [part if there else None for part, there in zip(parts, pc.is_valid(lists).to_pylist(), strict=True)]
 
 
 def _files(dataset: lance.LanceDataset, base: Table) -> list[tuple[str, Any]]:
-    """Each fragment, with a name of what it holds of its codes and images: another one whenever that changes."""
+    """Return each fragment, with a name of what it holds of its codes and images: another one whenever that changes."""
     named = {c + CODE_SUFFIX for c in base.coded} | {IMAGES.key}
     wanted = {f.id() for f in dataset.lance_schema.fields() if f.name() in named}
     found = []
@@ -290,7 +290,7 @@ def _summed(codes: NDArray[np.int16], counts: NDArray[np.int64]) -> Combinations
 
 
 def _unique(codes: Sequence[NDArray[np.int64]], counts: NDArray[np.int64] | None = None) -> Combinations:
-    """Combinations of codes, given as one more than each, with the sums of their counts, or how often each comes."""
+    """Return combinations of codes, given as one more than each, with the sums of their counts, or how often each comes."""
     sizes = [int(c.max(initial=0)) + 1 for c in codes]
     whole = np.zeros(len(codes[0]), np.int64)
     for column, size in zip(codes, sizes, strict=True):

@@ -25,7 +25,7 @@ _MOST_KNOWN: Final = 1000
 
 
 def stale_filter(name: str, upstream: tuple[str, ...]) -> str:
-    """Lance filter of the rows whose value is missing, or older than what it was computed from."""
+    """Return the Lance filter of the rows whose value is missing, or older than what it was computed from."""
     stamp = name + STAMP_SUFFIX
     inputs = [f"`{stamp}` < `{u}{STAMP_SUFFIX}`" for u in upstream]
     return " OR ".join([f"`{stamp}` IS NULL", f"`{stamp}` < {ROW_VERSION}", *inputs])
@@ -38,7 +38,7 @@ def fresh_calls(
     fingerprint: Callable[[Definition], str],
     hidden: frozenset[str],
 ) -> dict[str, str]:
-    """Expressions whose values are stored for every row of this version, each with its column."""
+    """Return expressions whose values are stored for every row of this version, each with its column."""
     found: dict[str, str] = {}
     for name, definition in definitions.columns(table).items():
         stored = name in dataset.schema.names and name + STAMP_SUFFIX in dataset.schema.names
@@ -86,7 +86,7 @@ def _none(dataset: lance.LanceDataset, condition: str) -> bool:
 
 
 def uncomputed(dataset: lance.LanceDataset, definitions: Definitions, table: str) -> list[str]:
-    """Generated columns of a table that no refresh has published: all their values are NULL."""
+    """Return generated columns of a table that no refresh has published: all their values are NULL."""
     generated = definitions.columns(table)
     return [f.name for f in dataset.schema if f.name in generated and FINGERPRINT not in (f.metadata or {})]
 

@@ -45,7 +45,7 @@ class Thing:
 
     @property
     def name(self) -> str:
-        """As it is written."""
+        """Return it as it is written."""
         return f"{self.relation}.{self.column}" if self.column else self.relation
 
 
@@ -160,7 +160,7 @@ class Graph:
         self._outputs: dict[str, dict[str, tuple[dependencies.Pair, ...]]] = {}
 
     def kind(self, thing: Thing) -> str:
-        """``table``, ``view``, ``column``, ``index`` or ``list``."""
+        """Return ``table``, ``view``, ``column``, ``index`` or ``list``."""
         if thing.column:
             return "column"
         if thing.relation in self._definitions.indexes():
@@ -247,7 +247,7 @@ class Graph:
         return index, () if index is None else index.reads
 
     def _origins(self, view: Definition) -> dict[str, tuple[dependencies.Pair, ...]]:
-        """For each column of a view the columns its values come from."""
+        """Return for each column of a view the columns its values come from."""
         if view.name not in self._outputs:
             try:
                 with queries_over(self._catalog, knows_all=True) as engine:

@@ -76,7 +76,7 @@ class Catalog:
         raise NotFoundError.table(table, {*BASE_TABLES, *views})
 
     def types(self, table: str) -> dict[str, pa.DataType]:
-        """Arrow types of a table's columns as functions get them, generated ones included.
+        """Return the Arrow types of a table's columns as functions get them, generated ones included.
 
         Raises:
             NotFoundError: There is no such table.
@@ -115,7 +115,7 @@ class Catalog:
 
 
 def column_type(definition: Definition, types: dict[str, pa.DataType]) -> pa.DataType:
-    """Arrow type of a generated column over columns of these types."""
+    """Return the Arrow type of a generated column over columns of these types."""
     expression = analyse(definition.sql, definition.table, pictures.readable(list(types)), definition.type)
     evaluator = Evaluator(expression, {c: types.get(c, pa.binary()) for c in expression.columns})
     evaluator.close()

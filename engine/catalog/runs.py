@@ -77,7 +77,7 @@ def visible_at(location: Location, moment: dt.datetime) -> dict[str, Any] | None
 
 
 def began(location: Location) -> dt.datetime:
-    """When the first run ended."""
+    """Return when the first run ended."""
     rows = meta.read(location, "runs", columns=("state", "at"), where="state <> 'running'")
     first: dt.datetime = pc.min(rows["at"]).as_py()
     return first

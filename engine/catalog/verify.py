@@ -77,7 +77,7 @@ class Verified:
         return all(f.kind == UNRECORDED for f in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready fields."""
+        """Return it as JSON-ready fields."""
         counted = {"tables": self.tables, "files": self.files, "bytes": self.bytes}
         return {"sound": self.sound, **counted, "findings": [asdict(f) for f in self.findings]}
 
@@ -305,7 +305,7 @@ class _Table:
             self._into.findings.append(Finding(UNFINISHED, self._name, str(version), after[version], told))
 
     def _unusable(self, version: int) -> str:
-        """Why a version cannot be read, as far as sizes of files tell; empty when it can."""
+        """Return why a version cannot be read, as far as sizes of files tell; empty when it can."""
         try:
             dataset = tables.open_table(self._location, self._name, version)
         except StorageError:

@@ -74,7 +74,7 @@ def hello(job: Job, expression: Expression) -> Hello:
 
 
 def tied(job: Job, expression: Expression) -> str | None:
-    """Why a job can run in this process only, if so."""
+    """Return why a job can run in this process only, if so."""
     if Location(job.uri).is_memory:
         return "the lake lives in its memory"
     for call in expression.calls:

@@ -79,12 +79,12 @@ class Job:
     images: int | None = None
 
     def to_json(self) -> str:
-        """For another process."""
+        """Write it for another process."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Job:
-        """From another process."""
+        """Read it as another process wrote it."""
         body = json.loads(text)
         for name in ("key", "stamps", "udfs"):
             body[name] = tuple(body[name])
@@ -133,7 +133,7 @@ class Event:
     blank: int = 0
 
     def to_json(self) -> str:
-        """For another process."""
+        """Write it for another process."""
         return json.dumps(asdict(self))
 
 

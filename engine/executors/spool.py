@@ -72,7 +72,7 @@ _RUNS: Final = (STAMP, KEY, CODE, MESSAGE)
 
 
 def _packed(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """As it lies in a file."""
+    """Pack it as it lies in a file."""
     names = batch.schema.names
     columns = dict(zip(names, batch.columns, strict=True))
     columns[ROW] = pa.array(np.diff(columns[ROW].to_numpy(), prepend=0))
@@ -81,7 +81,7 @@ def _packed(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _unpacked(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """As it was."""
+    """Unpack it as it was."""
     names = batch.schema.names
     columns = [_decoded(c) if pa.types.is_run_end_encoded(c.type) else c for c in batch.columns]
     if pa.types.is_run_end_encoded(batch.column(ROW).type):
@@ -211,7 +211,7 @@ class Writer:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Take note that nothing more comes."""
 
 
 class _File(Writer):

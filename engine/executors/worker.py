@@ -117,7 +117,7 @@ class Worker:
             yield task, None
 
     def _with_next(self, parts: Iterator[_Part]) -> Iterator[tuple[_Part, pa.RecordBatch | None]]:
-        """Parts, each with the rows of the one behind it, where the function wants to know them."""
+        """Yield parts, each with the rows of the one behind it, where the function wants to know them."""
         part = next(parts, None)
         while part is not None:
             following = next(parts, None) if self._evaluator.expects else None
@@ -290,7 +290,7 @@ class _Writers:
         return self._writer
 
     def close(self) -> None:
-        """Nothing more comes to it."""
+        """Take note that nothing more comes to it."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -324,14 +324,14 @@ def _sized(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.RecordBa
 
 
 def input_type(field: pa.Field) -> pa.DataType:
-    """Arrow type of a stored column as functions get it; pictures as bytes."""
+    """Return the Arrow type of a stored column as functions get it; pictures as bytes."""
     extension = str(getattr(field.type, "extension_name", ""))
     marked = field.metadata is not None and field.metadata.get(b"lance-encoding:blob") == b"true"
     return pa.binary() if extension.startswith("lance.blob") or marked else field.type
 
 
 def input_types(schema: pa.Schema, columns: Iterable[str]) -> dict[str, pa.DataType]:
-    """Arrow types of some columns as functions get them; one that is not stored is a picture that is read by key."""
+    """Return the Arrow types of some columns as functions get them; one that is not stored is a picture that is read by key."""
     return {c: input_type(schema.field(c)) if c in schema.names else pa.binary() for c in columns}
 
 

@@ -43,12 +43,12 @@ class Hello:
     paths: tuple[str, ...]
 
     def to_json(self) -> str:
-        """For another process."""
+        """Write it for another process."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Hello:
-        """From another process."""
+        """Read it as another process wrote it."""
         body = json.loads(text)
         return cls(Job.from_json(json.dumps(body["job"])), tuple(body["modules"]), tuple(body["paths"]))
 

@@ -286,12 +286,12 @@ def _can_be_imported(function: Function) -> bool:
 
 @cache
 def _installed() -> frozenset[str]:
-    """Packages that declare functions by an entry point, which every process loads."""
+    """Return packages that declare functions by an entry point, which every process loads."""
     return frozenset(entry.value.partition(".")[0] for entry in entry_points(GROUP))
 
 
 def _functions() -> dict[str, Any]:
-    """Modules and files in which a worker finds the functions and queries that were declared here."""
+    """Return modules and files in which a worker finds the functions and queries that were declared here."""
     shared = [f for f in imported() if _can_be_imported(f)]
     modules = {f.call.__module__ for f in shared if f.source is None}
     return {

@@ -150,7 +150,7 @@ class StepReport:
             self.message += f", {what}"
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready fields; the rows of its queries as lists of objects."""
+        """Return it as JSON-ready fields; the rows of its queries as lists of objects."""
         fields = ("step", "doc", "state", "message", "rows", "rows_per_second", "seconds", "basis", "hint", "notes")
         found = {name: getattr(self, name) for name in fields}
         return {**found, "results": [r.to_pylist() for r in self.results]}
@@ -167,7 +167,7 @@ class RecipeReport:
 
     @property
     def state(self) -> State:
-        """``stopped`` where a parameter must be given to go on; ``unchanged`` when nothing was to do; else ``done``."""
+        """Return ``stopped`` where a parameter must be given to go on; ``unchanged`` when nothing was to do; else ``done``."""
         states = {s.state for s in self.steps}
         if self.dry_run:
             return "planned"
@@ -183,7 +183,7 @@ class RecipeReport:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready fields."""
+        """Return it as JSON-ready fields."""
         return {
             "recipe": self.recipe,
             "state": self.state,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def missing(recipe: Recipe, literals: Mapping[str, str | None], steps: Sequence[Step]) -> Iterator[str]:
-    """Why columns of steps behind the first cannot be computed, each reason once, as far as parameters are given.
+    """Yield why columns of steps behind the first cannot be computed, each reason once, as far as parameters are given.
 
     Weights are looked for as a refresh does it: where that is allowed, they are fetched. What an action of the recipe is
     told to write may not be there yet.

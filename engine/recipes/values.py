@@ -38,7 +38,7 @@ class MissingError(Exception):
 
 
 def literals(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, str | None]:
-    """SQL text of every parameter, ``None`` for one that must be given and was not.
+    """Return SQL text of every parameter, ``None`` for one that must be given and was not.
 
     Args:
         recipe: What declares them.
@@ -102,7 +102,7 @@ def _text(node: exp.Expr) -> str:
 
 
 def lex(text: str) -> Sequence[Any]:
-    """Tokens of statements, with their places; what CALL calls is cut into tokens too.
+    """Return tokens of statements, with their places; what CALL calls is cut into tokens too.
 
     Raises:
         SqlError: A quote or comment is never closed.

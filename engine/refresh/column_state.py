@@ -64,7 +64,7 @@ class Column:
 
     @cached_property
     def type(self) -> pa.DataType:
-        """Arrow type of its values."""
+        """Return the Arrow type of its values."""
         evaluator = Evaluator(self.expression, input_types(self.dataset.schema, self.expression.columns))
         evaluator.close()
         return evaluator.type
@@ -84,7 +84,7 @@ class Column:
 
     @property
     def stale(self) -> str | None:
-        """Lance filter of the stale rows; ``None`` for all."""
+        """Return the Lance filter of the stale rows; ``None`` for all."""
         return stale_filter(self.name, self.upstream) if self.is_current else None
 
     def to_compute(self, *, whole: bool) -> str | None:

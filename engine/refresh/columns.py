@@ -115,7 +115,7 @@ def _compute(context: Context, stage: Stage, definition: Definition, pin: pins.P
 
 
 def why(context: Context, column: Column, rows: int) -> str:
-    """Why it is stale, with that many rows; empty when it is fresh."""
+    """Return why it is stale, with that many rows; empty when it is fresh."""
     if context.options.full:
         return "asked for"
     if not column.is_current:
@@ -195,7 +195,7 @@ def _invalidate_failed(context: Context, stage: Stage, column: Column) -> None:
 def _located(
     dataset: lance.LanceDataset, ids: NDArray[np.int64]
 ) -> Iterator[tuple[lance.LanceFragment, NDArray[np.int64], NDArray[np.int64]]]:
-    """For every fragment the given row ids that lie in it, and their physical places."""
+    """Yield for every fragment the given row ids that lie in it, and their physical places."""
     for fragment in dataset.get_fragments():
         rows = fragment.scanner(columns=[], with_row_id=True, with_row_address=True).to_table()
         own = rows["_rowid"].to_numpy().astype(np.int64)

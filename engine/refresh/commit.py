@@ -128,7 +128,7 @@ class Publishing:
     def _matching(
         self, dataset: lance.LanceDataset, fragment: lance.LanceFragment
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Physical places of the fragment's stale rows whose result is at hand, and the numbers of the results."""
+        """Return the physical places of the fragment's stale rows whose result is at hand, and the numbers of the results."""
         column = self._column
         inputs = [u + STAMP_SUFFIX for u in column.upstream]
         stored = dataset.scanner(
@@ -192,7 +192,7 @@ def _order(ids: NDArray[np.int64], stamps: NDArray[np.int64], failed: NDArray[np
 
 
 def _numbers(values: Any) -> NDArray[np.int64]:
-    """Integers of 64 bits, NULL as -1; copied no more often than needed."""
+    """Return integers of 64 bits, NULL as -1; copied no more often than needed."""
     whole = pc.fill_null(values.cast(pa.int64()), -1) if values.null_count else values
     numbers: NDArray[np.int64] = whole.to_numpy().view(np.int64)
     return numbers

@@ -79,6 +79,6 @@ class Context:
             )
 
     def versions(self, relations: set[str]) -> dict[str, int]:
-        """Newest version of these tables."""
+        """Return the newest version of these tables."""
         found = {r: tables.latest_version(self.location, r) for r in sorted(relations)}
         return {r: v for r, v in found.items() if v is not None}

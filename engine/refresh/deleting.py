@@ -268,13 +268,13 @@ def _applied(
 
 
 def _derived(location: Location) -> list[str]:
-    """Materialized views that are stored."""
+    """Return materialized views that are stored."""
     views = sorted(definitions.load(location).views())
     return [name for name in views if tables.latest_version(location, name) is not None]
 
 
 def _stale(location: Location, rows: Mapping[str, int]) -> Iterator[str]:
-    """Stored views that read, directly or not, what rows were taken from."""
+    """Yield stored views that read, directly or not, what rows were taken from."""
     declared = definitions.load(location)
     changed, stored = {table for table, count in rows.items() if count}, _derived(location)
     if changed:  # how many rows of a closed view went is not told, nor whether any did
@@ -398,7 +398,7 @@ def _wait_for_readers(location: Location, wait: float) -> None:
 
 
 def _filter_spools(location: Location) -> None:
-    """Results that wait to be published, of rows that are gone."""
+    """Drop results that wait to be published, of rows that are gone."""
     for target, definition in definitions.load(location).by_target.items():
         for spool in spools.rounds(location, target):
             dataset = tables.open_table(location, definition.table)
@@ -430,7 +430,7 @@ def _drop_indexes(location: Location, wait: float, notes: list[str]) -> list[str
 
 
 def _forget_words(location: Location) -> None:
-    """Dictionary values that no row has any more, and counts of files that are no more."""
+    """Forget dictionary values that no row has any more, and counts of files that are no more."""
     dictionaries.forget_unused(location, spared(location))
     for stored in (meta.stored("tallies", closed=c) for c in (False, True)):
         if tables.open_table(location, stored) is not None:

@@ -38,10 +38,10 @@ def is_due(definition: Definition, done: Mapping[str, dt.datetime], now: dt.date
 
 
 def last_tried(location: Location) -> dict[str, dt.datetime]:
-    """When a refresh of each target last ended, whatever came of it."""
+    """Return when a refresh of each target last ended, whatever came of it."""
     return {target: row["at"] for target, row in runs.refreshes(location, ["at"]).items()}
 
 
 def last_done(location: Location) -> dict[str, dt.datetime]:
-    """When a refresh of each target last ended that did not fail."""
+    """Return when a refresh of each target last ended that did not fail."""
     return {target: row["at"] for target, row in runs.refreshes(location, ["at"], "mode <> 'failed'").items()}

@@ -110,7 +110,7 @@ def forget_column(location: Location, table: str, column: str) -> None:
 
 
 def row_ids(dataset: lance.LanceDataset, key: tuple[str, ...], keys: Collection[str]) -> dict[str, int]:
-    """Row id of every key that is there; keys as ``work.key_text`` writes them."""
+    """Return the row id of every key that is there; keys as ``work.key_text`` writes them."""
     wanted = set(keys)
     first = pa.array(sorted({k if len(key) == 1 else str(json.loads(k)[0]) for k in wanted}), pa.string())
     found: dict[str, int] = {}

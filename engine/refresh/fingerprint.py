@@ -73,7 +73,7 @@ class Fingerprints:
         return self._parts[definition.target]
 
     def _upstream(self, definition: Definition) -> dict[str, str]:
-        """Fingerprints of its inputs; the view that a column stands on is not an input, its rows are."""
+        """Return fingerprints of its inputs; the view that a column stands on is not an input, its rows are."""
         others = self._definitions.upstream(definition)
         own = definition.table if definition.kind == "column" else None
         return {d.target: self.of(d) for d in others if d.target != own and d.kind != "view"}
@@ -185,7 +185,7 @@ def _words(name: str) -> str:
 
 
 def _lower(sql: str) -> str:
-    """SQL as text that is equal for equal statements."""
+    """Return SQL as text that is equal for equal statements."""
     tree = sqlglot.parse_one(sql, dialect=DIALECT)
     for node in tree.find_all(exp.Identifier):
         node.set("this", node.name.lower())

@@ -75,7 +75,7 @@ class GcReport:
         return sum(f.bytes or 0 for f in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready fields."""
+        """Return it as JSON-ready fields."""
         found = [asdict(f) for f in self.findings]
         return {"applied": self.applied, "bytes": self.bytes, "findings": found, "notes": list(self.notes)}
 
@@ -178,7 +178,7 @@ class _Collection:
                     yield spool, why
 
     def _why(self, target: str, spool: spools.Spool, current: Mapping[str, str | None]) -> str | None:
-        """Why a spool can go; ``None`` while the next refresh will go on with it."""
+        """Return why a spool can go; ``None`` while the next refresh will go on with it."""
         if target not in current:
             return "results of a column that is not declared"
         fingerprint = current[target]
@@ -187,7 +187,7 @@ class _Collection:
         return "results of a refresh that ended long ago" if self._newest(spool) < self._results_before else None
 
     def _fingerprints(self) -> dict[str, str | None]:
-        """Fingerprint of every declared column; ``None`` where a function is missing here."""
+        """Return the fingerprint of every declared column; ``None`` where a function is missing here."""
         found: dict[str, str | None] = {}
         with queries_over(Catalog(self._location), knows_all=True) as engine:
             known = Fingerprints(self._location, self._declared, engine.expand)
@@ -203,7 +203,7 @@ class _Collection:
         return [str(f) for f in system.find(f"{root}/{spool.folder}")]
 
     def _newest(self, spool: spools.Spool) -> dt.datetime:
-        """When something was last added to it; the beginning of time for an empty one."""
+        """Return when something was last added to it; the beginning of time for an empty one."""
         system, _ = self._location.files()
         times = [system.modified(f) for f in self._files(spool)]
         aware = (t if t.tzinfo is not None else t.replace(tzinfo=dt.UTC) for t in times)

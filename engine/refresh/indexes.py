@@ -25,7 +25,7 @@ def spec_of(definition: Definition) -> IndexSpec:
 
 
 def look(context: Context, stage: Stage, definition: Definition) -> None:
-    """Whether the index is missing, made otherwise, or does not cover all rows."""
+    """Find out whether the index is missing, made otherwise, or does not cover all rows."""
     dataset = tables.open_table(context.location, definition.table)
     if dataset is None or definition.sql not in dataset.schema.names or not dataset.count_rows():
         return

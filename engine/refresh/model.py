@@ -101,7 +101,7 @@ class Stage:
     hint: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready fields."""
+        """Return it as JSON-ready fields."""
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
     def untold(self) -> Stage:
@@ -124,7 +124,7 @@ class Stage:
         return self.rows is not None
 
     def counts(self) -> Mapping[str, int]:
-        """As the journal has them."""
+        """Return them as the journal has them."""
         return {
             "rows_read": self.rows,
             "written": self.written,
@@ -149,7 +149,7 @@ class RefreshReport:
 
     @property
     def mode(self) -> Mode:
-        """``no_op`` when nothing was done; ``failed`` when a stage failed; else ``incremental`` or ``rebuild``."""
+        """Return ``no_op`` when nothing was done; ``failed`` when a stage failed; else ``incremental`` or ``rebuild``."""
         modes = {s.mode for s in self.stages}
         if "failed" in modes:
             return "failed"
@@ -163,5 +163,5 @@ class RefreshReport:
         return self.mode != "no_op"
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready fields."""
+        """Return it as JSON-ready fields."""
         return {"mode": self.mode, "dry_run": self.dry_run, "stages": [s.to_dict() for s in self.stages]}

@@ -158,7 +158,7 @@ def _interrupted(run: runs.Run, stage: Stage) -> None:
 
 
 def _told(context: Context, definition: Definition, error: CounterbalanceError) -> tuple[str, str | None]:
-    """Message and hint; of something closed only where they can hold no values. They are kept in the journal.
+    """Return the message and hint; of something closed only where they can hold no values. They are kept in the journal.
 
     What is said of a closed column is made without values where it is computed (``executors/worker.py``).
     """

@@ -122,7 +122,7 @@ def schedule(location: Location, now: dt.datetime | None = None) -> pa.Table:
 
 
 def _times(definition: Definition, done: Mapping[str, dt.datetime], now: dt.datetime) -> dict[str, dt.datetime | None]:
-    """Since when it is due, if it is, and when it is next."""
+    """Tell since when it is due, if it is, and when it is next."""
     if definition.schedule is None:
         return {"due_since": None, "next_due": None}
     since = None

@@ -44,7 +44,7 @@ _AT_ONCE: Final = 64 << 20
 
 
 def look(context: Context, stage: Stage, definition: Definition) -> None:
-    """Whether the view is stale, told by its last refresh and by what happened to its inputs, and to itself, since."""
+    """Find out whether the view is stale, told by its last refresh and by what happened to its inputs, and to itself, since."""
     last = runs.computed(context.location).get(definition.target)
     stage.versions_in = _inputs(context, definition)
     dataset = tables.open_table(context.location, definition.name)
@@ -95,7 +95,7 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
 
 @contextlib.contextmanager
 def _scratch() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB in memory that spills to a folder, so that neither side need fit; what a killed one left, the next removes."""
+    """Open a DuckDB in memory that spills to a folder, so that neither side need fit; what a killed one left, the next removes."""
     import duckdb
 
     folder = temp_dirs.folder()
@@ -301,7 +301,7 @@ def _cast(rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Reco
 
 
 def _tables(rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Batches together, up to a size that memory bears: each is written in one step."""
+    """Yield batches together, up to a size that memory bears: each is written in one step."""
     pending: list[pa.RecordBatch] = []
     for batch in rows:
         pending.append(batch)
@@ -328,7 +328,7 @@ def _names(schema: pa.Schema) -> str:
 
 
 def _order(definition: Definition, schema: pa.Schema, table: str | None = None) -> str:
-    """In which order rows are written: those of an image together, since functions of them share its work; then by key."""
+    """Return in which order rows are written: those of an image together, since functions of them share its work; then by key."""
     keys = _keys(definition, table)
     if _IMAGE not in schema.names or _IMAGE in definition.key:
         return keys

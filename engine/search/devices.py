@@ -45,7 +45,7 @@ class Device(Protocol):
         """Return the finite cells that reach their row's bound."""
 
     def largest(self, products: Any) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        """Column and value of every row's largest cell; the first of equal ones."""
+        """Return the column and value of every row's largest cell; the first of equal ones."""
 
     def sums(self, points: Any, labels: NDArray[np.intp], count: int) -> NDArray[np.float64]:
         """Sum of the points of every label, labels by dimensions."""

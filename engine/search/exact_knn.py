@@ -210,7 +210,7 @@ def _for_products(
     squares: tuple[NDArray[np.float64], NDArray[np.float64]],
     metric: str,
 ) -> _Sides:
-    """Sides whose products neither overflow nor lose small numbers."""
+    """Return sides whose products neither overflow nor lose small numbers."""
     if metric == "cosine":
         ones = np.ones(len(a)), np.ones(len(b))
         return _Sides(unit(a, squares[0]), unit(b, squares[1]), None, ones)
@@ -260,7 +260,7 @@ def unit(matrix: NDArray[np.float32], squares: NDArray[np.float64] | None = None
 
 
 def _squares(matrix: NDArray[Any]) -> NDArray[np.float64]:
-    """Squared length of every row, in float64."""
+    """Return the squared length of every row, in float64."""
     result = np.empty(len(matrix))
     for start in range(0, len(matrix), _ROWS):
         wide = matrix[start : start + _ROWS].astype(np.float64)
@@ -269,7 +269,7 @@ def _squares(matrix: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Products along the last axis, each summed by itself, so that it depends on nothing else."""
+    """Return products along the last axis, each summed by itself, so that it depends on nothing else."""
     result: NDArray[np.float64] = (
         np.vecdot(a, b) if a.shape[-1] <= _LONG else np.einsum("...d,...d->...", a, np.broadcast_to(b, a.shape))
     )

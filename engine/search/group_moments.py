@@ -191,7 +191,7 @@ class _Sums:
         self._added = 0
 
     def add(self, part: NDArray[np.float32], blocks: _Blocks) -> None:
-        """Some more vectors."""
+        """Add some more vectors."""
         self._n += len(part)
         while len(part):
             if self._count == _ROWS:  # and more to come: a label that has just as many is summed up precisely
@@ -203,7 +203,7 @@ class _Sums:
             part = part[room:]
 
     def take(self, sums: tuple[Integers, Integers]) -> None:
-        """Sums of a block."""
+        """Take sums of a block."""
         if not self._added:
             self._first = np.zeros(self._width, np.int64)
             self._low, self._high = (np.zeros((self._width, self._width), np.int64) for _ in range(2))
@@ -229,7 +229,7 @@ class _Sums:
 
 
 def _directions(waiting: list[NDArray[np.float32]]) -> Floats:
-    """Unit vectors times 2^20, all in one; a row does not depend on others."""
+    """Return unit vectors times 2^20, all in one; a row does not depend on others."""
     made = np.empty((sum(map(len, waiting)), waiting[0].shape[1]), np.float64)
     pieces = (vectors[at : at + _PART] for vectors in waiting for at in range(0, len(vectors), _PART))
     start = 0

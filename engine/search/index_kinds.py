@@ -223,7 +223,7 @@ def kind_named(name: str) -> Kind:
 
 
 def kind_stored(stored: str) -> str:
-    """Our name of Lance's kind, however Lance writes it; its own in lower case where there is none.
+    """Return our name of Lance's kind, however Lance writes it; its own in lower case where there is none.
 
     Example:
         >>> kind_stored("LabelList"), kind_stored("IVF_RQ"), kind_stored("Inverted")

@@ -210,7 +210,7 @@ class _Runs:
         self._rising = True
 
     def add(self, ids: pa.Array, bits: NDArray[Any]) -> None:
-        """Rows that follow those before."""
+        """Add rows that follow those before."""
         if ids.null_count:
             nothing = np.asarray(ids.is_null())
             self._null = np.bitwise_or.reduce(bits[nothing], initial=self._null or 0)
@@ -245,7 +245,7 @@ class _Runs:
 
 
 def _side(values: pa.Array) -> NDArray[np.float32]:
-    """Lengths as SQL's ``least`` takes them: NaN is above all numbers, and NULL (NaN here) is passed over."""
+    """Return lengths as SQL's ``least`` takes them: NaN is above all numbers, and NULL (NaN here) is passed over."""
     sides = values.to_numpy(zero_copy_only=False)
     if not np.isnan(sides).any():
         return np.asarray(sides, np.float32)

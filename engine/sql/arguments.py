@@ -35,7 +35,7 @@ _FLOATS: Final = frozenset({"double", "float", "real"})
 
 
 def bind(call: str, names: Sequence[str], nodes: Sequence[exp.Expr]) -> dict[str, exp.Expr]:
-    """Positional and named (``name := value``) arguments by parameter name.
+    """Return positional and named (``name := value``) arguments by parameter name.
 
     Raises:
         SqlError: Too many, unknown, or given twice.
@@ -354,5 +354,5 @@ def _is_place(name: str) -> bool:
 
 
 def as_json(values: Mapping[str, Any]) -> str:
-    """Parameters as one line of JSON, in the order declared."""
+    """Return parameters as one line of JSON, in the order declared."""
     return json.dumps(values, ensure_ascii=False, default=str)

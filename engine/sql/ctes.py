@@ -160,7 +160,7 @@ def _tables_of(tree: exp.Query) -> dict[int, list[exp.Table]]:
 
 
 def _rename(cte: exp.CTE, tables: Iterable[exp.Table], name: str) -> None:
-    """Another name for a common table expression, and for tables that mean it."""
+    """Give another name to a common table expression, and to tables that mean it."""
     for table in tables:
         if not table.alias:
             columns = table.args["alias"].columns if table.args.get("alias") else []

@@ -35,7 +35,7 @@ def passed(
     codes: Mapping[str, Sequence[str | None]],
     given: Mapping[str, Any],
 ) -> dict[str, NDArray[np.bool_]] | None:
-    """By column, whether conditions that hold together are true: of NULL first, then of each code.
+    """Return by column whether conditions that hold together are true: of NULL first, then of each code.
 
     Args:
         conditions: Each on one coded column.

@@ -86,7 +86,7 @@ class Expression:
 
     @property
     def device(self) -> str:
-        """``auto`` when a function of it can use an accelerator, else ``cpu``."""
+        """Return ``auto`` when a function of it can use an accelerator, else ``cpu``."""
         return "auto" if any(functions()[c.function].device == "auto" for c in self.calls) else "cpu"
 
     @property
@@ -327,7 +327,7 @@ class Evaluator:
         return values
 
     def _describe(self, sql: str) -> pa.DataType:
-        """Arrow type of SQL over the columns, as DuckDB binds it."""
+        """Return the Arrow type of SQL over the columns, as DuckDB binds it."""
         import duckdb
 
         if sql in self._types:

@@ -355,7 +355,7 @@ def as_text(value: object) -> str:
 
 
 def visible_ctes(node: exp.Expr) -> Iterator[str]:
-    """Lower-case names of the common table expressions that a relation at this place can mean."""
+    """Yield lower-case names of the common table expressions that a relation at this place can mean."""
     child: exp.Expr = node
     parent = node.parent
     while parent is not None:

@@ -130,7 +130,7 @@ class Relation:
         return bool(self.description)
 
     def behind(self) -> Iterator[StoredTable]:
-        """Stored tables whose rows are in it."""
+        """Yield stored tables whose rows are in it."""
         yield from self.tables
         yield from self.sources
 

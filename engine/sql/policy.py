@@ -208,7 +208,7 @@ class Cut:
 
     @property
     def is_moved(self) -> bool:
-        """Whether the value is another than the default, and can choose whom an audit counts: a number, or one with a grid."""
+        """Tell whether the value is another than the default, and can choose whom an audit counts: a number, or one with a grid."""
         kind = self.parameter.type.removesuffix("[]")
         chooses = kind not in {"varchar", "boolean", "relation", "stream"} or self.parameter.grid is not None
         view = queries.queries().get(self.query)

@@ -271,7 +271,7 @@ def _found(dataset: lance.LanceDataset, column: str, tokens: frozenset[str]) -> 
 
 
 def _condition(column: str, forms: Iterable[frozenset[str]]) -> str:
-    """Lance filter of the rows that hold all tokens of any form."""
+    """Return the Lance filter of the rows that hold all tokens of any form."""
     single = sorted({token for form in forms if len(form) == 1 for token in form})
     several = sorted({tuple(sorted(form)) for form in forms if len(form) > 1})
     name = tables.lance_name(column)

@@ -41,7 +41,7 @@ class Declared(Protocol):
         ...
 
     def types(self, table: str) -> Mapping[str, pa.DataType]:
-        """Arrow types of a table's columns, generated ones included."""
+        """Return the Arrow types of a table's columns, generated ones included."""
         ...
 
     def sensitive_columns(self, table: str) -> set[str]:
@@ -96,7 +96,7 @@ class Resolver:
 
     @property
     def versions(self) -> Mapping[str, int]:
-        """Pinned version of every table of the lake."""
+        """Return the pinned version of every table of the lake."""
         return self.main.snapshot.versions
 
     def lakes(self) -> frozenset[str]:

@@ -27,7 +27,7 @@ _MANY_VERSIONS: Final = 32
 
 
 def moment(version: Mapping[str, Any]) -> dt.datetime:
-    """When a version was made, UTC."""
+    """Return when a version was made, UTC."""
     made: dt.datetime = version["timestamp"]
     return made.astimezone(dt.UTC)
 

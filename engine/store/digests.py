@@ -117,7 +117,7 @@ class Ledger:
 
     @cached_property
     def entries(self) -> dict[str, Entry]:
-        """Entries by path in the table."""
+        """Return entries by path in the table."""
         parts = (line.split(" ", 3) for line in self.text.splitlines())
         return {path: Entry(int(size), digest, synced == "s") for digest, size, synced, path in parts}
 
@@ -289,7 +289,7 @@ def _told(about: Mapping[str, Any]) -> Entry:
 
 
 def measure(location: Location, name: str, path: str) -> Entry:
-    """Size and digest of a file, read from its first byte to its last.
+    """Return the size and digest of a file, read from its first byte to its last.
 
     Args:
         location: The lake.

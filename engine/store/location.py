@@ -95,7 +95,7 @@ class Location:
         return Path(self.root)
 
     def table(self, name: str) -> str:
-        """URI of a table; ``name`` may have a folder in front (``meta/runs``)."""
+        """Return the URI of a table; ``name`` may have a folder in front (``meta/runs``)."""
         return f"{self.root}/{self.folder(name)}"
 
     def folder(self, name: str) -> str:
@@ -126,7 +126,7 @@ class Location:
         return self.path / self.folder(name)
 
     def lance_options(self) -> dict[str, str]:
-        """Storage options for Lance: the given ones over what the environment says about an S3-compatible server.
+        """Return storage options for Lance: the given ones over what the environment says about an S3-compatible server.
 
         Raises:
             StorageError: Nothing says who asks the store (``E6016``).

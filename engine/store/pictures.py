@@ -106,7 +106,7 @@ class ByKey:
         return rows.append_column(pa.field(_IMAGE, pa.binary()), pa.array(images, pa.binary())), errors
 
     def _read(self, ids: Iterable[int]) -> dict[int, tuple[bytes | ImageError | None, str | None]]:
-        """Picture and digest by key."""
+        """Return picture and digest by key."""
         rows = ", ".join(str(place) for i in ids if (place := self._places[i]) is not None)
         if not rows:
             return {}

@@ -45,7 +45,7 @@ class Coder:
         self._new: list[dict[str, Any]] = []
 
     def encode(self, stored: str, table: Table, rows: pa.Table) -> pa.Table:
-        """``rows`` with a code column beside every coded column it has; new codes wait for ``flush``."""
+        """Return ``rows`` with a code column beside every coded column it has; new codes wait for ``flush``."""
         for name in table.coded:
             if name in rows.column_names:
                 codes = self._column((stored, name), rows[name].combine_chunks())

@@ -90,7 +90,7 @@ class IngestReport:
 
     @property
     def known(self) -> int:
-        """Perceived labels that were there already; whether they changed is not told."""
+        """Return perceived labels that were there already; whether they changed is not told."""
         return sum(c.known for c in self.by_table.values())
 
     @property
@@ -99,7 +99,7 @@ class IngestReport:
         return self.shows or self.written + self.updated + self.known > 0
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready fields."""
+        """Return it as JSON-ready fields."""
         return {
             "source": self.source,
             "format": self.format,
@@ -390,7 +390,7 @@ class _Ingest:
         )
 
     def _roll_back(self) -> None:
-        """Everything as it was, for readers and for the next run of a source that was interrupted before this one."""
+        """Restore everything as it was, for readers and for the next run of a source that was interrupted before this one."""
         for name in (n for n, writer in self._writers.items() if writer.has_written):
             tables.restore(self._location, name, self._physical.get(name))
         if self._is_new and not self._physical:

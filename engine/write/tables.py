@@ -83,7 +83,7 @@ def _each(names: pa.Array | pa.ChunkedArray, told: Callable[[str], object], kind
 def split_sensitive(
     rows: pa.Table, positions: Sequence[str] | None, keys: pa.Array | None, extra: frozenset[str]
 ) -> list[tuple[str, pa.Table, Sequence[str] | None, pa.Array | None]]:
-    """Labels of sensitive attributes, however they are spelled, go to a table of their own."""
+    """Split off labels of sensitive attributes, however they are spelled: they go to a table of their own."""
     if "attribute" not in rows.column_names:
         raise _misfit(BASE_TABLES["labels"], "no column attribute")
     closed = _each(rows["attribute"], lambda name: is_of_people(name) or plain_name(name) in extra, pa.bool_())

@@ -68,7 +68,7 @@ class Instance:
 
     @contextlib.contextmanager
     def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection that knows what is registered with it and no more; an error ends the reuse of the instance."""
+        """Open a connection that knows what is registered with it and no more; an error ends the reuse of the instance."""
         self.began += 1
         with self.connection.cursor() as cursor:
             yield cursor

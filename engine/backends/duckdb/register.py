@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def sql_type(kind: pa.DataType) -> str:
-    """DuckDB's name of an Arrow type.
+    """Return DuckDB's name of an Arrow type.
 
     Example:
         >>> sql_type(pa.struct([("male", pa.int32()), ("words", pa.list_(pa.string()))]))

@@ -111,7 +111,7 @@ def _drop(catalog: Catalog, definition: Definition, what: str, command: str, *, 
 
 
 def _forget(location: Location, column: Definition) -> None:
-    """Its failed rows, and results that were not published."""
+    """Forget its failed rows, and results that were not published."""
     failures.forget_column(location, column.table, column.name)
     for old in spool.rounds(location, column.target):
         old.remove()
