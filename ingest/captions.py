@@ -208,5 +208,7 @@ def _keys(sieve: Sieve, images: Images) -> pa.Array:
     if _names_images(sieve.rows):
         return targets.image_keys(sieve, images)
     source = sieve.rows.source
-    file = source.rpartition("/")[2] if source.startswith("/") or "://" in source else source  # a dataset is called NAME/SPLIT
+    file = (
+        source.rpartition("/")[2] if source.startswith("/") or "://" in source else source
+    )  # a dataset is called NAME/SPLIT
     return pc.binary_join_element_wise(file, pa.array(sieve.rows.numbers).cast(pa.string()), ":")
