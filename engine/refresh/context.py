@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from counterbalance.engine.catalog import definitions, runs
 from counterbalance.engine.catalog.closed import Closed
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from counterbalance.engine.refresh.fingerprint import Fingerprints
     from counterbalance.engine.refresh.model import Options, Stage
     from counterbalance.engine.store.location import Location
+
+_SELDOM: Final = 1.0
+"""Seconds between two calls that tell of something closed how far it is."""
 
 
 @dataclass
@@ -45,6 +49,7 @@ class Context:
     closed: Closed = field(default_factory=Closed)
     run: runs.Run | None = None
     sensitive: bool = False
+    _told_at: dict[str, float] = field(default_factory=dict)
 
     def tell(self, target: str, done: int, total: int | None, errors: int = 0) -> None:
         """Progress of a stage in rows; of something closed without what its table or the journal would not tell either."""
@@ -52,6 +57,9 @@ class Context:
             return
         definition = self.definitions.by_target[target]
         if not self.sensitive and definition.table in self.closed.views:
+            if time.monotonic() - self._told_at.get(target, -_SELDOM) < _SELDOM:
+                return  # calls are counted: there may be one a row
+            self._told_at[target] = time.monotonic()
             done, total = 0, None
         errors = errors if self.tells(definition) else 0
         self.progress(Progress(target, done, total, "rows", done, errors))

@@ -173,6 +173,8 @@ def _stage(context: Context, definition: Definition) -> Stage:
     stage = Stage(definition.target, definition.kind)
     run = context.run = runs.Run(context.location, "refresh", definition.target)
     started = time.monotonic()
+    if definition.table in context.closed.views:
+        context.tell(definition.target, 0, None)  # of no rows, too
     try:
         stage.fingerprint = context.fingerprints.of(definition)
         _RUN[definition.kind](context, stage, definition)

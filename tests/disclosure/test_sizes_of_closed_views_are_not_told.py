@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 
 import pytest
 
 import counterbalance as cb
 from counterbalance.__main__ import main
+from counterbalance.engine.refresh import context
 from counterbalance.engine.store import tables
 
 COUNTS = ("rows_read", "written", "updated", "unchanged", "rejected")
@@ -108,6 +110,20 @@ def test_progress_counts_nothing(closed):
     assert {(p.done, p.total) for p in seen if p.stage == "pg"} == {(0, None)}
     assert {p.total for p in seen if p.stage == "captions.perceived_gender"} == {40}
     assert not any(p.errors for p in seen)
+
+
+def test_nor_do_calls_of_progress(marked, why, monkeypatch):
+    """With a row a batch there was a call a row, and none of a view without rows."""
+    monkeypatch.setattr(context, "_SELDOM", 3600.0)  # seconds, so that a slow machine makes no second call
+    for name, images in (("one", "image_id = 2"), ("many", "image_id < 9"), ("none", "image_id < 0")):
+        marked.create_materialized_view(
+            name, f"SELECT label_id, value FROM labels WHERE {images}", "label_id", purpose=why
+        )
+        marked.add_column(name, "shout", "upper(value)", purpose=why)
+    seen = []
+    marked.refresh(executor="inline", batch_size=1, progress=seen.append)
+    assert set(Counter(p.stage for p in seen).values()) == {1}
+    assert len(seen) == 6
 
 
 def test_texts_count_nothing(closed, why, build):
