@@ -74,7 +74,7 @@ def _covered(location: Location, name: str | None) -> pa.Table:
             }
         )
         if hidden.holds(definition):
-            rows[-1] |= dict.fromkeys(("indexed", "unindexed", "bytes"))
+            rows[-1] |= dict.fromkeys(("state", "indexed", "unindexed", "bytes"))
     if name is not None:
         rows = [r for r in rows if r["name"] == name] or _missing(name, [r["name"] for r in rows])
     text, number = pa.string(), pa.int64()

@@ -146,7 +146,7 @@ def _runs(location: Location, untold: frozenset[str] | None) -> pa.Table:
     instead: dict[str, Any] = {name: pa.scalar(None, pa.int64()) for name in _COUNTS}
     instead |= dict.fromkeys(("versions", "versions_in"), pa.scalar("{}"))
     instead["versions_out"] = pa.scalar(None, chosen.schema.field("versions_out").type)
-    modes = pc.replace_substring(chosen["mode"].combine_chunks(), "no_op", "incremental")
+    modes = pc.replace_substring_regex(chosen["mode"].combine_chunks(), "^(no_op|rebuild)$", "incremental")
     for name, value in {**instead, "details": pa.array(details, pa.string()), "mode": modes}.items():
         chosen = chosen.set_column(
             chosen.column_names.index(name), name, pc.if_else(hidden, value, chosen[name].combine_chunks())

@@ -64,9 +64,27 @@ class Context:
         errors = errors if self.tells(definition) else 0
         self.progress(Progress(target, done, total, "rows", done, errors))
 
-    def told(self, stage: Stage) -> Stage:
-        """Return a stage as it leaves the refresh: numbers of closed rows are told to a purpose only."""
-        return stage if self.tells(self.definitions.by_target[stage.target]) else stage.untold()
+    def told(self, stage: Stage, *, is_due: bool) -> Stage:
+        """Return a stage as it leaves the refresh: of closed rows neither numbers nor whether any are new, without a purpose."""
+        definition = self.definitions.by_target[stage.target]
+        if self.tells(definition):
+            return stage
+        return stage.untold(self._closed_above(definition), is_due=is_due)
+
+    def is_due(self, definition: Definition) -> bool:
+        """Tell whether something closed that it is made of was refreshed since it was: what the journal says of all rows alike."""
+        above = self._closed_above(definition)
+        if not above:
+            return False
+        wrote, done = (runs.refreshes(self.location, ("at",), modes=m) for m in (runs.WROTE, (*runs.WROTE, "no_op")))
+        own = done.get(definition.target)
+        return own is None or any(wrote[name]["at"] > own["at"] for name in above if name in wrote)
+
+    def _closed_above(self, definition: Definition) -> list[str]:
+        """Return the closed views and columns that something closed is made of."""
+        if not self.closed.holds(definition):
+            return []
+        return sorted(d.target for d in self.definitions.upstream(definition) if self.closed.holds(d))
 
     def tells(self, definition: Definition) -> bool:
         """Tell whether numbers of rows and bytes of something are told."""

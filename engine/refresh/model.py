@@ -10,7 +10,7 @@ from counterbalance.engine.errors import RequestError
 from counterbalance.engine.executors.registry import executor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 Mode = Literal["rebuild", "incremental", "no_op", "failed", "skipped"]
 
@@ -104,18 +104,30 @@ class Stage:
         """Return it as JSON-ready fields."""
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
-    def untold(self) -> Stage:
+    def untold(self, above: Collection[str] = (), *, is_due: bool = False) -> Stage:
         """Return it without numbers of rows, also in what it says, without versions, and as if what was computed were another.
 
+        Args:
+            above: Closed things that it is made of: whether any of their rows are new is not told either.
+            is_due: One of these was refreshed since it was, which is told instead.
+
         Example:
-            >>> stage = Stage("v.x", "column", "5 rows are new or changed", rows=5).untold()
-            >>> stage.rows, stage.reason, stage.mode
+            >>> stage = Stage("v.x", "column", "5 rows are new or changed", rows=5)
+            >>> stage.untold().rows, stage.untold().reason, stage.untold().mode
             (None, '… rows are new or changed', 'incremental')
+            >>> stage.untold(["v"]).mode, stage.untold(["v"], is_due=True).reason
+            ('no_op', 'reads v')
         """
         texts = ((name, getattr(self, name)) for name in ("reason", "message", "hint"))
         changes: dict[str, Any] = {name: text and without_counts(text) for name, text in texts}
         changes |= dict.fromkeys(("rows", "written", "updated", "deleted", "errors"))
-        mode: Mode = "incremental" if self.mode == "no_op" and self.reason else self.mode
+        mode = self.mode
+        if above and mode not in {"failed", "skipped"}:
+            told = _not_of_rows(changes["reason"], above)
+            changes["reason"] = told or (f"reads {', '.join(above)}" if is_due else "")
+            mode = "rebuild" if told and mode == "rebuild" else "no_op"
+        if mode == "no_op" and changes["reason"]:
+            mode = "incremental"
         return replace(self, mode=mode, versions_in={}, versions_out={}, **changes)
 
     @property
@@ -165,3 +177,16 @@ class RefreshReport:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-ready fields."""
         return {"mode": self.mode, "dry_run": self.dry_run, "stages": [s.to_dict() for s in self.stages]}
+
+
+def _not_of_rows(reason: str, above: Collection[str]) -> str:
+    """Return why something is stale as far as no closed row says so.
+
+    Example:
+        >>> _not_of_rows("… rows are not indexed", ["pg"]), _not_of_rows("captions, pg changed", ["pg"])
+        ('', 'captions changed')
+    """
+    if reason.startswith("…") or reason == "not built":
+        return ""
+    names = [name for name in reason.removesuffix(" changed").split(", ") if name not in {*above, "its own table"}]
+    return ", ".join(names) + (" changed" if names and reason.endswith(" changed") else "")

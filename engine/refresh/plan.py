@@ -52,14 +52,14 @@ def stages(context: Context, definitions: Sequence[Definition]) -> list[Stage]:
     found: list[Stage] = []
     stale: set[str] = set()
     for definition in definitions:
-        stage = look(context, definition)
+        stage = context.told(look(context, definition), is_due=context.is_due(definition))
         if not stage.reason:
             waits = sorted(d.target for d in context.definitions.upstream(definition) if d.target in stale)
             stage.reason = f"reads {', '.join(waits)}" if waits else ""
         if stage.reason:
             stale.add(definition.target)
             stage.mode = "incremental" if stage.mode == "no_op" else stage.mode
-        found.append(context.told(stage))
+        found.append(stage)
     return found
 
 

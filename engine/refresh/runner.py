@@ -134,14 +134,15 @@ def _run(
     broken: set[str] = set()
     for definition in wanted:
         needs = sorted(d.target for d in context.definitions.upstream(definition) if d.target in broken)
-        work = functools.partial(_stage, context, definition)
+        is_due = context.is_due(definition)
+        work = functools.partial(_stage, context, definition, is_due=is_due)
         if needs:
             stage = _skipped(definition, needs)
         else:
             stage = work() if events is None else events.around(context, definition, work)
         if stage.mode in {"failed", "skipped"}:
             broken.add(definition.target)
-        stages.append(context.told(stage))
+        stages.append(context.told(stage, is_due=is_due))
         if done is not None:
             done(stages[-1])
     return stages
@@ -169,7 +170,7 @@ def _told(context: Context, definition: Definition, error: CounterbalanceError) 
     return f"{definition.target} cannot be computed: {kind_of(error)}", hint
 
 
-def _stage(context: Context, definition: Definition) -> Stage:
+def _stage(context: Context, definition: Definition, *, is_due: bool) -> Stage:
     stage = Stage(definition.target, definition.kind)
     run = context.run = runs.Run(context.location, "refresh", definition.target)
     started = time.monotonic()
@@ -207,6 +208,8 @@ def _stage(context: Context, definition: Definition) -> Stage:
         context.notes.clear()
     if stage.mode == "failed" or not run.opened:
         known = stage.fingerprint if stage.mode == "no_op" else None
+        if stage.mode == "no_op" and is_due:  # the journal says the same of all closed rows
+            stage.mode = "incremental"
         counts = {**stage.counts(), "written": 0, "updated": 0}
         inputs, outputs = stage.versions_in or None, stage.versions_out or None
         run.note(

@@ -88,7 +88,8 @@ def refresh(context: Context, stage: Stage, definition: Definition) -> None:
             context.check_current(definition)
             _Difference(context, stage, definition, work, parked).run(connection, schema)
             changed = stage.written + stage.updated + stage.deleted
-            stage.mode = "rebuild" if first else "incremental" if changed else "no_op"
+            is_new = changed or context.closed.holds(definition)  # the journal says the same of all closed rows
+            stage.mode = "rebuild" if first else "incremental" if is_new else "no_op"
             stage.versions_out = context.versions({definition.name})
             work.finish(**stage.outcome())
 
