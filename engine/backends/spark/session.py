@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 _LOGGING: Final = Path(__file__).with_name("log4j2.properties")
 _MASTERS: Final = ("SPARK_MASTER", "MASTER")
-_OURS: Final = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false", "spark.log.level": "OFF"}
+_OURS: Final = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.ui.enabled": "false",
+    "spark.log.level": "OFF",
+    "spark.io.encryption.enabled": "true",  # what it spills and shuffles lies in folders that other users can read
+}
 """Of a Spark that is started here, where nothing else says so."""
 _SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
