@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 OPENED: Final = "opened_at"
 """Option of a view or column that was closed: since when it is open, but for what is older."""
-_ROWS: Final = re.compile(r"\b\d[\d,]*(?= (?:of|rows|parts)\b)")
+_ROWS: Final = re.compile(r"\b\d[\d,]*(?= (?:of|rows|parts|values)\b)")
 
 
 @dataclass(frozen=True)
@@ -145,6 +145,8 @@ def without_counts(text: str) -> str:
     Example:
         >>> without_counts("1,204 rows are new or changed; 31 of them are computed already; version 2")
         '… rows are new or changed; … of them are computed already; version 2'
+        >>> without_counts("f() returned 41 values for 42 rows")
+        'f() returned … values for … rows'
     """
     return _ROWS.sub("…", text)
 

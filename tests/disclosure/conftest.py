@@ -38,6 +38,12 @@ def breaks_later(text: pa.Array) -> list[str]:
     return ["MARKspooled" for _ in text]
 
 
+@cb.udf(returns=pa.string(), parameters={"text": pa.string()}, version="1")
+def forgets_one(text: pa.Array) -> pa.Array:
+    """A stand-in that returns a value too few."""
+    return text[1:]
+
+
 @pytest.fixture
 def why():
     """A purpose."""

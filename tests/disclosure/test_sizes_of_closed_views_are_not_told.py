@@ -126,6 +126,14 @@ def test_nor_do_calls_of_progress(marked, why, monkeypatch):
     assert len(seen) == 6
 
 
+def test_nor_do_functions_that_return_too_few(marked, why):
+    """One that forgets the last row told by how many values it returned how many rows there are."""
+    marked.create_materialized_view("pg", "SELECT label_id, value FROM labels", "label_id", purpose=why)
+    marked.add_column("pg", "few", "forgets_one(value)", purpose=why)
+    stages = {s.target: s for s in marked.refresh(executor="inline").stages}
+    assert stages["pg.few"].message.endswith("returned … values for … rows")
+
+
 def test_texts_count_nothing(closed, why, build):
     text = "SELECT CASE WHEN label_id < 100 THEN label_id END AS label_id, image_id, value FROM labels"
     closed.create_materialized_view("nulls", text, "label_id", purpose=why)
