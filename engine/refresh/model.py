@@ -122,12 +122,11 @@ class Stage:
         changes: dict[str, Any] = {name: text and without_counts(text) for name, text in texts}
         changes |= dict.fromkeys(("rows", "written", "updated", "deleted", "errors"))
         mode = self.mode
-        if above and mode not in {"failed", "skipped"}:
+        if mode not in {"failed", "skipped"}:
             told = _not_of_rows(changes["reason"], above)
             changes["reason"] = told or (f"reads {', '.join(above)}" if is_due else "")
-            mode = "rebuild" if told and mode == "rebuild" else "no_op"
-        if mode == "no_op" and changes["reason"]:
-            mode = "incremental"
+            is_rebuild = mode == "rebuild" and (told or not above)
+            mode = "rebuild" if is_rebuild else "incremental" if changes["reason"] else "no_op"
         return replace(self, mode=mode, versions_in={}, versions_out={}, **changes)
 
     @property
@@ -180,13 +179,15 @@ class RefreshReport:
 
 
 def _not_of_rows(reason: str, above: Collection[str]) -> str:
-    """Return why something is stale as far as no closed row says so.
+    """Return why something is stale as far as no closed row says so; that its own table changed would, of who was deleted.
 
     Example:
         >>> _not_of_rows("… rows are not indexed", ["pg"]), _not_of_rows("captions, pg changed", ["pg"])
         ('', 'captions changed')
+        >>> _not_of_rows("… rows are not indexed", []), _not_of_rows("labels, its own table changed", [])
+        ('… rows are not indexed', 'labels changed')
     """
-    if reason.startswith("…") or reason == "not built":
+    if above and (reason.startswith("…") or reason == "not built"):
         return ""
     names = [name for name in reason.removesuffix(" changed").split(", ") if name not in {*above, "its own table"}]
     return ", ".join(names) + (" changed" if names and reason.endswith(" changed") else "")
