@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from importlib import import_module
 
+import pyarrow as pa
 import pytest
 
 from counterbalance.__main__ import main
@@ -146,3 +147,20 @@ def test_worker_processes_tell_none_either(marked, why, spawn_cli, tmp_path):
     done = spawn_cli("refresh", marked.uri, "--udfs", file, "--workers", 1, "--batch-size", 1)
     assert "MARK" not in done.stdout + done.stderr
     assert "FunctionError (its text is hidden" in done.stderr
+
+
+class _Odd(BaseException):
+    """As what Rust raises where it gives up, no ``Exception``."""
+
+
+def test_a_function_that_raises_what_is_no_exception(closed, row_function, why, capfd):
+    def odd(text):
+        raise _Odd(f"cannot take {text}")
+
+    row_function("odd", odd, returns=pa.float64())
+    closed.create_materialized_view("said", "SELECT label_id, value FROM labels", "label_id", purpose=why)
+    closed.add_column("said", "odd", "odd(value)", purpose=why)
+    report = closed.refresh("said", executor="inline")
+    assert [stage.mode for stage in report.stages] == ["rebuild", "failed"]
+    assert "_Odd" in str(report.stages[1].message)
+    assert "MARK" not in json.dumps(report.to_dict()) + "".join(capfd.readouterr())
