@@ -199,13 +199,22 @@ class Opened:
         self._takes_batch = _parameters_of(self._call) - self._constants.keys() == {"batch"} != set(self._names)
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
-        """Return the result for arrays of equal length, in the order of the parameters that are not constants."""
-        with self._turn:
-            if self._takes_batch:
-                import pyarrow as pa
+        """Return the result for arrays of equal length, in the order of the parameters that are not constants.
 
-                return self._call(pa.record_batch(list(arrays), names=self._names), **self._constants)
-            return self._call(**dict(zip(self._names, arrays, strict=True)), **self._constants)
+        Raises:
+            RuntimeError: It raised what is no ``Exception``, as Rust does where it gives up.
+        """
+        try:
+            with self._turn:
+                if self._takes_batch:
+                    import pyarrow as pa
+
+                    return self._call(pa.record_batch(list(arrays), names=self._names), **self._constants)
+                return self._call(**dict(zip(self._names, arrays, strict=True)), **self._constants)
+        except (Exception, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
     def expect(self, arrays: Sequence[Any]) -> None:
         """Tell a model whose class has ``expect``, before a batch, what the batch behind it will be if all goes well."""

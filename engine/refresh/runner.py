@@ -192,7 +192,7 @@ def _stage(context: Context, definition: Definition, *, is_due: bool) -> Stage:
         told = kind_of(error) if context.closed.holds(definition) else str(error).splitlines()[0][:300]
         stage.message = f"{definition.target} cannot be read or written: {told}"
         stage.hint = "somebody may be writing to its table with another tool; refresh again"
-    except BaseException as error:  # of a function, or of Rust, it may be of any kind
+    except Exception as error:
         if is_ctrl_c(error):
             _interrupted(run, stage)
             raise KeyboardInterrupt from error
