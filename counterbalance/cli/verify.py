@@ -62,6 +62,7 @@ def _print(found: Verified, output: OutputOptions) -> None:
     elif rows:
         present.facts(rows)
     read = f"{found.files:,} files of {found.tables:,} tables, {amount(found.bytes, 'bytes')}"
+    read += ", and those of closed tables and meta, which are not counted" * found.has_closed
     bad = sum(f.kind != "unrecorded" for f in found.findings)
     told = f"{read}: {'all are what was written' if found.sound else f'{bad:,} damaged or lost'}"
     if output.for_eyes:

@@ -8,9 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.catalog import access, meta
+from counterbalance.engine.catalog import closed as closing
 from counterbalance.engine.errors import StorageError
 from counterbalance.engine.executors import spool as spools
 from counterbalance.engine.progress import Progress
+from counterbalance.engine.schema import BASE_TABLES
 from counterbalance.engine.store import cleaning, digests, history, tables
 from counterbalance.engine.store.location import CLOSED
 from counterbalance.engine.store.lock import writer_lock
@@ -62,14 +64,17 @@ class Verified:
     Args:
         findings: In order of table and file.
         tables: How many tables were looked at.
-        files: How many files were read.
+        files: How many files were read, but for those of closed tables and, beside these, of ``meta``: how many writes there
+            were would answer guesses.
         bytes: Their bytes.
+        has_closed: Whether there are such tables.
     """
 
     findings: list[Finding] = field(default_factory=list)
     tables: int = 0
     files: int = 0
     bytes: int = 0
+    has_closed: bool = False
 
     @property
     def sound(self) -> bool:
@@ -91,7 +96,7 @@ def verify(location: Location, *, progress: Callable[[Progress], None] | None = 
 
     Args:
         location: The lake.
-        progress: Called after every file.
+        progress: Called after every file that is counted.
 
     Raises:
         NotFoundError: No lake is there.
@@ -104,16 +109,25 @@ def verify(location: Location, *, progress: Callable[[Progress], None] | None = 
     names, closed = digests.stored(location)
     if not names:
         require_lake(location)
-    found = Verified(tables=len(names))
+    try:
+        untold = closing.ever(location)
+    except StorageError:  # a finding already; any view may be closed
+        untold = frozenset(names) - BASE_TABLES.keys()
+    counted = closing.told(dict.fromkeys(names, 0), untold)
+    has_closed = bool(untold or closed) or any(name.startswith(f"{CLOSED}/") for name in names)
+    found = Verified(tables=len(names), has_closed=has_closed)
     listed, tags = _listed(location, found), _tags(location)
-    looks = [_Table(location, name, found, listed or set(), tags.get(name, {})) for name in names]
+    looks = [
+        _Table(location, name, found, listed or set(), tags.get(name, {}), is_counted=name in counted or not has_closed)
+        for name in names
+    ]
     if listed is None and any(look.is_recorded for look in looks):
         told = "the list of tables is gone: one that is lost is not told"
         found.findings.append(Finding(LOST, digests.LAKE, "", digests.NAME, told))
-    total = sum(look.bytes for look in looks)
+    total = sum(look.bytes for look in looks if look.is_counted)
     for look in looks:
         for _ in look.verify():
-            if progress is not None:
+            if progress is not None and look.is_counted:
                 progress(Progress("verify", found.bytes, total, "bytes", 0))
     found.findings += [Finding(UNRECORDED, room, "", "", "closed to this user: not looked at") for room in closed]
     found.findings += _unpublished(location, found, closed)
@@ -184,7 +198,7 @@ def _unpublished(location: Location, into: Verified, closed: Sequence[str]) -> I
             for target in spools.targets(location, (root,)):
                 for spool in spools.rounds(location, target, (root,)):
                     for file in spool.files():
-                        into.files += 1
+                        into.files += not into.has_closed
                         if problem := _damage(spool, file):
                             yield Finding(DAMAGED, target, "", f"{spool.folder}/{file}", problem)
 
@@ -220,11 +234,20 @@ class _Table:
         into: Gets what is found.
         listed: Tables that were recorded.
         tags: Tags of ours.
+        is_counted: Whether it is told how many files it has.
     """
 
     def __init__(
-        self, location: Location, name: str, into: Verified, listed: AbstractSet[str], tags: Mapping[str, _Tag]
+        self,
+        location: Location,
+        name: str,
+        into: Verified,
+        listed: AbstractSet[str],
+        tags: Mapping[str, _Tag],
+        *,
+        is_counted: bool,
     ) -> None:
+        self.is_counted = is_counted
         self._location, self._name, self._into, self._tags = location, name, into, tags
         self._ledger: Ledger | None = None
         self._is_told = True
@@ -251,8 +274,9 @@ class _Table:
         paths = sorted(self._known.keys() & self._there.keys())
         with ThreadPoolExecutor(digests.THREADS) as pool:
             for path, (size, problem) in zip(paths, pool.map(self._compared, paths), strict=True):
-                self._into.files += 1
-                self._into.bytes += size
+                if self.is_counted:
+                    self._into.files += 1
+                    self._into.bytes += size
                 if problem:
                     self._add(DAMAGED, path, problem)
                 yield

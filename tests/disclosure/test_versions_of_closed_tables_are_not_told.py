@@ -10,6 +10,7 @@ import pytest
 import counterbalance as cb
 from counterbalance.__main__ import main
 from counterbalance.engine.refresh.gc import gc
+from counterbalance.engine.store import digests
 
 PURPOSE = "a test of versions"
 
@@ -94,3 +95,18 @@ def test_by_a_clean_up(guessed):
         (rows,) = session.sql("SELECT count(*) FROM meta.runs WHERE kind = 'gc' AND target LIKE '%pg%'").fetchall()
     assert rows == (0,)
     assert len(cb.connect(guessed.uri).session(sensitive=PURPOSE).sql("FROM pg").fetchall()) == 70
+
+
+def test_by_a_verification(guessed, capsys):
+    """Files of open tables are counted, which are as many whatever was guessed; those of others are read and not counted."""
+    calls = []
+    found = guessed.verify(progress=calls.append)
+    assert found.sound
+    assert (
+        found.files
+        == len(calls)
+        == sum(len(digests.read(guessed.location, name).entries) for name in ("images", "captions"))
+    )
+    assert calls[-1].done == calls[-1].total == found.bytes
+    assert main(["verify", guessed.uri]) == 0
+    assert "those of closed tables and meta, which are not counted" in capsys.readouterr().out

@@ -34,7 +34,9 @@ def _guessed(lake, first, build):
     lake.ingest({"images": build.images(image_id=ids), "labels": whole})
     text = "SELECT image_id, label, CASE label WHEN 'a' THEN [1.0, 0.0] ELSE [0.0, 1.0] END::FLOAT[2] AS v FROM image_labels('perceived_gender')"
     lake.create_materialized_view("pg", text, "image_id", purpose=PURPOSE)
-    lake.create_materialized_view("counts", "SELECT label, count(*) AS n FROM pg GROUP BY ALL", "label", purpose=PURPOSE)
+    lake.create_materialized_view(
+        "counts", "SELECT label, count(*) AS n FROM pg GROUP BY ALL", "label", purpose=PURPOSE
+    )
     lake.add_column("pg", "size", "length(label)", purpose=PURPOSE)
     lake.add_column("counts", "more", "n + 1", purpose=PURPOSE)
     lake.create_index("pg", "label", "bitmap", name="by_label")

@@ -212,7 +212,8 @@ def _sql_error(
         hint = f"FROM has {', '.join(there)}" if there and not near else None
         told = f"no table {owner[1]!r} in FROM{near}"
         return SqlError(told, code="E3103", hint=hint, sql=sql, line=line, column=column)
-    is_plain = not any(t in text for t in ("Candidate", "must appear in", "syntax error"))
+    is_of_names = not isinstance(error, duckdb.ConversionException)  # that quotes a value
+    is_plain = is_of_names and not any(t in text for t in ("Candidate", "must appear in", "syntax error"))
     suggestion = _suggest(message, names) if is_plain else ""
     absent = re.search(r'[Cc]olumn (?:named )?"([^"]+)"', message)
     better = None
