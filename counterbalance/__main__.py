@@ -55,7 +55,7 @@ COMMANDS: Final = {
     "sample": ("sample", "Draw a small data set with known biases."),
     "demo": ("demo", "Sample, ingest, audit and report, in one go."),
     "doctor": ("doctor", "Check the installation, or what a lake has for its audits."),
-    "docs": ("docs", "Open the documentation that `make docs` built."),
+    "docs": ("docs", "Open the documentation of what is installed."),
     "completion": ("completion", "Print the set-up of tab completion for a shell."),
 }
 """Command to its module in ``counterbalance.cli`` and its line of help."""
