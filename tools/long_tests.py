@@ -2,7 +2,8 @@
 
     pytest -n 2 --dist loadfile --junitxml=times.xml && python tools/long_tests.py times.xml
 
-What was written is a file and a test to a line, all its parameters together; times are those of the run, preparation included.
+What is written is a file and a test to a line, all its parameters together; times are those of the run, preparation included.
+Tests that the run did not try, since it tried a share, stay listed.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ def main(report: str) -> None:
     for case in ET.parse(report).getroot().iter("testcase"):  # noqa: S314 - of our own run
         file = case.get("classname", "").replace(".", "/") + ".py"
         seconds[f"{file}::{case.get('name', '').partition('[')[0]}"] += float(case.get("time", 0))
+    listed = ROOT / "tests" / "long.txt"
+    untried = set(listed.read_text().split()) - seconds.keys()
     found = sorted(test for test, time in seconds.items() if time > LONG and not test.startswith(DOCS))
-    (ROOT / "tests" / "long.txt").write_text("".join(f"{test}\n" for test in found))
+    listed.write_text("".join(f"{test}\n" for test in sorted({*found, *untried})))
     share = sum(seconds[test] for test in found) / seconds.total()
     print(f"{len(found)} of {len(seconds)} tests take {share:.0%} of {seconds.total():.0f} s")
 
