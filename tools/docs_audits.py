@@ -51,6 +51,16 @@ _STANDS_IN: Final = " Counts of objects stand in the place of a model's vectors 
 ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "agreement": {"attribute": "perceived_gender"},
     "association": {"images": _VECTORS, "categories": _DIRECTIONS},
+    "attribute_auc": {
+        "scores": """(
+  SELECT i.image_id, 'object' AS category, o.concept AS attribute, count(w.concept) AS score
+  FROM (SELECT DISTINCT image_id FROM category_concepts) AS i
+  CROSS JOIN (SELECT DISTINCT concept FROM category_concepts) AS o
+  LEFT JOIN word_concepts AS w ON w.image_id = i.image_id AND w.concept = o.concept
+  GROUP BY ALL
+)""",
+        "labels": _OBJECTS.format(where=""),
+    },
     "attribute_confounding": {"attributes": _OBJECTS.format(where="")},
     "attribute_frequencies": {"attributes": _OBJECTS.format(where="")},
     "attribute_matrix": {
@@ -104,9 +114,22 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
         "model": "image_labels('perceived_gender', annotator := 'second')",
     },
     "markedness": {"images": _VECTORS, "prompts": _DIRECTIONS},
+    "min_size_study": {
+        "labels": "person_labels('perceived_gender', annotator := 'first')",
+        "reference": "person_labels('perceived_gender', annotator := 'second')",
+    },
+    "proposal_recall": {
+        "proposal": f"(SELECT category AS term, embedding FROM {_DIRECTIONS} WHERE category <> 'umbrella')",
+        "reference": f"(SELECT category AS term, embedding FROM {_DIRECTIONS})",
+    },
     "ratio_shift": {
         "original": "captions",
         "inpainted": r"(SELECT image_id, regexp_replace(text, '\bman\b', 'person') AS text FROM captions)",
+    },
+    "retrieval_bias_models": {
+        "columns": "embedding",
+        "asked": f"(SELECT image_id AS query_id, image_id, embedding FROM {_VECTORS})",
+        "ranked": f"(SELECT image_id AS item_id, image_id, embedding FROM {_VECTORS})",
     },
     "score_distribution": {"attribute": "hateful"},
     "self_similarity": {"images": _VECTORS},
@@ -116,6 +139,28 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
         "pairs": r"""(
   SELECT caption_id AS pair_id, text AS original, regexp_replace(text, '\bman\b', 'woman') AS counterfactual
   FROM captions
+)"""
+    },
+    "weat": {
+        "vectors": """(
+  SELECT
+    CASE
+      WHEN w.word IN ('umbrella', 'bench') THEN 'x' WHEN w.word IN ('laptop', 'bicycle') THEN 'y'
+      WHEN w.word IN ('woman', 'girl') THEN 'a' ELSE 'b'
+    END AS class,
+    list(CAST(h.concept IS NOT NULL AS FLOAT) ORDER BY i.image_id) AS embedding
+  FROM (SELECT unnest(['umbrella', 'bench', 'laptop', 'bicycle', 'woman', 'girl', 'man', 'boy']) AS word) AS w
+  CROSS JOIN images AS i
+  LEFT JOIN word_concepts AS h ON h.image_id = i.image_id AND h.concept = w.word
+  GROUP BY w.word
+)"""
+    },
+    "win_rates": {
+        "judgements": """(
+  SELECT
+    image_id, 'one' AS first, 'other' AS second,
+    CASE image_id % 3 WHEN 0 THEN 'tie' WHEN 1 THEN 'one' ELSE 'other' END AS winner
+  FROM images
 )"""
     },
 }
@@ -214,7 +259,7 @@ def _example(query: Query, session: Session | None) -> tuple[str, dict[str, str]
     return "\n\n".join(
         (
             "Over the lake of the [tour](/tour.md), its first rows, without `params` and columns that are empty in all of them."
-            + (_STANDS_IN if _VECTORS in given.values() else ""),
+            + (_STANDS_IN if any(_VECTORS in value for value in given.values()) else ""),
             fence("console", f"$ cbal audit sample.lake {query.name} {words}".rstrip()),
             sink.stream.getvalue().decode(),
             _chart(query, found),
