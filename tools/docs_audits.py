@@ -47,9 +47,20 @@ _DIRECTIONS: Final = """(
   GROUP BY a.concept
 )"""
 """In the place of vectors of words: one of each object."""
+_OWN: Final = f"(SELECT image_id AS text_id, image_id, image_id AS source_id, embedding FROM {_VECTORS})"
+_ASKED: Final = "CASE n WHEN 0 THEN 'female' ELSE 'male' END"
+_PAIRS: Final = r"""(
+  SELECT caption_id AS pair_id, text AS original, regexp_replace(text, '\bman\b', 'woman') AS counterfactual
+  FROM captions
+)"""
+_MADE_UP: Final = frozenset({"edit_quality", "image_text_matching", "subject_errors", "win_rates"})
 _STANDS_IN: Final = " Counts of objects stand in the place of a model's vectors here."
 ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "agreement": {"attribute": "perceived_gender"},
+    "artifact_shift": {
+        "edited": f"(SELECT image_id, 'female' AS label, list_transform(embedding, x -> x + 0.5) AS embedding FROM {_VECTORS})",
+        "originals": _VECTORS,
+    },
     "association": {"images": _VECTORS, "categories": _DIRECTIONS},
     "attribute_auc": {
         "scores": """(
@@ -61,7 +72,15 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
 )""",
         "labels": _OBJECTS.format(where=""),
     },
-    "attribute_confounding": {"attributes": _OBJECTS.format(where="")},
+    "attribute_confounding": {
+        "attributes": """(
+  SELECT image_id, 'named' AS category, label AS attribute FROM caption_gender WHERE label IN ('female', 'male')
+  UNION ALL
+  SELECT i.image_id, 'laptop', CASE WHEN c.concept IS NULL THEN 'no' ELSE 'yes' END
+  FROM images AS i
+  LEFT JOIN category_concepts AS c ON c.image_id = i.image_id AND c.concept = 'laptop'
+)"""
+    },
     "attribute_frequencies": {"attributes": _OBJECTS.format(where="")},
     "attribute_matrix": {
         "attributes": f"({_OBJECTS.format(where='')[1:-1]} UNION ALL SELECT image_id, 'named', label FROM caption_gender)",
@@ -91,7 +110,26 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "contrast_balance": {
         "contrast": "(SELECT image_id AS edit_id, image_id, label FROM balanced_subset(caption_gender))"
     },
+    "counterfactual_retrieval": {
+        "texts": _OWN,
+        "original_texts": _OWN,
+        "images": f"(SELECT image_id, embedding FROM {_VECTORS})",
+        "original_images": f"(SELECT image_id, embedding FROM {_VECTORS})",
+    },
     "detection_recall": {"predicted": "detections"},
+    "directional_amplification": {
+        "predicted_concepts": "(SELECT w.* FROM word_concepts AS w WHERE concept IN (SELECT concept FROM category_concepts))",
+        "show": "pairs",
+    },
+    "edit_quality": {
+        "edits": f"""(
+  SELECT
+    image_id * 2 + n AS edit_id, image_id, {_ASKED} AS label, 'a photo' AS template, image_id % 3 > 0 AS accepted,
+    CASE WHEN image_id % 5 = 0 THEN 'male' ELSE {_ASKED} END AS predicted, 0.0 AS background
+  FROM images
+  CROSS JOIN (SELECT unnest([0, 1]) AS n)
+)"""
+    },
     "generated_ratio": {
         "generations": """(
   SELECT image_id, concept AS category, row_number() OVER (PARTITION BY concept ORDER BY image_id) AS place
@@ -107,6 +145,14 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
         "attributes": "(SELECT image_id, concept AS label FROM category_concepts WHERE concept IN ('umbrella', 'laptop'))",
         "a": "umbrella",
         "b": "laptop",
+    },
+    "image_text_matching": {
+        "scores": """(
+  SELECT
+    image_id AS pair_id, 0.30 + image_id % 7 / 100 AS rr, 0.24 + image_id % 5 / 100 AS r_o, 0.25 + image_id % 3 / 100 AS o_r,
+    0.29 + image_id % 11 / 100 AS cc, 0.26 + image_id % 5 / 100 AS c_o, 0.25 + image_id % 3 / 100 AS o_c
+  FROM images
+)"""
     },
     "intersections": {"others": _GENDER},
     "label_validation": {
@@ -131,15 +177,41 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
         "asked": f"(SELECT image_id AS query_id, image_id, embedding FROM {_VECTORS})",
         "ranked": f"(SELECT image_id AS item_id, image_id, embedding FROM {_VECTORS})",
     },
+    "retrieval_bias_sets": {
+        "asked": f"(SELECT image_id AS query_id, image_id, embedding FROM {_VECTORS})",
+        "original": f"""(
+  SELECT v.image_id AS item_id, v.image_id, g.label, v.embedding FROM {_VECTORS} AS v LEFT JOIN caption_gender AS g USING (image_id)
+)""",
+        "balanced": f"""(
+  SELECT v.image_id AS item_id, v.image_id, g.label, v.embedding
+  FROM {_VECTORS} AS v JOIN balanced_subset(caption_gender) AS g USING (image_id)
+)""",
+        "contrast": f"""(
+  SELECT v.image_id * 2 + n AS item_id, v.image_id, {_ASKED} AS label, v.embedding
+  FROM {_VECTORS} AS v CROSS JOIN (SELECT unnest([0, 1]) AS n)
+)""",
+    },
     "score_distribution": {"attribute": "hateful"},
     "self_similarity": {"images": _VECTORS},
     "similarity_bias": {"images": _VECTORS, "categories": _DIRECTIONS},
     "so_b_it": {"images": _VECTORS, "words": _DIRECTIONS},
-    "subject_alterations": {
-        "pairs": r"""(
-  SELECT caption_id AS pair_id, text AS original, regexp_replace(text, '\bman\b', 'woman') AS counterfactual
+    "subject_alterations": {"pairs": _PAIRS},
+    "subject_errors": {
+        "alterations": f"altered_words({_PAIRS})",
+        "answers": """(
+  SELECT
+    caption_id AS pair_id, 'original' AS side, 'ann' AS annotator,
+    CASE WHEN caption_id % 4 = 0 THEN 'neither' ELSE 'original' END AS answer
   FROM captions
-)"""
+)""",
+    },
+    "topic_pmi": {
+        "features": "(SELECT image_id, sae, concept AS feature FROM category_concepts CROSS JOIN (SELECT unnest([1, 2]) AS sae))",
+        "shares": """(
+  SELECT DISTINCT 0.5 AS step, sae, concept AS feature, concept AS cluster, 1.0 AS share
+  FROM category_concepts CROSS JOIN (SELECT unnest([1, 2]) AS sae)
+)""",
+        "clusters": "(SELECT DISTINCT 0.5 AS step, concept AS cluster, concept AS topic FROM category_concepts)",
     },
     "weat": {
         "vectors": """(
@@ -259,6 +331,7 @@ def _example(query: Query, session: Session | None) -> tuple[str, dict[str, str]
     return "\n\n".join(
         (
             "Over the lake of the [tour](/tour.md), its first rows, without `params` and columns that are empty in all of them."
+            + " What people or models would say of it is made up." * (query.name in _MADE_UP)
             + (_STANDS_IN if any(_VECTORS in value for value in given.values()) else ""),
             fence("console", f"$ cbal audit sample.lake {query.name} {words}".rstrip()),
             sink.stream.getvalue().decode(),
