@@ -345,7 +345,10 @@ def _chart(query: Query, rows: pa.Table) -> str:
     drawn = charts.draw(rows, behind.keys(query, rows), query.doc, query.name)
     if drawn is None:
         return ""
-    told = f"Its first {len(drawn.rows)} rows with a value, as a report draws them: {drawn.label}."
+    rows_drawn = "row with a value, as a report draws it"
+    if len(drawn.rows) > 1:
+        rows_drawn = f"{len(drawn.rows)} rows with a value, as a report draws them"
+    told = f"Its first {rows_drawn}: {drawn.label}."
     return f"{told}\n\n{fence('{raw} html', drawn.wide)}"
 
 
