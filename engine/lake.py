@@ -48,7 +48,7 @@ def _readable(method: F) -> F:
         try:
             with tables.reading(self.location):
                 return method(self, *args, **kwargs)
-        except RuntimeError as error:
+        except Exception as error:
             if is_ctrl_c(error):
                 raise KeyboardInterrupt from error
             raise

@@ -201,12 +201,8 @@ def _one_after_another(
     sources: Sequence[Source], images: Images, names: Mapping[str, str], notes: list[str]
 ) -> Iterator[Chunk]:
     for source in sources:
-        source.images.has, source.images.sizes, source.images.uris, source.images.names = (
-            images.has,
-            images.sizes,
-            images.uris,
-            names,
-        )
+        own = source.images
+        own.has, own.sizes, own.uris, own.names = images.has, images.sizes, images.uris, names
         yield from source.chunks
         notes += source.notes
 

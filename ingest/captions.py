@@ -60,7 +60,13 @@ def read(uri: str | Any, options: ReadOptions) -> Source:
         RequestError: If ``mapping`` names no field.
         SourceError: If a file is not a table or has no caption column.
     """
-    layouts, images = [headed(f) for f in tabular.layouts(uri, options)], Images()
+    layouts = tabular.layouts(uri, options)
+    return of_layouts(uri if isinstance(uri, str) else layouts[0].file.uri.partition("/")[0], layouts, options)
+
+
+def of_layouts(uri: str, files: Sequence[Layout], options: ReadOptions) -> Source:
+    """Return what ``read`` does, of files that were looked at."""
+    layouts, images = [headed(f) for f in files], Images()
     found = [_columns(f, options) for f in layouts]
     numbered = {f.file.uri for f in layouts if not f.headed}
     parts = (
@@ -71,7 +77,6 @@ def read(uri: str | Any, options: ReadOptions) -> Source:
     if not all(map(targets.is_named, found)):
         notes.append("no column names an image: each text is of one of its own")
     notes += tabular.left_out(layouts, found)
-    uri = uri if isinstance(uri, str) else layouts[0].file.uri.partition("/")[0]
     return source_of(uri, [f.file for f in layouts], chunks(uri, parts, options, images, notes), notes, images)
 
 
@@ -207,8 +212,7 @@ def _keys(sieve: Sieve, images: Images) -> pa.Array:
     """Return the key of each row's image: what the row calls it, or where it stands."""
     if _names_images(sieve.rows):
         return targets.image_keys(sieve, images)
-    source = sieve.rows.source
-    file = (
-        source.rpartition("/")[2] if source.startswith("/") or "://" in source else source
-    )  # a dataset is called NAME/SPLIT
+    file = sieve.rows.source
+    if file.startswith("/") or "://" in file:  # of a dataset in memory, which is called NAME/SPLIT, all of it tells
+        file = file.rpartition("/")[2]
     return pc.binary_join_element_wise(file, pa.array(sieve.rows.numbers).cast(pa.string()), ":")

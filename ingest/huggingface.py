@@ -96,29 +96,24 @@ def read(uri: str | Any, options: ReadOptions) -> Source:
         images = Images()
         chunks = _chunks(uri, tables, options, notes, images)
         source = source_of(uri, [f.file for f in files], chunks, notes, images)
-    elif _is_of_texts(uri, options):
-        return captions.read(uri, options)
     else:
-        parts: dict[str | None, Any] = uri if isinstance(uri, dict) else {None: uri}
-        home, tables = options.images, []
-        for split, dataset in parts.items():
-            table = _of_dataset(dataset, split, options)
-            if table is None:
-                notes.append(f"split {split} has no rows" if split else "it has no rows")
-            else:
-                tables.append(table)
-        if not tables:
-            raise SourceError("the dataset has no rows", code="E4017", hint="give one with at least one row")
+        parts = tabular.held(uri)
+        layouts = [layout for layout in parts.values() if layout is not None]
+        name = layouts[0].file.uri.partition("/")[0]
+        if _is_of_texts(layouts, options):
+            return captions.of_layouts(name, layouts, options)
+        empty = [split for split, layout in parts.items() if layout is None]
+        notes += [f"split {split} has no rows" for split in empty]
+        home, tables = options.images, [_of_dataset(layout, options) for layout in layouts]
         images = Images()
-        chunks = _chunks(tables[0].uri, tables, options, notes, images)
-        source = Source(tables[0].uri, chunks, notes=notes, images=images)
+        chunks = _chunks(name, tables, options, notes, images)
+        source = Source(name, chunks, notes=notes, images=images)
     named = local_folder(home, options.storage_options) if home else []
     return replace(source, pictures=named)
 
 
-def _is_of_texts(dataset: Any, options: ReadOptions) -> bool:
-    """Return whether a dataset has captions and no pictures."""
-    found = tabular.layouts(dataset, options)
+def _is_of_texts(found: Sequence[tabular.Layout], options: ReadOptions) -> bool:
+    """Return whether datasets have captions and no pictures."""
     shows = "image" in columns.asked(options.mapping, FIELDS) or any(column_of_pictures(t.schema) for t in found)
     return not shows and any(
         "caption" in columns.resolve(t.names, captions.FIELDS, options.mapping, t.file.uri) for t in found
@@ -239,18 +234,10 @@ def _of_file(layout: tabular.Layout, home: str | None, options: ReadOptions) -> 
     return _planned(file.uri, layout.schema, options, split, home, file)
 
 
-def _of_dataset(dataset: Any, split: str | None, options: ReadOptions) -> _Table | None:
-    info = getattr(dataset, "info", None)
-    name = getattr(info, "dataset_name", None) or "dataset"
-    own = str(dataset.split) if getattr(dataset, "split", None) is not None else None
-    arrow = dataset.with_format("arrow")
-    with damage(name, "dataset of Hugging Face"):
-        first = next(iter(arrow.iter(1)), None)
-    if first is None:
-        return None
-    features = getattr(dataset, "features", None)
-    schema = first.schema if features is None else features.arrow_schema
-    return _planned(name, schema, options, options.split or split or own, options.images, arrow)
+def _of_dataset(layout: tabular.Layout, options: ReadOptions) -> _Table:
+    name, _, split = layout.file.uri.partition("/")
+    schema = layout.schema or pa.schema([])
+    return _planned(name, schema, options, options.split or split or None, options.images, layout.held)
 
 
 def _planned(

@@ -93,11 +93,10 @@ def layouts(uri: str | Any, options: ReadOptions) -> list[Layout]:
 
     Raises:
         NotFoundError: If there are none.
-        SourceError: If one is not a table.
+        SourceError: If one is not a table, or no dataset has a row.
     """
     if not isinstance(uri, str):
-        parts = uri.items() if isinstance(uri, Mapping) else [(None, uri)]
-        return [found for split, dataset in parts if (found := _held(dataset, split)) is not None]
+        return [layout for layout in held(uri).values() if layout is not None]
     return [inspect(f) for f in expand(uri, options.storage_options, SUFFIXES)]
 
 
@@ -125,16 +124,30 @@ def inspect(file: File) -> Layout:
     return _csv(file, text, kind)
 
 
+def held(given: Any) -> dict[str | None, Layout | None]:
+    """Return what datasets of Hugging Face are, by split; ``None`` of one without rows. They are called NAME or NAME/SPLIT.
+
+    Raises:
+        SourceError: If none has a row (``E4017``).
+    """
+    parts = dict(given) if isinstance(given, Mapping) else {None: given}
+    found = {split: _held(dataset, split) for split, dataset in parts.items()}
+    if not any(found.values()):
+        raise SourceError("the dataset has no rows", code="E4017", hint="give one with at least one row")
+    return found
+
+
 def _held(dataset: Any, split: str | None) -> Layout | None:
-    """Return what a dataset of Hugging Face is; ``None`` of one without rows."""
     name = getattr(getattr(dataset, "info", None), "dataset_name", None) or "dataset"
     split = split or (None if getattr(dataset, "split", None) is None else str(dataset.split))
-    arrow = dataset.with_format("arrow")
+    arrow, features = dataset.with_format("arrow"), getattr(dataset, "features", None)
     with damage(name, "dataset of Hugging Face"):
         first = next(iter(arrow.iter(1)), None)
+    if first is None:
+        return None
     called = name if split is None else f"{name}/{split}"
-    file = File(called, None, None, called)
-    return None if first is None else replace(_typed(file, "dataset", first.schema), held=arrow)
+    schema = first.schema if features is None else features.arrow_schema
+    return replace(_typed(File(called, None, None, called), "dataset", schema), held=arrow)
 
 
 def _typed(file: File, kind: str, schema: pa.Schema) -> Layout:

@@ -60,3 +60,10 @@ def test_without_pictures_and_captions_it_is_refused(disk_lake):
     with pytest.raises(SourceError, match="no column of pictures") as caught:
         disk_lake.ingest(datasets.Dataset.from_dict({"n": [1]}))
     assert caught.value.code == "E4018"
+
+
+@pytest.mark.parametrize("format_", ["auto", "captions"])
+def test_without_rows_it_is_refused(format_, disk_lake):
+    with pytest.raises(SourceError, match="has no rows") as caught:
+        disk_lake.ingest(datasets.Dataset.from_dict({"caption": []}), format_)
+    assert caught.value.code == "E4017"
