@@ -54,7 +54,7 @@ def test_every_dependency_has_its_reason_in_contributing():
 
 
 def test_a_wheel_brings_every_folder_of_the_documentation():
-    """Those of ``docs/`` here, and of what was built, where it was."""
+    """Look for those of ``docs/``, and of what was built where it was."""
     listed = project()["tool"]["setuptools"]["data-files"]
     built = ROOT / "build" / "docs"
     folders = {built, *(built / folder.name for folder in (ROOT / "docs").iterdir() if folder.is_dir())} - {

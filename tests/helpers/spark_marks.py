@@ -1,4 +1,4 @@
-"""What every test file that runs Spark is marked with."""
+"""Marks of every test file that runs Spark."""
 
 from __future__ import annotations
 
