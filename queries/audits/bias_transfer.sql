@@ -14,9 +14,9 @@ degree - 2; above degree 1 an approximation, from 0 where the F test does not te
 intercept; 'bootstrap' draws categories again, with a seed, and takes percentiles, expanded for few categories (Hesterberg
 2015): of 30 or more. Quadrants have Wilson's. Categories are not a random sample of anything: see intervals as rough.
 
-Correlation over categories says nothing of cause; what is perceived of persons went into both. Rows are suppressed
-(NULL) with fewer than min_count categories, or where one of the two biases is the same everywhere; n_missing counts
-categories that only one side has.
+Correlation over categories says nothing of cause; what is perceived of persons went into both. Fewer than min_count
+categories are hidden with all that is computed from them; value is NULL, too, where one of the two biases is the same
+everywhere. n_missing counts categories that only one side has.
 """
 subject = "from data to models"
 source = "Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias transfer: rho, R2, Chebyshev degree 3"
@@ -76,6 +76,11 @@ type = "integer"
 default = 10
 min = 0
 about = "fewer categories are suppressed"
+
+[[cells]]
+count = "n"
+within = ["metric", "category"]
+measures = ["value", "low", "high", "count", "data", "model", "fitted"]
 ---*/
 WITH data_side AS (
   SELECT concept AS category, CAST(sum(CAST(value AS DECIMAL(38, 18))) AS DOUBLE) / count(*) AS x
@@ -144,16 +149,15 @@ SELECT
   r.level,
   r.metric,
   r.category,
-  CASE WHEN e.n >= greatest($min_count, 1) THEN r.value END AS value,
-  CASE WHEN e.n >= greatest($min_count, 1) THEN r.low END AS low,
-  CASE WHEN e.n >= greatest($min_count, 1) THEN r.high END AS high,
-  CASE WHEN e.n >= greatest($min_count, 1) THEN r.count END AS count,
-  CASE WHEN e.n >= greatest($min_count, 1) THEN r.data END AS data,
-  CASE WHEN e.n >= greatest($min_count, 1) THEN r.model END AS model,
-  CASE WHEN e.n >= greatest($min_count, 1) THEN r.fitted END AS fitted,
+  r.value,
+  r.low,
+  r.high,
+  r.count,
+  r.data,
+  r.model,
+  r.fitted,
   e.n,
-  e.n_missing,
-  e.n < greatest($min_count, 1) OR r.value IS NULL AS suppressed
+  e.n_missing
 FROM rows_of AS r
 CROSS JOIN ends AS e
 WHERE $show = CASE r.level WHEN 'summary' THEN 'summary' ELSE 'categories' END OR $show = 'all'
