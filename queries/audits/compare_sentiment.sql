@@ -92,7 +92,7 @@ side = "b"
 by = ["label"]
 within = ["item"]
 ---*/
--- what few texts of one side have counts there, also where the other side lacks the label: its siblings would tell it
+-- each side has its counts also where the other lacks the label: its siblings would tell it
 SELECT
   c.item,
   c.label,
@@ -101,14 +101,14 @@ SELECT
   c.difference,
   c.low,
   c.high,
-  CASE WHEN NOT c.suppressed OR a.is_needed THEN a.negative END AS count_a,
-  CASE WHEN NOT c.suppressed OR a.is_needed THEN a.n END AS n_a,
-  CASE WHEN NOT c.suppressed OR a.is_needed THEN a.images END AS images_a,
-  CASE WHEN NOT c.suppressed OR a.is_needed THEN a.smallest END AS smallest_a,
-  CASE WHEN NOT c.suppressed OR b.is_needed THEN b.negative END AS count_b,
-  CASE WHEN NOT c.suppressed OR b.is_needed THEN b.n END AS n_b,
-  CASE WHEN NOT c.suppressed OR b.is_needed THEN b.images END AS images_b,
-  CASE WHEN NOT c.suppressed OR b.is_needed THEN b.smallest END AS smallest_b,
+  a.negative AS count_a,
+  a.n AS n_a,
+  a.images AS images_a,
+  a.smallest AS smallest_a,
+  b.negative AS count_b,
+  b.n AS n_b,
+  b.images AS images_b,
+  b.smallest AS smallest_b,
   c.statistic,
   c.df,
   c.p,
@@ -129,14 +129,8 @@ FROM compared(
   ),
   'share'
 ) AS c
-LEFT JOIN (
-  SELECT *, suppressed OR coalesce(smallest < $min_count, false) AS is_needed
-  FROM text_sentiment(groups, texts, $rules, $min_count)
-) AS a ON a.label = c.label
-LEFT JOIN (
-  SELECT *, suppressed OR coalesce(smallest < $min_count, false) AS is_needed
-  FROM text_sentiment(others, other_texts, $rules, $min_count)
-) AS b ON b.label = c.label
+LEFT JOIN text_sentiment(groups, texts, $rules, $min_count) AS a ON a.label = c.label
+LEFT JOIN text_sentiment(others, other_texts, $rules, $min_count) AS b ON b.label = c.label
 -- a side without such texts is like one in which they are few
 WHERE (SELECT max(n) FROM text_sentiment(groups, texts, $rules, $min_count)) > 0
   AND (SELECT max(n) FROM text_sentiment(others, other_texts, $rules, $min_count)) > 0
