@@ -63,12 +63,7 @@ within = ["measure", "item"]
 measures = ["count", "n", "value", "low", "high", "base", "base_count", "delta", "delta_low", "delta_high"]
 whole = ["difference", "equal"]
 ---*/
-WITH counts AS (
-  SELECT measure, item, label, count, difference
-  FROM contrast_counts(contrast, concepts, objects)
-  WHERE $show IN ('unequal', 'all')
-),
-shares AS (
+WITH shares AS (
   SELECT 'attribute' AS measure, o.*
   FROM over_representation(
     (SELECT edit_id AS image_id, label FROM contrast),
@@ -88,19 +83,15 @@ shares AS (
 -- an item is judged where no count of it, nor what one lacks of all edits of its label, is small: others are hidden
 items AS (
   SELECT
-    c.measure, c.item, c.label, c.difference, s.count, s.n, s.share, s.share_low, s.share_high, s.base_share, s.base_count,
-    s.delta, s.delta_low, s.delta_high, coalesce(s.suppressed, true) AS suppressed,
-    max(
-      CASE
-        WHEN coalesce(s.suppressed, true)
-        OR (c.count > 0 AND c.count < $min_count)
-        OR (s.count > 0 AND s.count < $min_count)
-        OR (s.base_count > s.count AND s.base_count - s.count < $min_count) THEN 1
-        ELSE 0
-      END
-    ) OVER (PARTITION BY c.measure, c.item) = 0 AS judged
-  FROM counts AS c
-  LEFT JOIN shares AS s ON s.measure = c.measure AND s.concept = c.item AND s.label = c.label
+    *,
+    max(count) OVER (PARTITION BY measure, concept) - min(count) OVER (PARTITION BY measure, concept) AS difference,
+    bool_and(
+      NOT suppressed
+      AND (count = 0 OR count >= $min_count)
+      AND (count = base_count OR base_count - count >= $min_count)
+    ) OVER (PARTITION BY measure, concept) AS judged
+  FROM shares
+  WHERE $show IN ('unequal', 'all')
 ),
 labels AS (
   SELECT label, count, n, share, low, high
@@ -128,8 +119,8 @@ wholes AS (
   SELECT
     concat(measure, 's') AS measure,
     'equal' AS item,
-    count(DISTINCT CASE WHEN judged AND difference = 0 THEN item END) AS count,
-    count(DISTINCT CASE WHEN judged THEN item END) AS n
+    count(DISTINCT CASE WHEN judged AND difference = 0 THEN concept END) AS count,
+    count(DISTINCT CASE WHEN judged THEN concept END) AS n
   FROM items
   GROUP BY measure
 ),
@@ -152,10 +143,9 @@ measures AS (
   CROSS JOIN sizes AS z
   UNION ALL
   SELECT
-    i.measure, i.item, i.label, i.count AS edits, i.count, i.n, i.share AS value, i.share_low AS low, i.share_high AS high,
+    i.measure, i.concept AS item, i.label, i.count AS edits, i.count, i.n, i.share AS value, i.share_low AS low, i.share_high AS high,
     i.base_share AS base, i.base_count, i.delta, i.delta_low, i.delta_high,
-    CASE WHEN i.judged THEN i.difference END AS difference,
-    CASE WHEN z.labels > 1 AND i.judged THEN i.difference = 0 END AS equal, i.suppressed
+    i.difference, CASE WHEN z.labels > 1 THEN i.difference = 0 END AS equal, i.suppressed
   FROM items AS i
   CROSS JOIN sizes AS z
   WHERE $show = 'all' OR NOT i.judged OR i.difference <> 0
