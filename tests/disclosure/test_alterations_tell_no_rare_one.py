@@ -66,3 +66,13 @@ def test_a_word_does_not_follow_from_its_pairs(build, tmp_path):
     words = counts(found["original"])
     assert not {("cow", None), ("man", None)} & words.keys()
     assert not {a for a, _ in counts(found["pair"])} & {"cow", "man"}
+
+
+def test_a_word_whose_pairs_are_all_hidden_shelters_no_other(build, tmp_path):
+    """Few pairs had a cow, and each pair of an ox is rare: by words the ox is shown, and the man is hidden with the cow."""
+    rare = {("cow", "cat"): 5, ("man", "woman"): 12, ("ox", "dog"): 6, ("ox", "cat"): 8, ("man", "man"): 20}
+    found = asked(build, str(tmp_path / "a.lake"), MANY | rare)
+    words, pairs = counts(found["original"]), counts(found["pair"])
+    assert not {("cow", None), ("man", None)} & words.keys()
+    assert words["ox", None] == 14
+    assert not {a for a, _ in pairs} & {"cow", "man", "ox"}
