@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,8 +57,29 @@ _PAIRS: Final = r"""(
   SELECT caption_id AS pair_id, text AS original, regexp_replace(text, '\bman\b', 'woman') AS counterfactual
   FROM captions
 )"""
-_MADE_UP: Final = frozenset({"edit_quality", "image_text_matching", "subject_errors", "win_rates"})
+_PLACES: Final = """(
+  SELECT image_id, CASE WHEN label IN ('beach', 'park', 'street') THEN 'outdoors' ELSE 'indoors' END AS label
+  FROM image_labels('scene')
+)"""
+_MADE_UP: Final = frozenset({"edit_quality", "image_text_matching", "label_validation", "subject_errors", "win_rates"})
 _STANDS_IN: Final = " Counts of objects stand in the place of a model's vectors here."
+BEFORE: Final[Mapping[str, tuple[str, ...]]] = {
+    "label_validation": (
+        "cp -r sample.lake asked.lake",
+        f"""cbal sql asked.lake --csv "
+  SELECT
+    image_id, 'place' AS attribute, 'a' || n || '@made-up' AS annotator,
+    CASE
+      WHEN image_id % 7 > 0 AND (n = 1 OR image_id % 7 <> 3) THEN label
+      WHEN label = 'indoors' THEN 'outdoors' ELSE 'indoors'
+    END AS value
+  FROM {_PLACES} AS place
+  CROSS JOIN (SELECT unnest([1, 2]) AS n)
+  WHERE image_id % 8 < 5" > answers.csv""",
+        "cbal ingest asked.lake answers.csv",
+    )
+}
+"""Of audits that read more than the tour's lake has: the commands that make a copy of it which has that, too."""
 ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "agreement": {"attribute": "perceived_gender"},
     "artifact_shift": {
@@ -155,10 +180,7 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
 )"""
     },
     "intersections": {"others": _GENDER},
-    "label_validation": {
-        "attribute": "perceived_gender",
-        "model": "image_labels('perceived_gender', annotator := 'second')",
-    },
+    "label_validation": {"attribute": "place", "model": _PLACES},
     "markedness": {"images": _VECTORS, "prompts": _DIRECTIONS},
     "min_size_study": {
         "labels": "person_labels('perceived_gender', annotator := 'first')",
@@ -237,6 +259,20 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }
 """Of audits that need some: what their examples give them, of the tour's lake."""
+
+
+def prepare(folder: Path) -> Path:
+    """Make the copy of the tour's lake that some examples ask, in its folder; returns where it is.
+
+    Args:
+        folder: The one that holds ``sample.lake``.
+    """
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for commands in BEFORE.values():
+        for command in commands:
+            words = ["bash", "-c", command]
+            subprocess.run(words, check=True, cwd=folder, env={**os.environ, "PATH": path}, stdout=subprocess.DEVNULL)
+    return folder / "asked.lake"
 
 
 def parameters(known: Iterable[QueryParameter]) -> str:
@@ -328,12 +364,14 @@ def _example(query: Query, session: Session | None) -> tuple[str, dict[str, str]
     empty = [n for n in rows.schema.names if rows[n].null_count == rows.num_rows]
     markdown.write(rows.drop_columns([*empty, "params"]).to_reader(), sink)
     words = " ".join(f"{name}={_quoted(value)}" for name, value in given.items())
+    before = BEFORE.get(query.name, ())
+    commands = (*before, f"cbal audit {'asked' if before else 'sample'}.lake {query.name} {words}".rstrip())
     return "\n\n".join(
         (
             "Over the lake of the [tour](/tour.md), its first rows, without `params` and columns that are empty in all of them."
             + " What people or models would say of it is made up." * (query.name in _MADE_UP)
             + (_STANDS_IN if any(_VECTORS in value for value in given.values()) else ""),
-            fence("console", f"$ cbal audit sample.lake {query.name} {words}".rstrip()),
+            fence("console", "\n".join(f"$ {command}" for command in commands)),
             sink.stream.getvalue().decode(),
             _chart(query, found),
         )

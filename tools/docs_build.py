@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+import docs_audits
 import docs_pages
 from docs_words import linked, page, plain
 from pygments.lexers.sql import SqlLexer
@@ -150,8 +151,8 @@ def stage(folder: Path) -> int:
     Args:
         folder: An empty one.
     """
-    with _tour() as lake, lake.session() as session:
-        pages = docs_pages.pages(session)
+    with _tour() as (lake, asked), lake.session() as session, asked.session() as other:
+        pages = docs_pages.pages(session, other)
     homes = docs_pages.homes()
     for file in sorted((ROOT / "docs").rglob("*.md")):
         name = file.relative_to(ROOT / "docs").as_posix()
@@ -218,8 +219,8 @@ def _diagram(text: str) -> str:
 
 
 @contextlib.contextmanager
-def _tour() -> Iterator[cb.Lake]:
-    """Make the lake of the tour by its own first commands."""
+def _tour() -> Iterator[tuple[cb.Lake, cb.Lake]]:
+    """Make the lake of the tour by its own first commands, and the copy that some examples ask."""
     text = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
     block = re.findall(r"^```console\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[0]
     commands = [shlex.split(line[2:]) for line in block.splitlines() if line.startswith("$ ")]
@@ -227,7 +228,7 @@ def _tour() -> Iterator[cb.Lake]:
     with tempfile.TemporaryDirectory() as folder:
         for _, *words in commands:
             subprocess.run([program, "-q", *words], check=True, cwd=folder, stdout=subprocess.DEVNULL)
-        yield cb.connect(f"{folder}/sample.lake")
+        yield cb.connect(f"{folder}/sample.lake"), cb.connect(docs_audits.prepare(Path(folder)))
 
 
 if __name__ == "__main__":

@@ -51,16 +51,18 @@ def homes() -> dict[str, str]:
     return found
 
 
-def pages(session: Session | None = None) -> dict[str, str]:
+def pages(session: Session | None = None, asked: Session | None = None) -> dict[str, str]:
     """Return the pages of the reference: Markdown by path from the root of the site.
 
     Args:
         session: Over the lake of the tour, from which audits have their examples; none without it.
+        asked: Over the copy of it that ``docs_audits.BEFORE`` makes, for the examples that need more.
     """
     links = homes()
     made: dict[str, str] = {}
     for query in queries.sound():
-        own = docs_audits.audit(query, session, links) if query.kind == "audit" else docs_audits.view(query, links)
+        over = asked if query.name in docs_audits.BEFORE else session
+        own = docs_audits.audit(query, over, links) if query.kind == "audit" else docs_audits.view(query, links)
         made[links[query.name]] = own
     made |= {f"reference/recipes/{name}.md": docs_audits.recipe(name) for name in recipe_files.recipes()}
     made[_SQL_FUNCTIONS] = docs_audits.sql_functions(queries.sql_functions())
