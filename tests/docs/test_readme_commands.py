@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import typed
+import yaml
 
 ROOT = Path(__file__).parents[2]
 README, TOUR = (
@@ -24,12 +25,33 @@ def test_commands_of_spark_print_what_is_shown(tmp_path):
     typed.check(("docs/spark.md",), tmp_path, [])
 
 
+def test_what_programs_ask_of_the_pages_is_answered(tmp_path):
+    """Of a server on this machine, so that the network may be asked."""
+    pytest.importorskip("uvicorn", reason="pip install counterbalance[ui]")
+    typed.check(("docs/ui.md",), tmp_path, [], least=3)
+
+
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("files", [README, TOUR], ids=["readme", "docs"])
 def test_every_command_prints_what_is_shown(files, tmp_path, without_network, record_property):
     count = typed.check(files, tmp_path, without_network)
     if without_network:
         record_property("commands", count)
+
+
+def test_the_addresses_of_the_api_in_the_docs_are_those_that_it_describes():
+    text = (ROOT / "docs" / "ui.md").read_text()
+    paths = yaml.safe_load((ROOT / "counterbalance" / "ui" / "openapi.yaml").read_text())["paths"]
+    told = set()
+    for method, path in re.findall(r"^\| `(GET|POST) (/[^`?]+)", text, re.MULTILINE):
+        told.add((method.lower(), re.sub(r"\b(?:[A-Z]+_)?[A-Z]+\b", "{}", path)))
+    described = {
+        (method, re.sub(r"{\w+}", "{}", path))
+        for path, item in paths.items()
+        for method in item.keys() & {"get", "post"}
+    }
+    assert told - described == set()
+    assert {path for _, path in described} - {path for _, path in told} == set()
 
 
 def test_every_audit_function_and_format_is_in_the_docs():
