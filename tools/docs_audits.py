@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 import docs_columns
+import docs_units
 from docs_words import cell, code, fence, folded, page, paragraphs, plain, table
 
 from counterbalance.engine.errors import CounterbalanceError
@@ -339,10 +340,18 @@ def audit(query: Query, session: Session | None, links: Mapping[str, str]) -> st
 
 def _columns(query: Query, types: Mapping[str, str]) -> str:
     names = list(types) or docs_columns.of(query)
-    rows = [(code(n), cell(types.get(n, "")), cell(docs_columns.meaning(query, n) or "see above")) for n in names]
+    rows = [
+        (
+            code(n),
+            cell(types.get(n, "")),
+            cell(docs_units.of(query, n, names)),
+            cell(docs_columns.meaning(query, n) or "see above"),
+        )
+        for n in names
+    ]
     if types:
-        return table(("column", "type", "what it is"), rows)
-    return table(("column", "what it is"), [(n, what) for n, _, what in rows])
+        return table(("column", "type", "unit", "what it is"), rows)
+    return table(("column", "unit", "what it is"), [(n, unit, what) for n, _, unit, what in rows])
 
 
 def _example(query: Query, session: Session | None) -> tuple[str, dict[str, str]]:

@@ -85,6 +85,11 @@ def of(query: Query) -> list[str]:
     return [name for name in names if name != "*"]
 
 
+def takes_over(query: Query) -> bool:
+    """Whether a query has columns of what it reads, which its SQL does not name."""
+    return "*" in sqlglot.parse_one(query.sql, dialect="duckdb").named_selects
+
+
 def meaning(query: Query, column: str) -> str:
     """Return what a column of an audit is, in a line; empty where only the details say it."""
     told = [part for part in (_named(column), _in_cells(query, column)) if part]
