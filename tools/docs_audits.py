@@ -64,6 +64,10 @@ _PLACES: Final = """(
 )"""
 _MADE_UP: Final = frozenset({"edit_quality", "image_text_matching", "label_validation", "subject_errors", "win_rates"})
 _STANDS_IN: Final = " Counts of objects stand in the place of a model's vectors here."
+_INSTEAD: Final = {
+    "lic": " Alt texts stand in the place of a model's captions here.",
+    "ratio": " Captions by people, of pictures as they are, stand in the place of a model's of masked ones here.",
+}
 BEFORE: Final[Mapping[str, tuple[str, ...]]] = {
     "label_validation": (
         "cp -r sample.lake asked.lake",
@@ -182,6 +186,10 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "intersections": {"others": _GENDER},
     "label_validation": {"attribute": "place", "model": _PLACES},
+    "lic": {
+        "human": "(SELECT caption_id, image_id, text FROM captions WHERE origin <> 'alt_text')",
+        "generated": "(SELECT caption_id, image_id, text FROM captions WHERE origin = 'alt_text')",
+    },
     "markedness": {"images": _VECTORS, "prompts": _DIRECTIONS},
     "min_size_study": {
         "labels": "person_labels('perceived_gender', annotator := 'first')",
@@ -191,6 +199,7 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
         "proposal": f"(SELECT category AS term, embedding FROM {_DIRECTIONS} WHERE category <> 'umbrella')",
         "reference": f"(SELECT category AS term, embedding FROM {_DIRECTIONS})",
     },
+    "ratio": {"texts": "(SELECT image_id, text FROM captions)"},
     "ratio_shift": {
         "original": "captions",
         "inpainted": r"(SELECT image_id, regexp_replace(text, '\bman\b', 'person') AS text FROM captions)",
@@ -214,7 +223,7 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
   FROM {_VECTORS} AS v CROSS JOIN (SELECT unnest([0, 1]) AS n)
 )""",
     },
-    "score_distribution": {"attribute": "hateful"},
+    "score_distribution": {"attribute": "hateful", "bins": "[0.1, 0.2, 0.3, 0.4, 0.5]"},
     "self_similarity": {"images": _VECTORS},
     "similarity_bias": {"images": _VECTORS, "categories": _DIRECTIONS},
     "so_b_it": {"images": _VECTORS, "words": _DIRECTIONS},
@@ -379,6 +388,7 @@ def _example(query: Query, session: Session | None) -> tuple[str, dict[str, str]
         (
             "Over the lake of the [tour](/tour.md), its first rows, without `params` and columns that are empty in all of them."
             + " What people or models would say of it is made up." * (query.name in _MADE_UP)
+            + _INSTEAD.get(query.name, "")
             + (_STANDS_IN if any(_VECTORS in value for value in given.values()) else ""),
             fence("console", "\n".join(f"$ {command}" for command in commands)),
             sink.stream.getvalue().decode(),

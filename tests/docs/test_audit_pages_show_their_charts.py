@@ -63,3 +63,17 @@ def test_the_answers_of_a_sheet_are_made_up_by_the_commands_that_are_shown(pages
     assert "> answers.csv\n$ cbal ingest asked.lake answers.csv\n$ cbal audit asked.lake label_validation" in told
     assert "| agreement | a1@made-up | model | 214 |" in told
     assert "<svg" in told
+
+
+def test_captions_that_stand_for_those_of_a_model_are_told(pages, build, tmp_path):
+    ids = list(range(60))
+    texts = ["a woman" if i % 3 else "a man" for i in ids]
+    lake = cb.connect(tmp_path / "a.lake")
+    lake.ingest(
+        {"images": build.images(image_id=ids), "captions": build.captions(caption_id=ids, image_id=ids, text=texts)}
+    )
+    with lake.session() as session:
+        page = pages.audit(cb.audits()["ratio"], session, collections.defaultdict(str))
+    assert "Captions by people, of pictures as they are, stand in the place" in page
+    assert "| 2.0 |" in page
+    assert "<svg" in page
