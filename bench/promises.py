@@ -52,7 +52,7 @@ PROMISES: dict[str, tuple[str, str]] = {
     "P5": ("Reported numbers are the same bytes", "audits/test_audits_are_reproducible"),
     "P6": (
         "With --durable, what is acknowledged survives a power cut",
-        "store/test_durable_writes_survive_a_loss_of_power",
+        "store/test_durable_writes_survive_a_loss_of_power store/test_a_loss_of_power_loses_nothing_acknowledged",
     ),
     "P7": (
         "Corruption is found by verify",

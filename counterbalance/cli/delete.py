@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from counterbalance.cli.base import declare
-from counterbalance.cli.options import connect, json_option, print_json, progress_option
+from counterbalance.cli.options import connect, durable_option, json_option, print_json, progress_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +53,7 @@ _BUSY: Final = 75
     help="Wait so long for other writers and for readers of old versions.",
 )
 @click.option("--apply", is_flag=True, help="Do it; without this, only show what would be deleted.")
+@durable_option
 @json_option("the report")
 @progress_option
 def command(
@@ -65,6 +66,7 @@ def command(
     drop_tags: tuple[str, ...],
     wait: float,
     apply: bool,
+    durable: bool,
     as_json: bool,
     progress: str,
 ) -> int:
@@ -83,7 +85,7 @@ def command(
         raise click.UsageError("--drop-tag goes with --purge")
     names, by = (None, None) if file is None else read_names(file, column)
     with reporter(progress) as report:
-        opened = connect(lake)
+        opened = connect(lake, durable=durable)
         done = opened.delete(
             where, names, by=by, apply=apply, purge=purge, drop_tags=drop_tags, wait=wait, progress=report
         )

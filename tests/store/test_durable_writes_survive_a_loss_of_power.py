@@ -155,34 +155,6 @@ def test_every_file_of_the_version_is_synced(lake, disk, fill, files_of):
     shutil.rmtree(disk.root)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["ingest", "LAKE", "SOURCE", "--format", "labels"],
-        ["sql", "LAKE", "ALTER TABLE captions ADD COLUMN shout AS (upper(text))"],
-        ["refresh", "LAKE"],
-        ["tag", "LAKE", "v2"],
-        ["gc", "LAKE", "--older-than", "0", "--apply"],
-    ],
-)
-def test_the_command_line_has_it(words, disk, fill, tmp_path):
-    from counterbalance.__main__ import main
-
-    fill(cb.connect(disk.root))
-    source = tmp_path / "labels.csv"
-    source.write_text("image_id,attribute,value\n1,weather,snow\n")
-    named = [{"LAKE": str(disk.root), "SOURCE": str(source)}.get(w, w) for w in words]
-    cb.connect(disk.root).add_column("images", "twice", "image_id * 2")
-    assert disk.calls == []
-    assert main([*named, "--durable"]) == 0
-    found = cb.connect(disk.survivors(tmp_path / "after.lake"))
-    assert found.verify().findings == []
-    assert (
-        found.sql("SELECT count(*) FROM meta.runs").fetchall()
-        == cb.connect(disk.root).sql("SELECT count(*) FROM meta.runs").fetchall()
-    )
-
-
 def test_a_loss_of_power_in_the_middle_of_a_run(lake, disk, fill, tmp_path, build):
     """Whatever of the files that were not synced is there: none, or all names with nothing in them."""
     fill(lake)
