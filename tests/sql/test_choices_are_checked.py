@@ -68,5 +68,13 @@ def test_a_value_from_outside_the_text_is_checked_too(lake):
         session.audit("concept_ratio", definition="x")
 
 
-def test_null_is_no_value(lake):
-    assert lake.sql("SELECT count(*) FROM caption_labels(rule := NULL)").fetchall() == [(0,)]
+def test_null_is_no_value(session):
+    with pytest.raises(SqlError, match="cannot be NULL"):
+        session.sql("FROM caption_labels(rule := NULL)").fetchall()
+
+
+@pytest.mark.parametrize("call", ["embed_sentence('a', model := NULL)", "vader('a', rules := NULL)"])
+def test_nor_is_it_a_constant_of_a_function(lake, call):
+    with pytest.raises(SqlError, match=r"of \w+\(\) cannot be NULL") as error:
+        lake.sql(f"SELECT {call}").fetchall()
+    assert error.value.code == "E3134"

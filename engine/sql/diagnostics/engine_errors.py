@@ -100,6 +100,8 @@ def of_function(name: str, error: BaseException) -> CounterbalanceError:
     """
     if isinstance(error, CounterbalanceError):
         return error
+    if error.__cause__ is not None and not isinstance(error.__cause__, Exception):
+        error = error.__cause__  # an error was made of it, see functions.Opened
     text = " ".join(str(error).split())
     told = (f"{type(error).__name__}: {text}" if text else type(error).__name__)[:400]
     failed: CounterbalanceError = SqlError(
