@@ -65,6 +65,7 @@ _PLACES: Final = """(
 _MADE_UP: Final = frozenset({"edit_quality", "image_text_matching", "label_validation", "subject_errors", "win_rates"})
 _STANDS_IN: Final = " Counts of objects stand in the place of a model's vectors here."
 _INSTEAD: Final = {
+    "bias_transfer": " Every second image stands in the place of what a model makes here.",
     "lic": " Alt texts stand in the place of a model's captions here.",
     "ratio": " Captions by people, of pictures as they are, stand in the place of a model's of masked ones here.",
 }
@@ -113,15 +114,23 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "attribute_frequencies": {"attributes": _OBJECTS.format(where="")},
     "attribute_matrix": {
-        "attributes": f"({_OBJECTS.format(where='')[1:-1]} UNION ALL SELECT image_id, 'named', label FROM caption_gender)",
-        "category": "object",
+        "attributes": f"""(
+  SELECT image_id, 'place' AS category, label AS attribute FROM {_PLACES} AS place
+  UNION ALL
+  SELECT image_id, 'named', label FROM caption_gender
+)""",
+        "category": "place",
         "other": "named",
     },
     "average_precision": {
         "predictions": "(SELECT image_id, concept, count(*) AS score FROM word_concepts GROUP BY image_id, concept)"
     },
     "bias_transfer": {
-        "model_bias": "(SELECT concept AS category, value FROM concept_ratio(groups := caption_gender_gensynth))"
+        "model_bias": """(
+  SELECT concept AS category, value
+  FROM concept_ratio(groups := (SELECT image_id, label FROM caption_gender WHERE image_id % 2 = 0), min_count := 5)
+)""",
+        "min_count": "5",
     },
     "casc": {"images": _VECTORS, "categories": _DIRECTIONS},
     "cluster_representation": {"clusters": "(SELECT image_id, caption_id, caption_id % 2 AS cluster FROM captions)"},
@@ -133,8 +142,8 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "compare_demographics": {"others": _GENDER},
     "compare_intersections": {
         "others": "caption_gender_gensynth",
-        "crossed": "(SELECT image_id, concept AS label FROM category_concepts)",
-        "others_crossed": "(SELECT image_id, concept AS label FROM category_concepts)",
+        "crossed": _PLACES,
+        "others_crossed": _PLACES,
     },
     "compare_sentiment": {"others": "caption_gender_gensynth", "other_texts": "captions"},
     "contrast_balance": {
@@ -398,10 +407,14 @@ def _example(query: Query, session: Session | None) -> tuple[str, dict[str, str]
 
 
 def _chart(query: Query, rows: pa.Table) -> str:
-    """Return the chart of an example's rows as a report draws it; nothing where no row has a value."""
+    """Return the chart of an example's rows as a report draws it.
+
+    Raises:
+        ValueError: No row has a value.
+    """
     drawn = charts.draw(rows, behind.keys(query, rows), query.doc, query.name)
     if drawn is None:
-        return ""
+        raise ValueError(f"the example of {query.name} has no row with a value: give it other ARGUMENTS")
     rows_drawn = "row with a value, as a report draws it"
     if len(drawn.rows) > 1:
         rows_drawn = f"{len(drawn.rows)} rows with a value, as a report draws them"
