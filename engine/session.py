@@ -17,7 +17,7 @@ from counterbalance.engine.catalog.pinned import pin
 from counterbalance.engine.errors import RefusedError, RequestError, SqlError, did_you_mean
 from counterbalance.engine.query_engine import QueryEngine
 from counterbalance.engine.result import Result
-from counterbalance.engine.sql import arguments, parse, queries, query_files, statements
+from counterbalance.engine.sql import arguments, parse, queries, statements
 from counterbalance.engine.sql.diagnostics import engine_errors
 from counterbalance.engine.sql.resolver import Resolver
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from counterbalance.engine.information_schema import Relation
     from counterbalance.engine.isolation.remote import Remote
     from counterbalance.engine.progress import Progress
+    from counterbalance.engine.sql.query_model import QueryParameter
     from counterbalance.engine.store.location import Location
 
 
@@ -331,7 +332,7 @@ class Session:
         if self._remote is not None:
             self._remote.interrupt()
 
-    def _argument(self, name: str, parameter: query_files.QueryParameter, value: Any) -> str:
+    def _argument(self, name: str, parameter: QueryParameter, value: Any) -> str:
         where = f"{parameter.name!r}"
         if not parameter.is_relation:
             return parse.to_sql(arguments.literal(parameter, value, where))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from counterbalance.cli.options import SessionOptions
     from counterbalance.engine.errors import SqlError
-    from counterbalance.engine.sql.query_files import Query
+    from counterbalance.engine.sql.query_model import Query
 
 EXAMPLES = (
     "counterbalance audit --list",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from counterbalance.engine.session import Session
-    from counterbalance.engine.sql.query_files import Query
+    from counterbalance.engine.sql.query_model import Query
     from counterbalance.shell.output import OutputOptions
 
 EXAMPLES = (

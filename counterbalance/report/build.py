@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.backends import Engine
     from counterbalance.engine.lake import Lake
-    from counterbalance.engine.sql.query_files import Query
+    from counterbalance.engine.sql.query_model import Query
     from counterbalance.report.figures import Figure
 
 _SOFTWARE: Final = ("counterbalance", "duckdb", "pylance", "pyarrow", "vaderSentiment", "simplemma")

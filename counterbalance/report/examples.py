@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.lake import Lake
     from counterbalance.engine.session import Session
-    from counterbalance.engine.sql.query_files import Query
+    from counterbalance.engine.sql.query_model import Query
     from counterbalance.report.pictures import Thumbnail
 
 _ROWS: Final = 10

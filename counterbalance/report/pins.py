@@ -17,7 +17,7 @@ from counterbalance.report.renderer import expanded, hidden, said
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from counterbalance.engine.sql.query_files import Query
+    from counterbalance.engine.sql.query_model import Query
     from counterbalance.report.renderer import FigureRenderer
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.information_schema import Relation
     from counterbalance.engine.session import Session
-    from counterbalance.engine.sql.query_files import Query, QueryParameter
+    from counterbalance.engine.sql.query_model import Query, QueryParameter
 
 _KINDS: Final = {
     "table": "Tables",

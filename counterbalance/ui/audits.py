@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.lake import Lake
     from counterbalance.engine.session import Session
-    from counterbalance.engine.sql.query_files import Query, QueryParameter
+    from counterbalance.engine.sql.query_model import Query, QueryParameter
     from counterbalance.ui.workplace import Workplace
 
 SHOWN: Final = 200

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from counterbalance.engine.session import Session
-    from counterbalance.engine.sql.query_files import Query, QueryParameter
+    from counterbalance.engine.sql.query_model import Query, QueryParameter
 
 _NUMBERS: Final = {"integer": "1", "bigint": "1", "double": "any"}
 """Types of numbers, and the step between two of them."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from counterbalance.engine.progress import Progress
-    from counterbalance.engine.sql.query_files import QueryParameter
+    from counterbalance.engine.sql.query_model import QueryParameter
     from counterbalance.engine.store.location import Location
 
 State = Literal["done", "unchanged", "stopped", "planned"]

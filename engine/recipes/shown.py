@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from counterbalance.engine.recipes.model import Recipe
-    from counterbalance.engine.sql.query_files import QueryParameter
+    from counterbalance.engine.sql.query_model import QueryParameter
 
 
 def filled(recipe: Recipe, literals: Mapping[str, str | None]) -> str:

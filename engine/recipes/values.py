@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from counterbalance.engine.recipes.model import Recipe
-    from counterbalance.engine.sql.query_files import QueryParameter
+    from counterbalance.engine.sql.query_model import QueryParameter
 
 _CALL: Final = re.compile(r"\bCALL\b", re.IGNORECASE)
 

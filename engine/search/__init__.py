@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from counterbalance.engine.sql.query_files import QueryParameter
+from counterbalance.engine.sql.query_model import QueryParameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from counterbalance.engine.functions import Function, Parameter
-    from counterbalance.engine.sql.query_files import QueryParameter
+    from counterbalance.engine.sql.query_model import QueryParameter
 
 _INTEGERS: Final = frozenset({"integer", "int", "bigint"})
 _SETTINGS: Final = (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from counterbalance.engine.sql.plan import Plan
-    from counterbalance.engine.sql.query_files import Query, QueryParameter
+    from counterbalance.engine.sql.query_model import Query, QueryParameter
 
 _OF_LABELS = ("label", "concept", "attribute")
 """Columns in which relations have labels."""

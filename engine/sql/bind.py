@@ -25,7 +25,7 @@ from counterbalance.engine.errors import (
 from counterbalance.engine.recipes import files
 from counterbalance.engine.schema import is_of_people
 from counterbalance.engine.search import SIGNATURES
-from counterbalance.engine.sql import arguments, audit_checks, kept_views, presets, queries, query_files
+from counterbalance.engine.sql import arguments, audit_checks, kept_views, presets, queries
 from counterbalance.engine.sql.bind_functions import FunctionCalls
 from counterbalance.engine.sql.bind_tables import TableCalls
 from counterbalance.engine.sql.call_syntax import arguments_of, call_name, keep_names, known_as
@@ -63,11 +63,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from counterbalance.engine.sql.binding import Binding
-    from counterbalance.engine.sql.query_files import Among, Meeting
+    from counterbalance.engine.sql.query_model import Among, Meeting, Query, QueryParameter
     from counterbalance.engine.sql.resolver import Resolver
 
 
-def _is_moved(query: query_files.Query, name: str, given: Mapping[str, exp.Expr]) -> bool:
+def _is_moved(query: Query, name: str, given: Mapping[str, exp.Expr]) -> bool:
     """Whether a call gives a parameter something else than its default."""
     default = next((p.default for p in query.parameters if p.name == name), None)
     return name in given and to_sql(given[name]).strip("'") != str(default).strip("'")
@@ -114,7 +114,7 @@ class Binder:
         self._schemas: set[str] = set()
         self._read_sensitive = self._read_past = False
         self._cuts: list[Cut] = []
-        self._narrowed: list[tuple[str, query_files.QueryParameter]] = []
+        self._narrowed: list[tuple[str, QueryParameter]] = []
         self._is_widening = False
         self._named: list[tuple[str, str | None]] = []
         self._stored_calls: dict[str, dict[tuple[str, ...], str]] = {}
@@ -326,7 +326,7 @@ class Binder:
         hint = known_as(name) or hint
         raise NotFoundError(f"no audit, view or table function {whole!r}{near}", code="E1004", hint=hint)
 
-    def _query(self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None) -> str:
+    def _query(self, query: Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None) -> str:
         """Return the name of the rows of an audit or a view over the tables of a lake; the same call twice is one relation."""
         given = self._with_preset(query, given, env)
         if query.kind == "audit":
@@ -353,7 +353,7 @@ class Binder:
         self.facts.changed = True
         return self._memo[key]
 
-    def _kept(self, query: query_files.Query, bound: Env) -> str | None:
+    def _kept(self, query: Query, bound: Env) -> str | None:
         """Return the name of a fresh materialized view that has the rows of a call, if there is one."""
         wanted = self._key(query, bound, None, trusted=False)
         if query.name not in self._stored_calls:
@@ -367,7 +367,7 @@ class Binder:
         name = self._stored_calls[query.name].get(wanted)
         return None if name is None else self._relation(None, name, trusted=False)[1]
 
-    def _with_preset(self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env) -> Mapping[str, exp.Expr]:
+    def _with_preset(self, query: Query, given: Mapping[str, exp.Expr], env: Env) -> Mapping[str, exp.Expr]:
         """Return the arguments of a call with those of the preset that it names."""
         parameter = presets.parameter(query.parameters)
         if parameter is None or parameter.name not in given:
@@ -376,7 +376,7 @@ class Binder:
         values = presets.values(query.parameters, named.name)
         return {name: exp.maybe_parse(text, dialect=DIALECT) for name, text in values.items()} | dict(given)
 
-    def _expanded(self, query: query_files.Query, bound: Env) -> exp.Query:
+    def _expanded(self, query: Query, bound: Env) -> exp.Query:
         """Return the body of an audit or a view with everything in it bound."""
         body = parsed(query).copy()
         self._body(body, bound)
@@ -384,12 +384,12 @@ class Binder:
             body = self._by_kernel(query.kernel, body, bound)
         return body
 
-    def _key(self, query: query_files.Query, bound: Env, lake: str | None, *, trusted: bool) -> tuple[str, ...]:
+    def _key(self, query: Query, bound: Env, lake: str | None, *, trusted: bool) -> tuple[str, ...]:
         """Return what equal calls have in common."""
         given = {**bound.relations, **bound.scalars}
         return (query.name, str(trusted), lake or "", *(f"{n}={to_sql(t)}" for n, t in given.items()))
 
-    def _audit(self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None) -> str:
+    def _audit(self, query: Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None) -> str:
         """Return the name of the rows of an audit.
 
         Its own text may read perceived labels. Its arguments are bound with the rights of whoever wrote them, and may name
@@ -439,7 +439,7 @@ class Binder:
         return self._memo[key]
 
     def _at_min_count(
-        self, query: query_files.Query, given: Mapping[str, exp.Expr], bound: Env, env: Env
+        self, query: Query, given: Mapping[str, exp.Expr], bound: Env, env: Env
     ) -> tuple[exp.Query, Mapping[str, exp.Expr]] | None:
         """Return the body and arguments of the same call with ``MIN_COUNT``, if it has another smallest count.
 
@@ -452,7 +452,7 @@ class Binder:
         again = self._bound(query, given, replace(env, refers=True), None, trusted=True)
         return self._expanded_quietly(query, again), given
 
-    def _expanded_quietly(self, query: query_files.Query, bound: Env) -> exp.Query:
+    def _expanded_quietly(self, query: Query, bound: Env) -> exp.Query:
         """Return the body of an audit; errors of its table functions, which run at once, quote no perceived label."""
         try:
             return self._expanded(query, bound)
@@ -466,7 +466,7 @@ class Binder:
         """Whether what was bound for an audit reads perceived labels without a purpose."""
         return self._read_sensitive and not self._sensitive
 
-    def _check_together(self, query: query_files.Query, given: Mapping[str, exp.Expr]) -> None:
+    def _check_together(self, query: Query, given: Mapping[str, exp.Expr]) -> None:
         if query.together & given.keys() and not query.together <= given.keys():
             one, other = (min(names) for names in (query.together & given.keys(), query.together - given.keys()))
             raise SqlError(
@@ -475,9 +475,7 @@ class Binder:
                 hint=f"give both, such as {other} := …",
             )
 
-    def _note_relations(
-        self, query: query_files.Query, given: Mapping[str, exp.Expr], bound: Env, *, closed: bool
-    ) -> None:
+    def _note_relations(self, query: Query, given: Mapping[str, exp.Expr], bound: Env, *, closed: bool) -> None:
         """Remember what notes have to look at: relations that should meet, labels that should be there.
 
         Of closed labels neither is told: whether few images have one, or none, or which of two hidden ones has more, would be.
@@ -491,7 +489,7 @@ class Binder:
             self.facts.asked += [self._asked(query.name, among, own, bound)] if own else []
 
     def _alternatives(
-        self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env
+        self, query: Query, given: Mapping[str, exp.Expr], env: Env
     ) -> tuple[Mapping[str, Plan], str | None, Env | None]:
         """Return calls that a caller might subtract from this one, by what is different in them, and which is of more rows; its rows.
 
@@ -517,7 +515,7 @@ class Binder:
                 self._instead = {}
         return found, shown, whole
 
-    def _checks_of(self, query: query_files.Query, bound: Env, env: Env, whole: Env | None) -> Checks:
+    def _checks_of(self, query: Query, bound: Env, env: Env, whole: Env | None) -> Checks:
         """Return what is counted beside a call on closed labels; ``whole``: its rows without what views leave out."""
         plan, relations = self._binding.plan, bound.relations
         closed = {name for name, table in relations.items() if self._reads_closed(table)}
@@ -547,7 +545,7 @@ class Binder:
         del self.facts.pooled[told:]  # nobody asked for these
         return [exp.Table(this=exp.to_identifier(name)) for name in names]
 
-    def _alone(self, query: query_files.Query, body: exp.Query, env: Env) -> Plan:
+    def _alone(self, query: Query, body: exp.Query, env: Env) -> Plan:
         """Return the plan of an audit's body, which stands on nothing else."""
         name = self._hoist(query.name, body)
         return self._binding.plan(exp.select("*").from_(exp.Table(this=exp.to_identifier(name))), env.placeholders)
@@ -595,9 +593,7 @@ class Binder:
         self._names = self._names or frozenset(self._resolver.names())
         return self._names
 
-    def _scalars(
-        self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env, *, trusted: bool
-    ) -> dict[str, exp.Expr]:
+    def _scalars(self, query: Query, given: Mapping[str, exp.Expr], env: Env, *, trusted: bool) -> dict[str, exp.Expr]:
         """Return the values of a query's parameters that are not relations, as literals."""
         scalars: dict[str, exp.Expr] = {}
         for parameter in query.parameters:
@@ -621,9 +617,7 @@ class Binder:
                 self.facts.named.append((parameter.label_column, value.this))
         return scalars
 
-    def _bound(
-        self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None, *, trusted: bool
-    ) -> Env:
+    def _bound(self, query: Query, given: Mapping[str, exp.Expr], env: Env, lake: str | None, *, trusted: bool) -> Env:
         relations: dict[str, exp.Table] = {}
         named: dict[str, Sequence[tuple[str, str | None]]] = {}
         seen = len(self._named)
@@ -664,13 +658,13 @@ class Binder:
         return inner
 
     def _closed_attributes(
-        self, query: query_files.Query, scalars: Mapping[str, exp.Expr], lake: str | None
+        self, query: Query, scalars: Mapping[str, exp.Expr], lake: str | None
     ) -> Iterator[tuple[str, str | None]]:
         """Yield the attributes of perceived labels of a lake that a query's own parameters name."""
         asked = (scalars[p.name] for p in query.parameters if p.label_column == "attribute")
         yield from ((a.name, lake) for a in asked if a.name and not is_open(a, self._attributes()))
 
-    def _asks_open_labels(self, query: query_files.Query, scalars: Mapping[str, exp.Expr]) -> bool:
+    def _asks_open_labels(self, query: Query, scalars: Mapping[str, exp.Expr]) -> bool:
         """Tell whether a body reads labels of one attribute, which is said, and needs no purpose.
 
         With one, labels of people count as closed before there are any: a view that is declared first is closed from the start.
@@ -696,7 +690,7 @@ class Binder:
             raise SqlError(f"no relation: {to_sql(target)}", code="E3113")
         return exp.Table(this=table.this.copy())
 
-    def _protect(self, query: query_files.Query, given: Mapping[str, exp.Expr], bound: Env, env: Env) -> None:
+    def _protect(self, query: Query, given: Mapping[str, exp.Expr], bound: Env, env: Env) -> None:
         """Refuse a call on perceived labels whose cells could tell of single persons."""
         if self._read_past or self._resolver.is_past(None):
             refuse_past(query)
@@ -705,7 +699,7 @@ class Binder:
         refuse_cuts(query, self._cuts)
         refuse_undeclared(query)
 
-    def _own_rows(self, query: query_files.Query, given: Mapping[str, exp.Expr], env: Env) -> Iterator[str]:
+    def _own_rows(self, query: Query, given: Mapping[str, exp.Expr], env: Env) -> Iterator[str]:
         """Yield the relation parameters of a call that have rows of the caller's own making, by default in a file of theirs."""
         is_theirs = self._names_of_caller(env)
         for parameter in query.parameters:
@@ -721,7 +715,7 @@ class Binder:
         own |= {name for name, relation in self._binding.relations.items() if relation.is_bound}
         return own.__contains__
 
-    def _shown(self, query: query_files.Query, given: Mapping[str, exp.Expr], bound: Env) -> dict[str, Any]:
+    def _shown(self, query: Query, given: Mapping[str, exp.Expr], bound: Env) -> dict[str, Any]:
         shown: dict[str, Any] = {}
         for parameter in query.parameters:
             if not parameter.is_relation:
@@ -733,7 +727,7 @@ class Binder:
         return shown
 
 
-def _is_in_order(query: query_files.Query) -> bool:
+def _is_in_order(query: Query) -> bool:
     """Whether the order of an audit's rows tells nothing of what they count."""
     order = parsed(query).args.get("order")
     keys = {c for cell in query.cells for c in (*cell.by, *cell.within, *cell.totals)}

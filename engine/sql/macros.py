@@ -24,7 +24,7 @@ from counterbalance.engine.sql.walk import find_all
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from counterbalance.engine.sql.query_files import Query
+    from counterbalance.engine.sql.query_model import Query
 
 
 class Formula(NamedTuple):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from counterbalance.engine.backends.duckdb.fetch import Picture
     from counterbalance.engine.catalog.pinned import Pinned
-    from counterbalance.engine.sql.query_files import Meeting, Query, QueryParameter
+    from counterbalance.engine.sql.query_model import Meeting, Query, QueryParameter
 
 OWN: Final = "~"
 """Parts the ids that are made up from their ends, which nobody can know; names of tables and views have none."""

@@ -14,12 +14,14 @@ from counterbalance.engine.disclosure.protection import MIN_COUNT
 from counterbalance.engine.errors import CounterbalanceError, LimitError, SensitiveError
 from counterbalance.engine.functions import functions
 from counterbalance.engine.schema import is_sensitive
-from counterbalance.engine.sql import arguments, queries, query_files
+from counterbalance.engine.sql import arguments, queries
 from counterbalance.engine.sql.call_syntax import arguments_of, call_name
 from counterbalance.engine.sql.parse import DIALECT, to_sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+
+    from counterbalance.engine.sql.query_model import Query, QueryParameter
 
 _OF_NAMES: Final = frozenset({"E3040", "E3102", "E3103", "E3104", "E3116", "E3119", "E3131"})
 """Codes of errors that speak of names and types, never of values."""
@@ -61,7 +63,7 @@ def refuse_labelling(call: exp.Anonymous, constants: Mapping[str, Any]) -> None:
         )
 
 
-def refuse_rows(query: query_files.Query, value: exp.Expr, attributes: Collection[str]) -> None:
+def refuse_rows(query: Query, value: exp.Expr, attributes: Collection[str]) -> None:
     """Refuse a view that would show the labels of such an attribute row by row."""
     if isinstance(value, exp.Literal) and value.is_string and not is_open(value, attributes):
         raise SensitiveError(
@@ -117,7 +119,7 @@ def without_values(name: str, error: CounterbalanceError) -> CounterbalanceError
     )
 
 
-def refuse_undeclared(query: query_files.Query) -> None:
+def refuse_undeclared(query: Query) -> None:
     """Refuse an audit of perceived labels that does not say which of its columns count people or images, or whose numbers do."""
     if query.exact:
         raise SensitiveError(
@@ -133,7 +135,7 @@ def refuse_undeclared(query: query_files.Query) -> None:
         )
 
 
-def refuse_past(query: query_files.Query) -> None:
+def refuse_past(query: Query) -> None:
     """Refuse an audit of perceived labels as they were: two moments differ by the few images that came or went between."""
     raise SensitiveError(
         f"{query.name}() counts perceived labels of another moment: the difference between two moments would reveal single images",
@@ -142,7 +144,7 @@ def refuse_past(query: query_files.Query) -> None:
     )
 
 
-def refuse_own_rows(query: query_files.Query, given: Mapping[str, exp.Expr], is_theirs: Callable[[str], bool]) -> None:
+def refuse_own_rows(query: Query, given: Mapping[str, exp.Expr], is_theirs: Callable[[str], bool]) -> None:
     """Refuse rows of the caller's own choosing, which could cut the cells of an audit to tell of single persons.
 
     A list of words is not an exception: words choose images.
@@ -203,7 +205,7 @@ class Cut:
     """
 
     query: str
-    parameter: query_files.QueryParameter
+    parameter: QueryParameter
     value: exp.Expr
 
     @property
@@ -239,7 +241,7 @@ class Cut:
         return None if text is None else arguments.constant(sqlglot.parse_one(text, dialect=DIALECT), "the default")
 
 
-def refuse_cuts(query: query_files.Query, cuts: Collection[Cut]) -> None:
+def refuse_cuts(query: Query, cuts: Collection[Cut]) -> None:
     """Refuse numbers that choose whom an audit of perceived labels counts, but for those of a coarse grid.
 
     Two calls whose numbers differ by a little would count all but one person, who is then known by subtraction.

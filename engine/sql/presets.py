@@ -112,7 +112,7 @@ def values(parameters: Iterable[Parameter], name: str) -> dict[str, str]:
     """Return the SQL text of each parameter that a preset sets.
 
     Example:
-        >>> from counterbalance.engine.sql.query_files import QueryParameter
+        >>> from counterbalance.engine.sql.query_model import QueryParameter
         >>> values([QueryParameter("steps", "integer", "100", presets=(Preset("paper", "500", "B.2"),))], "paper")
         {'steps': '500'}
     """

@@ -13,7 +13,8 @@ from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.functions import built_in
 from counterbalance.engine.listing import Listing
 from counterbalance.engine.plugins import entry_points
-from counterbalance.engine.sql.query_files import Kind, Query, parse
+from counterbalance.engine.sql.query_files import parse
+from counterbalance.engine.sql.query_model import Kind, Query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -20,7 +20,7 @@ from counterbalance.engine.sql.scope import parsed
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from counterbalance.engine.sql.query_files import Query, QueryParameter
+    from counterbalance.engine.sql.query_model import Query, QueryParameter
 
 Needs = frozenset[frozenset[str]]
 """Alternatives, each the names of all that must have rows."""

@@ -18,7 +18,7 @@ from counterbalance.engine.sql.walk import find_all
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from counterbalance.engine.sql import query_files
+    from counterbalance.engine.sql.query_model import Query
 
 _CLASS: Final = re.compile(r"<class '[\w.]*\.(\w+)'>")
 """A part of a query, as sqlglot names it in its errors."""
@@ -129,7 +129,7 @@ def _named(name: str, query: exp.Expr) -> exp.CTE:
 
 
 @cache
-def parsed(query: query_files.Query) -> exp.Query:
+def parsed(query: Query) -> exp.Query:
     """Return the tree of a query file: to be copied before it is changed.
 
     Raises:

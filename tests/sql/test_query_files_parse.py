@@ -15,7 +15,7 @@ import counterbalance as cb
 from counterbalance.engine.disclosure.cells import Cells
 from counterbalance.engine.errors import NotFoundError, RequestError
 from counterbalance.engine.sql import queries, query_files
-from counterbalance.engine.sql.query_files import Among, Meeting
+from counterbalance.engine.sql.query_model import Among, Meeting
 
 WHOLE = """\
 /*--- toml

@@ -13,6 +13,7 @@ from sqlglot import exp
 import counterbalance as cb
 from counterbalance.engine.errors import NotFoundError, RequestError, SqlError
 from counterbalance.engine.sql import macros, queries, query_files
+from counterbalance.engine.sql.query_model import Query, QueryParameter
 
 PUBLISHED = [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718)]
 """Newcombe, Two-sided confidence intervals for the single proportion (1998), table I, method 3."""
@@ -187,7 +188,7 @@ def test_in_a_generated_column_and_a_view(lake, monkeypatch):
      "SELECT (SELECT $x)", "SELECT $x LIMIT 1", "DELETE FROM images"],
 )  # fmt: skip
 def test_a_file_is_one_expression_of_its_parameters(sql):
-    function = query_files.Query("own", "function", "Own.", sql, (query_files.QueryParameter("x", "double"),))
+    function = Query("own", "function", "Own.", sql, (QueryParameter("x", "double"),))
     with pytest.raises(RequestError, match="function own is not one expression") as caught:
         macros.formula(function)
     assert caught.value.code == "E3030"
@@ -195,9 +196,7 @@ def test_a_file_is_one_expression_of_its_parameters(sql):
 
 def own(monkeypatch, **formulas):
     made = {
-        name: query_files.Query(
-            name, "function", "Own.", f"SELECT {text}", (query_files.QueryParameter("x", "double"),)
-        )
+        name: Query(name, "function", "Own.", f"SELECT {text}", (QueryParameter("x", "double"),))
         for name, text in formulas.items()
     }
     monkeypatch.setattr(queries, "sql_functions", lambda: made)

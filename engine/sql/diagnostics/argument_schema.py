@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from counterbalance.engine.sql.plan import Given, Plan
-    from counterbalance.engine.sql.query_files import QueryParameter
+    from counterbalance.engine.sql.query_model import QueryParameter
 
 
 def _number(of: pa.DataType) -> bool:
@@ -94,7 +94,7 @@ def misfit(parameter: QueryParameter, where: str, shown: str, columns: pa.Schema
         error: What DuckDB said.
 
     Example:
-        >>> from counterbalance.engine.sql.query_files import QueryParameter
+        >>> from counterbalance.engine.sql.query_model import QueryParameter
         >>> groups = QueryParameter("groups", "relation", columns=("image_id", "label"))
         >>> said = SqlError('Referenced column "label" not found in FROM clause!')
         >>> found = misfit(groups, "'groups' of f()", "images", pa.schema([("image_id", pa.int64())]), said)

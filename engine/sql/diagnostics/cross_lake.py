@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
-    from counterbalance.engine.sql.query_files import Query
+    from counterbalance.engine.sql.query_model import Query
 
 _COMPARES: Final = "two datasets"
 """Subject of audits that match no images."""
