@@ -33,7 +33,7 @@ class Device(Protocol):
         """Bring an array there."""
 
     def products(self, a: Any, b: Any, bias: Any | None) -> Any:
-        """``a @ b.T + bias``, queries by items; valid until the next call in this thread."""
+        """Return ``a @ b.T + bias``, queries by items; valid until the next call in this thread."""
 
     def leave_out(self, products: Any, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> None:
         """Set cells to minus infinity."""
@@ -136,7 +136,7 @@ class Cpu:
     def products(
         self, a: NDArray[np.float32], b: NDArray[np.float32], bias: NDArray[np.float32] | None
     ) -> NDArray[np.float32]:
-        """In memory of this thread."""
+        """Multiply into memory of this thread."""
         out: NDArray[np.float32] = self._scratch("products", (len(a), len(b)), np.float32)
         np.matmul(a, b.T, out=out)
         if bias is not None:
@@ -144,17 +144,17 @@ class Cpu:
         return out
 
     def leave_out(self, products: NDArray[np.float32], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> None:
-        """In place."""
+        """Set cells in place."""
         products[rows, columns] = -np.inf
 
     def kth(self, products: NDArray[np.float32], k: int) -> NDArray[np.float32]:
-        """By partition."""
+        """Find them by partition."""
         at = products.shape[1] - k
         values: NDArray[np.float32] = np.partition(products, at, axis=1)[:, at]
         return values
 
     def above(self, products: NDArray[np.float32], bounds: NDArray[np.float32]) -> Found:
-        """Eight cells of the mask are looked at together, for few of them are set."""
+        """Look at eight cells of the mask together, for few of them are set."""
         mask = self._scratch("mask", products.shape, np.bool_)
         np.greater_equal(products, np.maximum(bounds, _LOWEST)[:, None], out=mask)
         flat = mask.reshape(-1)
@@ -166,12 +166,12 @@ class Cpu:
         return rows, columns, products.reshape(-1)[cells]
 
     def largest(self, products: NDArray[np.float32]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        """By argmax."""
+        """Find it by argmax."""
         columns = products.argmax(axis=1)
         return columns, products[np.arange(len(products)), columns]
 
     def sums(self, points: NDArray[np.float32], labels: NDArray[np.intp], count: int) -> NDArray[np.float64]:
-        """As the product with a sparse matrix of ones."""
+        """Compute them as the product with a sparse matrix of ones."""
         from scipy.sparse import csr_array
 
         ones = csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(count, len(labels)))
@@ -180,7 +180,7 @@ class Cpu:
 
     @contextmanager
     def exact(self, blocks: int) -> Iterator[None]:
-        """Worker threads and threads inside of BLAS would wait for each other, so BLAS has one then."""
+        """Give BLAS one thread, for worker threads and those inside of BLAS would wait for each other."""
         if min(blocks, self.workers) < 2:
             yield
             return
@@ -213,7 +213,7 @@ class Torch:
         return a @ b.T if bias is None else self._torch.addmm(bias, a, b.T)
 
     def leave_out(self, products: Any, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> None:
-        """In place."""
+        """Set cells in place."""
         if len(rows):
             products[self._index(rows), self._index(columns)] = -float("inf")
 
@@ -221,22 +221,22 @@ class Torch:
         return self._torch.from_numpy(values).to(self._device)
 
     def kth(self, products: Any, k: int) -> NDArray[np.float32]:
-        """By top-k."""
+        """Find them by top-k."""
         return self._numpy(self._torch.topk(products, k, dim=1).values[:, -1])
 
     def above(self, products: Any, bounds: NDArray[np.float32]) -> Found:
-        """Only what is found leaves the device."""
+        """Take only what is found off the device."""
         limits = self._torch.from_numpy(np.maximum(bounds, _LOWEST).astype(np.float32)).to(self._device)
         rows, columns = self._torch.nonzero(products >= limits[:, None], as_tuple=True)
         return self._numpy(rows), self._numpy(columns), self._numpy(products[rows, columns])
 
     def largest(self, products: Any) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        """By max."""
+        """Find it by max."""
         values, columns = products.max(dim=1)
         return self._numpy(columns), self._numpy(values)
 
     def sums(self, points: Any, labels: NDArray[np.intp], count: int) -> NDArray[np.float64]:
-        """As the product with a matrix of ones, which adds in the same order every time."""
+        """Compute them as the product with a matrix of ones, which adds in the same order every time."""
         ones = self._torch.zeros((count, len(points)), dtype=points.dtype, device=self._device)
         ones[self._index(labels), self._torch.arange(len(points), device=self._device)] = 1
         total: NDArray[np.float64] = self._numpy(ones @ points).astype(np.float64)
@@ -248,7 +248,7 @@ class Torch:
 
     @contextmanager
     def exact(self, blocks: int) -> Iterator[None]:
-        """No TF32 or bfloat16 inside."""
+        """Allow no TF32 or bfloat16 inside."""
         del blocks
         before = self._torch.get_float32_matmul_precision()
         self._torch.set_float32_matmul_precision("highest")

@@ -227,14 +227,14 @@ def _for_products(
 
 
 def _exponent(squares: NDArray[np.float64]) -> int:
-    """Of the longest vector."""
+    """Return the exponent of the longest vector."""
     return int(np.frexp(np.sqrt(squares.max(initial=0.0)))[1])
 
 
 def _scaled(
     matrix: NDArray[Any], squares: NDArray[np.float64], exponent: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-    """Times a power of two, which changes no digit; only where floats of 32 bits would not reach. With the squares then."""
+    """Multiply by a power of two, which changes no digit, only where floats of 32 bits would not reach; return the squares too."""
     if abs(exponent) < 30:
         return np.ascontiguousarray(matrix, np.float32), squares
     return np.ldexp(matrix, -exponent).astype(np.float32), np.ldexp(squares, -2 * exponent)
@@ -304,7 +304,7 @@ class Candidates:
 
     @classmethod
     def joined(cls, parts: list[Candidates]) -> Candidates:
-        """In order of row, then column."""
+        """Join them in order of row, then column."""
         rows = np.concatenate([p.rows for p in parts])
         order = np.argsort(rows.astype(np.uint16), kind="stable")  # at most 65,536 queries a block: a radix sort
         return cls(
@@ -366,7 +366,7 @@ def _below(bounds: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def _ranked(task: Task, block: slice, found: Candidates) -> tuple[NDArray[Any], ...]:
-    """Rows, positions of items, ranks and precise scores of one block of queries, cut at k."""
+    """Return rows, positions of items, ranks and precise scores of one block of queries, cut at k."""
     count = len(task.norms[0][block])
     starts = np.searchsorted(found.rows, np.arange(count + 1))
     parts = []

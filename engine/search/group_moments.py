@@ -56,7 +56,7 @@ _WORKERS: Final = 8
 
 
 def moments(vectors: Rows, groups: pa.Table, column: str = "embedding", sources: pa.Table | None = None) -> pa.Table:
-    """Number, mean and mean outer product of the directions of every label's vectors.
+    """Return number, mean and mean outer product of the directions of every label's vectors.
 
     Args:
         vectors: A relation with ``image_id`` and a vector column; read once. Vectors need not be of unit length.

@@ -66,7 +66,7 @@ class Stored:
 
     @property
     def key(self) -> str:
-        """Name of its key column."""
+        """Return the name of its key column."""
         return str(self.schema.names[0])
 
     def column(self, name: str) -> str:
@@ -279,7 +279,7 @@ def _named(table: Stored, found: pa.Table) -> pa.Table:
 
 
 def _guarded(table: Stored, search: Callable[[], pa.Table], where: str | None) -> pa.Table:
-    """What Lance refuses of a condition (a text compared with a number, say) is an error in the query; all else is damage."""
+    """Raise what Lance refuses of a condition (a text compared with a number, say) as an error in the query; all else is damage."""
     try:
         with tables.reading(table.location, table.stored):
             return search()

@@ -183,7 +183,7 @@ def _build_vectors(dataset: lance.LanceDataset, spec: IndexSpec, kind: Kind, dev
 
 
 def _partitions(spec: IndexSpec, sample: Sample) -> int:
-    """As many as asked for, or the square root of the rows; never more than there are different vectors to start from."""
+    """Return as many as asked for, or the square root of the rows; never more than there are different vectors to start from."""
     wanted = spec.option("num_partitions") or max(1, round(sample.rows**0.5))
     return int(min(wanted, max(1, sample.different // 2)))
 
@@ -247,7 +247,7 @@ def coverage(dataset: lance.LanceDataset, name: str) -> Coverage:
 
 
 def coverages(dataset: lance.LanceDataset) -> list[Coverage]:
-    """Of every index of the table, by name."""
+    """Return that of every index of the table, by name."""
     return [_coverage(dataset, d) for d in sorted(dataset.describe_indices(), key=lambda d: str(d.name))]
 
 

@@ -103,7 +103,7 @@ def _part(found: Candidates, part: slice) -> tuple[NDArray[Any], ...]:
 def _members_of(
     task: Task, queries: slice, rows: NDArray[np.intp], found: tuple[NDArray[Any], ...], k: int
 ) -> NDArray[np.bool_]:
-    """As ``_members``, of a few queries; more than k candidates for one of them at least."""
+    """Do as ``_members`` does, of a few queries; more than k candidates for one of them at least."""
     columns, low, high = found
     widths = np.bincount(rows, minlength=queries.stop - queries.start)
     width = int(widths.max())

@@ -168,7 +168,7 @@ def _side(rows: pa.Table, preferred: str, column: str | None) -> Side:
 
 
 def key_of(rows: pa.Table, preferred: str, *columns: str | None) -> str:
-    """Name of the id among the columns of queries or items.
+    """Return the name of the id among the columns of queries or items.
 
     Raises:
         SqlError: There is none, or another column is missing.

@@ -50,7 +50,7 @@ def recall(
     nprobes: Sequence[int] = (1, PROBES, 4 * PROBES),
     refine: Sequence[int] | None = None,
 ) -> pa.Table:
-    """Recall@k and milliseconds a query for some settings; the search's own defaults are among them.
+    """Return recall@k and milliseconds a query for some settings; the search's own defaults are among them.
 
     The queries are rows of the table itself, drawn by ``seed``; a query is not counted as its own neighbour. What was found
     is right when it is not farther than the k-th exact neighbour, so that of rows at one distance any will do.

@@ -34,7 +34,7 @@ def exact(
     where: str | None = None,
     device: str = "cpu",
 ) -> pa.Table:
-    """The k nearest rows of every query: ``query`` (its position), ``key``, ``_rowid``, ``rank`` from 1 and ``score``; ties by key.
+    """Return the k nearest rows of every query: ``query`` (its position), ``key``, ``_rowid``, ``rank`` from 1 and ``score``; ties by key.
 
     Args:
         dataset: The table.

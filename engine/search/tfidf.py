@@ -42,12 +42,12 @@ class _Top(NamedTuple):
         return _Top(self.columns[:, :k], self.scores[:, :k])
 
     def only(self, keep: NDArray[np.bool_]) -> _Top:
-        """Without the others, which leave no gaps."""
+        """Leave the others out, without gaps."""
         filled = np.arange(keep.shape[1]) < keep.sum(axis=1)[:, None]
         return _Top(_laid(filled, self.columns[keep], 0), _laid(filled, self.scores[keep], -np.inf))
 
     def ties_by_column(self) -> _Top:
-        """With every run of equal scores in ascending order of columns."""
+        """Put every run of equal scores in ascending order of columns."""
         same = self.scores[:, 1:] == self.scores[:, :-1]
         if not same.any():
             return self
@@ -59,7 +59,7 @@ class _Top(NamedTuple):
         return _Top(columns.reshape(self.columns.shape), self.scores)
 
     def hits(self, q: Side, i: Side) -> pa.Table:
-        """With ids for places."""
+        """Return rows of hits, with ids for places."""
         found = self.scores > -np.inf
         ranks = np.broadcast_to(np.arange(1, found.shape[1] + 1, dtype=np.int32), found.shape)
         return hits(np.repeat(q.ids, found.sum(axis=1)), i.ids[self.columns[found]], ranks[found], self.scores[found])

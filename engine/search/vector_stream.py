@@ -43,7 +43,7 @@ class Labels:
 
     @classmethod
     def of(cls, groups: pa.Table) -> Labels:
-        """From a group relation (image_id, label); rows with NULL in either are left out.
+        """Make it from a group relation (image_id, label); rows with NULL in either are left out.
 
         Raises:
             SqlError: A column is missing.
@@ -65,7 +65,7 @@ class Labels:
         return cls(names.to_pylist(), ids[first], codes[first])
 
     def at(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """For images: places of those with a label, and which pair it is; a place stands there once for each of its labels."""
+        """Return, for images, places of those with a label, and which pair it is; a place stands there once for each of its labels."""
         low = np.searchsorted(self.ids, ids)
         counts = np.searchsorted(self.ids, ids, side="right") - low
         places = np.repeat(np.arange(len(ids)), counts)
@@ -95,7 +95,7 @@ class Part(NamedTuple):
     pairs: NDArray[np.intp]
 
     def labelled(self) -> Part:
-        """Only vectors of labelled images."""
+        """Return a part with only vectors of labelled images."""
         chosen, places = np.unique(self.places, return_inverse=True)
         return Part(self.ids[chosen], self.vectors[chosen], places, self.codes, self.pairs)
 
