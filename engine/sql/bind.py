@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 
 def _is_moved(query: Query, name: str, given: Mapping[str, exp.Expr]) -> bool:
-    """Whether a call gives a parameter something else than its default."""
+    """Tell whether a call gives a parameter something else than its default."""
     default = next((p.default for p in query.parameters if p.name == name), None)
     return name in given and to_sql(given[name]).strip("'") != str(default).strip("'")
 
@@ -236,7 +236,7 @@ class Binder:
             self._rename(node, found, name)
 
     def _under_another_name(self, target: str) -> str:
-        """An argument whose name the body uses for an expression of its own."""
+        """Hoist under another name an argument whose name the body uses for an expression of its own."""
         key = ("argument", target)
         if key not in self._memo:
             source = exp.Table(this=exp.to_identifier(target, quoted=True))
@@ -244,7 +244,7 @@ class Binder:
         return self._memo[key]
 
     def _stored(self, schema: str | None, name: str, env: Env) -> str | None:
-        """Registered name of a table, or name of the expression a view became."""
+        """Return the registered name of a table, or the name of the expression a view became."""
         schema = env.lake if schema is None else schema
         trusted = self._may_be_closed(env, schema)
         relation, found = self._relation(schema, name, trusted=trusted)
@@ -282,7 +282,7 @@ class Binder:
         return described(text, [*self._resolver.bound.values(), *self._binding.relations.values()])
 
     def _may_be_closed(self, env: Env, lake: str | None) -> bool:
-        """Whether what is named may be closed; of another lake only where an audit matches none of its images."""
+        """Tell whether what is named may be closed; of another lake only where an audit matches none of its images."""
         refers = env.refers and (env.abroad or lake in {None, "main"})
         return env.trusted or refers or self._sensitive
 
@@ -463,7 +463,7 @@ class Binder:
         raise failed
 
     def _is_closed(self) -> bool:
-        """Whether what was bound for an audit reads perceived labels without a purpose."""
+        """Tell whether what was bound for an audit reads perceived labels without a purpose."""
         return self._read_sensitive and not self._sensitive
 
     def _check_together(self, query: Query, given: Mapping[str, exp.Expr]) -> None:
@@ -532,7 +532,7 @@ class Binder:
         )
 
     def _reads_closed(self, table: exp.Table) -> bool:
-        """Whether a bound relation holds perceived labels."""
+        """Tell whether a bound relation holds perceived labels."""
         relation = self._binding.relations.get(table.name)
         return table.name in self._memo_sensitive or (relation is not None and relation.closed)
 
@@ -556,7 +556,7 @@ class Binder:
         return Held(audit, meeting, (left, right))
 
     def _asked(self, audit: str, among: Among, given: Collection[str], bound: Env) -> Asked:
-        """What tells whether labels that an audit counts are there."""
+        """Return what tells whether labels that an audit counts are there."""
         relation = next((r for r in among.relations if r in given), among.relations[-1])
         labels = tuple((n, v.name) for n in among.labels if not isinstance(v := bound.scalars[n], exp.Null))
         return Asked(audit, labels, self._distinct(bound.relations[relation], "label"))
@@ -572,7 +572,7 @@ class Binder:
         return self._binding.plan(found.where(exp.column(column).is_(exp.null()).not_(), where))
 
     def _by_kernel(self, kernel: str, body: exp.Query, bound: Env) -> exp.Query:
-        """A read of what the kernel computes, or the body itself."""
+        """Return a read of what the kernel computes, or the body itself."""
         named = {t.name for t in find_all(body, exp.Table)} & self._binding.relations.keys()
         relations = [self._binding.relations[name] for name in sorted(named)]
         found = view_kernels.computed(kernel, relations, bound.scalars) if self._binding.shortcuts else None
@@ -589,7 +589,7 @@ class Binder:
         return f"{name}__{number}"
 
     def _known(self) -> frozenset[str]:
-        """Names of all relations."""
+        """Return the names of all relations."""
         self._names = self._names or frozenset(self._resolver.names())
         return self._names
 
@@ -675,7 +675,7 @@ class Binder:
         return bool(asked) and not any(closed) and all(is_open(value, hidden) for value in asked)
 
     def resolved(self, target: exp.Expr, env: Env) -> exp.Table:
-        """A relation argument as the name of something that is registered or hoisted."""
+        """Return a relation argument as the name of something that is registered or hoisted."""
         holder = exp.select("*").from_(target)
         if isinstance(target, exp.Subquery):
             inner = target.this
@@ -728,7 +728,7 @@ class Binder:
 
 
 def _is_in_order(query: Query) -> bool:
-    """Whether the order of an audit's rows tells nothing of what they count."""
+    """Tell whether the order of an audit's rows tells nothing of what they count."""
     order = parsed(query).args.get("order")
     keys = {c for cell in query.cells for c in (*cell.by, *cell.within, *cell.totals)}
     return order is None or {c.name for c in find_all(order, exp.Column)} <= keys

@@ -151,7 +151,7 @@ class Binding:
         return rows.column(0)[0].as_py()
 
     def __enter__(self) -> Self:
-        """While it is bound, table functions share what they make, and rows of the same query are computed once."""
+        """Let table functions share what they make while it is bound, so that rows of the same query are computed once."""
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -12,7 +12,7 @@ from counterbalance.engine.sql.walk import find_all
 
 
 def keep_names(tree: exp.Expr, *, bound: bool) -> None:
-    """A column is named as it was written, not by what takes the place of its calls and queries.
+    """Name a column as it was written, not by what takes the place of its calls and queries.
 
     Args:
         tree: The query, changed in place.

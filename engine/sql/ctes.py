@@ -174,7 +174,7 @@ def _names(node: exp.Expr, name: str) -> bool:
 
 
 def _relations_given(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """Arguments that are relations."""
+    """Return arguments that are relations."""
     for table in find_all(tree, exp.Table):
         if isinstance(table.this, exp.Func):
             yield from _relations_of(table.this)

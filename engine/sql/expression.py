@@ -359,7 +359,7 @@ class Evaluator:
         self._try_one_row()
 
     def _try_constants(self) -> None:
-        """A function tells only when it is called that a constant is wrong; no model is loaded for that."""
+        """Call a function, which tells only then that a constant is wrong; no model is loaded for that."""
         for call, function, given in self._given:
             defaults = {p.name: p.default for p in function.parameters if p.constant}
             if inspect.isclass(function.call) or dict(call.constants) == defaults:
@@ -372,7 +372,7 @@ class Evaluator:
                 continue
 
     def _try_one_row(self) -> None:
-        """DuckDB finds out that it has no cast between two types when there is a value to cast."""
+        """Run it on one row: DuckDB finds out that it has no cast between two types when there is a value to cast."""
         import duckdb
 
         try:

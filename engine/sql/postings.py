@@ -103,7 +103,7 @@ def answer(call: exp.Anonymous, function: Function, constants: Mapping[str, Any]
 
 
 def _narrow(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _Index, binding: Binding) -> bool:
-    """``WHERE call AND …``: only the rows that the index finds are there."""
+    """Narrow ``WHERE call AND …`` to the rows that the index finds."""
     where = select.args.get("where")
     node: exp.Expr = call
     while isinstance(node.parent, exp.And | exp.Paren):
@@ -127,7 +127,7 @@ def _is_inner(join: exp.Join) -> bool:
 
 
 def _list(call: exp.Anonymous, select: exp.Select, table: exp.Table, index: _Index, binding: Binding) -> bool:
-    """``SELECT …, unnest(call) FROM table``: rows without any label give none, and the others are in the index."""
+    """List ``SELECT …, unnest(call) FROM table`` by the index: rows without any label give none, and it has the others."""
     unnests = [n for e in select.expressions for n in e.find_all(exp.Unnest, exp.Explode)]
     parts = ("joins", "laterals", "group", "having", "windows", "qualify", "pivots", "sample")
     if len(unnests) != 1 or call.parent is not unnests[0] or any(select.args.get(p) for p in parts):

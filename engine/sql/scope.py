@@ -170,7 +170,7 @@ def _syntax(place: str, error: ParseError | TokenError) -> str:
 
 
 def with_schemas(tree: exp.Query, qualified: Collection[str]) -> None:
-    """Names such as ``"lists.crime_words"`` in two parts again, as any engine reads them."""
+    """Write names such as ``"lists.crime_words"`` in two parts again, as any engine reads them."""
     for table in find_all(tree, exp.Table):
         schema, _, name = table.name.partition(".")
         if table.name in qualified and name and not table.args.get("db"):

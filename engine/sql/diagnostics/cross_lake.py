@@ -25,7 +25,7 @@ _NOTHING: Final = ("NULL", "WHERE 1 = 0)")
 
 
 def matched(query: Query, given: Mapping[str, exp.Expr], lakes: AbstractSet[str]) -> Iterator[str]:
-    """Notes of groups of attached lakes that an audit matches with images of this one.
+    """Return notes of groups of attached lakes that an audit matches with images of this one.
 
     Args:
         query: The audit.

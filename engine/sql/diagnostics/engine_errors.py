@@ -123,7 +123,7 @@ def is_of_function(error: BaseException) -> bool:
 
 
 def located(error: CounterbalanceError, sql: str) -> CounterbalanceError:
-    """The error with the place of what it names in the user's text: the value of a parameter, its name, the call, else what it quotes.
+    """Return the error with the place of what it names in the user's text: the value of a parameter, its name, the call, else what it quotes.
 
     Example:
         >>> error = SqlError("'k' of f() must be integer, not 'x'")

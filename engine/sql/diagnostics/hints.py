@@ -113,7 +113,7 @@ def open_quote(text: str) -> tuple[str, int, int] | None:
 
 
 def of_bytes(name: str) -> str:
-    """That no star stands for a column of bytes.
+    """Say that no star stands for a column of bytes.
 
     Example:
         >>> of_bytes("image")
@@ -123,7 +123,7 @@ def of_bytes(name: str) -> str:
 
 
 def of_double_quotes(name: str, sql: str) -> str | None:
-    """That write text in single quotes, when a name that is not a column was written in double quotes.
+    """Say to write text in single quotes, when a name that is not a column was written in double quotes.
 
     Example:
         >>> of_double_quotes("train", 'SELECT * FROM images WHERE split = "train"')

@@ -44,7 +44,7 @@ def known(
 
 
 def note(column: str, value: str, known: Collection[str]) -> str:
-    """That no label has the value, and what was perhaps meant.
+    """Say that no label has the value, and what was perhaps meant.
 
     Example:
         >>> note("attribute", "scnee", {"scene", "topic"})

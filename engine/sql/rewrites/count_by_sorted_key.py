@@ -154,7 +154,7 @@ def _is_there(value: exp.Expr) -> exp.Expr:
 
 
 def _conditions(condition: exp.Expr, table: exp.Table, coded: dict[str, str]) -> Conditions | None:
-    """Conditions that hold together, each on one coded column; ``None`` where others are among them."""
+    """Return conditions that hold together, each on one coded column; ``None`` where others are among them."""
     parts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
     found = []
     for part in parts:

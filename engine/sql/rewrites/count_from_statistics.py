@@ -101,7 +101,7 @@ def _rewrite(select: exp.Select) -> None:
 
 
 def _summed(count: exp.Count, filtered: exp.Filter | None) -> exp.Expr:
-    """``count`` of the rows as a sum over combinations."""
+    """Write ``count`` of the rows as a sum over combinations."""
     conditions = [] if filtered is None else [filtered.expression.this.copy()]
     if not single_table.counts_rows(count):
         conditions.append(exp.Not(this=exp.Is(this=exp.paren(count.this.copy()), expression=exp.null())))

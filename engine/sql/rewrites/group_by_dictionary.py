@@ -159,7 +159,7 @@ def _replace(
 
 
 def _count_alone(node: exp.Expr, aggregates: dict[str, tuple[str, exp.Expr]]) -> bool:
-    """``count(*)`` keeps the name DuckDB gives it; of anything else without an alias that name is not known here."""
+    """Keep the name DuckDB gives ``count(*)``; of anything else without an alias that name is not known here."""
     if not (isinstance(node, exp.Count) and isinstance(node.this, exp.Star)):
         return False
     node.replace(exp.alias_(exp.column(_kept(node, aggregates)), "count_star()", quoted=True))
