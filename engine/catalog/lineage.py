@@ -224,7 +224,7 @@ class Graph:
         return [(Thing(r, "" if c == "*" else c), how) for r, c in self._made_of(thing)[1]]
 
     def sql(self, thing: Thing) -> str:
-        """What makes it: an expression, the ``SELECT`` of a view, kind and column of an index; empty for what is ingested."""
+        """Return what makes it: an expression, the ``SELECT`` of a view, kind and column of an index; empty for what is ingested."""
         definition, _ = self._made_of(thing)
         if definition is None:
             return ""

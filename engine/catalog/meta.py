@@ -136,7 +136,7 @@ def now() -> dt.datetime:
 
 
 def user() -> str:
-    """Who runs this process."""
+    """Return who runs this process."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):
@@ -144,7 +144,7 @@ def user() -> str:
 
 
 def stored(name: str, *, closed: bool = False) -> str:
-    """Name of a system table with its folder; some have a closed part, of what holds values of closed tables."""
+    """Return the name of a system table with its folder; some have a closed part, of what holds values of closed tables."""
     return f"{CLOSED if closed else 'meta'}/{name}"
 
 

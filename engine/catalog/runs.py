@@ -107,7 +107,7 @@ def refreshes(
 
 
 def computed(location: Location) -> dict[str, dict[str, Any]]:
-    """The newest refresh of every target that tells what it was computed from: its fingerprint, and versions in and out."""
+    """Return the newest refresh of every target that tells what it was computed from: its fingerprint, and versions in and out."""
     told = ("run_id", "at", "fingerprint", "versions_in", "versions_out")
     return refreshes(location, told, "fingerprint IS NOT NULL")
 

@@ -47,7 +47,7 @@ class Snapshot:
 
 
 def known_tables(location: Location) -> list[str]:
-    """Every table of the lake by name: the base tables that exist, or did and were lost, and what other tools put there."""
+    """Return every table of the lake by name: the base tables that exist, or did and were lost, and what other tools put there."""
     found = {*location.folders(), *(t for t in digests.listed(location) if "/" not in t)}
     found |= {t for t in location.enclosed(anew=True) if tables.open_table(location, t) is not None}
     if location.is_memory:
@@ -91,7 +91,7 @@ def take(location: Location, at: str | None = None) -> Snapshot:
 
 
 def _snapshot(versions: Mapping[str, int], row: Mapping[str, Any] | None, unfinished: str | None = None) -> Snapshot:
-    """Codes are trusted in the versions of which the journal's row says that they hold, and in no other tool's."""
+    """Trust codes in the versions of which the journal's row says that they hold, and in no other tool's."""
     coded = {(v["table"], v["version"]) for v in ([] if row is None else row["versions"]) if v["coded"]}
     return Snapshot(versions, frozenset(t for t, v in versions.items() if (t, v) in coded), unfinished)
 

@@ -69,7 +69,7 @@ def relation(
 
 
 def _tables(location: Location, versions: Mapping[str, int], closed: Closed) -> pa.Table:
-    """Every table; ``closed`` is what is not told of: rows and versions of views, bytes of these and of tables with closed columns."""
+    """Return every table; ``closed`` is what is not told of: rows and versions of views, bytes of these and of tables with closed columns."""
     rows = []
     docs = dict.fromkeys(definitions.load(location).views(), "materialized view")
     docs |= {name: table.doc for name, table in BASE_TABLES.items()}
@@ -124,7 +124,7 @@ def _columns(location: Location, versions: Mapping[str, int]) -> pa.Table:
 
 
 def _runs(location: Location, untold: frozenset[str] | None) -> pa.Table:
-    """Every run once: its closing row, or its opening one while it runs or after it was killed.
+    """Return every run once: its closing row, or its opening one while it runs or after it was killed.
 
     Of closed targets, ``untold``, no counts, no versions of any table, for a refresh that changed nothing notes none, and not
     whether a refresh that computed them changed anything.
@@ -155,7 +155,7 @@ def _runs(location: Location, untold: frozenset[str] | None) -> pa.Table:
 
 
 def _errors(location: Location, hidden: Closed | None) -> pa.Table:
-    """Refused items and failed rows.
+    """Return refused items and failed rows.
 
     Args:
         location: The lake.
@@ -183,7 +183,7 @@ def _errors(location: Location, hidden: Closed | None) -> pa.Table:
 
 
 def _kinds(failed: pa.Table) -> pa.Table:
-    """One row for every code of a column, and nothing of single rows."""
+    """Return one row for every code of a column, and nothing of single rows."""
     found = {(row["table_name"], row["column_name"], row["code"]): row for row in failed.to_pylist()}
     unsaid = {"error_id": 0, "key": None, "source": None, "position": None, "attempts": None}
     return pa.Table.from_pylist([{**row, **unsaid} for row in found.values()], schema=failed.schema)
@@ -200,7 +200,7 @@ def _tags(location: Location, untold: frozenset[str] | None) -> pa.Table:
 
 
 def _lineage(location: Location) -> pa.Table:
-    """What every declared thing reads itself, a row a column; NULL for a whole relation."""
+    """Return what every declared thing reads itself, a row a column; NULL for a whole relation."""
     rows = [
         {"target": d.target, "kind": d.kind, "relation": r, "column_name": None if c in {"", "*"} else c, "sql": d.sql}
         for d in definitions.load(location).order()
@@ -225,7 +225,7 @@ CALLABLE: Final = pa.schema(
 
 
 def callables() -> list[dict[str, str | None]]:
-    """Functions of single rows, in Python and in SQL, then those that return rows: the columns of ``CALLABLE``.
+    """Return functions of single rows, in Python and in SQL, then those that return rows: the columns of ``CALLABLE``.
 
     Example:
         >>> [row["kind"] for row in callables() if row["name"] == "top_k"]
@@ -267,6 +267,6 @@ def _functions() -> pa.Table:
 
 
 def sensitive_attributes(codes: Mapping[tuple[str, str], Any]) -> frozenset[str]:
-    """Attributes that labels of this lake keep apart."""
+    """Return attributes that labels of this lake keep apart."""
     values = codes.get(("sensitive/labels", "attribute"), [])
     return frozenset(v.lower() for v in values if v is not None)

@@ -305,7 +305,7 @@ class _Table:
         return found.size, "" if expected.fits(found) else "its bytes are not those that were written"
 
     def _lost(self, ledger: Ledger, absent: list[str]) -> None:
-        """Files that are gone though a version needs them; what clean-up by another tool took is not a finding."""
+        """Find files that are gone though a version needs them; what clean-up by another tool took is not a finding."""
         gone = {version: path for version, path in ledger.manifests.items() if path in set(absent)}
         tagged = self._tagged() if gone else set()
         kept = min(self._versions - tagged, default=0)
@@ -320,7 +320,7 @@ class _Table:
                 self._add(LOST, path, "it is gone")
 
     def _unfinished(self, recorded: int) -> None:
-        """Versions after the last that was recorded which cannot be read, from the newest to the first that can."""
+        """Find versions after the last that was recorded which cannot be read, from the newest to the first that can."""
         after = {digests.version_of(p): p for p in self._there.keys() - self._known.keys() if digests.is_manifest(p)}
         for version in sorted((v for v in after if v > recorded and self._location.is_local), reverse=True):
             if not (problem := self._unusable(version)):
@@ -354,7 +354,7 @@ class _Table:
         return {*(version for version, _ in self._tags.values()), *others}
 
     def _check_tags(self) -> None:
-        """Tags of ours which Lance, whose tags are what other tools spare, has not or has otherwise."""
+        """Find tags of ours which Lance, whose tags are what other tools spare, has not or has otherwise."""
         if self._dataset is None or not self._tags:
             return
         try:

@@ -112,7 +112,7 @@ def _same(catalog: Catalog, known: Definition, statement: CreateView) -> Definit
 
 
 def _lacking(location: Location, known: Definition) -> list[str]:
-    """That a view goes without perceived labels, which a purpose that is stated now does not change."""
+    """Say that a view goes without perceived labels, which a purpose that is stated now does not change."""
     attributes = system.sensitive_attributes(snapshot.codes(location))
     if known.sensitive or not attributes or all(relation != "labels" for relation, _ in known.reads):
         return []
@@ -152,7 +152,7 @@ def _refuse_odd(select: str) -> None:
 
 
 def _refuse_any_rows(tree: exp.Expr) -> None:
-    """``LIMIT`` takes the same rows tomorrow only where there is an order."""
+    """Refuse ``LIMIT`` without an order, which may take other rows tomorrow."""
     for cut in tree.find_all(exp.Limit, exp.Offset, exp.Fetch):
         query = cut.parent
         if isinstance(query, exp.Query) and query.args.get("order") is None:
@@ -164,7 +164,7 @@ def _refuse_any_rows(tree: exp.Expr) -> None:
 
 
 def _refuse_unsteady(tree: exp.Expr) -> None:
-    """Nothing that is stored may come out otherwise tomorrow."""
+    """Refuse what may come out otherwise tomorrow, and would be stored."""
     for node in tree.find_all(exp.Func, exp.TableSample):
         if isinstance(node, exp.TableSample):
             if node.args.get("seed") is None:

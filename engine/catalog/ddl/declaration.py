@@ -24,7 +24,7 @@ ANOTHER: Final = "E3174"
 
 @contextlib.contextmanager
 def journaled(catalog: Catalog, target: str, mode: str) -> Iterator[Writing]:
-    """A run that changes definitions, on the ones that were checked.
+    """Open a run that changes definitions, on the ones that were checked.
 
     Raises:
         BusyError: Somebody is writing, or has declared something since.
