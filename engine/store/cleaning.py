@@ -79,7 +79,7 @@ def remove(location: Location, name: str, dataset: lance.LanceDataset, versions:
 
 
 def _only_of(location: Location, name: str, dataset: lance.LanceDataset, versions: list[int]) -> list[str]:
-    """Files, as paths in the table, that only these versions have."""
+    """Return files, as paths in the table, that only these versions have."""
     if location.is_memory or not versions:
         return []
     goes, recorded = {*versions}, digests.read(location, name)

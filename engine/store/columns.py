@@ -153,7 +153,7 @@ def _filled(
 
 
 def _updated(fragment: lance.LanceFragment, places: NDArray[np.int64], values: pa.Table) -> Any:
-    """By Lance's own join, several times slower; files of a lake in memory cannot be written on their own."""
+    """Update by Lance's own join, several times slower; files of a lake in memory cannot be written on their own."""
     rows = fragment.scanner(columns=[], with_row_id=True, with_row_address=True).to_table()
     physical = places_of(rows)
     order = np.argsort(physical)

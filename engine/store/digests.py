@@ -228,7 +228,7 @@ def _content(location: Location, name: str) -> bytes | None:
 
 
 def remembered(location: Location, name: str, *, again: bool = False) -> Ledger | None:
-    """As ``read``, from memory where the file is as it was; of object stores until it is asked for ``again``.
+    """Do as ``read`` does, from memory where the file is as it was; of object stores until it is asked for ``again``.
 
     What is remembered can be older than what is there: versions it does not know are not checked.
     """

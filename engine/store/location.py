@@ -168,7 +168,7 @@ class Location:
         return open_store(self.root, options)
 
     def files(self) -> tuple[Any, str]:
-        """As ``filesystem``, for a lake in memory too, whose files live in fsspec's memory."""
+        """Do as ``filesystem`` does, for a lake in memory too, whose files live in fsspec's memory."""
         if not self.is_memory:
             return self.filesystem()
         return open_store("memory://" + self.root.removeprefix("shared-memory://"))

@@ -134,7 +134,7 @@ def places(dataset: lance.LanceDataset, key: str, ids: NDArray[np.int64]) -> tup
 
 
 def folders() -> tuple[str, ...]:
-    """Folders that pictures may be read from, links resolved."""
+    """Return folders that pictures may be read from, links resolved."""
     named = [f for f in os.environ.get(VARIABLE, "").split(os.pathsep) if f]
     with contextlib.suppress(OSError, ValueError):
         named += _remembered().read_text(encoding="utf-8").splitlines()

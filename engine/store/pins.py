@@ -68,7 +68,7 @@ class Pin:
             _write(self._location, self._name, {**self._note, "versions": versions})
 
     def release(self) -> None:
-        """Nothing is read any more."""
+        """Let go: nothing is read any more."""
         if self._end.detach() is not None:
             _remove(self._location, self._name)
 
@@ -125,7 +125,7 @@ def _is_remote(location: Location) -> bool:
 
 
 def _host() -> str:
-    """This machine, and the numbering of processes that is valid here: a container has its own."""
+    """Name this machine, and the numbering of processes that is valid here: a container has its own."""
     try:
         space = str(Path("/proc/self/ns/pid").readlink())
     except OSError:
