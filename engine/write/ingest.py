@@ -230,7 +230,7 @@ class _Ingest:
         return {**start, **known}
 
     def _coded(self, versions: Mapping[str, int]) -> set[str]:
-        """Tables whose codes, and index of keys, hold at these versions; those that others wrote to are read to find out."""
+        """Return tables whose codes, and index of keys, hold at these versions; those that others wrote to are read to find out."""
         found, known = set(), snapshot.codes(self._location)
         for name, version in versions.items():
             if name not in self._writers:
@@ -402,7 +402,7 @@ class _Ingest:
                 wait_again(self._location, self._visible)
 
     def _forget(self) -> None:
-        """A lake that this run began goes without a trace."""
+        """Remove a lake that this run began, without a trace."""
         parts = (*map(meta.stored, meta.SCHEMAS), *(meta.stored(name, closed=True) for name in meta.CLOSED_PARTS))
         for stored in parts:
             if tables.open_table(self._location, stored) is not None:

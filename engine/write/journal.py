@@ -46,7 +46,7 @@ class Writing:
         self.own[table] = self.own.get(table, 0) + count
 
     def finish(self, mode: str, counts: Mapping[str, int], details: str = "", **more: Any) -> None:
-        """What the journal says when the run ends; the last call counts."""
+        """Set what the journal says when the run ends; the last call counts."""
         self.outcome = {"mode": mode, "counts": counts, "details": details, **more}
 
     def coded(self, versions: Mapping[str, int]) -> set[str]:
@@ -102,12 +102,12 @@ def writing(
 
 
 def wait_again(location: Location, seen: snapshot.Snapshot) -> None:
-    """Readers go on waiting for the ingest that was killed."""
+    """Let readers go on waiting for the ingest that was killed."""
     runs.Run(location, INGEST, str(seen.unfinished)).open(seen.versions, seen.coded)
 
 
 def _roll_back(work: Writing, physical: Mapping[str, int]) -> None:
-    """What we committed goes, where nobody else committed; of a view it goes whatever came after it."""
+    """Take back what we committed, where nobody else committed; of a view whatever came after it."""
     restored = {_undo(work.location, work.run.target, physical)} if work.run.kind == REFRESH else set()
     for table, commits in work.own.items():
         before = physical.get(table)
@@ -137,7 +137,7 @@ def _killed(newest: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def recover(location: Location) -> None:
-    """After a run that was killed, other than an ingest: its half goes, so that readers never see it. Under the lock.
+    """Take back the half of a run that was killed, other than an ingest, so that readers never see it. Under the lock.
 
     A deletion is finished: which images it takes out was written down before the first of them went.
 

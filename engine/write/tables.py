@@ -341,7 +341,7 @@ class TableWriter:
                 self._do_harmless(cleaning.gather)
 
     def tidy(self, seen: int) -> None:
-        """Once all is written: index the keys of a large table, and put little fragments together.
+        """Index the keys of a large table, and put little fragments together, once all is written.
 
         Args:
             seen: The version that readers see, 0 for none. If there are many between that and the newest, they go.
@@ -374,7 +374,7 @@ class TableWriter:
         self.has_written = self.has_written or after > before
 
     def _follow(self, before: int, after: int) -> None:
-        """A commit of ours on a version whose codes hold; codes are unknown once another tool committed between."""
+        """Follow a commit of ours on a version whose codes hold; codes are unknown once another tool committed between."""
         self.coded = after if self.coded == before and after == before + 1 else None
         self.has_written = True
 
