@@ -88,7 +88,7 @@ class Column:
         return stale_filter(self.name, self.upstream) if self.is_current else None
 
     def to_compute(self, *, whole: bool) -> str | None:
-        """Lance filter of the rows to compute now: stale ones (or all) whose generated inputs are fresh; ``None`` for all.
+        """Return a Lance filter of the rows to compute now: stale ones (or all) whose generated inputs are fresh; ``None`` for all.
 
         Rows that were added after the inputs were refreshed wait for the next refresh.
         """
@@ -99,7 +99,7 @@ class Column:
 
     @property
     def versions(self) -> dict[str, int]:
-        """Of the tables that it reads."""
+        """Return the versions of the tables that it reads."""
         return {self.table: int(self.dataset.version), **({} if self.images is None else {"images": self.images})}
 
     def stale_rows(self) -> int:

@@ -182,7 +182,7 @@ class Publishing:
 
 
 def _order(ids: NDArray[np.int64], stamps: NDArray[np.int64], failed: NDArray[np.bool_]) -> NDArray[np.int64] | None:
-    """By row, ``None`` where they are; of a row that was computed twice the newest result comes last, a success after a failure."""
+    """Return the order by row, ``None`` where they are in it; of a row that was computed twice the newest result comes last, a success after a failure."""
     if (ids[1:] > ids[:-1]).all():
         return None
     order = np.argsort(ids, kind="stable")

@@ -162,7 +162,7 @@ class Computing:
             rows += len(ids)
 
     def _stop(self, message: str) -> None:
-        """A broken function must not look like bad data: what failed is forgotten, what succeeded before is kept.
+        """Forget what failed and keep what succeeded before: a broken function must not look like bad data.
 
         Raises:
             FunctionError: Always.

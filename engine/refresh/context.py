@@ -52,7 +52,7 @@ class Context:
     _told_at: dict[str, float] = field(default_factory=dict)
 
     def tell(self, target: str, done: int, total: int | None, errors: int = 0) -> None:
-        """Progress of a stage in rows; of something closed without what its table or the journal would not tell either."""
+        """Tell the progress of a stage in rows; of something closed without what its table or the journal would not tell either."""
         if self.progress is None:
             return
         definition = self.definitions.by_target[target]

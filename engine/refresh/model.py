@@ -54,7 +54,7 @@ class Options:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """``udfs`` as a tuple."""
+        """Return ``udfs`` as a tuple."""
         return (self.udfs,) if isinstance(self.udfs, str) else tuple(self.udfs)
 
 

@@ -121,7 +121,7 @@ class Events:
 
 
 def _inputs(catalog: Catalog, definition: Definition) -> list[str]:
-    """Tables and views that a definition reads, and the generated columns; of perceived labels none, as ``lineage`` does."""
+    """Return tables and views that a definition reads, and the generated columns; of perceived labels none, as ``lineage`` does."""
     found = {relation for relation, _ in definition.reads if relation != SENSITIVE_LABELS}
     if definition.kind != "view":
         found.add(definition.table)

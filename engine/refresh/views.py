@@ -165,7 +165,7 @@ def _counted(
     parked: Parked,
     failure: list[BaseException],
 ) -> pa.RecordBatchReader:
-    """The same rows with progress, digests in the place of bytes; what goes wrong is kept, for the way through another engine garbles it."""
+    """Yield the same rows with progress, digests in the place of bytes; what goes wrong is kept, for the way through another engine garbles it."""
 
     def batches() -> Iterator[pa.RecordBatch]:
         done = 0
@@ -248,7 +248,7 @@ class _Difference:
         return pa.RecordBatchReader.from_batches(scanner.projected_schema, batches)
 
     def _forget_rounds(self) -> None:
-        """Results that were computed for a table of this name which is gone: row numbers begin anew."""
+        """Forget results that were computed for a table of this name which is gone: row numbers begin anew."""
         for column in self._context.definitions.columns(self._name).values():
             for old in spools.rounds(self._location, column.target):
                 old.remove()
