@@ -142,7 +142,7 @@ class DuckDB:
 
     @contextmanager
     def _stoppable(self, cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
-        """By ``interrupt``, by ``close``, and when its time is over."""
+        """Let it be stopped by ``interrupt``, by ``close``, and when its time is over."""
         timer = None if self.timeout is None else threading.Timer(self.timeout, cursor.interrupt)
         self._running.append(cursor)
         try:

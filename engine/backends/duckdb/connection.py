@@ -109,7 +109,7 @@ def take(memory: str | None, threads: int | None, *, reusable: bool) -> Instance
 
 
 def release(instance: Instance) -> None:
-    """Its session has ended: keep it for the next one, or close it."""
+    """Keep it for the next session, or close it, now that its own has ended."""
     if instance.process != os.getpid():  # a forked child's copy lacks the threads behind it
         return
     if instance.is_fit and len(_idle) < _MOST_IDLE and os.getpid() not in _ended:
@@ -136,7 +136,7 @@ def _resident() -> int:
 
 
 def _look_after_the_end() -> None:
-    """What is open when DuckDB's module is unloaded is told as a leak; children of ``multiprocessing`` skip ``atexit``."""
+    """Close at the end what DuckDB would tell as a leak when its module is unloaded; children of ``multiprocessing`` skip ``atexit``."""
     if os.getpid() in _looked_after:
         return
     _looked_after.add(os.getpid())
@@ -153,7 +153,7 @@ def _close_idle() -> None:
 
 
 def _leave() -> None:
-    """In a child that was forked: not even closing its parent's instances would end well."""
+    """Leave the parent's instances alone in a child that was forked: not even closing them would end well."""
     for instance in _open:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(instance.connection))
     _open.clear()

@@ -47,7 +47,7 @@ _FEW: Final = 50
 def visible_schema(
     dataset: lance.LanceDataset, hidden: frozenset[str] = frozenset(), *, pictures: bool = False
 ) -> pa.Schema:
-    """The columns that a star stands for: no codes, no stamps, nothing hidden, bytes when asked for; half floats as float32."""
+    """Return the columns that a star stands for: no codes, no stamps, nothing hidden, bytes when asked for; half floats as float32."""
     names = set(dataset.schema.names)
     fields = [
         pa.field(f.name, pa.binary() if _is_bytes(f) else _widened(f.type))
@@ -163,7 +163,7 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
             return self
 
         def rows(self) -> int:
-            """True number of rows, for the optimiser."""
+            """Return the true number of rows, for the optimiser."""
             return self._rows
 
         def __arrow_c_schema__(self) -> Any:
@@ -221,7 +221,7 @@ def _source_class() -> Any:  # noqa: C901 - a class whose base is imported late
             return int(self.obj.scanner(filter=text, use_scalar_index=self._by_index).count_rows())
 
         def _quickest(self, filters: Sequence[Any]) -> str | None:
-            """By an index on strings when that finds few rows, else by codes."""
+            """Choose an index on strings when that finds few rows, else codes."""
             scanned, looked_up = self._filters.text(filters), self._filters.text(filters, by_index=True)
             if looked_up == scanned:
                 return scanned
@@ -259,7 +259,7 @@ def _passing(codes: Sequence[tuple[pa.Array, NDArray[np.bool_]]]) -> int:
 
 
 def _zeros(rows: int, schema: pa.Schema) -> pa.RecordBatchReader:
-    """So many rows of one column of zeros."""
+    """Return so many rows of one column of zeros."""
     whole = pa.array(np.zeros(min(rows, _ZEROS), np.int8))
     sizes = (min(_ZEROS, rows - start) for start in range(0, rows, _ZEROS))
     return pa.RecordBatchReader.from_batches(

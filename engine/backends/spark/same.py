@@ -134,7 +134,7 @@ def _differs_in_columns(select: exp.Select) -> str | None:
 
 
 def _differs_in_order(order: exp.Order, select: exp.Select) -> str | None:
-    """In an expression DuckDB reads a column of the table, where Spark reads what SELECT calls so."""
+    """Name what differs in an order: in an expression DuckDB reads a column of the table, where Spark reads what SELECT calls so."""
     made = {
         c.alias.lower()
         for c in select.expressions
