@@ -219,7 +219,7 @@ def _answers(address: str) -> None:
 
 @contextlib.contextmanager
 def cluster(workers: int | None = None) -> Iterator[None]:
-    """Connected to a cluster inside; jobs that run in it share the one, which takes seconds to start.
+    """Connect to a cluster inside; jobs that run in it share the one, which takes seconds to start.
 
     That of ``RAY_ADDRESS`` or of ``ray start``; never one that another process made for itself, which ends with it.
 

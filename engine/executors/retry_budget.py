@@ -22,7 +22,7 @@ class Lost:
         self._times: Counter[int] = Counter()
 
     def count(self, task: Task, how: str) -> None:
-        """One more.
+        """Count one more.
 
         Args:
             task: What it was at.

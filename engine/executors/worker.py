@@ -133,7 +133,7 @@ class Worker:
         stamps: Any,
         following: pa.RecordBatch | None,
     ) -> Iterator[Event]:
-        """Batch after batch of the size that the function likes at the moment."""
+        """Yield batch after batch of the size that the function likes at the moment."""
         if not self._opened:
             self._evaluator.open(self._job.device)
             self._opened = True
@@ -149,7 +149,7 @@ class Worker:
 
     @contextmanager
     def _storage_errors(self) -> Iterator[None]:
-        """What Lance and file systems raise, as an error of this package; functions' own errors belong to their rows."""
+        """Raise what Lance and file systems raise as an error of this package; functions' own errors belong to their rows."""
         try:
             yield
         except StorageError:
@@ -192,7 +192,7 @@ class Worker:
             yield batch, batch.column("_rowid").to_numpy().view(np.int64), stamps
 
     def _look_up_pictures(self, task: Task) -> None:
-        """Where the pictures of a task lie that are read by key: found for all of its rows at once."""
+        """Find where the pictures of a task lie that are read by key, for all of its rows at once."""
         fragment = self._dataset.get_fragment(task.fragment)
         if self._by_key is not None and fragment is not None:
             within = f"_rowid >= {task.low} AND _rowid <= {task.high}"
@@ -233,7 +233,7 @@ class Worker:
         return values.take(pa.array(kept, pa.int64())), {**errors, **own}
 
     def _failures(self, rows: pa.RecordBatch, errors: Mapping[int, tuple[str, str]]) -> list[pa.Array]:
-        """Key, code and message of the rows that failed, NULL in the others."""
+        """Return key, code and message of the rows that failed, NULL in the others."""
         count = rows.num_rows
         if not errors:
             return [

@@ -410,7 +410,7 @@ def end_all() -> None:
 
 
 def _leave() -> None:
-    """In a child that was forked: its parent's workers are not its own."""
+    """Leave the parent's workers alone in a child that was forked: they are not its own."""
     _inherited.extend(_all)  # not even letting go of them would end well
     _idle.clear()
     _all.clear()

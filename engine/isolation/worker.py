@@ -49,7 +49,7 @@ class _NoPin:
     """The parent's session keeps the versions."""
 
     def release(self) -> None:
-        """Nothing is kept here."""
+        """Do nothing, for nothing is kept here."""
 
 
 def _session(lakes: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any]) -> Session:
@@ -141,7 +141,7 @@ class Server:
         return {}, None
 
     def _leave(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], None]:
-        """Nobody holds that session any more; its models stay for the next."""
+        """Let go of a session that nobody holds any more; its models stay for the next."""
         if request["session"] == self._number and self._session is not None:
             self._models = self._session.functions or self._models
             self._let_go()
@@ -191,7 +191,7 @@ class Server:
         return {}, None
 
     def _forget(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], None]:
-        """That session was closed."""
+        """Forget a session that was closed."""
         if request["session"] == self._number:
             self.close()
         return {}, None
