@@ -86,7 +86,7 @@ def _steps(body: str, where: str) -> Iterator[Step]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Statements, cut at the semicolons outside of quotes and comments."""
+    """Return statements, cut at the semicolons outside of quotes and comments."""
     start, filled = 0, False
     for token in values.lex(text):
         if token.token_type.name != "SEMICOLON":

@@ -56,7 +56,7 @@ class Rates:
         }
 
     def of(self, table: str, sql: str, target: str) -> Rate | None:
-        """The rate of a column: of its newest run, of the newest of the same functions, or measured; ``None`` if unknown."""
+        """Return the rate of a column: of its newest run, of the newest of the same functions, or measured; ``None`` if unknown."""
         if target in self._runs:
             return self._runs[target]
         called = self._functions(table, sql)

@@ -96,7 +96,7 @@ def _relation(text: str, where: str) -> exp.Expr:
 
 
 def _text(node: exp.Expr) -> str:
-    """As a literal alone: a list without the cast to its type, which not every place of a statement takes."""
+    """Write it as a literal alone: a list without the cast to its type, which not every place of a statement takes."""
     bare = node.this if isinstance(node, exp.Cast) else node
     return to_sql(bare)
 
