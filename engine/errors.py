@@ -106,7 +106,7 @@ def kind_of(error: BaseException) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``"; did you mean 'x'?"`` for the nearest known name, or the only one with that word, or nothing.
+    """Return ``"; did you mean 'x'?"`` for the nearest known name, or the only one with that word, or nothing.
 
     Example:
         >>> did_you_mean("imges", ["images", "captions"]), did_you_mean("hate", ["hate_content_rate", "sentiment"])
@@ -188,7 +188,7 @@ _NO_CODE: Final = re.compile(
 
 
 def place_of(name: str, sql: str) -> tuple[int, int] | None:
-    r"""Line and column, from 1, of the first place where a text has a name: in its code, else in its literals and comments.
+    r"""Return line and column, from 1, of the first place where a text has a name: in its code, else in its literals and comments.
 
     Example:
         >>> place_of("lenght", "SELECT 'lenght',\n  lenght(text) -- lenght")

@@ -262,7 +262,7 @@ def _undecodable(kind: str, error: Exception) -> ImageError:
 
 
 def encode(picture: Image, kind: str = "PNG", *, xmp: bytes | None = None) -> bytes:
-    """A picture as PNG (without loss) or JPEG bytes; nothing but its pixels goes along, and the XMP packet that is given."""
+    """Return a picture as PNG (without loss) or JPEG bytes; nothing but its pixels goes along, and the XMP packet that is given."""
     buffer = io.BytesIO()
     picture.info.clear()
     more: dict[str, Any] = {}

@@ -41,7 +41,7 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 
 def _readable(method: F) -> F:
-    """Decorator: damaged files and Ctrl-C are what they are (``StorageError``, ``KeyboardInterrupt``), whatever Lance and DuckDB raise."""
+    """Decorate a method so that damaged files and Ctrl-C are what they are (``StorageError``, ``KeyboardInterrupt``), whatever Lance and DuckDB raise."""
 
     @functools.wraps(method)
     def wrapper(self: Lake, *args: Any, **kwargs: Any) -> Any:
@@ -110,7 +110,7 @@ class Lake:
 
     @property
     def uri(self) -> str:
-        """Where it lies, as given."""
+        """Return where it lies, as given."""
         return self.location.uri
 
     def __repr__(self) -> str:
@@ -188,7 +188,7 @@ class Lake:
         queries: str | os.PathLike[str] | None = None,
         **settings: Any,
     ) -> Session:
-        """A session on one snapshot; see ``Session`` for its settings.
+        """Open a session on one snapshot; see ``Session`` for its settings.
 
         Args:
             attach: Other lakes by name; ``LAKE@v1`` and ``LAKE@2026-11-01`` are a lake at a tag or moment.
@@ -234,7 +234,7 @@ class Lake:
         queries: str | os.PathLike[str] | None = None,
         **named: Any,
     ) -> Result:
-        """A query's result, on the newest versions (or those of ``at``), lazy until it is read.
+        """Return a query's result, on the newest versions (or those of ``at``), lazy until it is read.
 
         Values of ``$name`` are keywords or, where a keyword has another meaning, a mapping: ``sql("SELECT $at", {"at": 1})``;
         those of ``?`` are a list: ``sql("SELECT ?", params=[1])``.
@@ -266,7 +266,7 @@ class Lake:
         return result
 
     def _keep_models(self, session: Session) -> None:
-        """Models of the last query that had any stay until another has some: they need not be loaded again for the next."""
+        """Keep the models of the last query that had any until another has some: they need not be loaded again for the next."""
         if session.functions:
             self._models = session.functions
 
@@ -281,7 +281,7 @@ class Lake:
         engine: Engine = "duckdb",
         **params: Any,
     ) -> Result:
-        """An audit's result; ``counterbalance audit --list`` or ``cb.audits()`` name them."""
+        """Return an audit's result; ``counterbalance audit --list`` or ``cb.audits()`` name them."""
         session = self.session(at=at, sensitive=sensitive, threads=threads, engine=engine)
         result = session.audit(name, max_rows=max_rows, **params)
         self._keep_models(session)
@@ -474,7 +474,7 @@ class Lake:
 
     @_readable
     def status(self, *, sensitive: str | None = None) -> pa.Table:
-        """Everything that is declared, one row each: fresh or stale and why, errors, index coverage, size, next due.
+        """Return everything that is declared, one row each: fresh or stale and why, errors, index coverage, size, next due.
 
         Args:
             sensitive: Purpose for which sizes of closed things are told; it becomes a line of the access log.
@@ -485,7 +485,7 @@ class Lake:
 
     @_readable
     def accesses(self, *, sensitive: str) -> pa.Table:
-        """The log of reads that had sensitive labels, oldest first: who, when, why, which SQL, which columns, how many rows.
+        """Return the log of reads that had sensitive labels, oldest first: who, when, why, which SQL, which columns, how many rows.
 
         Args:
             sensitive: Purpose for which it is read; that becomes a line of it, too.
@@ -502,7 +502,7 @@ class Lake:
 
     @_readable
     def lineage(self, name: str) -> pa.Table:
-        """What a table, column, view or index is made of, and what is made of it.
+        """Return what a table, column, view or index is made of, and what is made of it.
 
         Raises:
             NotFoundError: There is nothing of that name.
@@ -513,7 +513,7 @@ class Lake:
 
     @_readable
     def gc(self, older_than: dt.timedelta = dt.timedelta(days=7), *, apply: bool = False) -> GcReport:
-        """What nobody needs any more: old versions, leftovers of killed runs; removed only when ``apply`` is set."""
+        """Find what nobody needs any more: old versions, leftovers of killed runs; removed only when ``apply`` is set."""
         from counterbalance.engine.refresh.gc import gc
 
         return gc(self.location, older_than=older_than, apply=apply)
@@ -594,7 +594,7 @@ class Lake:
         dispatch.execute(self.location, statement, purpose=purpose)
 
     def lancedb(self) -> lancedb.DBConnection:
-        """The lake as a LanceDB connection, for its tables and searches; write through ``ingest``, not through it.
+        """Return the lake as a LanceDB connection, for its tables and searches; write through ``ingest``, not through it.
 
         Raises:
             RequestError: LanceDB is not installed; it is as large as Lance itself, which is all that a lake needs.
@@ -617,17 +617,17 @@ class Lake:
 
 
 def connect(uri: Any, storage_options: Mapping[str, str] | None = None, *, durable: bool = False) -> Lake:
-    """The lake at a path or URI; made by its first ingest when it is not there."""
+    """Return the lake at a path or URI; made by its first ingest when it is not there."""
     return Lake(str(uri), storage_options, durable=durable)
 
 
 def formats() -> list[str]:
-    """Names of the formats that ingest reads."""
+    """Return the names of the formats that ingest reads."""
     return sorted(by_name(GROUP))
 
 
 def reader(name: str) -> Callable[[Any, ReadOptions], Source]:
-    """The reader of a format.
+    """Return the reader of a format.
 
     Raises:
         NotFoundError: There is none of that name.
@@ -641,7 +641,7 @@ def reader(name: str) -> Callable[[Any, ReadOptions], Source]:
 
 
 def _format_in_memory(source: Any, asked: str) -> str:
-    """The format of what is no path: ``huggingface`` or ``captions`` for datasets, one or by split, ``arrow`` for rows by base table.
+    """Return the format of what is no path: ``huggingface`` or ``captions`` for datasets, one or by split, ``arrow`` for rows by base table.
 
     Raises:
         RequestError: It is neither, or another format was asked for.
@@ -662,7 +662,7 @@ def _format_in_memory(source: Any, asked: str) -> str:
 
 
 def _read_arrow(source: str | Mapping[str, Any], options: ReadOptions) -> Source:
-    """Rows that are in memory already, or stream, by base table."""
+    """Read rows that are in memory already, or stream, by base table."""
     if isinstance(source, str):
         known = ", ".join(formats())
         raise RequestError(

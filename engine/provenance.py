@@ -143,7 +143,7 @@ def _said(element: Element) -> Iterator[tuple[str, str]]:
 
 
 def _writable(text: str) -> str:
-    """Without what XML 1.0 cannot hold (section 2.2)."""
+    """Replace what XML 1.0 cannot hold (section 2.2)."""
     return "".join(
         c if c in "\t\n\r" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff" else "\ufffd"
         for c in text

@@ -45,7 +45,7 @@ class Table:
 
     @property
     def key(self) -> str:
-        """Name of the key column."""
+        """Return the name of the key column."""
         return self.columns[0].name
 
     @property
@@ -60,7 +60,7 @@ class Table:
 
     @property
     def measures(self) -> dict[str, tuple[str, ...]]:
-        """By column that tells something of others: those."""
+        """Return, by column that tells something of others, these others."""
         return {c.name: c.measures for c in self.columns if c.measures}
 
     def schema(self, *, blobs: bool = False) -> pa.Schema:

@@ -145,22 +145,22 @@ class Session:
 
     @property
     def location(self) -> Location:
-        """The lake."""
+        """Return the lake."""
         return self._engine.resolver.main.location
 
     @property
     def purpose(self) -> str | None:
-        """For which perceived labels are read."""
+        """Tell for which purpose perceived labels are read."""
         return self._engine.purpose
 
     @property
     def sensitive(self) -> bool:
-        """Whether perceived labels are read."""
+        """Tell whether perceived labels are read."""
         return self._engine.resolver.sensitive
 
     @property
     def timeout(self) -> float | None:
-        """Seconds a query may run."""
+        """Return the seconds that a query may run."""
         return self._engine.backend.timeout
 
     @timeout.setter
@@ -171,17 +171,17 @@ class Session:
 
     @property
     def versions(self) -> dict[str, int]:
-        """Pinned Lance version of every table; those of closed ones, by which guesses are answered, with a purpose only."""
+        """Return the pinned Lance version of every table; those of closed ones, by which guesses are answered, with a purpose only."""
         return self.pinned if self.sensitive else closed.told(self.pinned, closed.ever(self.location))
 
     @property
     def pinned(self) -> dict[str, int]:
-        """Pinned Lance version of every table, closed ones too: for keys of what is kept, never to be shown."""
+        """Return the pinned Lance version of every table, closed ones too: for keys of what is kept, never to be shown."""
         return dict(self._engine.resolver.versions)
 
     @property
     def functions(self) -> OpenFunctions:
-        """Functions with their models that its queries opened; they stay open while somebody holds this."""
+        """Return functions with their models that its queries opened; they stay open while somebody holds this."""
         return self._engine.backend.functions
 
     # -- queries -----------------------------------------------------------------------------------------------------
