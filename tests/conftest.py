@@ -6,7 +6,6 @@ import atexit
 import gc
 import importlib.util
 import itertools
-import math
 import os
 import shutil
 import signal
@@ -21,9 +20,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import chromium  # of tests/helpers, which pyproject.toml puts in the path
 import hypothesis
+import interval_oracles  # of tests/helpers, too
 import pyarrow as pa
 import pytest
 import shares  # of tests/helpers, too
+import tiny_models  # of tests/helpers, too
 
 import counterbalance as cb
 from counterbalance.engine import functions
@@ -231,49 +232,13 @@ def build() -> SimpleNamespace:
 @pytest.fixture(scope="session")
 def ratio_interval() -> Callable[[float, float, float, float], tuple[float, float]]:
     """The 95 % interval of both * n / (one * other) by its definition: three shares, each moved to its end by Wilson."""
-    from statsmodels.stats.proportion import proportion_confint
-
-    def log_ratio(share: float, rest: float, size: float) -> float:
-        return math.log(share / (size * share + (1 - size) * rest))
-
-    def interval(both: float, one: float, other: float, n: float) -> tuple[float, float]:
-        if n in {one, other}:
-            return 1, 1
-        ends = [proportion_confint(c, k, method="wilson") for c, k in ((both, one), (other - both, n - one), (one, n))]
-        (l1, u1), (l0, u0), (lq, uq) = ((max(low, 0), min(high, 1)) for low, high in ends)
-        p1, p0, q = both / one, (other - both) / (n - one), one / n
-        if both == 0:
-            return 0, u1 / (q * u1 + (1 - q) * p0)
-        at = log_ratio(p1, p0, q)
-        falls, rises = (uq, lq) if p1 > p0 else (lq, uq)
-        down = [at - log_ratio(l1, p0, q), at - log_ratio(p1, u0, q), at - log_ratio(p1, p0, falls)]
-        up = [log_ratio(u1, p0, q) - at, log_ratio(p1, l0, q) - at, log_ratio(p1, p0, rises) - at]
-        return math.exp(at - math.hypot(*down)), min(math.exp(at + math.hypot(*up)), n / max(one, other))
-
-    return interval
+    return interval_oracles.ratio_interval
 
 
 @pytest.fixture(scope="session")
 def effect_ends() -> Callable[[Sequence[float], Sequence[float]], tuple[float, float]]:
     """The 95 % interval of the difference of two means over the std of all values, from the values themselves."""
-    import numpy as np
-    from scipy import stats
-
-    def interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-        parts = [np.asarray(p, float) for p in (first, second)]
-        n = sum(map(len, parts))
-        within = np.concatenate([p - p.mean() for p in parts]).std(ddof=1)
-        effect = (parts[0].mean() - parts[1].mean()) / within
-        test = stats.ttest_ind(*parts, equal_var=False)
-        error = sum(p.var(ddof=1) / len(p) for p in parts) / within**2
-        # a variance of k normal values is off by a variance of 2 variance^2 / (k - 1), and counts by its share of all
-        moved = sum((len(p) / n * p.var(ddof=1)) ** 2 * 2 / (len(p) - 1) for p in parts)
-        half = stats.t.ppf(0.975, test.df) * np.sqrt(error + (effect / 2 / within**2) ** 2 * moved)
-        share = len(parts[0]) * len(parts[1]) / n / (n - 1)
-        low, high = ((effect + side * half) / np.sqrt(1 + share * (effect + side * half) ** 2) for side in (-1, 1))
-        return low, high
-
-    return interval
+    return interval_oracles.effect_ends
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -674,25 +639,11 @@ def row_function() -> Iterator[Callable[..., RowFunction]]:
 @pytest.fixture(scope="session")
 def tiny_clip(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Make a folder with a CLIP model of 16 dimensions, 32 x 32 pixels and 16 tokens, weights by seed; skips without open_clip."""
-    import json
-
-    torch = pytest.importorskip("torch")
-    open_clip = pytest.importorskip("open_clip")
-    from safetensors.torch import save_file
+    pytest.importorskip("torch")
+    pytest.importorskip("open_clip")
 
     def make(seed: int = 0, preprocess: Mapping[str, Any] | None = None, **vision: Any) -> Path:
-        config = {
-            "embed_dim": 16,
-            "vision_cfg": {"image_size": 32, "layers": 2, "width": 32, "head_width": 16, "patch_size": 8, **vision},
-            "text_cfg": {"context_length": 16, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2},
-        }
-        folder: Path = tmp_path_factory.mktemp("clip")
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            save_file(open_clip.CLIP(**config).state_dict(), folder / "open_clip_model.safetensors")
-        described = {"model_cfg": config, "preprocess_cfg": dict(preprocess or {})}
-        (folder / "open_clip_config.json").write_text(json.dumps(described))
-        return folder
+        return tiny_models.save_clip(tmp_path_factory.mktemp("clip"), seed, preprocess, **vision)
 
     return make
 
@@ -716,29 +667,14 @@ def tiny_diffusion(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Pa
 @pytest.fixture(scope="session")
 def tiny_safety(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The folder of a tiny image classifier, normal or nsfw, with random weights that differ from picture to picture."""
-    import torch
-    import transformers
-
-    folder = tmp_path_factory.mktemp("nsfw")
-    torch.manual_seed(0)
-    layers = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 32}
-    labels = {0: "normal", 1: "nsfw"}
-    made = transformers.ViTForImageClassification(
-        transformers.ViTConfig(image_size=32, patch_size=8, **layers, id2label=labels)
-    )
-    with torch.no_grad():
-        for weight in made.parameters():
-            weight.mul_(8 if weight.ndim > 1 else 1)
-    made.save_pretrained(folder)
-    transformers.ViTImageProcessor(size={"height": 32, "width": 32}).save_pretrained(folder)
-    return str(folder)
+    return tiny_models.save_safety(tmp_path_factory.mktemp("nsfw"))
 
 
 @pytest.fixture(scope="session")
 def tiny_detector(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The file of a YOLO with random weights that sees many things."""
     file = tmp_path_factory.mktemp("yolo") / "yolo.pt"
-    save_detector(file, spread=0.1, bias=-3, width=0.0625)
+    tiny_models.save_detector(file, spread=0.1, bias=-3, width=0.0625)
     return str(file)
 
 
@@ -746,38 +682,8 @@ def tiny_detector(tmp_path_factory: pytest.TempPathFactory) -> str:
 def tiny_people_detector(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The file of a YOLO with random weights that takes many things for people."""
     file = tmp_path_factory.mktemp("yolo") / "people.pt"
-    save_detector(file, spread=0.02, bias=-9, people=-1)
+    tiny_models.save_detector(file, spread=0.02, bias=-9, people=-1)
     return str(file)
-
-
-def save_detector(file: Path, *, spread: float, bias: float, people: float | None = None, width: float = 0.25) -> None:
-    """A YOLO, as wide as the smallest one or less, whose scores come of weights of that spread and of that bias, of people of another one."""
-    from counterbalance.udfs.models import yolo
-
-    held = yolo.library()
-    import torch
-    import yaml
-    from ultralytics import YOLO
-
-    described = yaml.safe_load((held.root / "cfg" / "models" / "11" / "yolo11.yaml").read_text())
-    described["scales"] = {"n": [0.5, width, 1024]}
-    (file.parent / "yolo11n.yaml").write_text(yaml.safe_dump(described))
-    torch.manual_seed(1)
-    model = YOLO(file.parent / "yolo11n.yaml")
-    for module in model.model.modules():
-        if isinstance(module, torch.nn.BatchNorm2d):
-            module.momentum = 1.0
-    model.model.train()
-    with torch.no_grad():
-        model.model(torch.rand(4, 3, 5, 5).repeat_interleave(32, 2).repeat_interleave(32, 3))
-        for layers in model.model.model[-1].cv3:
-            torch.nn.init.normal_(layers[-1].weight, std=spread)
-            torch.nn.init.constant_(layers[-1].bias, bias)
-            if people is not None:
-                layers[-1].bias[0] = people
-    model.model.eval()
-    model.model.names = yaml.safe_load((held.root / "cfg" / "datasets" / "coco.yaml").read_text())["names"]
-    model.save(file)
 
 
 @pytest.fixture(scope="session")

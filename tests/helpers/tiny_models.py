@@ -1,0 +1,78 @@
+"""Tiny models with random weights, as the libraries that read them store them: CLIP, an image classifier, YOLO."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+def save_clip(folder: Path, seed: int = 0, preprocess: Mapping[str, Any] | None = None, **vision: Any) -> Path:
+    """Save a CLIP model of 16 dimensions, 32 x 32 pixels and 16 tokens, weights by seed, into a folder, which is returned."""
+    import open_clip
+    import torch
+    from safetensors.torch import save_file
+
+    config = {
+        "embed_dim": 16,
+        "vision_cfg": {"image_size": 32, "layers": 2, "width": 32, "head_width": 16, "patch_size": 8, **vision},
+        "text_cfg": {"context_length": 16, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2},
+    }
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        save_file(open_clip.CLIP(**config).state_dict(), folder / "open_clip_model.safetensors")
+    described = {"model_cfg": config, "preprocess_cfg": dict(preprocess or {})}
+    (folder / "open_clip_config.json").write_text(json.dumps(described))
+    return folder
+
+
+def save_safety(folder: Path) -> str:
+    """Save a tiny image classifier, normal or nsfw, with random weights that differ from picture to picture, into a folder, which is returned."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    layers = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 32}
+    labels = {0: "normal", 1: "nsfw"}
+    made = transformers.ViTForImageClassification(
+        transformers.ViTConfig(image_size=32, patch_size=8, **layers, id2label=labels)
+    )
+    with torch.no_grad():
+        for weight in made.parameters():
+            weight.mul_(8 if weight.ndim > 1 else 1)
+    made.save_pretrained(folder)
+    transformers.ViTImageProcessor(size={"height": 32, "width": 32}).save_pretrained(folder)
+    return str(folder)
+
+
+def save_detector(file: Path, *, spread: float, bias: float, people: float | None = None, width: float = 0.25) -> None:
+    """Save a YOLO, as wide as the smallest one or less, whose scores come of weights of that spread and of that bias, of people of another one."""
+    from counterbalance.udfs.models import yolo
+
+    held = yolo.library()
+    import torch
+    import yaml
+    from ultralytics import YOLO
+
+    described = yaml.safe_load((held.root / "cfg" / "models" / "11" / "yolo11.yaml").read_text())
+    described["scales"] = {"n": [0.5, width, 1024]}
+    (file.parent / "yolo11n.yaml").write_text(yaml.safe_dump(described))
+    torch.manual_seed(1)
+    model = YOLO(file.parent / "yolo11n.yaml")
+    for module in model.model.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.momentum = 1.0
+    model.model.train()
+    with torch.no_grad():
+        model.model(torch.rand(4, 3, 5, 5).repeat_interleave(32, 2).repeat_interleave(32, 3))
+        for layers in model.model.model[-1].cv3:
+            torch.nn.init.normal_(layers[-1].weight, std=spread)
+            torch.nn.init.constant_(layers[-1].bias, bias)
+            if people is not None:
+                layers[-1].bias[0] = people
+    model.model.eval()
+    model.model.names = yaml.safe_load((held.root / "cfg" / "datasets" / "coco.yaml").read_text())["names"]
+    model.save(file)
