@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from counterbalance.engine.session import Session
-    from counterbalance.engine.sql.query_files import Query, QueryParameter
+    from counterbalance.engine.sql.query_model import Query, QueryParameter
 
 _ROWS: Final = 6
 _GENDER: Final = "image_labels('perceived_gender', annotator := 'first')"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import sqlglot
 
 if TYPE_CHECKING:
-    from counterbalance.engine.sql.query_files import Query
+    from counterbalance.engine.sql.query_model import Query
 
 _NAMES: Final = {
     "annotator": "who, or which model, gave the labels",

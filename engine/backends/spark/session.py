@@ -82,7 +82,9 @@ def _started(kind: type[SparkSession]) -> SparkSession:
     builder = builder.master(next((os.environ[name] for name in _MASTERS if os.environ.get(name)), "local[*]"))
     for key, value in _OURS.items():
         builder = builder.config(key, value)
-    unused = tempfile.mkdtemp(prefix="counterbalance-spark-")  # we store no tables; its own is made in the current folder
+    unused = tempfile.mkdtemp(
+        prefix="counterbalance-spark-"
+    )  # we store no tables; its own is made in the current folder
     atexit.register(shutil.rmtree, unused, ignore_errors=True)
     builder = builder.config("spark.sql.warehouse.dir", unused)
     with warnings.catch_warnings():
