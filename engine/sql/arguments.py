@@ -134,8 +134,7 @@ def literal(parameter: QueryParameter, value: Any, where: str) -> exp.Expr:
     if value is None:
         is_number = kind.removesuffix("[]") in _INTEGERS | _FLOATS
         if is_number and parameter.default not in {None, "NULL"} and not parameter.optional:
-            hint = f"{parameter.name} is {parameter.default} where it is left out"
-            raise SqlError(f"{where} cannot be NULL", code="E3134", hint=hint)
+            raise null(where, parameter.name, parameter.default)
         return exp.null()
     if kind.endswith("[]"):
         items = value if isinstance(value, list | tuple) else str(value).strip("[] ").split(",")
@@ -145,6 +144,18 @@ def literal(parameter: QueryParameter, value: Any, where: str) -> exp.Expr:
     single = _typed(kind, value, where)
     _check(parameter, [single], where)
     return exp.convert(single)
+
+
+def null(where: str, name: str, default: str | None) -> SqlError:
+    """Return the error of an argument that cannot be NULL; ``default`` is what it is where it is left out.
+
+    Example:
+        >>> print(null("'k' of ranked()", "k", "10"))
+        'k' of ranked() cannot be NULL
+        hint: k is 10 where it is left out
+    """
+    hint = None if default is None else f"{name} is {default} where it is left out"
+    return SqlError(f"{where} cannot be NULL", code="E3134", hint=hint)
 
 
 def _check(parameter: QueryParameter, values: Sequence[Any], where: str) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import sqlglot
 from sqlglot import exp
 
-from counterbalance.engine.errors import SqlError
 from counterbalance.engine.functions import functions
 from counterbalance.engine.sql import arguments
 from counterbalance.engine.sql.computed_columns import stored_column
@@ -86,12 +85,7 @@ class FunctionCalls:
                 where = f"{parameter.name!r} of {function.name}()"
                 value = self._binding.constant(substituted(node, env), where)
                 if value is None and parameter.default is not None:
-                    hint = (
-                        None
-                        if parameter.required
-                        else f"{parameter.name} is {parameter.default!r} where it is left out"
-                    )
-                    raise SqlError(f"{where} cannot be NULL", code="E3134", hint=hint)
+                    raise arguments.null(where, parameter.name, None if parameter.required else repr(parameter.default))
                 constants[parameter.name] = value
         return constants, rest
 
