@@ -694,3 +694,11 @@ def spill_of():
         return Path(session._engine.backend._opened().spill)
 
     return told
+
+
+@pytest.fixture
+def bucket(s3_endpoint: str, s3_lake: Any) -> None:
+    """One that is called ``bucket``, beside that of a lake whose credentials are used."""
+    import s3fs
+
+    s3fs.S3FileSystem(endpoint_url=s3_endpoint, skip_instance_cache=True).mkdir("bucket")
