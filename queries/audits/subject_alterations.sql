@@ -6,8 +6,8 @@ count of the n pairs whose texts differ in one word, its share and Wilson's 95 %
 fold 'plural' a word and its plural in -s are one, shown in the form that is most frequent. unaltered counts the pairs
 that differ in no word, in several, or in length. Words for people are perceived labels of what is depicted.
 
-original_n and counterfactual_n of all pairs have the word. Small counts are left out by the engine, and what would tell
-one (docs/safety.md): also the pairs of a word that is left out by 'original' or by 'counterfactual'; n_suppressed counts
+Small counts are left out by the engine, and what would tell one (docs/safety.md): also the pairs of a word that is left out by
+'original' or by 'counterfactual', of which original_n and counterfactual_n pairs have the word; n_suppressed counts
 them. Where few pairs are unaltered, neither that nor n is shown, nor a share of it. For the published pairs, as ingested:
 pairs := (SELECT pair AS pair_id, original, counterfactual FROM caption_pairs()).
 """
@@ -30,6 +30,7 @@ about = "what is counted"
 type = "varchar"
 default = "plural"
 choices = ["plural", "none"]
+grid = []
 about = "whether a word and its plural in -s are one"
 
 [params.min_count]
@@ -37,32 +38,6 @@ type = "integer"
 default = 10
 min = 0
 about = "smaller counts are left out"
-
-# words come first: what rows by one side hide, rows by pair hide before they look for more. With few unaltered pairs,
-# all words of a side would tell them from how many pairs there are
-[[cells]]
-count = "original_n"
-of = "n"
-by = ["original"]
-omit = true
-
-[[cells]]
-count = "original_n"
-of = "pairs"
-by = ["original"]
-omit = true
-
-[[cells]]
-count = "counterfactual_n"
-of = "n"
-by = ["counterfactual"]
-omit = true
-
-[[cells]]
-count = "counterfactual_n"
-of = "pairs"
-by = ["counterfactual"]
-omit = true
 
 [[cells]]
 count = "count"
@@ -127,9 +102,36 @@ forms AS (
   GROUP BY word_key, word
 ),
 wholes AS (
-  SELECT a.n, p.pairs, p.pairs - a.n AS unaltered
+  SELECT a.n, p.pairs - a.n AS unaltered
   FROM (SELECT count(*) AS n FROM folded) AS a
   CROSS JOIN (SELECT count(DISTINCT pair_id) AS pairs FROM pairs) AS p
+),
+-- how many pairs each word has on either side; few unaltered ones follow from all words of a side
+words AS (
+  SELECT 'original' AS side, original_key AS word_key, count(*) AS count FROM folded GROUP BY original_key
+  UNION ALL
+  SELECT 'counterfactual' AS side, counterfactual_key AS word_key, count(*) AS count FROM folded GROUP BY counterfactual_key
+  UNION ALL
+  SELECT s.side, '' AS word_key, w.unaltered AS count
+  FROM (VALUES ('original'), ('counterfactual')) AS s(side)
+  CROSS JOIN wholes AS w
+  WHERE w.unaltered > 0 AND w.unaltered < $min_count
+),
+-- what rows by one side hide is hidden in all, as group_sizes does it: small counts, and further ones, small ones first.
+-- Each side by itself: as cells of one table, a word that only the other side hides would shelter a small one
+sides AS (
+  SELECT
+    side,
+    word_key,
+    count,
+    min(count) OVER (PARTITION BY side) < $min_count AND (count < $min_count OR before < $min_count) AS suppressed
+  FROM (
+    SELECT
+      *,
+      sum(count) OVER (PARTITION BY side ORDER BY count, word_key ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) - count
+        AS before
+    FROM words
+  ) AS w
 ),
 counts AS (
   SELECT original_key, counterfactual_key, count(*) AS count
@@ -146,16 +148,18 @@ SELECT
   c.word AS counterfactual,
   b.count,
   w.n,
-  CASE WHEN $by <> 'counterfactual' THEN CAST(sum(b.count) OVER (PARTITION BY b.original_key) AS BIGINT) END AS original_n,
-  CASE WHEN $by <> 'original' THEN CAST(sum(b.count) OVER (PARTITION BY b.counterfactual_key) AS BIGINT) END
-    AS counterfactual_n,
+  a.count AS original_n,
+  z.count AS counterfactual_n,
   CAST(b.count AS DOUBLE) / w.n AS share,
   wilson_low(b.count, w.n) AS low,
   wilson_high(b.count, w.n) AS high,
   w.unaltered,
-  w.pairs
+  coalesce(a.suppressed, false) OR coalesce(z.suppressed, false) AS suppressed,
+  CAST(0 AS BIGINT) AS n_suppressed
 FROM counts AS b
 CROSS JOIN wholes AS w
+LEFT JOIN sides AS a ON a.side = 'original' AND a.word_key = b.original_key
+LEFT JOIN sides AS z ON z.side = 'counterfactual' AND z.word_key = b.counterfactual_key
 LEFT JOIN forms AS o ON o.word_key = b.original_key AND o.place = 1
 LEFT JOIN forms AS c ON c.word_key = b.counterfactual_key AND c.place = 1
 ORDER BY b.count DESC, original, counterfactual

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import counterbalance as cb
+from counterbalance.engine.errors import SensitiveError
 from counterbalance.engine.store import tables
 
 
@@ -76,3 +77,22 @@ def test_a_word_whose_pairs_are_all_hidden_shelters_no_other(build, tmp_path):
     assert not {("cow", None), ("man", None)} & words.keys()
     assert words["ox", None] == 14
     assert not {a for a, _ in pairs} & {"cow", "man", "ox"}
+
+
+def test_a_word_that_the_other_side_hides_shelters_none(build, tmp_path):
+    """Five boys became kids. Of the words that came, the next rarer is hidden with it, though few cows and men hide another one."""
+    rare = {("cow", "x"): 5, ("man", "woman"): 12, ("boy", "kid"): 5, ("dad", "lad"): 11, ("boy", "tot"): 12}
+    many = {("boy", "girl"): 50, ("cat", "x"): 40, ("dad", "girl"): 40, ("cat", "dog"): 60}
+    found = asked(build, str(tmp_path / "a.lake"), rare | many)
+    assert not {(None, "kid"), (None, "lad")} & counts(found["counterfactual"]).keys()
+    assert not {b for _, b in counts(found["pair"])} & {"kid", "lad"}
+
+
+def test_plurals_are_not_told_apart_by_folding(build, tmp_path):
+    """Of closed pairs only one way to fold is counted: 45 with plurals, less 40 without, are five of them."""
+    uri = str(tmp_path / "a.lake")
+    asked(build, uri, MANY | {("dogs", "cat"): 5})
+    with pytest.raises(SensitiveError, match="fold"):
+        cb.connect(uri).sql("FROM subject_alterations(pairs, fold := 'none')").fetchall()
+    told = cb.connect(uri).sql("FROM subject_alterations(pairs, fold := 'none')", sensitive="a test")
+    assert told.fetchall()

@@ -15,6 +15,7 @@ ABOUT = {
     "directional_amplification": "concepts of which no count is small have a part in the mean",
     "keyword_profile": "words of so many images are tested, against labels that have as many at least",
     "lic": "captions of so many images are learned from",
+    "subject_alterations": "words that rows by either side hide are hidden in rows by pair, whose cells cannot know them",
     "topic_pmi": "with 0, pairs that never meet are listed",
 }
 """What those audits say with it; every other one passes it on."""
