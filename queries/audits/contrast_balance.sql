@@ -2,7 +2,7 @@
 answers = "Is every attribute of the source images equally frequent with every group of a contrast set?"
 details = """
 It is by construction where every source has an edit for each label; this audit shows it, exactly, from counts. measure
-'group': count of the n edits have the label. 'source': sources with equally many edits of every label. 'attributes',
+'group': count of the n edits have the label, and no other one. 'source': sources with equally many edits of every label. 'attributes',
 'objects': count of the n attributes (concepts of the sources) or objects (concepts found in the edits, which an edit
 can change) go equally often with every label; equal says that all do. Those of which counts are hidden take no part.
 
@@ -95,7 +95,7 @@ items AS (
 ),
 labels AS (
   SELECT label, count, n, share, low, high
-  FROM label_shares((SELECT edit_id AS image_id, label FROM contrast))
+  FROM label_shares((SELECT image_id, label FROM clear_labels((SELECT edit_id AS image_id, label FROM contrast))))
 ),
 sizes AS (
   SELECT count(*) AS labels, CASE WHEN count(*) > 1 THEN min(edits) = max(edits) END AS equal

@@ -71,3 +71,32 @@ def test_a_purpose_shows_them(lake):
     )
     equal = {r["item"]: r["equal"] for r in found if r["measure"] == "attribute"}
     assert equal == {name: name.endswith(", equal") for name in ITEMS}
+
+
+def test_few_edits_of_two_labels_are_not_told(build, tmp_path):
+    """What all edits have counts as what the edits of a label have: no difference is the few that have another label, too."""
+    labels = {i: ["a"] if i < 50 else ["b"] if i < 110 else ["c"] for i in range(170)}
+    labels |= {i: ["a", "b"] for i in range(3)} | {i: ["b", "c"] for i in range(50, 62)}
+    rows = [(image, label) for image, own in labels.items() for label in own]
+    lake = cb.connect(tmp_path / "a.lake")
+    columns = {"label_id": list(range(len(rows))), "image_id": [i for i, _ in rows], "value": [v for _, v in rows]}
+    lake.ingest(
+        {
+            "images": build.images(image_id=list(labels)),
+            "detections": build.detections(detection_id=list(labels), image_id=list(labels), category=["cat"] * 170),
+            "labels": build.labels(
+                **columns, attribute=["perceived_gender"] * len(rows), annotator=[f"n{i}" for i in range(len(rows))]
+            ),
+        }
+    )
+    reads = "SELECT label_id, image_id AS edit_id, image_id, value AS label FROM labels"
+    lake.create_materialized_view("contrast", reads, "label_id", purpose="the owner's")
+    lake.refresh(executor="inline")
+    found = lake.sql(
+        "SELECT measure, label, edits FROM contrast_balance(contrast, show := 'all') WHERE label IS NOT NULL"
+    )
+    told = {}
+    for measure, label, edits in found.fetchall():
+        told.setdefault(label, {})[measure] = edits
+    assert told["a"]
+    assert {measures["group"] for measures in told.values()} <= {None, *(m["attribute"] for m in told.values())}
