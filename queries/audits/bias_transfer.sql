@@ -79,7 +79,7 @@ about = "fewer categories are suppressed"
 
 [[cells]]
 count = "n"
-within = ["metric", "category"]
+within = ["level", "metric", "category"]
 measures = ["value", "low", "high", "count", "data", "model", "fitted"]
 ---*/
 WITH data_side AS (
