@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
 import sys
-import tempfile
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -82,11 +79,6 @@ def _started(kind: type[SparkSession]) -> SparkSession:
     builder = builder.master(next((os.environ[name] for name in _MASTERS if os.environ.get(name)), "local[*]"))
     for key, value in _OURS.items():
         builder = builder.config(key, value)
-    unused = tempfile.mkdtemp(
-        prefix="counterbalance-spark-"
-    )  # we store no tables; its own is made in the current folder
-    atexit.register(shutil.rmtree, unused, ignore_errors=True)
-    builder = builder.config("spark.sql.warehouse.dir", unused)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "lance is not fork-safe", UserWarning)  # a child that starts Java at once
         return builder.getOrCreate()
