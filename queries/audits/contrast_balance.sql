@@ -1,8 +1,8 @@
 /*--- toml
 answers = "Is every attribute of the source images equally frequent with every group of a contrast set?"
 details = """
-It is by construction where every source has an edit for each label; this audit shows it, exactly, from counts. measure
-'group': count of the n edits have the label, and no other one. 'source': sources with equally many edits of every label. 'attributes',
+It is by construction where every source has an edit for each label; this audit shows it, exactly, from counts, of edits
+that have one clear label (clear_edits). measure 'group': count of the n edits have the label. 'source': sources with equally many edits of every label. 'attributes',
 'objects': count of the n attributes (concepts of the sources) or objects (concepts found in the edits, which an edit
 can change) go equally often with every label; equal says that all do. Those of which counts are hidden take no part.
 
@@ -66,15 +66,15 @@ whole = ["difference", "equal"]
 WITH shares AS (
   SELECT 'attribute' AS measure, o.*
   FROM over_representation(
-    (SELECT edit_id AS image_id, label FROM contrast),
-    (SELECT e.edit_id AS image_id, c.concept FROM contrast AS e JOIN concepts AS c ON c.image_id = e.image_id),
+    (SELECT edit_id AS image_id, label FROM clear_edits(contrast)),
+    (SELECT e.edit_id AS image_id, c.concept FROM clear_edits(contrast) AS e JOIN concepts AS c ON c.image_id = e.image_id),
     'image',
     $min_count
   ) AS o
   UNION ALL
   SELECT 'object' AS measure, o.*
   FROM over_representation(
-    (SELECT edit_id AS image_id, label FROM contrast),
+    (SELECT edit_id AS image_id, label FROM clear_edits(contrast)),
     (SELECT edit_id AS image_id, concept FROM objects),
     'image',
     $min_count
@@ -95,18 +95,18 @@ items AS (
 ),
 labels AS (
   SELECT label, count, n, share, low, high
-  FROM label_shares((SELECT image_id, label FROM clear_labels((SELECT edit_id AS image_id, label FROM contrast))))
+  FROM label_shares((SELECT edit_id AS image_id, label FROM clear_edits(contrast)))
 ),
 sizes AS (
   SELECT count(*) AS labels, CASE WHEN count(*) > 1 THEN min(edits) = max(edits) END AS equal
-  FROM (SELECT label, count(DISTINCT edit_id) AS edits FROM contrast WHERE label IS NOT NULL GROUP BY label) AS e
+  FROM (SELECT label, count(DISTINCT edit_id) AS edits FROM clear_edits(contrast) GROUP BY label) AS e
 ),
 sources AS (
   SELECT s.image_id, count(*) = max(z.labels) AND min(s.edits) = max(s.edits) AS equal
   FROM (
     SELECT image_id, label, count(DISTINCT edit_id) AS edits
-    FROM contrast
-    WHERE label IS NOT NULL AND image_id IS NOT NULL AND edit_id IS NOT NULL
+    FROM clear_edits(contrast)
+    WHERE image_id IS NOT NULL
     GROUP BY image_id, label
   ) AS s
   CROSS JOIN sizes AS z
@@ -155,7 +155,7 @@ measures AS (
     CAST(NULL AS BIGINT) AS base_count, value / nullif(base, 0) - 1 AS delta, CAST(NULL AS DOUBLE) AS delta_low,
     CAST(NULL AS DOUBLE) AS delta_high, CAST(NULL AS BIGINT) AS difference, CAST(NULL AS BOOLEAN) AS equal,
     false AS suppressed
-  FROM contrast_colors(contrast, colors)
+  FROM contrast_colors(clear_edits(contrast), colors)
 )
 SELECT
   measure, item, label, count, n, value, low, high, base, delta, delta_low, delta_high, difference, equal, edits, base_count,

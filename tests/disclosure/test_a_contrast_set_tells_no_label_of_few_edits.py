@@ -74,7 +74,7 @@ def test_a_purpose_shows_them(lake):
 
 
 def test_few_edits_of_two_labels_are_not_told(build, tmp_path):
-    """What all edits have counts as what the edits of a label have: no difference is the few that have another label, too."""
+    """Rows of a label count its edits alone: no difference of two rows is the few edits that have another label, too."""
     labels = {i: ["a"] if i < 50 else ["b"] if i < 110 else ["c"] for i in range(170)}
     labels |= {i: ["a", "b"] for i in range(3)} | {i: ["b", "c"] for i in range(50, 62)}
     rows = [(image, label) for image, own in labels.items() for label in own]
@@ -91,12 +91,18 @@ def test_few_edits_of_two_labels_are_not_told(build, tmp_path):
     )
     reads = "SELECT label_id, image_id AS edit_id, image_id, value AS label FROM labels"
     lake.create_materialized_view("contrast", reads, "label_id", purpose="the owner's")
+    grids = "SELECT image_id AS edit_id, CAST([0.1, 0.2, 0.3] AS FLOAT[]) AS grid FROM images"
+    lake.create_materialized_view("colors", grids, "edit_id")
     lake.refresh(executor="inline")
     found = lake.sql(
-        "SELECT measure, label, edits FROM contrast_balance(contrast, show := 'all') WHERE label IS NOT NULL"
+        "SELECT measure, label, edits FROM contrast_balance(contrast, show := 'all', colors := colors) WHERE label IS NOT NULL"
     )
     told = {}
     for measure, label, edits in found.fetchall():
-        told.setdefault(label, {})[measure] = edits
-    assert told["a"]
-    assert {measures["group"] for measures in told.values()} <= {None, *(m["attribute"] for m in told.values())}
+        told.setdefault(label, {}).setdefault(measure, set()).add(edits)
+    assert {"group", "attribute", "color"} <= told["a"].keys()
+    assert {label: set().union(*own.values()) - {None} for label, own in told.items()} == {
+        "a": {47},
+        "b": {48},
+        "c": {60},
+    }
