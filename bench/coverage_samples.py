@@ -1,4 +1,4 @@
-"""What the simulations of bench/coverage.py share: rows that are alike, their sums, and how many intervals hold a truth."""
+"""Samples for the simulations of bench/coverage.py: rows that are alike, their sums, and how many intervals hold a truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a query file is once it is read: an audit, a view, a recipe or a function, its parameters, and what these say of each other."""
+"""Queries as they are read from their files: audits, views, recipes and functions, and their parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Kind = Literal["audit", "view", "recipe", "function"]
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """What the front matter of an audit says of two of its relations.
+    """Two relations of an audit that must share a name for it to have anything to say.
 
     Args:
         left: Relation parameter, and the column of names.
@@ -29,7 +29,7 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """What the front matter of an audit says of parameters that are labels.
+    """Parameters of an audit that are labels of some of its relations.
 
     Args:
         labels: These parameters.

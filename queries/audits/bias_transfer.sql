@@ -14,9 +14,9 @@ degree - 2; above degree 1 an approximation, from 0 where the F test does not te
 intercept; 'bootstrap' draws categories again, with a seed, and takes percentiles, expanded for few categories (Hesterberg
 2015): of 30 or more. Quadrants have Wilson's. Categories are not a random sample of anything: see intervals as rough.
 
-Correlation over categories says nothing of cause; what is perceived of persons went into both. One category, or
-fewer than min_count, are hidden with all that is computed from them; value is NULL, too, where one of the two biases is the same
-everywhere. n_missing counts categories that only one side has.
+Correlation over categories says nothing of cause; what is perceived of persons went into both. Fewer than
+min_count categories are hidden with all that is computed from them; value is NULL, too, where there is none, or where one of
+the two biases is the same everywhere. n_missing counts categories that only one side has.
 """
 subject = "from data to models"
 source = "Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias transfer: rho, R2, Chebyshev degree 3"

@@ -1,4 +1,4 @@
-"""What an audit hides is declared as cells: its SQL compares counts with ``min_count`` only to say what it is about."""
+"""Audits declare as cells what is to be hidden: their SQL compares counts with ``min_count`` only to say what it is about."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ABOUT = {
     "subject_alterations": "words that rows by either side hide are hidden in rows by pair, whose cells cannot know them",
     "topic_pmi": "with 0, pairs that never meet are listed",
 }
-"""What those audits say with it; every other one passes it on."""
+"""Audits that say something with it, and what; every other one passes it on."""
 
 
 def uses(sql):

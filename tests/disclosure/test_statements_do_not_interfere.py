@@ -69,7 +69,7 @@ SUMS = ("count(*)", "min({0})", "max({0})", "string_agg({0} ORDER BY {0})", "bit
 CONDITIONS = ("", "", "", "", "WHERE {0} = {1}", "WHERE {0} IS NOT NULL", "ORDER BY ALL LIMIT 3", "ORDER BY {0}",
               "WHERE {0} IN (SELECT value FROM labels)", "WHERE image_id IN (SELECT image_id FROM labels WHERE value = 'a')")  # fmt: skip
 LEARNERS = {"leakage", "lic", "spurious_probe"}
-"""They train for seconds: other tests ask them of twins."""
+"""They train for seconds, and have tests of their own, such as test_no_audit_gives_a_small_cell_away."""
 AUDITS = tuple(sorted(cb.audits().keys() - LEARNERS))
 MADE = {
     "embedding": "CAST([image_id % 7 + 1, image_id % 3, 1] AS FLOAT[3])", "grid": "CAST([0.1, 0.2, image_id / 100] AS FLOAT[3])",
@@ -78,7 +78,7 @@ MADE = {
     "share": "0.5", "value": "image_id / 100.0", "weight": "1.0", "k": "5", "place": "image_id", "size": "image_id",
     "text": "concat('a man with a ', CASE WHEN image_id % 4 = 0 THEN 'cat' ELSE 'dog' END)", "answer": "'yes'", "country": "'France'",
 }  # fmt: skip
-"""What rows that are made up hold in columns of these names; others hold one of three words."""
+"""Values of rows that are made up, by the names of columns; others hold one of three words."""
 OWN_CELLS = (
     "", '[[cells]]\ncount = "n"\nwithin = ["label"]\n', '[[cells]]\ncount = "n"\nof = "image_id"\nby = ["label"]\n',
     '[[cells]]\ncount = "n"\nmeasures = ["n"]\nomit = true\n',

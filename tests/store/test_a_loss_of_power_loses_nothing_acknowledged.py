@@ -140,7 +140,6 @@ def test_a_loss_of_power_at_an_fsync(name, disk, tmp_path, fill, record_property
     """Before it and after it, at some of them: the lake is as it was, or as it is once all is done, and goes on."""
     before = answers(cb.connect(disk.root))
     whole = shutil.copytree(disk.root, tmp_path / "whole.lake")
-    cb.connect(whole)
     words = words_of(name, disk)
     assert disk.run([str(whole) if word == str(disk.root) else word for word in words]).returncode == 0
     after = answers(cb.connect(whole))
