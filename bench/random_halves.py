@@ -55,6 +55,9 @@ COMMON = "(SELECT * FROM {words} SEMI JOIN common USING (concept))"
 COMMON_WORDS = COMMON.format(words=f"word_concepts({OF_CAPTIONS})")
 HALVES = "(SELECT caption_id AS image_id, label FROM captions JOIN halves USING (image_id))"
 SOURCES = "(SELECT caption_id AS image_id, image_id AS source_id FROM captions)"
+CAPTIONS = {half: HALF.format(source="caption_labels", half=half) for half in "ab"}
+LABELS = {half: f"(SELECT caption_id AS image_id, label FROM {CAPTIONS[half]})" for half in "ab"}
+OF_PLACES = "(SELECT caption_id AS image_id, label FROM captions JOIN places USING (image_id))"
 CALLS = {
     "association": "association(vectors, prompts, halves, label := 'a', against := 'b')",
     "attribute_auc": "attribute_auc(scored, (SELECT image_id, 'half' AS category, label AS attribute FROM halves))",
@@ -65,7 +68,15 @@ CALLS = {
     "compare_attributes": f"compare_attributes({ATTRIBUTES['a']}, {ATTRIBUTES['b']})",
     "compare_crime_words": f"compare_crime_words({GROUPS['a']}, {GROUPS['b']}, {TEXTS['a']}, {TEXTS['b']}, terms)",
     "compare_demographics": f"compare_demographics({GROUPS['a']}, {GROUPS['b']})",
+    "compare_demographics of captions": f"compare_demographics({LABELS['a']}, {LABELS['b']}, 10, {SOURCES}, {SOURCES})",
+    "compare_demographics of captions, without their images": f"compare_demographics({LABELS['a']}, {LABELS['b']})",
     "compare_intersections": f"compare_intersections({GROUPS['a']}, {GROUPS['b']}, {PLACES['a']}, {PLACES['b']})",
+    "compare_intersections of captions": (
+        f"compare_intersections({LABELS['a']}, {LABELS['b']}, {OF_PLACES}, {OF_PLACES}, 10, {SOURCES}, {SOURCES})"
+    ),
+    "compare_intersections of captions, without their images": (
+        f"compare_intersections({LABELS['a']}, {LABELS['b']}, {OF_PLACES}, {OF_PLACES})"
+    ),
     "compare_sentiment": f"compare_sentiment({GROUPS['a']}, {GROUPS['b']}, {TEXTS['a']}, {TEXTS['b']})",
     "concept_ratio": f"concept_ratio(halves, {COMMON.format(words='word_concepts')}, 'share', 'a', 'b')",
     "cooccurrence": f"cooccurrence(halves, {COMMON.format(words='word_concepts')}, min_count := 0)",
@@ -86,6 +97,8 @@ CALLS = {
     ),
     "ieat": "ieat(vectors, places, halves, 'street', 'kitchen', 'a', 'b', permutations := 1000, seed := {split})",
     "intersections": "intersections(halves, places, min_count := 0)",
+    "intersections of captions": f"intersections({HALVES}, {OF_PLACES}, 0, {SOURCES})",
+    "intersections of captions, without their images": f"intersections({HALVES}, {OF_PLACES}, min_count := 0)",
     "keyword_profile": f"keyword_profile(halves, {COMMON.format(words='word_concepts')}, top := 10000)",
     "similarity_bias": "similarity_bias(vectors, prompts, halves, label := 'a', against := 'b')",
     "so_b_it": "so_b_it(vectors, prompts, halves, min_count := 0)",

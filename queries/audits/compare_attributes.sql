@@ -65,11 +65,11 @@ SELECT
   c.suppressed
 FROM compared(
   (
-    SELECT category AS item, attribute AS label, count, n, share AS value, low, high, true AS in_table
+    SELECT category AS item, attribute AS label, count, n, n AS images, n AS effective, share AS value, low, high, true AS in_table
     FROM attribute_shares(attributes)
   ),
   (
-    SELECT category AS item, attribute AS label, count, n, share AS value, low, high, true AS in_table
+    SELECT category AS item, attribute AS label, count, n, n AS images, n AS effective, share AS value, low, high, true AS in_table
     FROM attribute_shares(others)
   ),
   'share'

@@ -108,12 +108,12 @@ SELECT
 FROM compared(
   (
     SELECT
-      concept AS item, label, count, n, delta AS value, delta_low AS low, delta_high AS high, true AS in_table
+      concept AS item, label, count, n, images, n AS effective, delta AS value, delta_low AS low, delta_high AS high, true AS in_table
     FROM over_representation(groups, term_classes(terms, texts), $unit, $min_count)
   ),
   (
     SELECT
-      concept AS item, label, count, n, delta AS value, delta_low AS low, delta_high AS high, true AS in_table
+      concept AS item, label, count, n, images, n AS effective, delta AS value, delta_low AS low, delta_high AS high, true AS in_table
     FROM over_representation(others, term_classes(terms, other_texts), $unit, $min_count)
   ),
   'ratio'

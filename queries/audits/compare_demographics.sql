@@ -4,7 +4,8 @@ details = """
 Shares of both, their difference (first minus second) with Newcombe's 95 % interval, z test of two proportions with p
 and q (Benjamini and Hochberg); row 'distribution': chi-square of homogeneity over the labels that are shown in both.
 Small counts of either dataset, and what would give them away, are hidden by the engine; see docs/safety.md. The second dataset is an attached lake: others :=
-b.caption_gender. Labels are perceived, or those of words in captions: a difference is one of depiction, never of
+b.caption_gender. Where units are persons, as in demographics, sources and other_sources say which of them share an image:
+intervals and tests are those of as many independent persons as would tell as much. Labels are perceived, or those of words in captions: a difference is one of depiction, never of
 people.
 """
 subject = "two datasets"
@@ -29,6 +30,20 @@ default = 10
 min = 0
 about = "smaller counts are suppressed"
 
+[params.sources]
+relation = ["image_id", "source_id"]
+side = "a"
+default = "(SELECT image_id, image_id AS source_id FROM groups WHERE 1 = 0)"
+grid = ["person_images"]
+about = "of units of the first dataset that are not images, such as persons: the image of each"
+
+[params.other_sources]
+relation = ["image_id", "source_id"]
+side = "b"
+default = "(SELECT image_id, image_id AS source_id FROM others WHERE 1 = 0)"
+grid = ["person_images"]
+about = "of units of the second dataset, such as b.person_images"
+
 [[cells]]
 count = "count_a"
 side = "a"
@@ -43,17 +58,29 @@ side = "b"
 of = "n_b"
 by = ["label"]
 within = ["item"]
+
+[[cells]]
+count = "images_a"
+side = "a"
+by = ["label"]
+within = ["item"]
+
+[[cells]]
+count = "images_b"
+side = "b"
+by = ["label"]
+within = ["item"]
 ---*/
 SELECT *
 FROM compared(
   (
-    SELECT 'all' AS item, l.label, l.count, l.n, l.share AS value, l.low, l.high, z.shown AS in_table
-    FROM label_shares(groups) AS l
+    SELECT 'all' AS item, l.label, l.count, l.n, l.images, l.effective, l.share AS value, l.low, l.high, z.shown AS in_table
+    FROM label_shares(groups, sources) AS l
     JOIN group_sizes(groups, $min_count) AS z ON z.label = l.label
   ),
   (
-    SELECT 'all' AS item, l.label, l.count, l.n, l.share AS value, l.low, l.high, z.shown AS in_table
-    FROM label_shares(others) AS l
+    SELECT 'all' AS item, l.label, l.count, l.n, l.images, l.effective, l.share AS value, l.low, l.high, z.shown AS in_table
+    FROM label_shares(others, other_sources) AS l
     JOIN group_sizes(others, $min_count) AS z ON z.label = l.label
   ),
   'distribution'

@@ -35,6 +35,20 @@ default = 10
 min = 0
 about = "smaller counts are suppressed"
 
+[params.sources]
+relation = ["image_id", "source_id"]
+side = "a"
+default = "(SELECT image_id, image_id AS source_id FROM groups WHERE 1 = 0)"
+grid = ["person_images"]
+about = "of units of the first dataset that are not images, such as persons: the image of each"
+
+[params.other_sources]
+relation = ["image_id", "source_id"]
+side = "b"
+default = "(SELECT image_id, image_id AS source_id FROM others WHERE 1 = 0)"
+grid = ["person_images"]
+about = "of units of the second dataset, such as b.person_images"
+
 [[cells]]
 count = "count_a"
 side = "a"
@@ -47,25 +61,38 @@ side = "b"
 by = ["item", "label"]
 
 [[cells]]
+count = "images_a"
+side = "a"
+by = ["item", "label"]
+
+[[cells]]
+count = "images_b"
+side = "b"
+by = ["item", "label"]
+
+[[cells]]
 count = "smallest"
 ---*/
 SELECT
   c.*,
   CASE WHEN c.item = 'distribution' AND c.label IS NULL THEN s.smallest END AS smallest
 FROM compared(
-  (SELECT label AS item, other AS label, count, n, share AS value, low, high, true AS in_table FROM crossed_labels(groups, crossed)),
   (
-    SELECT label AS item, other AS label, count, n, share AS value, low, high, true AS in_table
-    FROM crossed_labels(others, others_crossed)
+    SELECT label AS item, other AS label, count, n, images, effective, share AS value, low, high, true AS in_table
+    FROM crossed_labels(groups, crossed, sources)
+  ),
+  (
+    SELECT label AS item, other AS label, count, n, images, effective, share AS value, low, high, true AS in_table
+    FROM crossed_labels(others, others_crossed, other_sources)
   ),
   'distribution'
 ) AS c
 CROSS JOIN (
-  SELECT min(count) AS smallest
+  SELECT min(images) AS smallest
   FROM (
-    SELECT count FROM crossed_labels(groups, crossed)
+    SELECT count, images FROM crossed_labels(groups, crossed, sources)
     UNION ALL
-    SELECT count FROM crossed_labels(others, others_crossed)
+    SELECT count, images FROM crossed_labels(others, others_crossed, other_sources)
   ) AS b
   WHERE count > 0
 ) AS s

@@ -117,13 +117,13 @@ SELECT
 FROM compared(
   (
     SELECT
-      'negative' AS item, label, negative * effective / n AS count, effective AS n,
+      'negative' AS item, label, negative AS count, n, images, effective,
       CASE WHEN NOT suppressed THEN negative_ratio END AS value, negative_low AS low, negative_high AS high, true AS in_table
     FROM text_sentiment(groups, texts, $rules, $min_count)
   ),
   (
     SELECT
-      'negative' AS item, label, negative * effective / n AS count, effective AS n,
+      'negative' AS item, label, negative AS count, n, images, effective,
       CASE WHEN NOT suppressed THEN negative_ratio END AS value, negative_low AS low, negative_high AS high, true AS in_table
     FROM text_sentiment(others, other_texts, $rules, $min_count)
   ),

@@ -3,8 +3,8 @@ answers = "How many images, or persons, carry each perceived label."
 details = """
 count of n images with any label, its share and Wilson's 95 % interval. Labels are those of words in captions, or of
 annotators and models: perceived, never facts about persons. For persons instead of images pass
-groups := person_units('perceived_gender'); persons of one image are alike, and intervals of persons, which take them as
-independent, somewhat too short.
+groups := person_units('perceived_gender'), sources := person_images: persons of one image are alike, count of them are in
+that many images, and the interval is that of as many independent persons as would tell as much (effective_size).
 
 Counts under min_count are suppressed (NULL), and as many others as are needed so that none follows by subtraction;
 unclear labels go first. See group_sizes.
@@ -23,11 +23,21 @@ default = 10
 min = 0
 about = "smaller counts are suppressed"
 
+[params.sources]
+relation = ["image_id", "source_id"]
+default = "(SELECT image_id, image_id AS source_id FROM groups WHERE 1 = 0)"
+grid = ["person_images"]
+about = "of units that are not images, such as persons: the image of each"
+
 [[cells]]
 count = "count"
 of = "n"
 by = ["label"]
+
+[[cells]]
+count = "images"
+by = ["label"]
 ---*/
-SELECT label, count, n, share, low, high
-FROM label_shares(groups)
+SELECT label, count, n, share, low, high, images
+FROM label_shares(groups, sources)
 ORDER BY label

@@ -499,16 +499,23 @@ UNION ALL
 SELECT 'perceived_race_ethnicity' AS attribute, 'image' AS unit, * FROM demographics(image_race)
 UNION ALL
 SELECT 'perceived_gender' AS attribute, 'person' AS unit, *
-FROM demographics(person_units('perceived_gender', $min_side, labels := people_labels, detections := people))
+FROM demographics(
+  person_units('perceived_gender', $min_side, labels := people_labels, detections := people),
+  sources := person_images(people)
+)
 UNION ALL
 SELECT 'perceived_race_ethnicity' AS attribute, 'person' AS unit, *
-FROM demographics(person_units('perceived_race_ethnicity', $min_side, labels := people_labels, detections := people));
+FROM demographics(
+  person_units('perceived_race_ethnicity', $min_side, labels := people_labels, detections := people),
+  sources := person_images(people)
+);
 
 -- step intersections: how often perceived gender meets perceived race or ethnicity in the same person
 SELECT *
 FROM intersections(
   person_units('perceived_gender', $min_side, labels := people_labels, detections := people),
-  person_units('perceived_race_ethnicity', $min_side, labels := people_labels, detections := people)
+  person_units('perceived_race_ethnicity', $min_side, labels := people_labels, detections := people),
+  sources := person_images(people)
 );
 
 -- step crime_words: groups among images whose text holds a crime word

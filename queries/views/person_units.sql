@@ -3,7 +3,7 @@ answers = "Persons, not images, as the units of a group relation: image_id holds
 details = """
 For audits that count units of one or two group relations: demographics(person_units('perceived_gender')) counts
 persons, intersections(person_units('perceived_gender'), person_units('perceived_race')) crosses two labels of the
-same person. Labels as in person_labels: perceived, never a fact about a person.
+same person; sources := person_images tells which persons share an image. Labels as in person_labels: perceived, never a fact about a person.
 """
 source = "Girrbach et al., person annotations of LAION-400M (2025)"
 
