@@ -20,6 +20,7 @@ the two biases is the same everywhere. n_missing counts categories that only one
 """
 subject = "from data to models"
 source = "Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias transfer: rho, R2, Chebyshev degree 3"
+exact = true
 meets = { left = "model_bias.category", right = "dataset_bias.concept" }
 
 [params.dataset_bias]
