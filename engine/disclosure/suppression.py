@@ -43,7 +43,7 @@ LABEL: Final = "label"
 LABELS: Final = frozenset({LABEL, "other", "other_label", "item", "attribute", "other_attribute"})
 """What they call columns of labels where they have several: two-way tables name lines by each."""
 CONCEPTS: Final = frozenset(
-    {"concept", "keyword", "attribute", "cluster", "topic", "category", "country", "class", "term"}
+    {"concept", "keyword", "attribute", "cluster", "topic", "category", "country", "class", "term", "item"}
 )
 """What they call what images of several labels have."""
 

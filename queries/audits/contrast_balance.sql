@@ -62,6 +62,14 @@ by = ["label"]
 within = ["measure", "item"]
 measures = ["count", "n", "value", "low", "high", "base", "base_count", "delta", "delta_low", "delta_high"]
 whole = ["difference", "equal"]
+
+[[cells]]
+count = "edits"
+of = "base_count"
+by = ["item"]
+within = ["measure", "label"]
+overlap = true
+measures = ["count", "n", "value", "low", "high", "base", "base_count", "delta", "delta_low", "delta_high"]
 ---*/
 WITH shares AS (
   SELECT 'attribute' AS measure, o.*
@@ -151,11 +159,12 @@ measures AS (
   WHERE $show = 'all' OR NOT i.judged OR i.difference <> 0
   UNION ALL
   SELECT
-    'color' AS measure, item, label, n AS edits, CAST(NULL AS BIGINT) AS count, n, value, low, high, base,
-    CAST(NULL AS BIGINT) AS base_count, value / nullif(base, 0) - 1 AS delta, CAST(NULL AS DOUBLE) AS delta_low,
+    'color' AS measure, c.item, c.label, c.n AS edits, CAST(NULL AS BIGINT) AS count, c.n, c.value, c.low, c.high, c.base,
+    l.count AS base_count, c.value / nullif(c.base, 0) - 1 AS delta, CAST(NULL AS DOUBLE) AS delta_low,
     CAST(NULL AS DOUBLE) AS delta_high, CAST(NULL AS BIGINT) AS difference, CAST(NULL AS BOOLEAN) AS equal,
     false AS suppressed
-  FROM contrast_colors(clear_edits(contrast), colors)
+  FROM contrast_colors(clear_edits(contrast), colors) AS c
+  JOIN labels AS l ON l.label = c.label
 )
 SELECT
   measure, item, label, count, n, value, low, high, base, delta, delta_low, delta_high, difference, equal, edits, base_count,

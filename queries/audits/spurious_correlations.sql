@@ -74,6 +74,15 @@ measures = ["value", "low", "high", "rate", "rest_rate", "rest_count", "g2", "p"
 omit = true
 
 [[cells]]
+count = "count"
+of = "n_label"
+by = ["attribute"]
+within = ["kind", "label"]
+overlap = true
+measures = ["value", "low", "high", "rate", "rest_rate", "rest_count", "g2", "p", "q"]
+omit = true
+
+[[cells]]
 count = "rest_count"
 measures = ["value", "low", "high", "rate", "rest_rate", "count", "g2", "p", "q"]
 omit = true

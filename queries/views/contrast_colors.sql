@@ -1,7 +1,7 @@
 /*--- toml
 answers = "Mean colours of the edits of every label, and how far they are from those of all edits."
 details = """
-For items 'red', 'green' and 'blue': value is the mean over the n edits of the label, with a normal 95 % interval that
+For items 'red', 'green' and 'blue': value is the mean over the n edits of the label that have a grid, with a normal 95 % interval that
 takes edits as independent draws (those of one source are alike, so it is wide), base that over all edits. Item
 'distance': the Frobenius norm of the difference between the label's mean grid and the mean grid of all edits.
 """
@@ -21,7 +21,7 @@ WITH parts AS (
   FROM (SELECT DISTINCT edit_id, grid FROM colors) AS c
 ),
 -- engines count places from 0 or from 1
-cells AS (
+found AS (
   SELECT
     e.label,
     p.edit_id,
@@ -31,6 +31,14 @@ cells AS (
   CROSS JOIN (SELECT min(at.place) AS place FROM parts) AS f
   JOIN (SELECT DISTINCT edit_id, label FROM contrast WHERE label IS NOT NULL) AS e ON e.edit_id = p.edit_id
   WHERE p.at.value IS NOT NULL AND NOT isnan(p.at.value)
+),
+-- a grid without a colour tells nothing: all items are of the same edits
+cells AS (
+  SELECT f.*
+  FROM found AS f
+  SEMI JOIN (
+    SELECT edit_id FROM found GROUP BY edit_id HAVING count(DISTINCT CAST(cell % 3 AS INTEGER)) = 3
+  ) AS w ON w.edit_id = f.edit_id
 ),
 channels AS (
   SELECT 0 AS channel, 'red' AS item
@@ -60,7 +68,6 @@ grids AS (
   SELECT
     label,
     cell,
-    count(*) AS n,
     CAST(sum(value) AS DOUBLE) / count(*) AS mean,
     CAST(sum(sum(value)) OVER (PARTITION BY cell) AS DOUBLE) / sum(count(*)) OVER (PARTITION BY cell) AS base
   FROM cells
@@ -83,11 +90,12 @@ JOIN channels AS c ON c.channel = s.channel
 UNION ALL
 SELECT
   'distance' AS item,
-  label,
-  max(n) AS n,
-  sqrt(CAST(sum(CAST((mean - base) * (mean - base) AS DECIMAL(38, 18))) AS DOUBLE)) AS value,
+  g.label,
+  max(s.n) AS n,
+  sqrt(CAST(sum(CAST((g.mean - g.base) * (g.mean - g.base) AS DECIMAL(38, 18))) AS DOUBLE)) AS value,
   CAST(NULL AS DOUBLE) AS low,
   CAST(NULL AS DOUBLE) AS high,
   CAST(NULL AS DOUBLE) AS base
-FROM grids
-GROUP BY label
+FROM grids AS g
+JOIN sums AS s ON s.label = g.label AND s.channel = 0
+GROUP BY g.label

@@ -106,3 +106,28 @@ def test_few_edits_of_two_labels_are_not_told(build, tmp_path):
         "b": {48},
         "c": {60},
     }
+
+
+@pytest.mark.parametrize("without", [3, 0, 20])
+def test_few_edits_without_colours_are_not_told(build, tmp_path, without):
+    """Whose grids cannot be read anybody can see: the edits of a label less those of its colours are as many of these."""
+    ids = list(range(100))
+    lake = cb.connect(tmp_path / "a.lake")
+    values = ["female", "male"] * 50
+    lake.ingest(
+        {
+            "images": build.images(image_id=ids),
+            "labels": build.labels(label_id=ids, image_id=ids, attribute=["perceived_gender"] * 100, value=values),
+        }
+    )
+    reads = "SELECT label_id AS edit_id, image_id, value AS label FROM labels"
+    lake.create_materialized_view("contrast", reads, "edit_id", purpose="the owner's")
+    grid = f"CASE WHEN image_id >= {2 * without} THEN CAST([0.1, 0.2, 0.3] AS FLOAT[]) END"
+    lake.create_materialized_view("colors", f"SELECT image_id AS edit_id, {grid} AS grid FROM images", "edit_id")
+    lake.refresh(executor="inline")
+    found = lake.sql("FROM contrast_balance(contrast, colors := colors)").to_arrow().to_pylist()
+    told = {(r["measure"], r["item"]): r["edits"] for r in found if r["label"] == "female"}
+    assert told["group", "edits"] == 50
+    assert {told["color", item] for item in ("red", "green", "blue", "distance")} == {
+        None if 0 < without < 10 else 50 - without
+    }
