@@ -33,6 +33,7 @@ about = "of the second one, such as b.captions"
 type = "varchar"
 default = "vader"
 choices = ["vader", "nltk"]
+grid = []
 about = "results of the vaderSentiment package or of NLTK's port"
 
 [params.min_count]

@@ -28,6 +28,7 @@ default = "captions"
 type = "varchar"
 default = "vader"
 choices = ["vader", "nltk"]
+grid = []
 presets = { paper = { value = "nltk", source = "section 4.2" } }
 about = "results of the vaderSentiment package or of NLTK's port"
 

@@ -46,3 +46,18 @@ def test_the_least_count_only_hides_more(lake):
     call = "demographics(image_labels('perceived_gender'), min_count := {})"
     assert lake.sql(f"SELECT count FROM {call.format(10)}").fetchall() == [(30,), (30,)]
     assert lake.sql(f"SELECT count FROM {call.format(31)}").fetchall() == [(None,), (None,)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "sentiment(image_labels('perceived_gender'), rules := 'nltk')",
+        "sentiment(image_labels('perceived_gender'), preset := 'paper')",
+        "compare_sentiment(image_labels('perceived_gender'), caption_gender, captions, captions, rules := 'nltk')",
+    ],
+)
+def test_rules_that_count_a_few_texts_otherwise_need_a_purpose(lake, call):
+    """VADER and NLTK's port differ by the few texts that say 'no war': which these are anybody can read."""
+    with pytest.raises(SensitiveError, match="rules") as caught:
+        lake.sql(f"FROM {call}").fetchall()
+    assert caught.value.code == "E3320"
