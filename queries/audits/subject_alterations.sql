@@ -52,6 +52,7 @@ of = "original_n"
 by = ["counterfactual"]
 within = ["original"]
 omit = true
+whole = ["original_n"]
 
 [[cells]]
 count = "count"
@@ -59,6 +60,7 @@ of = "counterfactual_n"
 by = ["original"]
 within = ["counterfactual"]
 omit = true
+whole = ["counterfactual_n"]
 
 [[cells]]
 count = "unaltered"

@@ -96,3 +96,22 @@ def test_plurals_are_not_told_apart_by_folding(build, tmp_path):
         cb.connect(uri).sql("FROM subject_alterations(pairs, fold := 'none')").fetchall()
     told = cb.connect(uri).sql("FROM subject_alterations(pairs, fold := 'none')", sensitive="a test")
     assert told.fetchall()
+
+
+def test_pairs_of_words_do_not_show_what_is_hidden_of_a_word(build, tmp_path):
+    """The sums of both words beside each pair are the margins of a table: of dense ones they told a hidden pair, now and then."""
+    more = {
+        (a, b): 20 + 3 * i + 7 * k
+        for i, a in enumerate(("man", "boy", "lad", "dad"))
+        for k, b in enumerate(("girl", "kid", "tot", "cub"))
+    }
+    dense = MANY | more | {("boy", "tot"): 3}
+    rows = asked(build, str(tmp_path / "a.lake"), dense)["pair"]
+    shown = counts(rows)
+    assert ("boy", "tot") not in shown
+    hidden = dense.keys() - shown.keys()
+    words = {"original": {a for a, _ in hidden}, "counterfactual": {b for _, b in hidden}}
+    for row in rows:
+        for side, few in words.items():
+            assert (row[f"{side}_n"] is None) == (row[side] in few)
+    assert {row["original_n"] is None for row in rows} == {True, False}
