@@ -146,6 +146,24 @@ def literal(parameter: QueryParameter, value: Any, where: str) -> exp.Expr:
     return exp.convert(single)
 
 
+def refuse_another_type(parameter: Parameter, value: Any, where: str) -> None:
+    """Refuse a list where a function takes one value, and text that is no number where it takes a number.
+
+    Raises:
+        SqlError: The value is such a one.
+
+    Example:
+        >>> refuse_another_type(Parameter("score", pa.float64(), constant=True), "high", "'score' of hits()")
+        Traceback (most recent call last):
+        counterbalance.engine.errors.SqlError: 'score' of hits() must be double, not 'high'
+    """
+    kind, is_nested = parameter.type, pa.types.is_nested(parameter.type)
+    if isinstance(value, list | tuple) and not is_nested:
+        raise SqlError(f"{where} must be {kind}, not {value!r}", code="E3114")
+    if isinstance(value, str) and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        _typed("double", value, where, str(kind))
+
+
 def null(where: str, name: str, default: str | None) -> SqlError:
     """Return the error of an argument that cannot be NULL; ``default`` is what it is where it is left out.
 
@@ -172,7 +190,7 @@ def _check(parameter: QueryParameter, values: Sequence[Any], where: str) -> None
             raise SqlError(f"{where} cannot be {value}", code="E3134", hint=parameter.range)
 
 
-def _typed(kind: str, value: Any, where: str) -> Any:
+def _typed(kind: str, value: Any, where: str, called: str | None = None) -> Any:
     try:
         if kind in _INTEGERS:
             return int(str(value).removesuffix(".0"))
@@ -183,7 +201,7 @@ def _typed(kind: str, value: Any, where: str) -> Any:
                 return value
             return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[str(value).lower()]
     except (ValueError, TypeError, KeyError):
-        raise SqlError(f"{where} must be {kind}, not {value!r}", code="E3114") from None
+        raise SqlError(f"{where} must be {called or kind}, not {value!r}", code="E3114") from None
     return str(value).strip()
 
 

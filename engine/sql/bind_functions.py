@@ -86,6 +86,7 @@ class FunctionCalls:
                 value = self._binding.constant(substituted(node, env), where)
                 if value is None and parameter.default is not None:
                     raise arguments.null(where, parameter.name, None if parameter.required else repr(parameter.default))
+                arguments.refuse_another_type(parameter, value, where)
                 constants[parameter.name] = value
         return constants, rest
 
