@@ -453,7 +453,7 @@ def refuse_few_doubles(name: str, images: Mapping[str, int]) -> None:
 
     Args:
         name: The audit.
-        images: By relation, how many images have several labels.
+        images: By relation, how many images have several labels; of closed ones, how few of one label do.
 
     Raises:
         SensitiveError: They are fewer than ``MIN_COUNT``.
@@ -464,7 +464,7 @@ def refuse_few_doubles(name: str, images: Mapping[str, int]) -> None:
     for parameter, count in images.items():
         if 0 < count < MIN_COUNT:
             raise SensitiveError(
-                f"fewer than {MIN_COUNT} images have several labels in {parameter!r} of {name}(), who would be known",
+                f"fewer than {MIN_COUNT} images of a label have several in {parameter!r} of {name}(), who would be known",
                 code="E3326",
                 hint="take one label an image, such as image_labels('perceived_gender'), in which these are mixed; "
                 'or state a purpose: --sensitive "why", which is logged',

@@ -65,13 +65,25 @@ def label_counts(
             yield LabelCounts(planned(_counted(one, other)), name, beside, side, is_anywhere)
 
 
-def images_with_several(query: Query, relations: Mapping[str, exp.Table]) -> Iterator[tuple[str, exp.Query]]:
-    """Yield for each group relation the query that counts its images with several labels."""
+def images_with_several(
+    query: Query, relations: Mapping[str, exp.Table], closed: Collection[str], unit: str | None
+) -> Iterator[tuple[str, exp.Query]]:
+    """Yield for each group relation the query that counts its images with several labels.
+
+    Of closed labels it is the fewest that one label has, where images are counted: audits that count such an image for all of its
+    labels, and for none, differ by these. Where persons are (``unit``), or edits, an image has as many labels as it likes.
+    """
     for parameter in query.parameters:
         if {"image_id", "label"} <= {*parameter.columns}:
-            one = exp.select("image_id").from_(relations[parameter.name].copy()).group_by("image_id")
-            several = one.having("min(label) < max(label)").subquery("d")
-            yield parameter.name, exp.select("count(*)").from_(several)
+            table = relations[parameter.name]
+            one = exp.select("image_id").from_(table.copy()).group_by("image_id")
+            several = one.having("min(label) < max(label)")
+            if parameter.name not in closed or unit == "person" or "edit_id" in parameter.columns:
+                yield parameter.name, exp.select("count(*)").from_(several.subquery("d"))
+                continue
+            counts = exp.select("count(DISTINCT image_id) AS images").from_(table.copy()).group_by("label")
+            counts = counts.where(exp.column("image_id").isin(query=several), "label IS NOT NULL")
+            yield parameter.name, exp.select("coalesce(min(images), 0)").from_(counts.subquery("d"))
 
 
 def odd_vectors(query: Query, relations: Mapping[str, exp.Table]) -> Iterator[tuple[str, exp.Query]]:

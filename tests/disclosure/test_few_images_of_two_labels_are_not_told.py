@@ -47,11 +47,38 @@ def made(build, folder, both):
 @pytest.mark.parametrize("call", CALLS)
 def test_few_are_refused(build, tmp_path, call):
     lake = made(build, tmp_path, both=5)
-    with pytest.raises(SensitiveError, match="fewer than 10 images have several labels") as caught:
+    with pytest.raises(SensitiveError, match="fewer than 10 images of a label have several") as caught:
         lake.sql(f"FROM {call}").fetchall()
     assert caught.value.code == "E3326"
     assert lake.sql(f"FROM {call}", sensitive="a test of the wall").columns
     assert lake.sql("FROM demographics(image_labels('perceived_gender'))").fetchall()
+
+
+def test_few_of_one_label_are_refused(build, tmp_path):
+    """Three images are of women and of men, twenty of men and of someone else: audits that count them for both, and for none, differ by three."""
+    values = {i: ["female"] if i < 40 else ["male"] if i < 90 else ["other"] for i in range(130)}
+    values |= {i: ["female", "male"] for i in range(3)} | {i: ["male", "other"] for i in range(90, 110)}
+    rows = [(image, label) for image, own in values.items() for label in own]
+    ids = list(range(len(rows)))
+    lake = cb.connect(str(tmp_path / "a.lake"))
+    lake.ingest(
+        {
+            "images": build.images(image_id=list(values)),
+            "captions": build.captions(caption_id=list(values), image_id=list(values), text=["a thief"] * 130),
+            "labels": build.labels(
+                label_id=ids, image_id=[i for i, _ in rows], value=[v for _, v in rows],
+                attribute=["perceived_gender"] * len(rows), annotator=[f"n{i}" for i in ids],
+            ),
+        }
+    )  # fmt: skip
+    reads = "SELECT label_id, image_id, value AS label FROM labels"
+    lake.create_materialized_view("closed", reads, "label_id", purpose="the owner's")
+    lake.refresh(executor="inline")
+    with pytest.raises(SensitiveError) as caught:
+        lake.sql("FROM crime_words(closed)").fetchall()
+    assert caught.value.code == "E3326"
+    persons = "SELECT base_images FROM crime_words(closed, unit := 'person') WHERE level = 'pooled' ORDER BY label"
+    assert lake.sql(persons).fetchall() == [(40,), (73,), (40,)]
 
 
 @pytest.mark.parametrize("both", [0, 12])
