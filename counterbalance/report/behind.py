@@ -98,9 +98,11 @@ def query(audit: Query, columns: Sequence[str], row: Row) -> str | None:
     found, sources = parts(audit, columns, row), _sources(audit, row)
     if not found or (not sources and any(_is_of_units(part.source) for part in found)):
         return None
-    if len(found) > 1 and any(_PERSONS.match(part.source) for part in found):
-        return None  # that one person is both is no matter of images
-    first, *others = [Part(_PERSONS.sub("person_labels(", part.source), part.where) for part in found]
+    if not sources:
+        if len(found) > 1 and any(_PERSONS.match(part.source) for part in found):
+            return None  # that one person is both is no matter of images
+        found = [Part(_PERSONS.sub("person_labels(", part.source), part.where) for part in found]
+    first, *others = found
     more = "".join(f" AND image_id IN (SELECT image_id FROM {p.source} WHERE {p.where})" for p in others)
     text = f"SELECT DISTINCT image_id FROM {first.source} WHERE {first.where}{more}"
     return f"SELECT DISTINCT source_id AS image_id FROM {sources} WHERE image_id IN ({text})" if sources else text

@@ -723,7 +723,7 @@ class Binder:
                 shown[parameter.name] = arguments.constant(bound.scalars[parameter.name], parameter.name)
             elif parameter.name in given:
                 shown[parameter.name] = self._shown_as(written(given[parameter.name]))
-            else:
+            elif not parameter.is_empty:
                 shown[parameter.name] = parameter.default
         return shown
 

@@ -33,6 +33,12 @@ COUNTS = [
         {**CAPTIONS, "sources": "(SELECT caption_id AS image_id, image_id AS source_id FROM captions)"},
         "images",
     ),
+    ("demographics", {"groups": "person_units('scene')", "sources": "person_images"}, "images"),
+    (
+        "intersections",
+        {**dict.fromkeys(("groups", "others"), "person_units('scene')"), "sources": "person_images"},
+        "images",
+    ),
 ]
 
 
