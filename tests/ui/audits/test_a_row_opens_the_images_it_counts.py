@@ -33,10 +33,12 @@ COUNTS = [
         {**CAPTIONS, "sources": "(SELECT caption_id AS image_id, image_id AS source_id FROM captions)"},
         "images",
     ),
-    ("demographics", {"groups": "person_units('scene')", "sources": "person_images"}, "images"),
     (
-        "intersections",
-        {**dict.fromkeys(("groups", "others"), "person_units('scene')"), "sources": "person_images"},
+        "demographics",
+        {
+            "groups": CAPTIONS["groups"],
+            "sources": "(SELECT caption_id AS image_id, image_id AS source_id FROM captions)",
+        },
         "images",
     ),
 ]
@@ -81,3 +83,13 @@ def test_a_page_links_to_the_grid(ask):
     assert parse_qs(urlsplit(link).query) == {
         "sql": ["SELECT DISTINCT image_id FROM caption_gender WHERE label = 'female'"]
     }
+
+
+def test_persons_open_the_images_that_sources_names():
+    audit = queries.audit("intersections")
+    given = {"groups": "person_units('scene')", "others": "person_units('scene')", "sources": "person_images"}
+    text = behind.query(audit, ["label", "other"], {"label": "a", "other": "b", "params": json.dumps(given)})
+    assert text == (
+        "SELECT DISTINCT source_id AS image_id FROM person_images WHERE image_id IN (SELECT DISTINCT image_id FROM "
+        "person_units('scene') WHERE label = 'a' AND image_id IN (SELECT image_id FROM person_units('scene') WHERE label = 'b'))"
+    )
