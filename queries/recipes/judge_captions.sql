@@ -7,10 +7,11 @@ orders, so that liking the first does not count for a model. win_rates tells how
 captioner of the recipe laion400m, whose table people is what captions are made of.
 
 The judge is an open model, or with judge_endpoint one behind an OpenAI-compatible endpoint, to which the pictures are sent;
-none of the four, since a model may prefer its own words. Not as in the paper, whose judge is GPT-5.1: ask() wants the
-likeliest reply (temperature 0) of at most 16 tokens. It prints its prompt; this one asks for the same in other words, and ask() adds the
-options, in an order of each row's own. Whether it judges pairs in both orders, and what it does with ties, it does not
-print. Captions say what a model sees in people: perceived, no facts about them.
+none of the four, since a model may prefer its own words. Preset 'paper' asks both kinds of models in the paper's words;
+the defaults mean the same in words of ours, since the paper states no licence for its own. Not as in the paper, whose judge
+is GPT-5.1, which thinks before it replies: judge() wants the likeliest reply (temperature 0) of at most 16 tokens. Whether
+the paper judges pairs in both orders, and what it does with ties, it does not print. Captions say what a model sees in
+people: perceived, no facts about them.
 """
 source = "Girrbach et al., Person-Centric Annotations of LAION-400M (2025), section 3 and F: choice of the captioner"
 presets = { paper = "Girrbach et al. (2025)" }
@@ -30,7 +31,7 @@ about = "people who are described"
 [params.seed]
 type = "integer"
 default = 0
-about = "another seed, other people and other orders of the options"
+about = "another seed, other people"
 
 [params.first]
 type = "varchar"
@@ -67,7 +68,7 @@ about = "what they are asked for"
 
 [params.judge]
 type = "varchar"
-about = "model of ask, none of the four"
+about = "model of judge, none of the four"
 
 [params.judge_endpoint]
 type = "varchar"
@@ -80,8 +81,43 @@ default = """\
 In this picture a red frame highlights one person. Below are two captions of this person. Which one is better? Look at the \
 person in the frame only, and judge in this order: first, whether what a caption says can be seen; then, whether it makes \
 nothing up, such as names, jobs, feelings, ages, origins or moral judgements that nothing in the picture shows; then, how \
-many exact details it gives; then, how well it reads. Say that it is a tie where both are as good, or as wrong."""
-about = "what the judge is asked"
+many exact details it gives; then, how well it reads. Say that it is a tie where both are as good, or as wrong.
+
+Model A: {caption.a}
+
+Model B: {caption.b}
+
+Reply with one of these and nothing else: Model A, Model B, TIE."""
+presets = { paper = { value = """\
+You are judging two captions for a single person highlighted by a red frame in the provided image. Decide which caption better describes the framed person, or declare a tie.
+
+Return exactly one of the following and nothing else: Model A, Model B, or TIE.
+
+Scope: Evaluate only the person and visual evidence inside the red frame. Ignore unframed regions and do not use outside knowledge.
+
+Rubric (in priority order):
+1) Faithfulness: Does the caption accurately match what is visible about the framed person (appearance, attributes, actions, relationships to visible context)?
+2) No hallucinations / correctness: Penalize any invented or unverifiable claims (e.g., names, occupations, backstories, emotions, ages, nationalities, medical or moral judgments) unless explicitly visible (e.g., a readable name tag).
+3) Detail & specificity: Prefer precise, correct details (colors, garments, accessories, pose, interactions with clearly visible objects/context relevant to the framed person).
+4) Linguistic quality: Prefer fluent, grammatical, concise, and helpful wording.
+
+Tie guidance:
+- Output TIE if quality is indistinguishable or both captions have similar severity of errors.
+- If one caption has a faithfulness error and the other does not, choose the faithful one.
+- If both are faithful and correct, choose the one with better correct detail and clearer language.
+
+Edge cases:
+- Treat unverifiable inferences as hallucinations unless clearly supported by visible text/symbols.
+- If both captions are largely incorrect or speculative, output TIE.
+
+Think through your decision silently and output only the final label with no punctuation, whitespace, or explanation.
+
+Model A: {caption.a}
+
+Model B: {caption.b}
+
+Final answer (one of: Model A, Model B, TIE):""", source = "F: LLM-as-a-judge for Caption Comparison Prompt" } }
+about = "what the judge is asked, with the captions in the place of {caption.a} and {caption.b}"
 
 [params.ties]
 type = "varchar"
@@ -122,7 +158,7 @@ ALTER TABLE judged_people ADD COLUMN IF NOT EXISTS caption_4 AS (
 );
 REFRESH judged_people.caption_1, judged_people.caption_2, judged_people.caption_3, judged_people.caption_4;
 
--- step pairs: two captions of a person at a time, in both orders, with the question
+-- step pairs: two captions of a person at a time, in both orders
 CREATE MATERIALIZED VIEW IF NOT EXISTS judged_pairs WITH (key = 'detection_id, first, second') AS
 WITH captions AS (
   SELECT detection_id, $first AS model, caption_1 AS caption FROM judged_people
@@ -139,7 +175,8 @@ SELECT
   a.model AS first,
   b.model AS second,
   list_first([p.highlighted]) AS image,
-  concat($compare, chr(10), chr(10), 'First caption: ', a.caption, chr(10), chr(10), 'Second caption: ', b.caption) AS question
+  a.caption AS first_caption,
+  b.caption AS second_caption
 FROM captions AS a
 JOIN captions AS b ON b.detection_id = a.detection_id AND b.model <> a.model
 JOIN judged_people AS p ON p.detection_id = a.detection_id
@@ -148,7 +185,7 @@ REFRESH judged_pairs;
 
 -- step judge: which of the two the judge prefers
 ALTER TABLE judged_pairs ADD COLUMN IF NOT EXISTS verdict AS (
-  ask(image, question, ['the first caption is better', 'the second caption is better', 'it is a tie'], $judge, seed := $seed, endpoint := $judge_endpoint)
+  judge(image, first_caption, second_caption, $judge, prompt := $compare, endpoint := $judge_endpoint)
 );
 REFRESH judged_pairs.verdict;
 CREATE MATERIALIZED VIEW IF NOT EXISTS caption_judgements WITH (key = 'detection_id, first, second') AS
@@ -157,10 +194,10 @@ SELECT
   image_id,
   first,
   second,
-  CASE struct_extract(verdict, 'answer')
-    WHEN 'the first caption is better' THEN first
-    WHEN 'the second caption is better' THEN second
-    WHEN 'it is a tie' THEN 'tie'
+  CASE struct_extract(verdict, 'winner')
+    WHEN 'first' THEN first
+    WHEN 'second' THEN second
+    WHEN 'tie' THEN 'tie'
   END AS winner
 FROM judged_pairs;
 REFRESH caption_judgements;

@@ -49,7 +49,7 @@ _SEED: Final = Parameter("seed", pa.int64(), default=0, constant=True)
 _ENDPOINT: Final = Parameter("endpoint", pa.string(), default="", constant=True)
 
 
-def _made_by(model: str, endpoint: str = "", **_: Any) -> str:
+def made_by(model: str, endpoint: str = "", **_: Any) -> str:
     """Return the digest of a model's files, or what is known of one behind an endpoint: its address and its name there."""
     return f"{plain(endpoint)} {model}" if endpoint else fingerprint(model)
 
@@ -68,7 +68,7 @@ def _made_by(model: str, endpoint: str = "", **_: Any) -> str:
     batch_size=256,
     device="auto",
     memory="20GB",
-    weights=_made_by,
+    weights=made_by,
 )
 class ask:  # noqa: N801 - its name in SQL
     """Which of some options a multimodal language model chooses for a picture.
@@ -113,11 +113,11 @@ class ask:  # noqa: N801 - its name in SQL
 
     def __init__(self, model: str, seed: int, endpoint: str = "") -> None:
         self._name, self._seed, self._url = model, seed, endpoint
-        self._asker: _Asker | None = None
+        self._asker: Asker | None = None
 
     def open(self, device: str) -> None:
         """Load the model."""
-        self._asker = _Asker(self._name, self._url, device, "ask", np.array, REPLY_TOKENS)
+        self._asker = Asker(self._name, self._url, device, "ask", np.array, REPLY_TOKENS)
 
     def expect(self, image: pa.Array, prompt: pa.Array, options: pa.Array) -> None:
         """Begin to decode the pictures of the batch behind the next."""
@@ -148,7 +148,7 @@ class ask:  # noqa: N801 - its name in SQL
             answer = meant(reply, shown[row])
             if answer is None:
                 last = LETTERS[len(shown[row]) - 1]
-                errors[row] = f"the reply names not one option of A to {last}: {_cut(reply)!r}"
+                errors[row] = f"the reply names not one option of A to {last}: {cut(reply)!r}"
             else:
                 answers[row] = {"answer": answer, "reply": reply, "shown": shown[row]}
         return rows_of(answers, errors | unread, len(image), ANSWER)
@@ -173,7 +173,7 @@ class ask:  # noqa: N801 - its name in SQL
     batch_size=256,
     device="auto",
     memory="20GB",
-    weights=_made_by,
+    weights=made_by,
 )
 class caption_person:  # noqa: N801 - its name in SQL
     """A description of one person in a picture by a multimodal language model; a red frame shows it whom.
@@ -184,8 +184,8 @@ class caption_person:  # noqa: N801 - its name in SQL
     Args:
         model: As for ``ask``.
         endpoint: As for ``ask``.
-        prompt: What is asked for, instead of the default. The paper's own words, which carry no licence and are not
-            shipped, stand in ``person_captioning.py`` of its repository.
+        prompt: What is asked for, instead of the default. The paper's is that of preset ``paper`` of the recipes
+            ``laion400m`` and ``judge_captions``.
 
     Call with:
         image: Encoded pictures, binary; NULL gives NULL.
@@ -211,11 +211,11 @@ class caption_person:  # noqa: N801 - its name in SQL
 
     def __init__(self, model: str, prompt: str, endpoint: str = "") -> None:
         self._name, self._prompt, self._url = model, prompt, endpoint
-        self._asker: _Asker | None = None
+        self._asker: Asker | None = None
 
     def open(self, device: str) -> None:
         """Load the model."""
-        self._asker = _Asker(self._name, self._url, device, "caption_person", framed, CAPTION_TOKENS)
+        self._asker = Asker(self._name, self._url, device, "caption_person", framed, CAPTION_TOKENS)
 
     def expect(self, image: pa.Array, x: pa.Array, y: pa.Array, width: pa.Array, height: pa.Array) -> None:
         """Begin to decode the pictures of the batch behind the next."""
@@ -248,7 +248,7 @@ def framed(picture: Image, x: float, y: float, width: float, height: float) -> N
         raise ImageError(str(error)) from error
 
 
-class _Asker:
+class Asker:
     """A model, and pictures that are decoded while it speaks.
 
     Args:
@@ -316,5 +316,6 @@ def _fault(options: Sequence[str | None]) -> str | None:
     return f"the option {twice[0]!r} is there twice" if twice else None
 
 
-def _cut(reply: str) -> str:
+def cut(reply: str) -> str:
+    """Return the beginning of a reply, as an error shows it."""
     return reply if len(reply) <= _CUT else reply[:_CUT] + "…"

@@ -1,4 +1,4 @@
-"""Write a multiple-choice question, and find the option that a reply means."""
+"""Write a multiple-choice question, and find the option that a reply means, or the caption that a judge prefers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ _WORDS: Final = re.compile(r"[^\W_]+")
 _AFTER: Final = "or|and|is|was|are|but|because|since|as|not|nor|with|seems|would|if"
 """Small words before which ``A`` is a letter and no article."""
 _CAPITAL: Final = re.compile(rf"(?<![\w'\u2019])(?:[B-HJ-Z]|[AI](?!\s+(?!(?:{_AFTER})\b)[a-z]))(?![\w'\u2019])")
+_NAMED: Final = re.compile(r"\bmodel[\s_]+([ab])\b|\btie\b", re.IGNORECASE)
+_WINNERS: Final = {"a": "first", "b": "second", "tie": "tie"}
 _LEAD: Final = frozenset(
     {"the", "my", "a", "it", "is", "s", "so", "would", "be", "most", "likely", "correct", "right", "best", "final"}
     | {"answer", "option", "choice", "letter"}
@@ -72,6 +74,21 @@ def meant(reply: str, shown: Sequence[str]) -> str | None:
     named = letters | text
     place = named.pop() if len(named) == 1 else len(shown)
     return shown[place] if place < len(shown) else None
+
+
+def verdict(reply: str) -> str | None:
+    """Return which caption a judge prefers: ``'first'``, ``'second'`` or ``'tie'``; ``None`` if it names none, or several.
+
+    Args:
+        reply: Model A, Model B or TIE, in any case, with or without words around it; or the letter alone.
+
+    Example:
+        >>> [verdict(r) for r in ("Model A", "**model b**", "TIE.", "B", "Model A or Model B", "the first")]
+        ['first', 'second', 'tie', 'second', None, None]
+    """
+    named = {(found[1] or found[0]).casefold() for found in _NAMED.finditer(reply)}
+    said = named or set(_folded(reply))
+    return _WINNERS.get(said.pop()) if len(said) == 1 else None
 
 
 def _folded(text: str) -> list[str]:
