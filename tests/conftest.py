@@ -687,6 +687,12 @@ def tiny_people_detector(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="session")
+def tiny_asker() -> Callable[[Path], Path]:
+    """Save a tiny multimodal model into a folder: ``ask`` gets from it the option that stands first for a picture."""
+    return tiny_models.save_asker
+
+
+@pytest.fixture(scope="session")
 def spill_of():
     """Tells where the queries of a session spill."""
 

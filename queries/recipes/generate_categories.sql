@@ -3,15 +3,17 @@ answers = "Bias of a generator of pictures: prompts of categories, pictures of o
 details = """
 Every category becomes a prompt: 'A picture of a doctor', and 'A picture of a happy person' for an adjective, with the
 article that fits. Of up to attempts pictures a category those are accepted that show exactly one person whose box is
-large enough. A classifier labels the persons, and generated_ratio counts the first most whose label is clear. Perceived
+large enough. The persons are labelled, and generated_ratio counts the first most whose label is clear. Perceived
 labels are statistics about how groups are depicted; the persons do not exist. What holds them is read with --sensitive
 PURPOSE only, or by audits.
 
 Pictures that are flagged as nudity are not accepted; generated_counts tells how many there were (max_nsfw=1.1 takes
 all). A run with more attempts makes the further pictures only: begin with few, look at generated_counts, then go on.
 
-The paper has InternVL3-2B tell the perceived gender; here a classifier does, such as the recipe laion400m trains of answers
-of that model and others. Preset 'paper' is the paper's but for this.
+labeller says who labels: a classifier, such as the recipe laion400m trains of what several models agree about, or, with
+'model', a multimodal model, whose name is the checkpoint then; a single one has habits of its own (the paper, D), which is
+why it is not the default. It is asked what laion400m asks, about the person's box alone. The paper, and its preset, has
+InternVL3-2B label; which question it puts there, and whether it shows all of the picture, it does not print.
 """
 source = """
 Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias of a generator; which article fits is our own rule"""
@@ -103,9 +105,17 @@ default = 0.5
 presets = { paper = { value = 1.1, source = "section 5: none is left out for it" } }
 about = "pictures with this score or a higher one, and those without one, are never accepted"
 
+[params.labeller]
+type = "varchar"
+default = "classifier"
+choices = ["classifier", "model"]
+presets = { paper = { value = "model", source = "section 5" } }
+about = "whether a classifier labels the persons, or a multimodal model"
+
 [params.checkpoint]
 type = "varchar"
-about = "folder of a classifier of perceived gender, such as the recipe laion400m trains"
+presets = { paper = { value = "OpenGVLab/InternVL3-2B-hf", source = "section 5" } }
+about = "folder of a classifier of perceived gender, such as the recipe laion400m trains; or the multimodal model"
 
 [params.label]
 type = "varchar"
@@ -203,7 +213,7 @@ SELECT * FROM generated_counts ORDER BY category;
 
 -- step label: perceived gender of the persons
 ALTER TABLE generated_persons ADD COLUMN IF NOT EXISTS perceived_gender AS (
-  label_person(crop(image, x, y, width, height), 'perceived_gender', $checkpoint)
+  label_person(crop(image, x, y, width, height), 'perceived_gender', $checkpoint, labeller := $labeller)
 );
 REFRESH generated_persons.perceived_gender;
 CREATE MATERIALIZED VIEW IF NOT EXISTS generated_labels WITH (key = 'image_id') AS

@@ -70,6 +70,19 @@ def given(tmp_path_factory, tiny_diffusion, tiny_detector, tiny_safety):
     }
 
 
+@pytest.fixture
+def wanted(disk_lake, build):
+    """A lake with categories."""
+    disk_lake.ingest({"images": build.images(image_id=[1])})
+    words = "('doctor', 'noun'), ('artist', NULL), ('angry', 'adjective'), (' ', 'noun')"
+    disk_lake.sql(
+        "CREATE MATERIALIZED VIEW wanted WITH (key = 'category') AS "
+        f"SELECT * FROM (VALUES {words}) AS w (category, kind)"
+    )
+    disk_lake.refresh("wanted")
+    return disk_lake
+
+
 def run(lake, given, **more):
     return lake.recipe("generate_categories", given, refresh={"executor": "inline"}, **more)
 
@@ -88,15 +101,8 @@ def threshold(lake, given):
 
 
 @pytest.mark.thorough
-def test_from_words_to_shares(disk_lake, build, given):
-    lake = disk_lake
-    lake.ingest({"images": build.images(image_id=[1])})
-    words = "('doctor', 'noun'), ('artist', NULL), ('angry', 'adjective'), (' ', 'noun')"
-    lake.sql(
-        "CREATE MATERIALIZED VIEW wanted WITH (key = 'category') AS "
-        f"SELECT * FROM (VALUES {words}) AS w (category, kind)"
-    )
-    lake.refresh("wanted")
+def test_from_words_to_shares(wanted, given):
+    lake = wanted
     run(lake, given, until="generate")
     asked = lake.sql("SELECT category, place, prompt, seed FROM generated_pictures ORDER BY ALL").fetchall()
     assert [(c, n, p) for c, n, p, _ in asked] == [(c, n, PROMPTS[c]) for c in sorted(PROMPTS) for n in (1, 2)]
@@ -137,3 +143,37 @@ def test_from_words_to_shares(disk_lake, build, given):
     assert sum(c["flagged"] for c in more.results["counts"].to_pylist()) == sum(s >= limit for s in scores.values()) > 0
     kept = lake.sql("SELECT image_id, nsfw FROM generated_persons").fetchall()
     assert all(scores[i] == score < limit for i, score in kept)
+
+
+@pytest.mark.thorough
+def test_a_multimodal_model_labels_in_the_place_of_the_classifier(wanted, given, tiny_asker, tmp_path):
+    """Its answers that are no clear label take no place among those that count."""
+    asker = str(tiny_asker(tmp_path / "asker"))
+    given = {**given, "labeller": "model", "checkpoint": asker, "attempts": 4}
+    run(wanted, given, until="generate")
+    given["score"] = threshold(wanted, given)
+    done = run(wanted, given, sensitive=PURPOSE)
+    boxes = wanted.sql(
+        "SELECT image_id, category, crop(image, x, y, width, height) FROM generated_persons", sensitive=PURPOSE
+    )
+    kinds = {image: (category, crop) for image, category, crop in boxes.fetchall()}
+    labels = dict(wanted.sql("SELECT image_id, label FROM generated_labels", sensitive=PURPOSE).fetchall())
+    constants = {"attribute": "perceived_gender", "checkpoint": asker, "labeller": "model"}
+    said = called("label_person", constants, [crop for _, crop in kinds.values()]).values.to_pylist()
+    assert labels == {image: one["label"] for image, one in zip(kinds, said, strict=True)}
+    for row in done.results["ratio"].to_pylist():
+        own = [label for i, label in labels.items() if kinds[i][0] == row["category"]]
+        clear = [label for label in own if label in {"female", "male"}]
+        assert (row["n"] or 0) == len(clear)
+
+
+def test_the_papers_preset():
+    from counterbalance.engine.recipes.files import recipes
+    from counterbalance.engine.recipes.values import literals
+
+    recipe = recipes()["generate_categories"]
+    given = literals(recipe, {"preset": "paper"})
+    assert (given["labeller"], given["checkpoint"]) == ("'model'", "'OpenGVLab/InternVL3-2B-hf'")
+    assert given["prompt"] == "'A picture of {category}'"
+    assert literals(recipe, {})["labeller"] == "'classifier'"
+    assert literals(recipe, {})["checkpoint"] is None
