@@ -22,10 +22,12 @@ subject = "from data to models"
 source = "Girrbach et al., Person-Centric Annotations of LAION-400M (2025), bias transfer: rho, R2, Chebyshev degree 3"
 exact = true
 meets = { left = "model_bias.category", right = "dataset_bias.concept" }
+presets = { paper = "Girrbach et al. (2025), CLIP", paper_diffusion = "Girrbach et al. (2025), Stable Diffusion" }
 
 [params.dataset_bias]
 relation = ["concept", "value"]
 default = "concept_ratio()"
+presets = { paper = { value = "concept_ratio(preset := 'paper')", source = "section 5" }, paper_diffusion = { value = "concept_ratio(preset := 'paper')", source = "section 5" } }
 about = "bias of the data, such as a concept_ratio"
 
 [params.model_bias]
@@ -37,6 +39,7 @@ type = "integer"
 default = 1
 min = 1
 max = 3
+presets = { paper = { value = 1, source = "section 5; 3 in G.3" }, paper_diffusion = { value = 1, source = "section 5; 3 in G.3" } }
 about = "degree of the polynomial"
 
 [params.interval]
@@ -59,11 +62,13 @@ about = "another seed, other draws"
 [params.data_zero]
 type = "double"
 default = 0
-about = "bias of data that leans to neither side; 0.5 for shares"
+presets = { paper = { value = 0.5, source = "section 5: the share of women" }, paper_diffusion = { value = 0.5, source = "section 5: the share of women" } }
+about = "bias of data that leans to neither side; 0.5 for shares; the default is that of differences"
 
 [params.model_zero]
 type = "double"
 default = 0
+presets = { paper = { value = 0, source = "Eq. 1: a difference" }, paper_diffusion = { value = 0.5, source = "section 5: the share of women" } }
 about = "bias of a model that leans to neither side"
 
 [params.show]

@@ -40,7 +40,7 @@ default = "labelled"
 choices = ["labelled", "all"]
 grid = ["labelled", "all"]
 presets = { paper = { value = "all", source = "Girrbach et al. (2025), H.2, Eq. 21" } }
-about = "what a label is held against: images with another clear label, or all other images"
+about = "what a label is held against: images with another clear label, or all other images; by default images without a clear label do not count"
 
 [params.column]
 type = "varchar"

@@ -9,6 +9,7 @@ docs/safety.md. A delta says what texts of a dataset say, nothing about people: 
 """
 subject = "two datasets"
 source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared"
+presets = { paper = "Girrbach et al. (2025), of either dataset" }
 
 [params.groups]
 relation = ["image_id", "label"]
@@ -33,11 +34,13 @@ about = "of the second one, such as b.captions"
 [params.terms]
 relation = ["term", "class"]
 default = "lists.crime_words"
+presets = { paper = { value = "lists.crime_words", source = "Table 2" } }
 
 [params.unit]
 type = "varchar"
 default = "image"
 choices = ["image", "person"]
+presets = { paper = { value = "image", source = "section 4.2" } }
 about = "for 'person' give groups a row per person, as person_labels does"
 
 [params.min_count]

@@ -8,6 +8,7 @@ people, and labels are perceived.
 """
 subject = "two datasets"
 source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared"
+presets = { paper = "Girrbach et al. (2025), of either dataset" }
 
 [params.groups]
 relation = ["image_id", "label"]
@@ -34,7 +35,8 @@ type = "varchar"
 default = "vader"
 choices = ["vader", "nltk"]
 grid = []
-about = "results of the vaderSentiment package or of NLTK's port"
+presets = { paper = { value = "nltk", source = "section 4.2" } }
+about = "results of the vaderSentiment package or of NLTK's port; the default is the package of VADER's authors"
 
 [params.min_count]
 type = "integer"

@@ -13,6 +13,7 @@ Terms that match no labelled image have no row.
 """
 subject = "what goes with whom"
 source = "Girrbach et al. (2025), crime words (the text says 63 words, its Table 2 has 71)"
+presets = { paper = "Girrbach et al. (2025)" }
 
 [params.groups]
 relation = ["image_id", "label"]
@@ -26,11 +27,13 @@ default = "captions"
 [params.terms]
 relation = ["term", "class"]
 default = "lists.crime_words"
+presets = { paper = { value = "lists.crime_words", source = "Table 2" } }
 
 [params.unit]
 type = "varchar"
 default = "image"
 choices = ["image", "person"]
+presets = { paper = { value = "image", source = "section 4.2" } }
 about = "for 'person' give groups a row per person, as person_labels does"
 
 [params.min_count]

@@ -20,6 +20,7 @@ subject = "contrast sets"
 source = """
 Smith et al., Balancing the Picture (GenSynth, 2023): zero-shot gender accuracy and text-to-image R@K of edits;
 acceptance by template"""
+presets = { paper = "Smith et al. (2023)" }
 
 [params.edits]
 relation = ["edit_id", "image_id", "label", "template", "accepted", "predicted", "background"]
@@ -46,6 +47,7 @@ about = "those that count as found"
 type = "integer[]"
 default = [1, 5, 10]
 min = 1
+presets = { paper = { value = [1, 5, 10], source = "Table 7" } }
 about = "cut-offs of recall"
 
 [params.min_count]

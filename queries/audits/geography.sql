@@ -13,6 +13,7 @@ counts do not add up to n, and what they say of a label that is hidden is an upp
 """
 subject = "who is in the pictures"
 source = "Girrbach et al. (2025), countries and adjectives matched as crime words are"
+presets = { paper = "Girrbach et al. (2025)" }
 
 [params.groups]
 relation = ["image_id", "label"]
@@ -27,6 +28,7 @@ default = "captions"
 type = "varchar"
 default = "image"
 choices = ["image", "person"]
+presets = { paper = { value = "image", source = "G.1" } }
 about = "for 'person' give groups a row per person, as person_labels does"
 
 [params.min_count]

@@ -16,7 +16,9 @@ label can be told says nothing of why; labels are perceived, or those of words i
 n_label and n_against: images of each label. The engine hides all rows where one has few, or group_sizes hides it (docs/safety.md).
 """
 subject = "from data to models"
-source = "Wang et al., Balanced datasets are not enough (2019): accuracy; Hirota et al. (2022, 2024): confidence"
+source = """
+Wang et al., Balanced datasets are not enough (2019): accuracy; Hirota et al. (2022, 2024): confidence; the latter print no
+classifier (3.1, Eq. 7), so that there is no preset"""
 among = [{ labels = ["label", "against"], relations = ["groups"] }]
 
 [params.data]

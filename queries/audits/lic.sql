@@ -11,12 +11,16 @@ case. With align, words of human captions that no generated one has are one unkn
 count. Intervals are 95 % ones over seeds, each another cut (split_interval). n: captions of one cut, n_test: of which
 it was judged by. Images of one source, such as edits of one image, are on one side of a cut, where sources names them. That a label can be told says nothing of why; labels are perceived, or those of words in captions.
 
+Hirota et al. (2024) report lic (3.2) and print no settings of it. Preset 'code' has those of the code of 2022; its seeds are
+other numbers, it masks fewer words, and its network learns for all of the epochs, where ours stops early.
+
 n_label and n_against: images of each label. The engine hides all rows where one has few, or group_sizes hides it
 (docs/safety.md); caption numbers that few images of a label have are left out.
 """
 subject = "from data to models"
 source = "Hirota et al., Quantifying societal bias amplification in image captioning (2022), and its code"
 among = [{ labels = ["label", "against"], relations = ["groups"] }]
+presets = { code = "released code of Hirota et al. (2022)" }
 
 [params.human]
 relation = ["caption_id", "image_id", "text"]
@@ -52,17 +56,20 @@ about = "words that tell the label by themselves and are masked"
 type = "varchar"
 default = "logistic"
 choices = ["logistic", "mlp", "lstm", "bert"]
-about = "regression over TF-IDF, or networks (needs torch); the paper's are 'lstm' and 'bert'"
+presets = { code = { value = "lstm", source = "lstm_leakage.py" } }
+about = "regression over TF-IDF, or networks (needs torch); the paper's are 'lstm' and 'bert'; the default needs no torch"
 
 [params.captions_each]
 type = "integer"
 default = 5
 min = 1
+presets = { code = { value = 5, source = "lstm_leakage.py" } }
 about = "human captions of an image that count"
 
 [params.align]
 type = "boolean"
 default = true
+presets = { code = { value = true, source = "lstm_leakage.py" } }
 about = "give human captions the vocabulary of the generated ones"
 
 [params.seeds]
@@ -70,6 +77,7 @@ type = "integer"
 default = 10
 min = 1
 free = true
+presets = { code = { value = 10, source = "run_gender_lstm_ann.sh; of other numbers" } }
 about = "how many cuts"
 
 [params.test_share]
@@ -77,6 +85,7 @@ type = "double"
 default = 0.1
 above = 0
 below = 1
+presets = { code = { value = 0.1, source = "lstm_leakage.py" } }
 about = "share of images to judge by"
 
 [params.epochs]
@@ -84,6 +93,7 @@ type = "integer"
 optional = true
 min = 1
 free = true
+presets = { code = { value = 20, source = "lstm_leakage.py, which does not stop before" } }
 about = "of networks at most; those of the paper otherwise"
 
 [params.learning_rate]
@@ -91,6 +101,7 @@ type = "double"
 optional = true
 above = 0
 free = true
+presets = { code = { value = 5e-5, source = "lstm_leakage.py" } }
 about = "likewise"
 
 [params.model]

@@ -45,7 +45,7 @@ about = "labels of crops that were shrunk to a shorter side, in pixels"
 type = "integer[]"
 default = [30, 50, 75, 100, 150, 200, 300]
 presets = { paper = { value = [5, 10, 15, 20, 25, 30, 35, 40, 50, 60, 70], source = "C.2" } }
-about = "where ranges begin, beside 0, in pixels"
+about = "where ranges begin, beside 0, in pixels; the paper's are of crops that were shrunk, ours of boxes as they are"
 
 [params.min_count]
 type = "integer"

@@ -36,7 +36,7 @@ about = "what it is ranked for, likewise"
 relation = ["image_id", "label"]
 default = "caption_gender_gensynth"
 presets = { paper = { value = "caption_gender(lists.gender_gensynth_paper, 'gensynth')", source = "Table 3; how captions are cut is the code's" }, code = { value = "caption_gender_gensynth", source = "measure_bias.py" } }
-about = "group relation of the items' images"
+about = "group relation of the items' images; the default is that of the released code, which made Table 1"
 
 [params.ranker]
 type = "varchar"
@@ -49,7 +49,7 @@ type = "varchar"
 default = "published_delete"
 choices = ["published_delete", "published", "published_mask", "replace", "delete", "mask"]
 presets = { paper = { value = "replace", source = "B.1" }, code = { value = "published_delete", source = "measure_bias.py" } }
-about = "mode of neutralize() that texts pass before they are compared"
+about = "mode of neutralize() that texts pass before they are compared; the default is that of the released code, which made Table 1"
 
 [params.exclude_own]
 type = "boolean"

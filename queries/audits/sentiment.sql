@@ -30,7 +30,7 @@ default = "vader"
 choices = ["vader", "nltk"]
 grid = []
 presets = { paper = { value = "nltk", source = "section 4.2" } }
-about = "results of the vaderSentiment package or of NLTK's port"
+about = "results of the vaderSentiment package or of NLTK's port; the default is the package of VADER's authors"
 
 [params.min_count]
 type = "integer"

@@ -19,6 +19,7 @@ probes as in Wang et al., Balanced datasets are not enough (2019); Hirota et al.
 (2024); Smith et al., Balancing the Picture (GenSynth, 2023), D.4, which fine-tunes a BERT and a ResNet-50, and has the
 control"""
 among = [{ labels = ["label", "against"], relations = ["groups"] }]
+presets = { paper = "Smith et al. (2023), texts" }
 
 [params.texts]
 relation = ["image_id", "text"]
@@ -37,7 +38,8 @@ about = "of the same images as they are"
 [params.groups]
 relation = ["image_id", "label"]
 default = "caption_gender"
-about = "group relation"
+presets = { paper = { value = "caption_gender(lists.gender_gensynth_paper, 'gensynth')", source = "Table 3; how captions are cut is the code's" } }
+about = "group relation; the default knows more words"
 
 [params.sources]
 relation = ["image_id", "source_id"]
@@ -58,13 +60,15 @@ about = "from this one"
 [params.words]
 relation = ["term"]
 default = "lists.gender_masked"
-about = "words that tell the label by themselves and are masked"
+presets = { paper = { value = "(SELECT term FROM lists.gender_gensynth_paper)", source = "Table 3" } }
+about = "words that tell the label by themselves and are masked; the default knows more"
 
 [params.attacker]
 type = "varchar"
 default = "logistic"
 choices = ["logistic", "mlp", "lstm", "bert"]
-about = "what learns from texts: regression, or a network (needs torch); 'bert' is fine-tuned"
+presets = { paper = { value = "bert", source = "D.4" } }
+about = "what learns from texts: regression, or a network (needs torch); 'bert' is fine-tuned; the default needs no torch"
 
 [params.vector_attacker]
 type = "varchar"
@@ -103,6 +107,7 @@ about = "likewise"
 [params.model]
 type = "varchar"
 default = "google-bert/bert-base-uncased"
+presets = { paper = { value = "google-bert/bert-base-uncased", source = "D.4: BERT-base; whether cased is not printed" } }
 about = "checkpoint of 'bert'"
 
 [params.min_count]

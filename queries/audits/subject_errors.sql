@@ -19,6 +19,7 @@ exact = true
 source = """
 Le et al., COCO-Counterfactuals (2023), Tables 1 and 10 and A.3.2: 1,864 errors among 4,117 pictures whose own subject is
 human, which is 45.3 %, printed as 44.3 %; intervals are ours"""
+presets = { paper = "Le et al. (2023), A.3.2", paper_table_10 = "Le et al. (2023), Table 10" }
 
 [params.alterations]
 relation = ["pair_id", "original", "counterfactual"]
@@ -33,6 +34,7 @@ type = "varchar"
 default = "own"
 choices = ["own", "original"]
 grid = []
+presets = { paper = { value = "own", source = "A.3.2" }, paper_table_10 = { value = "original", source = "Table 10" } }
 about = "whose word is the subject: that of the picture's own text, or that of the original, as in Table 10"
 
 [params.min_count]

@@ -21,7 +21,7 @@ presets = { paper = "Smith et al. (2023)" }
 type = "varchar"
 default = "sentence-transformers/all-MiniLM-L6-v2"
 presets = { paper = { value = "FacebookAI/roberta-base", source = "D.1: RoBERTa; which of them is not printed" } }
-about = "model of embed_sentence"
+about = "model of embed_sentence; the default is smaller, and trained for sentences"
 
 [params.fit]
 relation = ["caption_id"]
@@ -39,7 +39,7 @@ type = "varchar"
 default = "caption"
 choices = ["caption", "image"]
 presets = { paper = { value = "image", source = "D.1" } }
-about = "what is put into clusters: captions, or images by the mean of their captions' vectors"
+about = "what is put into clusters: captions, or images by the mean of their captions' vectors; the default tells captions of one image apart"
 
 [params.clusters]
 type = "integer"

@@ -73,7 +73,7 @@ about = "model of perplexity; the default is the smallest of its family"
 type = "varchar"
 default = "CompVis/stable-diffusion-v1-4"
 presets = { paper = { value = "stable-diffusion-v1-5/stable-diffusion-v1-5", source = "B.5, by InstructPix2Pix; a copy of runwayml's" } }
-about = "model of prompt_to_prompt"
+about = "model of prompt_to_prompt; the default is that of Prompt-to-Prompt's code"
 
 [params.vae]
 type = "varchar"

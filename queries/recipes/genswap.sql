@@ -15,11 +15,13 @@ AS (detect_faces(image)): --param faces="(SELECT image_id AS detection_id, image
 Views: genswap_set, genswap_skipped (why an image is not in it; meta.errors has these rows, too).
 """
 source = "Smith et al., Balancing the Picture (GenSynth, 2023), baseline GenSwap"
+presets = { paper = "Smith et al. (2023)" }
 
 [params.groups]
 relation = ["image_id", "label"]
 default = "caption_gender_gensynth"
-about = "group relation of the images"
+presets = { paper = { value = "caption_gender(lists.gender_gensynth_paper, 'gensynth')", source = "Table 3; how captions are cut is the code's" } }
+about = "group relation of the images; the default is that of the released code"
 
 [params.faces]
 relation = ["detection_id", "image_id", "x", "y", "width", "height"]

@@ -27,7 +27,7 @@ presets = { paper = "Smith et al. (2023)" }
 relation = ["image_id", "label"]
 default = "caption_gender_gensynth"
 presets = { paper = { value = "caption_gender(lists.gender_gensynth_paper, 'gensynth')", source = "Table 3; how captions are cut is the code's" } }
-about = "group relation of the images"
+about = "group relation of the images; the default is that of the released code"
 
 [params.detections]
 relation = ["detection_id", "image_id", "category", "x", "y", "width", "height", "is_crowd"]

@@ -64,7 +64,7 @@ In this picture a red frame highlights one person. Describe only this person, in
 person's looks, and what the person does. Give as many and as exact details as you can see. Use plain, scientific \
 language, stay objective, and say nothing subjective and nothing of feelings."""
 presets = { paper = { value = "Describe the highlighted person in one continuous paragraph. Describe the context, how the person looks and what the person is doing. Focus on objective details and avoid any subjective or emotional descriptions. Only focus on the highlighted person. Be as detailed and precise as possible. Write in plain, objective and scientific language.", source = "F" } }
-about = "what they are asked for"
+about = "what they are asked for; the default says the same in our own words"
 
 [params.judge]
 type = "varchar"
@@ -117,7 +117,7 @@ Model A: {caption.a}
 Model B: {caption.b}
 
 Final answer (one of: Model A, Model B, TIE):""", source = "F: LLM-as-a-judge for Caption Comparison Prompt" } }
-about = "what the judge is asked, with the captions in the place of {caption.a} and {caption.b}"
+about = "what the judge is asked, with the captions in the place of {caption.a} and {caption.b}; the default says the same in our own words"
 
 [params.ties]
 type = "varchar"

@@ -101,14 +101,14 @@ type = "varchar"
 default = "sample"
 choices = ["sample", "keywords"]
 presets = { paper = { value = "keywords", source = "E.1" } }
-about = "whom models are asked about for race or ethnicity: the sample, or people whose picture's text holds a keyword"
+about = "whom models are asked about for race or ethnicity: the sample, or people whose picture's text holds a keyword; the default needs no words in texts"
 
 [params.race_sample]
 type = "integer"
 default = 10000
 min = 1
 presets = { paper = { value = 1000000, source = "E.1" } }
-about = "people of each category of keywords that models are asked about"
+about = "people of each category of keywords that models are asked about; the default is a small sample"
 
 [params.keywords]
 relation = ["term", "class"]
@@ -187,13 +187,13 @@ In this picture a red frame highlights one person. Describe only this person, in
 person's looks, and what the person does. Give as many and as exact details as you can see. Use plain, scientific \
 language, stay objective, and say nothing subjective and nothing of feelings."""
 presets = { paper = { value = "Describe the highlighted person in one continuous paragraph. Describe the context, how the person looks and what the person is doing. Focus on objective details and avoid any subjective or emotional descriptions. Only focus on the highlighted person. Be as detailed and precise as possible. Write in plain, objective and scientific language.", source = "F" } }
-about = "what it is asked for"
+about = "what it is asked for; the default says the same in our own words"
 
 [params.sentences]
 type = "varchar"
 default = "sentence-transformers/all-MiniLM-L6-v2"
 presets = { paper = { value = "ibm-granite/granite-embedding-english-r2", source = "section 4.3, B.2" } }
-about = "model of embed_sentence"
+about = "model of embed_sentence; the default is a smaller one"
 
 [params.hate_model]
 type = "varchar"

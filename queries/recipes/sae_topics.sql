@@ -36,7 +36,7 @@ about = "the topics that features may stand for"
 type = "varchar"
 default = "sentence-transformers/all-MiniLM-L6-v2"
 presets = { paper = { value = "ibm-granite/granite-embedding-english-r2", source = "B.2" } }
-about = "model of embed_sentence"
+about = "model of embed_sentence; the default is a smaller one"
 
 [params.checkpoint]
 type = "varchar"
