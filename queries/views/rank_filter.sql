@@ -8,10 +8,10 @@ count to six decimals, so that equal sums are equal. Edits without one of the sc
 ranked, unless its weight is 0: such a filter is off, and needs no score. Infinity is a score like any other (colours
 that did not change).
 
-The ranks, and the smallest weighted sum, are the paper's; how it orders equal sums is not said, and weights of 1 are
-our choice.
+The ranks, the smallest weighted sum and weights of 1 (section 3) are the paper's; how it orders equal sums is not said.
 """
 source = "Hirota et al., Resampled Datasets Are Not Enough (2024), data filtering"
+presets = { paper = "Hirota et al. (2024)", paper_skin_tone = "Hirota et al. (2024), skin tone" }
 
 [params.candidates]
 relation = ["edit_id", "image_id", "label", "seed", "s_prompt", "s_object", "s_color"]
@@ -20,16 +20,19 @@ about = "a row an edit"
 [params.c_prompt]
 type = "double"
 default = 1
+presets = { paper = { value = 1, source = "section 3" }, paper_skin_tone = { value = 1, source = "section 3" } }
 about = "weight of s_prompt, how well the edit fits its prompt"
 
 [params.c_object]
 type = "double"
 default = 1
+presets = { paper = { value = 1, source = "section 3" }, paper_skin_tone = { value = 1, source = "section 3" } }
 about = "weight of s_object, how many objects stayed"
 
 [params.c_color]
 type = "double"
 default = 1
+presets = { paper = { value = 1, source = "section 3" }, paper_skin_tone = { value = 0, source = "B.1: without the filter of colours" } }
 about = "weight of s_color, how little colours changed"
 
 [params.keep]

@@ -7,6 +7,7 @@ is true of labels with fewer images than min_count and ten; their rows have numb
 texts.
 """
 source = "Girrbach et al. (2025), sentiment of alt-texts, with rules := 'nltk'; Hutto and Gilbert (2014)"
+presets = { paper = "Girrbach et al. (2025)" }
 
 [params.groups]
 relation = ["image_id", "label"]
@@ -21,7 +22,8 @@ default = "captions"
 type = "varchar"
 default = "vader"
 choices = ["vader", "nltk"]
-about = "results of the vaderSentiment package or of NLTK's port"
+presets = { paper = { value = "nltk", source = "section 4.2" } }
+about = "results of the vaderSentiment package or of NLTK's port; the default is the package of VADER's authors"
 
 [params.min_count]
 type = "integer"
