@@ -74,7 +74,7 @@ known AS (
     coalesce(d.effect, 1e0) AS effect
   FROM grid AS g
   CROSS JOIN total AS t
-  JOIN sums AS a ON a.label IS NULL
+  LEFT JOIN sums AS a ON a.label IS NULL
   LEFT JOIN sums AS s ON s.label = concat(length(g.label), ' ', g.label, g.other)
   LEFT JOIN design_effects(
     (SELECT image_id, label FROM groups WHERE label IS NOT NULL AND image_id IN (SELECT image_id FROM others WHERE label IS NOT NULL)),

@@ -42,7 +42,7 @@ cells AS (
     ) AS DOUBLE) AS effective
   FROM counts AS c
   CROSS JOIN total AS t
-  JOIN sums AS a ON a.label IS NULL
+  LEFT JOIN sums AS a ON a.label IS NULL
   LEFT JOIN sums AS s ON s.label = c.label
 )
 SELECT
