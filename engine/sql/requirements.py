@@ -152,7 +152,7 @@ def _of_call(name: str, nodes: Sequence[exp.Expr], scope: Mapping[str, Needs]) -
             inner[parameter.name] = _only(f"{parameter.name}{GIVEN}") if is_for_caller else found
     found = of_query(parsed(query), inner)
     if any(p.side for p in parameters):  # a row of one dataset alone compares nothing
-        found = _both(found, *inner.values())
+        found = _both(found, *(inner[p.name] for p in parameters if p.is_relation and not p.is_empty))
     required = (p for p in parameters if p.default is None and not (p.optional or p.name in given))
     return _both(found, *(_only(f"{p.name}{GIVEN}") for p in required))
 

@@ -25,7 +25,7 @@ members AS (
   SELECT DISTINCT s.source, g.image_id, g.label
   FROM groups AS g
   JOIN sourced AS s ON s.image_id = g.image_id
-  WHERE g.label IS NOT NULL
+  WHERE g.label IS NOT NULL AND (SELECT count(*) FROM sources) > 0
 ),
 by_label AS (
   SELECT source, label, count(*) AS n FROM members GROUP BY source, label

@@ -23,8 +23,9 @@ relation = ["image_id", "source_id"]
 grid = []
 about = "what each unit is of: a caption's picture"
 ---*/
+-- where there are no sources, nothing is computed
 WITH members AS (
-  SELECT DISTINCT image_id, label FROM groups WHERE image_id IS NOT NULL
+  SELECT DISTINCT image_id, label FROM groups WHERE image_id IS NOT NULL AND (SELECT count(*) FROM sources) > 0
 ),
 units AS (
   SELECT DISTINCT image_id FROM members
@@ -44,7 +45,7 @@ shares AS (
 concept_shares AS (
   SELECT f.concept, count(*) / max(t.n) AS share FROM found AS f CROSS JOIN total AS t GROUP BY f.concept
 ),
--- units that share a source: where there are none, nothing of the rest is computed
+-- units that share a source
 sourced AS (
   SELECT s.image_id, min(s.source_id) AS source
   FROM sources AS s
