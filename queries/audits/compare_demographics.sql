@@ -34,14 +34,14 @@ about = "smaller counts are suppressed"
 relation = ["image_id", "source_id"]
 side = "a"
 default = "(SELECT image_id, image_id AS source_id FROM groups WHERE 1 = 0)"
-grid = ["person_images"]
+grid = []
 about = "of units of the first dataset that are not images, such as persons: the image of each"
 
 [params.other_sources]
 relation = ["image_id", "source_id"]
 side = "b"
 default = "(SELECT image_id, image_id AS source_id FROM others WHERE 1 = 0)"
-grid = ["person_images"]
+grid = []
 about = "of units of the second dataset, such as b.person_images"
 
 [[cells]]

@@ -4,7 +4,8 @@ details = """
 count of n images with any label, its share and Wilson's 95 % interval. Labels are those of words in captions, or of
 annotators and models: perceived, never facts about persons. For persons instead of images pass
 groups := person_units('perceived_gender'), sources := person_images: persons of one image are alike, count of them are in
-that many images, and the interval is that of as many independent persons as would tell as much (effective_size).
+that many images, and the interval is that of as many independent persons as would tell as much (effective_size). Of perceived
+labels sources need a purpose, and persons are taken as independent without: few alike images would be known.
 
 Counts under min_count are suppressed (NULL), and as many others as are needed so that none follows by subtraction;
 unclear labels go first. See group_sizes.
@@ -26,7 +27,7 @@ about = "smaller counts are suppressed"
 [params.sources]
 relation = ["image_id", "source_id"]
 default = "(SELECT image_id, image_id AS source_id FROM groups WHERE 1 = 0)"
-grid = ["person_images"]
+grid = []
 about = "of units that are not images, such as persons: the image of each"
 
 [[cells]]

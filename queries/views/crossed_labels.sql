@@ -18,7 +18,7 @@ about = "group relation; columns of the table"
 [params.sources]
 relation = ["image_id", "source_id"]
 default = "(SELECT image_id, image_id AS source_id FROM groups WHERE 1 = 0)"
-grid = ["person_images"]
+grid = []
 about = "of units that are not images, such as persons: the image of each"
 ---*/
 WITH pairs AS (
