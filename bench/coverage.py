@@ -25,7 +25,7 @@ import counterbalance as cb
 
 sys.path.append(str(Path(__file__).parent))  # where a test loads this file by its path
 
-from coverage_of_agreement import of_agreement, of_annotators, of_answers, of_judgements
+from coverage_of_agreement import of_agreement, of_annotators, of_answered_persons, of_answers, of_judgements
 from coverage_of_differences import of_differences, of_shifts, of_two_datasets, of_wholes
 from coverage_of_models import of_amplification, of_areas, of_categories, of_cuts, of_precisions, of_topics
 from coverage_of_ratios import of_captions, of_contrast_sets, of_ratios, of_words
@@ -107,11 +107,16 @@ AUDITS: dict[str, dict[str, str]] = {
     "label_validation": {
         "squares of Wilson's ends, weighted; Wilson": "Labels beside answers",
         "kappas (beyond_chance_low)": "Agreement",
+        "the same, of persons": "Labels of persons beside answers",
     },
     "leakage": {"cuts (split_interval)": "Cuts of a dataset"},
     "lic": {"cuts (split_interval)": "Cuts of a dataset"},
     "markedness": {"Wilson": "Shares"},
-    "min_size_study": {"Wilson": "Shares", "kappa (beyond_chance_low)": "Agreement"},
+    "min_size_study": {
+        "Wilson": "Shares",
+        "kappa (beyond_chance_low)": "Agreement",
+        "Wilson, of effective sizes": "Labels of persons beside answers",
+    },
     "proposal_recall": {"Wilson": "Shares"},
     "ratio": {
         "odds of Wilson's ends": "The more frequent of two",
@@ -297,6 +302,12 @@ worth, and Jaccard's index of a label: 450 and 1350 of 150 samples.""",
 annotators.""",
         "answers each | right | weighted_agreement | precision | recall of 0.6 | of 0.3 | of 0.1",
         of_answers,
+    ),
+    "Labels of persons beside answers": Section(
+        """`label_validation` and `min_size_study` of 1 to 10 persons an image, 0.8 of whom an annotator labels as the model, more
+or less alike within an image; 200 annotators, so that figures are off by 1.5 points.""",
+        "images | correlation | weighted_agreement | precision | recall | min_size_study",
+        of_answered_persons,
     ),
     "Cuts of a dataset": Section(
         """The intervals of `leakage`, `lic`, `spurious_probe` and `artifact_shift` (`split_interval`), of a regression over vectors of

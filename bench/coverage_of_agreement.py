@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from coverage_samples import DRAWS, alike, held, parts_of, shown
+from coverage_samples import DRAWS, alike, held, parts_of, rows_of, shown
 
 import counterbalance as cb
 from counterbalance.udfs.kappas import CELLS, PATTERNS, cohen_kappa, fleiss_kappa, krippendorff_alpha
@@ -123,6 +123,52 @@ def of_answers(_: cb.Session, draw: np.random.Generator) -> Iterator[tuple[objec
             call = "label_validation(modelled, 'x', min_count := 0)"
             found = held(session, call, *asked, where="annotator LIKE 'a%'", modelled=modelled)
         yield each, right, *parts_of([found])
+
+
+def of_answered_persons(_: cb.Session, draw: np.random.Generator) -> Iterator[tuple[object, ...]]:
+    """Yield the same of persons, and min_size_study: an annotator a sample, who is right alike about persons of an image."""
+    samples, right = 200, 0.8
+    for images, correlation in itertools.product((10, 30, 100), (0.0, 0.3, 0.8)):
+        found = rows_of(draw, samples, images, right, correlation)
+        count = len(found["row_id"])
+        model = draw.random(count) < 0.5
+        sides = pa.array(found["sample"] + 10, pa.float32())
+        names = np.array(["p", "q"])
+        said = names[np.where(found["hit"], model, ~model).astype(int)]
+        boxes = {"detection_id": found["row_id"], "image_id": found["image_id"], "category": ["person"] * count}
+        boxes |= {name: pa.array(np.ones(count), pa.float32()) for name in "xy"} | dict.fromkeys(
+            ("width", "height"), sides
+        )
+        labels = {
+            "label_id": found["row_id"],
+            "image_id": found["image_id"],
+            "detection_id": found["row_id"],
+            "attribute": ["x"] * count,
+            "value": said,
+            "score": pa.nulls(count, pa.float32()),
+            "annotator": np.char.add(np.char.add("a", found["sample"].astype(str)), "@s"),
+        }
+        ids = np.arange(samples * images)
+        lake = cb.connect(f"memory://persons-{images}-{correlation}")
+        lake.ingest(
+            {
+                "images": pa.table({"image_id": ids, "key": ids.astype(str)}),
+                "detections": pa.table(boxes),
+                "labels": pa.table(labels),
+            }
+        )
+        modelled = pa.table({"image_id": found["row_id"], "label": names[model.astype(int)]})
+        metrics = "weighted_agreement", "precision", "recall"
+        asked = [(right, *(f"CASE WHEN metric = '{m}' THEN {end} END" for end in ("low", "high"))) for m in metrics]
+        own = "(SELECT image_id AS detection_id, label FROM modelled)"
+        other = "(SELECT detection_id, value AS label FROM labels)"
+        bins = list(range(10, 10 + samples))
+        with lake.session() as session:
+            call = "label_validation(modelled, 'x', unit := 'person', min_count := 0)"
+            rows = [held(session, call, *asked, where="annotator LIKE 'a%'", modelled=modelled)]
+            call = f"min_size_study({own}, {other}, bins := {bins}, min_count := 0)"
+            rows.append(held(session, call, (right, "low", "high"), modelled=modelled))
+        yield images, correlation, *(cell for one in rows for cell in parts_of([one]))
 
 
 def of_judgements(session: cb.Session, draw: np.random.Generator) -> Iterator[tuple[object, ...]]:

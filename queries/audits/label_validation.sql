@@ -13,7 +13,8 @@ annotator would label so (n in the sample) which the model labels the same. Betw
 
 95 % intervals: kappas and shares as in agreement, weighted values by adding the squared distances
 to Wilson's limits of each label (for recall, of its two parts); no finite-population correction, so they are rather too
-wide. Annotators are not the truth: labels are perceived, never facts about persons, and an answer 'unclear' counts as
+wide. Persons of one image are alike: shares are of as many independent ones as would tell as much (effective_size).
+Annotators are not the truth: labels are perceived, never facts about persons, and an answer 'unclear' counts as
 an answer.
 
 Small counts, and what would give them away, are hidden by the engine, see docs/safety.md: counts of a confusion as in agreement;
@@ -107,6 +108,13 @@ said AS (
   WHERE a.annotator <> 'model'
   GROUP BY a.annotator, a.value, m.value
 ),
+said_by_image AS (
+  SELECT a.annotator, a.value AS label, m.value AS other_label, a.image_id, count(*) AS count
+  FROM ratings AS a
+  JOIN ratings AS m ON m.image_id = a.image_id AND m.detection_id = a.detection_id AND m.annotator = 'model'
+  WHERE a.annotator <> 'model'
+  GROUP BY a.annotator, a.value, m.value, a.image_id
+),
 -- in how many images they said the same about such units, and in how many something else
 said_images AS (
   SELECT
@@ -162,12 +170,69 @@ cells AS (
   JOIN labels_seen AS l ON l.annotator = t.annotator
   LEFT JOIN said AS s ON s.annotator = t.annotator AND s.label = l.label AND s.other_label = t.other_label
 ),
+-- what each image adds to a cell: its units of the label of the model, and those of them that have the answer
+of_images AS (
+  SELECT annotator, other_label, label, image_id, sum(count) AS count
+  FROM said_by_image
+  GROUP BY annotator, other_label, label, image_id
+),
+image_sizes AS (
+  SELECT annotator, other_label, image_id, sum(count) AS n FROM said_by_image GROUP BY annotator, other_label, image_id
+),
+residuals AS (
+  SELECT
+    c.annotator,
+    c.label,
+    c.other_label,
+    z.image_id,
+    coalesce(i.count, 0) AS count,
+    z.n,
+    CAST(c.weight * (coalesce(i.count, 0) - c.share * z.n) / c.n AS DECIMAL(38, 18)) AS residual
+  FROM cells AS c
+  JOIN image_sizes AS z ON z.annotator = c.annotator AND z.other_label = c.other_label
+  LEFT JOIN of_images AS i
+    ON i.annotator = c.annotator AND i.other_label = c.other_label AND i.label = c.label AND i.image_id = z.image_id
+),
+clusters AS (
+  SELECT
+    annotator,
+    label,
+    other_label,
+    effective_size(
+      CAST(sum(count) AS DOUBLE),
+      CAST(sum(n) AS DOUBLE),
+      CAST(sum(count * count) AS DOUBLE),
+      CAST(sum(count * n) AS DOUBLE),
+      CAST(sum(n * n) AS DOUBLE),
+      CAST(count(*) AS DOUBLE)
+    ) AS effective
+  FROM residuals
+  GROUP BY annotator, label, other_label
+),
 limits AS (
   SELECT
     c.*,
-    wilson_low(count, n) AS low,
-    wilson_high(count, n) AS high
+    wilson_low(c.count * e.effective / c.n, e.effective) AS low,
+    wilson_high(c.count * e.effective / c.n, e.effective) AS high
   FROM cells AS c
+  JOIN clusters AS e ON e.annotator = c.annotator AND e.label = c.label AND e.other_label = c.other_label
+),
+-- units of several labels of the model may share an image: how much more that is than the variances of the labels added up
+weighted_effects AS (
+  SELECT
+    annotator,
+    greatest(CAST(sum(CAST(power(CAST(residual AS DOUBLE), 2) AS DECIMAL(38, 18))) AS DOUBLE) / nullif(max(apart), 0), 1) AS effect
+  FROM (
+    SELECT
+      annotator,
+      image_id,
+      sum(residual) AS residual,
+      CAST(sum(sum(CAST(power(CAST(residual AS DOUBLE), 2) AS DECIMAL(38, 18)))) OVER (PARTITION BY annotator) AS DOUBLE) AS apart
+    FROM residuals
+    WHERE label = other_label
+    GROUP BY annotator, image_id
+  ) AS i
+  GROUP BY annotator
 ),
 weighted AS (
   SELECT
@@ -197,11 +262,41 @@ parts AS (
   FROM limits
   GROUP BY annotator, label
 ),
+recall_effects AS (
+  SELECT
+    annotator,
+    label,
+    greatest(CAST(sum(CAST(power(CAST(residual AS DOUBLE), 2) AS DECIMAL(38, 18))) AS DOUBLE) / nullif(max(apart), 0), 1) AS effect
+  FROM (
+    SELECT
+      annotator,
+      label,
+      image_id,
+      sum(residual) AS residual,
+      CAST(
+        sum(sum(CAST(power(CAST(residual AS DOUBLE), 2) AS DECIMAL(38, 18)))) OVER (PARTITION BY annotator, label) AS DOUBLE
+      ) AS apart
+    FROM (
+      SELECT
+        r.annotator,
+        r.label,
+        r.image_id,
+        CAST(
+          CASE WHEN r.label = r.other_label THEN p.miss ELSE -p.hit END / nullif(p.hit + p.miss, 0) * r.residual AS DECIMAL(38, 18)
+        ) AS residual
+      FROM residuals AS r
+      JOIN parts AS p ON p.annotator = r.annotator AND p.label = r.label
+    ) AS f
+    GROUP BY annotator, label, image_id
+  ) AS i
+  GROUP BY annotator, label
+),
 recalls AS (
   SELECT
     p.annotator,
     p.label,
     a.n,
+    coalesce(e.effect, 1e0) AS effect,
     hit / (hit + miss) AS value,
     hit_low / nullif(hit_low + miss, 0) AS if_fewer_hits,
     hit_high / nullif(hit_high + miss, 0) AS if_more_hits,
@@ -209,6 +304,7 @@ recalls AS (
     hit / nullif(hit + greatest(miss - sqrt(below), 0), 0) AS if_fewer_misses
   FROM parts AS p
   JOIN answered AS a ON a.annotator = p.annotator AND a.label = p.label
+  LEFT JOIN recall_effects AS e ON e.annotator = p.annotator AND e.label = p.label
 ),
 against_model AS (
   SELECT
@@ -238,8 +334,10 @@ FROM (
   SELECT
     'weighted_agreement' AS metric, w.annotator, 'model' AS other, CAST(NULL AS VARCHAR) AS label,
     CAST(NULL AS VARCHAR) AS other_label, CAST(NULL AS BIGINT) AS count, w.value,
-    greatest(w.value - sqrt(w.below), 0) AS low, least(w.value + sqrt(w.above), 1) AS high, p.n, s.smallest
+    greatest(w.value - sqrt(w.below * coalesce(e.effect, 1)), 0) AS low,
+    least(w.value + sqrt(w.above * coalesce(e.effect, 1)), 1) AS high, p.n, s.smallest
   FROM weighted AS w
+  LEFT JOIN weighted_effects AS e ON e.annotator = w.annotator
   JOIN populations AS p ON p.annotator = w.annotator
   JOIN (
     SELECT annotator, min(least(nullif(same, 0), nullif(different, 0))) AS smallest FROM said_images GROUP BY annotator
@@ -265,10 +363,10 @@ FROM (
     'recall' AS metric, annotator, 'model' AS other, label, CAST(NULL AS VARCHAR) AS other_label,
     CAST(NULL AS BIGINT) AS count, value,
     greatest(value - sqrt(
-      power(value - coalesce(if_fewer_hits, 0), 2) + power(value - coalesce(if_more_misses, 0), 2)
+      effect * (power(value - coalesce(if_fewer_hits, 0), 2) + power(value - coalesce(if_more_misses, 0), 2))
     ), 0) AS low,
     least(value + sqrt(
-      power(coalesce(if_more_hits, 1) - value, 2) + power(coalesce(if_fewer_misses, 1) - value, 2)
+      effect * (power(coalesce(if_more_hits, 1) - value, 2) + power(coalesce(if_fewer_misses, 1) - value, 2))
     ), 1) AS high,
     n, CAST(NULL AS BIGINT) AS smallest
   FROM recalls

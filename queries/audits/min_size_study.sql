@@ -3,7 +3,8 @@ answers = "How well perceived labels of boxes agree with a reference, by the siz
 details = """
 For every range of the shorter side, from side_from to under side_to pixels: count of the n boxes with a label of both that
 carry the same one, as value = count / n with Wilson's 95 % interval, and Cohen's kappa, which takes off what chance would
-bring, with that of its large-sample variance. Small persons cannot be labelled; where agreement stops rising is where
+bring, with that of its large-sample variance; boxes of one image are alike, and both are of as many independent boxes as
+would tell as much (effective_size). Small persons cannot be labelled; where agreement stops rising is where
 labels begin to be worth something. The paper takes the smallest side with kappa above .8 and value above .9: 30 px, of
 crops that were shrunk.
 
@@ -111,7 +112,8 @@ other AS (
 -- boxes whose image nobody knows may be of one
 pairs AS (
   SELECT
-    own.resized, r.side_from, r.side_to, own.label, other.label AS other_label, coalesce(i.image_id, -1) AS image_id
+    own.resized, r.side_from, r.side_to, own.label, other.label AS other_label, coalesce(i.image_id, -1) AS image_id,
+    CASE WHEN i.image_id IS NULL THEN own.detection_id END AS stray
   FROM own
   JOIN other ON other.detection_id = own.detection_id
   LEFT JOIN (SELECT detection_id, min(image_id) AS image_id FROM detections GROUP BY detection_id) AS i
@@ -134,6 +136,26 @@ parts AS (
   FROM pairs
   GROUP BY resized, side_from
 ),
+by_image AS (
+  SELECT resized, side_from, count(CASE WHEN label = other_label THEN 1 END) AS count, count(*) AS n
+  FROM pairs
+  GROUP BY resized, side_from, image_id, stray
+),
+clusters AS (
+  SELECT
+    resized,
+    side_from,
+    effective_size(
+      CAST(sum(count) AS DOUBLE),
+      CAST(sum(n) AS DOUBLE),
+      CAST(sum(count * count) AS DOUBLE),
+      CAST(sum(count * n) AS DOUBLE),
+      CAST(sum(n * n) AS DOUBLE),
+      CAST(count(*) AS DOUBLE)
+    ) AS effective
+  FROM by_image
+  GROUP BY resized, side_from
+),
 sums AS (
   SELECT
     resized,
@@ -153,13 +175,14 @@ SELECT
   count,
   n,
   CAST(count AS DOUBLE) / n AS value,
-  wilson_low(count, n) AS low,
-  wilson_high(count, n) AS high,
+  wilson_low(count * c.effective / n, c.effective) AS low,
+  wilson_high(count * c.effective / n, c.effective) AS high,
   cohen.kappa AS kappa,
-  beyond_chance_low(cohen.agreed, cohen.chance, cohen.effective) AS kappa_low,
-  beyond_chance_high(cohen.agreed, cohen.chance, cohen.effective) AS kappa_high,
+  beyond_chance_low(cohen.agreed, cohen.chance, cohen.effective * (c.effective / n)) AS kappa_low,
+  beyond_chance_high(cohen.agreed, cohen.chance, cohen.effective * (c.effective / n)) AS kappa_high,
   smallest,
   least(nullif(p.same, 0), nullif(p.different, 0)) AS images
 FROM sums AS s
 JOIN parts AS p ON p.resized = s.resized AND p.side_from = s.side_from
+JOIN clusters AS c ON c.resized = s.resized AND c.side_from = s.side_from
 ORDER BY s.resized, s.side_from
