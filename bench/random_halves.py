@@ -46,7 +46,8 @@ Made by `python bench/random_halves.py captions_val2017.json --splits {splits} >
 val2017 in two random halves, so many times; a third of them where an audit has more than {many} tests a split. Of the tests of a
 split p < .05 is asked to be right 5 times in 100, *give or take* what splits differ by (95 %); *any q < .05* is the share of
 splits in which an audit would have reported something. Words are those that at least 100 images have; the judge of `win_rates`
-throws coins.
+throws coins. Rows with fewer splits are of shorter runs of the same command (`--splits`, `--audits`), some of them made before
+there was a column of how far off they may be.
 
 | audit | splits | tests | p < .05 | give or take | any q < .05 |
 |---|---|---|---|---|---|"""
