@@ -29,8 +29,10 @@ def made(build, name, labels, texts, scenes):
 @pytest.mark.parametrize("one", ["female", "male"])
 def test_a_row_that_is_left_out(build, one):
     """One image alone names Iceland. The q are those of the p that are shown, in a family of as many places as there are."""
-    texts = ["a day in " + ("France" if i < 60 else "Japan") for i in range(120)] + ["a day in Iceland"]
-    labels = ["female" if (i % 3 > 0) == (i < 60) else "male" for i in range(120)] + [one]
+    texts = (
+        ["a day in " + ("France" if i < 60 else "Japan") for i in range(120)] + ["a day in Iceland"] + ["a day"] * 40
+    )
+    labels = ["female" if (i % 3 > 0) == (i < 60) else "male" for i in range(120)] + [one] + ["female", "male"] * 20
     lake = made(build, one, labels, texts, {})
     rows = lake.sql(f"SELECT country, p, q FROM geography({G}) WHERE p IS NOT NULL").fetchall()
     assert {country for country, *_ in rows} == {"France", "Japan"}
