@@ -17,7 +17,7 @@ def lake(build, name, first):
     values = [first, *["man"] * 29, *["woman"] * 30, *["other"] * 30]
     made = cb.connect(f"memory://left-out-{os.getpid()}-{name}-{first}")
     labels = {"label_id": ids, "image_id": ids, "attribute": ["perceived_gender"] * 90, "value": values}
-    texts = [("a tie", "a hat", "a")[i % 3] + (" and a zebra" if i < 3 else "") for i in ids]
+    texts = [("a tie", "a hat", "a")[i % 3] + (" zebra" if i < 3 else "") for i in ids]
     made.ingest(
         {
             "images": build.images(image_id=ids),
