@@ -36,7 +36,7 @@ def caret(error) -> str:
         ("SELECT key\n, key::INTEGER FROM images", "E3105", "::INTEGER"),
         ("SELECT 'é' AS ü, nothing FROM images", "E3103", "nothing FROM"),
         ("FROM demographics(\n  group := caption_gender)", "E3111", "group :="),
-        ("FROM demographics(caption_gender, 5, 7)", "E3110", "demographics("),
+        ("FROM demographics(caption_gender, 5, captions, 7)", "E3110", "demographics("),
         ("FROM demographics(groups := captions, groups := images)", "E3112", "groups := captions"),
         ("SELECT 1 FROM demographics(min_count := 'many')", "E3114", "'many'"),
         ("SELECT 1 FROM demographics(min_count=-1)", "E3134", "-1"),
