@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -17,7 +18,7 @@ def test_the_text_is_a_recipe_that_does_the_same(name):
     found = recipe(name)
     literals = values.literals(found, {})
     again = parse(filled(found, literals), f"{name}.sql")
-    missing = [p for p in found.parameters if p.default is None]
+    missing = [replace(p, presets=()) for p in found.parameters if p.default is None]  # presets are filled in already
     assert again.parameters == tuple(missing)
     assert (again.name, again.doc, again.source) == (found.name, found.doc, found.source)
     assert [s.name for s in again.steps] == [s.name for s in found.steps]
