@@ -203,7 +203,7 @@ def main() -> None:
             tables["judged"] = judged(draw, ids)
             tables["scored"], tables["guessed"] = scored(draw, ids), guessed(draw, tables["places"])
             for audit in given.audits:
-                if split < given.splits // 3 or found[audit][0][0] <= MANY:
+                if not found[audit] or split < given.splits // 3 or found[audit][0][0] <= MANY:
                     began = time.process_time()
                     found[audit].append(tests_of(session, f"FROM {CALLS[audit].format(split=split)}", tables))
                     seconds[audit] += time.process_time() - began

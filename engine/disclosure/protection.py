@@ -18,6 +18,7 @@ from counterbalance.engine.disclosure.suppression import (
     OTHERS,
     SHOWN,
     SMALL,
+    along_concepts,
     beside_hidden,
     hidden_rows,
     others_beside,
@@ -231,23 +232,24 @@ class _Hidden:
                 self.why = np.where((self.why == SMALL) | (found == SHOWN), self.why, found)
                 self.omitted |= (found != SHOWN) if cell.omit else False
 
-    def add_thin(self, rows: pa.Table, *, alone: bool) -> None:
+    def add_thin(self, rows: pa.Table, cells: Iterable[Cells], *, alone: bool) -> None:
         """Hide tables, and lines of them, in which all siblings together are few, with what is 0 there.
 
         Which of the siblings have rows, or none, would tell whose they are.
 
         Args:
             rows: The result of an audit.
+            cells: Those that its file declares.
             alone: None of its cells have siblings.
         """
         if alone:
-            self.thin = thin_alone(rows, [*self.columns], MIN_COUNT)
+            self.thin = thin_alone(rows, [*cells], MIN_COUNT)
             self.blank |= {column: where | self.thin for column, where in self.blank.items()}
-        for cell, columns in self.columns.items():
+        for cell in cells:
             if cell.by:
                 thin, of_label = thin_rows(rows, cell, MIN_COUNT)
                 self.thin = self.thin | thin
-                for column in columns:
+                for column in self.columns[cell]:
                     self.blank[column] = self.blank[column] | thin
                 tables = tuple(c for c in cell.within if c not in LABELS)
                 self.thin_labels[tables] = self.thin_labels.get(tables, False) | of_label
@@ -300,11 +302,12 @@ def _hidden(
         there = np.ones(len(rows), bool) if side is None else rows_of_side(rows, [*own])
         its = rows.filter(pa.array(there))
         its_unseen = unseen.rows(its, cells, side)
-        found = _Hidden.of(told if side is None else its_unseen, own)
+        along = {made: names for cell, names in own.items() if closed and (made := along_concepts(cell)) is not None}
+        found = _Hidden.of(told if side is None else its_unseen, along | own)
         for column in {c for cell in own for c in (cell.of, cell.out_of) if c is not None} - keys:
             found.blank[column] = found.blank.get(column, False) | its_unseen
         if thin:
-            found.add_thin(its, alone=not any(cell.by for cell in cells))
+            found.add_thin(its, own, alone=not any(cell.by for cell in cells))
         shown = its
         for floor in floors:  # a larger floor goes by what a smaller one shows: going by more, two calls would tell it
             found.add(shown, floor, closed=closed)
@@ -464,7 +467,7 @@ def refuse_few_doubles(name: str, images: Mapping[str, int]) -> None:
     for parameter, count in images.items():
         if 0 < count < MIN_COUNT:
             raise SensitiveError(
-                f"fewer than {MIN_COUNT} images of a label have several in {parameter!r} of {name}(), who would be known",
+                f"fewer than {MIN_COUNT} images of a label have another one, too, in {parameter!r} of {name}(), and would be known",
                 code="E3326",
                 hint="take one label an image, such as image_labels('perceived_gender'), in which these are mixed; "
                 'or state a purpose: --sensitive "why", which is logged',

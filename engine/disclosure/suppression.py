@@ -84,6 +84,8 @@ def hidden_rows(
     table = _codes(rows, cells.within)
     if cells.totals:
         table = _joined(table, _innermost(rows, cells.totals))
+    if cells.joint:  # classes are a table, and their words another one
+        table = _joined(table, _codes(pa.table({c: rows[c].is_null() for c in cells.by}), cells.by))
     cell = table
     for column in cells.by:
         cell = _joined(cell, _codes(rows, [column]))
@@ -476,6 +478,28 @@ def _innermost(rows: pa.Table, levels: Sequence[str]) -> NDArray[np.int64]:
         there = rows[column].is_valid().to_numpy(zero_copy_only=False)
         found = np.where(there, _codes(rows, [column]) * (len(levels) + 1) + at + 1, found)
     return found
+
+
+def along_concepts(cells: Cells) -> Cells | None:
+    """Return the cells of a label along the concepts that it is counted of, if there are such; of all that the label has.
+
+    Where every image has one of some concepts, which open tables tell, a hidden count is what those shown lack of these.
+
+    Example:
+        >>> from counterbalance.engine.disclosure.cells import Cells
+        >>> made = along_concepts(Cells("count", of="n", out_of="n_label", by=("label",), within=("level", "concept")))
+        >>> made.by, made.within, made.of, made.overlap
+        (('concept',), ('level', 'label'), 'n_label', True)
+    """
+    named = (*cells.within, *cells.totals)
+    by = tuple(column for column in named if column in CONCEPTS)
+    if cells.by != (LABEL,) or cells.out_of is None or not by:
+        return None
+    within = (*(column for column in named if column not in CONCEPTS), LABEL)
+    several = len(by) > 1
+    return replace(
+        cells, of=cells.out_of, out_of=None, by=by, within=within, totals=(), whole=(), joint=several, overlap=True
+    )
 
 
 def thin_rows(rows: pa.Table, cells: Cells, k: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

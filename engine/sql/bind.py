@@ -46,6 +46,7 @@ from counterbalance.engine.sql.policy import (
     refuse_undeclared,
     without_values,
 )
+from counterbalance.engine.sql.requirements import has_no_rows
 from counterbalance.engine.sql.resolver import LABELS, described
 from counterbalance.engine.sql.rewrites import view_kernels
 from counterbalance.engine.sql.scope import (
@@ -723,7 +724,7 @@ class Binder:
                 shown[parameter.name] = arguments.constant(bound.scalars[parameter.name], parameter.name)
             elif parameter.name in given:
                 shown[parameter.name] = self._shown_as(written(given[parameter.name]))
-            elif not parameter.is_empty:
+            elif not has_no_rows(parameter):
                 shown[parameter.name] = parameter.default
         return shown
 

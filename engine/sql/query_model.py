@@ -86,16 +86,6 @@ class QueryParameter:
     presets: tuple[Preset, ...] = ()
 
     @property
-    def is_empty(self) -> bool:
-        """Return whether it is a relation without rows where it is left out: rows do not tell it then.
-
-        Example:
-            >>> QueryParameter("sources", "relation", "(SELECT 1 AS image_id WHERE 1 = 0)", "images of captions").is_empty
-            True
-        """
-        return self.is_relation and (self.default or "").endswith("WHERE 1 = 0)")
-
-    @property
     def is_relation(self) -> bool:
         """Tell whether it names rows rather than a value."""
         return self.type in {"relation", "stream"}

@@ -65,6 +65,16 @@ def of_audit(query: Query) -> Needs:
     return _of_call(query.name, (), {})
 
 
+def has_no_rows(parameter: QueryParameter) -> bool:
+    """Return whether a relation has no rows where it is left out, whatever the lake holds.
+
+    Example:
+        >>> has_no_rows(next(p for p in queries.audit("cooccurrence").parameters if p.name == "sources"))
+        True
+    """
+    return parameter.is_relation and parameter.default is not None and _of_argument(parameter, None, {}, {}) == NEVER
+
+
 def nearest(needs: Needs, there: Collection[str]) -> frozenset[str]:
     """Return the alternative of which the least is missing."""
     return min(needs, key=lambda one: (len(one.difference(there)), sorted(one)), default=frozenset())
@@ -152,7 +162,7 @@ def _of_call(name: str, nodes: Sequence[exp.Expr], scope: Mapping[str, Needs]) -
             inner[parameter.name] = _only(f"{parameter.name}{GIVEN}") if is_for_caller else found
     found = of_query(parsed(query), inner)
     if any(p.side for p in parameters):  # a row of one dataset alone compares nothing
-        found = _both(found, *(inner[p.name] for p in parameters if p.is_relation and not p.is_empty))
+        found = _both(found, *(inner[p.name] for p in parameters if p.is_relation and not has_no_rows(p)))
     required = (p for p in parameters if p.default is None and not (p.optional or p.name in given))
     return _both(found, *(_only(f"{p.name}{GIVEN}") for p in required))
 

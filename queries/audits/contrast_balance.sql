@@ -62,14 +62,6 @@ by = ["label"]
 within = ["measure", "item"]
 measures = ["count", "n", "value", "low", "high", "base", "base_count", "delta", "delta_low", "delta_high"]
 whole = ["difference", "equal"]
-
-[[cells]]
-count = "edits"
-of = "base_count"
-by = ["item"]
-within = ["measure", "label"]
-overlap = true
-measures = ["count", "n", "value", "low", "high", "base", "base_count", "delta", "delta_low", "delta_high"]
 ---*/
 WITH shares AS (
   SELECT 'attribute' AS measure, o.*

@@ -57,26 +57,6 @@ out_of = "base_images"
 by = ["label"]
 totals = ["class", "term"]
 measures = ["count", "n", "share", "share_low", "share_high", "base_share", "base_count", "base_n", "delta", "delta_low", "delta_high", "p", "q", "base_images"]
-
-[[cells]]
-count = "count"
-of = "base_count"
-by = ["class", "term"]
-within = ["level", "label"]
-joint = true
-overlap = true
-measures = ["n", "share", "share_low", "share_high", "base_share", "base_count", "base_n", "delta", "delta_low", "delta_high", "p", "q", "images", "base_images"]
-tests = ["p", "q"]
-
-[[cells]]
-count = "images"
-of = "base_images"
-by = ["class", "term"]
-within = ["level", "label"]
-joint = true
-overlap = true
-measures = ["count", "n", "share", "share_low", "share_high", "base_share", "base_count", "base_n", "delta", "delta_low", "delta_high", "p", "q", "base_images"]
-tests = ["p", "q"]
 ---*/
 SELECT
   level,

@@ -49,21 +49,6 @@ count = "images"
 out_of = "base_images"
 by = ["label"]
 within = ["level", "country"]
-
-[[cells]]
-count = "count"
-of = "base_count"
-by = ["country"]
-within = ["level", "label"]
-overlap = true
-tests = ["p", "q"]
-
-[[cells]]
-count = "images"
-of = "base_images"
-by = ["country"]
-within = ["level", "label"]
-overlap = true
 ---*/
 WITH mentions AS (
   SELECT image_id, concept AS country FROM country_concepts(texts)

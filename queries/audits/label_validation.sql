@@ -101,19 +101,17 @@ sizes AS (
   SELECT label, count(*) AS units FROM units GROUP BY label
 ),
 -- how often an annotator said label about units that the model labels other_label
-said AS (
-  SELECT a.annotator, a.value AS label, m.value AS other_label, count(*) AS count
-  FROM ratings AS a
-  JOIN ratings AS m ON m.image_id = a.image_id AND m.detection_id = a.detection_id AND m.annotator = 'model'
-  WHERE a.annotator <> 'model'
-  GROUP BY a.annotator, a.value, m.value
-),
 said_by_image AS (
   SELECT a.annotator, a.value AS label, m.value AS other_label, a.image_id, count(*) AS count
   FROM ratings AS a
   JOIN ratings AS m ON m.image_id = a.image_id AND m.detection_id = a.detection_id AND m.annotator = 'model'
   WHERE a.annotator <> 'model'
   GROUP BY a.annotator, a.value, m.value, a.image_id
+),
+said AS (
+  SELECT annotator, label, other_label, CAST(sum(count) AS BIGINT) AS count
+  FROM said_by_image
+  GROUP BY annotator, label, other_label
 ),
 -- in how many images they said the same about such units, and in how many something else
 said_images AS (
@@ -170,12 +168,7 @@ cells AS (
   JOIN labels_seen AS l ON l.annotator = t.annotator
   LEFT JOIN said AS s ON s.annotator = t.annotator AND s.label = l.label AND s.other_label = t.other_label
 ),
--- what each image adds to a cell: its units of the label of the model, and those of them that have the answer
-of_images AS (
-  SELECT annotator, other_label, label, image_id, sum(count) AS count
-  FROM said_by_image
-  GROUP BY annotator, other_label, label, image_id
-),
+-- what each image adds to a cell: its units of the label of the model, and those of them that have the answer (said_by_image)
 image_sizes AS (
   SELECT annotator, other_label, image_id, sum(count) AS n FROM said_by_image GROUP BY annotator, other_label, image_id
 ),
@@ -190,7 +183,7 @@ residuals AS (
     CAST(c.weight * (coalesce(i.count, 0) - c.share * z.n) / c.n AS DECIMAL(38, 18)) AS residual
   FROM cells AS c
   JOIN image_sizes AS z ON z.annotator = c.annotator AND z.other_label = c.other_label
-  LEFT JOIN of_images AS i
+  LEFT JOIN said_by_image AS i
     ON i.annotator = c.annotator AND i.other_label = c.other_label AND i.label = c.label AND i.image_id = z.image_id
 ),
 clusters AS (

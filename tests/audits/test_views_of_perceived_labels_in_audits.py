@@ -125,7 +125,7 @@ def test_names_that_differ_are_noted_with_a_purpose_only(labelled):
     labelled.create_materialized_view("genders", given, "image_id", purpose=PURPOSE)
     labelled.refresh()
     told = "attribute_auc() has nothing to compare: no category of 'scores' is a category of 'labels': 'smile', but 'female', 'male'"
-    closed = "of perceived labels there are no rows where fewer than 10 images have any, or fewer of a label"
+    closed = "of perceived labels there are no rows where fewer than 10 images have any"
     for purpose, notes in ((None, [closed]), (PURPOSE, [told])):
         result = labelled.audit("attribute_auc", scores="scores", labels="genders", sensitive=purpose)
         assert result.fetchall() == []

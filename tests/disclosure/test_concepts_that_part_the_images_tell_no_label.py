@@ -7,10 +7,12 @@ import random
 import pytest
 
 import counterbalance as cb
+from counterbalance.engine.disclosure import protection
 
 NAMES = {
     "category": ("cat", "dog", "car", "tree"),
-    "word": ("murderer", "thief", "robber", "gangster"),
+    "word": ("murderer", "kidnapper", "vandalism", "forgery"),
+    "class": ("general", "persons", "property", "financial"),
     "country": ("France", "Brazil", "Japan", "Germany"),
 }
 GROUPS = "image_labels('perceived_gender')"
@@ -21,6 +23,11 @@ CALLS = {
     "contrast_balance of objects": ("contrast_balance(contrast, objects := found, show := 'all') WHERE measure = 'object'", "item", "base_count", "category"),
     "cooccurrence": (f"cooccurrence({GROUPS})", "concept", "n_label", "category"),
     "crime_words": (f"crime_words({GROUPS}) WHERE level = 'term'", "term", "base_count", "word"),
+    "crime_words of a class": (f"crime_words({GROUPS}) WHERE level = 'class'", "class", "base_count", "class"),
+    "compare_crime_words": (
+        f"(SELECT class, label, count_a AS count, base_count_a AS n FROM compare_crime_words({GROUPS}, caption_gender, "
+        "other_texts := captions) WHERE class IS NOT NULL)", "class", "n", "class",
+    ),
     "geography": (f"geography({GROUPS}) WHERE level = 'label'", "country", "base_count", "country"),
     "keyword_profile": (f"keyword_profile({GROUPS}, concepts := category_concepts, top := 1000)", "keyword", "n", "category"),
     "spurious_correlations": (f"spurious_correlations(groups := {GROUPS}, top := 1000) WHERE kind = 'object'", "attribute", "n_label", "category"),
@@ -73,7 +80,14 @@ def test_no_count_is_what_is_left(lake, audit):
 
 
 def test_some_numbers_are_shown(lake):
-    """What is hidden is no more than that: words that most have are counted."""
+    """Words that most have are counted: no more is hidden than must be."""
     counted = {r[0] for r in lake.sql(f"SELECT concept FROM cooccurrence({GROUPS})").fetchall()}
     assert counted < set(NAMES["category"])
     assert counted
+
+
+@pytest.mark.parametrize("audit", ["geography", "contrast_balance", "contrast_balance of objects"])
+def test_it_is_left_where_nothing_is_hidden_along_concepts(lake, audit, monkeypatch):
+    monkeypatch.setattr(protection, "along_concepts", lambda cell: None)
+    with pytest.raises(AssertionError):
+        test_no_count_is_what_is_left(lake, audit)

@@ -47,7 +47,7 @@ def made(build, folder, both):
 @pytest.mark.parametrize("call", CALLS)
 def test_few_are_refused(build, tmp_path, call):
     lake = made(build, tmp_path, both=5)
-    with pytest.raises(SensitiveError, match="fewer than 10 images of a label have several") as caught:
+    with pytest.raises(SensitiveError, match="fewer than 10 images of a label have another one") as caught:
         lake.sql(f"FROM {call}").fetchall()
     assert caught.value.code == "E3326"
     assert lake.sql(f"FROM {call}", sensitive="a test of the wall").columns

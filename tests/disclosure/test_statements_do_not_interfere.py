@@ -318,7 +318,7 @@ def counts_an_audit(text):
 
 
 def leaves_out(text):
-    """Whether an audit that is asked leaves hidden rows out, rather than showing them without their numbers."""
+    """Tell whether an audit that is asked leaves hidden rows out, rather than showing them without their numbers."""
     return any(f"{name}(" in text for name in AUDITS if any(cell.omit for cell in cb.audits()[name].cells))
 
 

@@ -1,4 +1,4 @@
-"""``judge``: which of two captions of a picture a multimodal language model finds better.
+"""``judge``: tell which of two captions of a picture a multimodal language model finds better.
 
 Source: L. Girrbach et al., Person-Centric Annotations of LAION-400M: Auditing Bias and Its Transfer to Models (2025),
 appendix F: a prompt with two captions, answered with 'Model A', 'Model B' or 'TIE'.
@@ -33,7 +33,7 @@ Model A: {caption.a}
 Model B: {caption.b}
 
 Reply with one of these and nothing else: Model A, Model B, TIE."""
-"""What is asked; the meaning of the paper's prompt, in words of our own."""
+"""Question that a judge is asked: the meaning of the paper's, in words of our own."""
 _PLACE: Final = re.compile(r"\{caption\.([ab])\}")
 
 
@@ -70,7 +70,7 @@ def _checked(prompt: str) -> str:
     weights=_digest,
 )
 class judge:  # noqa: N801 - its name in SQL
-    """Which of two captions of a picture a multimodal language model finds better, or that it is a tie.
+    """Tell which of two captions of a picture a multimodal language model finds better, or that it is a tie.
 
     Decoding is greedy, at most 16 tokens. A reply names Model A (the first caption), Model B (the second one) or a tie,
     in any case and with words around it; one that names none of them, or several, is an error of its row that shows it.

@@ -59,7 +59,7 @@ def unshown_pictures(plan: Plan) -> list[str]:
     return notes
 
 
-_FEW: Final = "of perceived labels there are no rows where fewer than 10 images have any, or fewer of a label"
+_FEW: Final = "of perceived labels there are no rows where fewer than 10 images have any"
 
 
 def diagnosed(

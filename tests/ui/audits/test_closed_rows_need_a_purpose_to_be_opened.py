@@ -25,6 +25,6 @@ def test_the_api_gives_no_query_either(ask):
 
 
 def test_what_is_suppressed_is_said(browse):
-    page = browse.get("/lakes/demo/audits/demographics?groups=image_labels('perceived_gender')&min_count=31").text
+    page = browse.get("/lakes/demo/audits/crime_words?groups=image_labels('perceived_gender')").text
     assert '<td class="num soft" title="confidential">hidden</td>' in page
     assert "cells of this audit are suppressed" in page
