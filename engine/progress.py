@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,8 @@ class Progress:
 
 
 _listeners: list[Callable[[Progress], None]] = []
+_asked = threading.local()
+"""The event that stops what this thread does, ``stop``."""
 
 
 @contextlib.contextmanager
@@ -52,7 +55,33 @@ def heard_by(listener: Callable[[Progress], None]) -> Iterator[None]:
         _listeners.remove(listener)
 
 
+@contextlib.contextmanager
+def stopped_by(stop: threading.Event) -> Iterator[None]:
+    """Let work in this thread end at ``tell`` once the event is set: Ctrl-C reaches the main thread only.
+
+    Example:
+        >>> stop = threading.Event()
+        >>> stop.set()
+        >>> with stopped_by(stop):
+        ...     tell(Progress("learning", 1, 5, "epochs", 200))
+        Traceback (most recent call last):
+        KeyboardInterrupt
+    """
+    before, _asked.stop = getattr(_asked, "stop", None), stop
+    try:
+        yield
+    finally:
+        _asked.stop = before
+
+
 def tell(progress: Progress) -> None:
-    """Tell how far work is; without a listener nothing happens."""
+    """Tell how far work is; without a listener nothing happens.
+
+    Raises:
+        KeyboardInterrupt: The work was asked to stop (``stopped_by``).
+    """
+    stop = getattr(_asked, "stop", None)
+    if stop is not None and stop.is_set():
+        raise KeyboardInterrupt
     for listener in tuple(_listeners):
         listener(progress)

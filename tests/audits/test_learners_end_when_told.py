@@ -141,7 +141,6 @@ def test_at_the_time_limit_in_python(folder):
     pytest.fail("it began to learn in no time that was given")
 
 
-@pytest.mark.thorough  # now and then the learner does not hear of it: not understood yet
 def test_at_ctrl_c_in_python(folder):
     process = subprocess.Popen(
         program(0), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import weakref
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from counterbalance.engine.store.pictures import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from types import FrameType
 
     import duckdb
 
@@ -65,6 +66,7 @@ class DuckDB:
         self._end: weakref.finalize[Any, Any] | None = None
         self._closed = False
         self._running: list[duckdb.DuckDBPyConnection] = []
+        self._stop = threading.Event()
         self.functions = OpenFunctions()
         self.raised: list[CounterbalanceError] = []
         if not lazy and (memory is not None or threads is not None):
@@ -101,16 +103,19 @@ class DuckDB:
         fill = require if unread is None else unread.fill
         with self._cursor(plan, fill) as cursor, self._stoppable(cursor):
             text, values = f"{plan.verb}{plan.sql}", dict(plan.values) or None
-            if few and not plan.verb:
-                kept = new_id("rows")
-                cursor.execute(f'CREATE TEMP TABLE "{kept}" AS {text}', values)
-                text, values = f'FROM "{kept}"', None
-            rows = cursor.sql(text, params=values)
-            has_bytes = plan.pictures or "BLOB" in map(str, rows.types)
-            batches = rows.to_arrow_reader(_BYTES_ROWS if has_bytes else batch_rows)
-            first = next(batches, None) or pa.RecordBatch.from_pylist([], batches.schema)
-            for batch in chain([first], batches):
+            with self._heard():
+                if few and not plan.verb:
+                    kept = new_id("rows")
+                    cursor.execute(f'CREATE TEMP TABLE "{kept}" AS {text}', values)
+                    text, values = f'FROM "{kept}"', None
+                rows = cursor.sql(text, params=values)
+                has_bytes = plan.pictures or "BLOB" in map(str, rows.types)
+                batches = rows.to_arrow_reader(_BYTES_ROWS if has_bytes else batch_rows)
+                batch = next(batches, None) or pa.RecordBatch.from_pylist([], batches.schema)
+            while batch is not None:
                 yield fetched(batch, plan.pictures, fill) if plan.pictures else batch
+                with self._heard():
+                    batch = next(batches, None)
 
     def schema(self, plan: Plan) -> pa.Schema:
         """Return the columns of a plan, without running it."""
@@ -123,7 +128,7 @@ class DuckDB:
         """Make a Python function callable with its constants fixed; from then on this DuckDB serves no other session."""
         instance = self._opened()
         instance.reusable = False
-        return register_function(instance.connection, function, constants, self.functions, self.raised)
+        return register_function(instance.connection, function, constants, self.functions, self.raised, self._stop)
 
     def _opened(self) -> Instance:
         if self._closed:
@@ -139,6 +144,25 @@ class DuckDB:
             for relation in plan.needed():
                 _register(cursor, relation, fill)
             yield cursor
+
+    @contextmanager
+    def _heard(self) -> Iterator[None]:
+        """Let a function in another thread hear of Ctrl-C: DuckDB stops, and waits until all of its threads have."""
+        before = signal.getsignal(signal.SIGINT)
+        if not self.functions or threading.current_thread() is not threading.main_thread() or not callable(before):
+            yield
+            return
+
+        def stop(number: int, frame: FrameType | None) -> Any:
+            self._stop.set()
+            return before(number, frame)
+
+        self._stop.clear()
+        signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     @contextmanager
     def _stoppable(self, cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:

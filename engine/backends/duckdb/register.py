@@ -12,9 +12,11 @@ import pyarrow as pa
 
 from counterbalance.engine.batch_backoff import Halving, out_of_memory
 from counterbalance.engine.functions import Partial
+from counterbalance.engine.progress import stopped_by
 from counterbalance.engine.sql.diagnostics.engine_errors import of_function
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Mapping
 
     import duckdb
@@ -62,6 +64,7 @@ def register_function(
     constants: Mapping[str, Any],
     registered: dict[str, Opened],
     raised: list[CounterbalanceError],
+    stop: threading.Event,
 ) -> str:
     """Make a function callable in SQL with its constant parameters fixed; returns the name to call.
 
@@ -71,6 +74,7 @@ def register_function(
         constants: Parameters that are fixed.
         registered: Functions that are there already, by the name to call; the new one is added.
         raised: What the function raises is put here, for DuckDB passes nothing on but its text.
+        stop: Ends a function that tells how far it is, in whatever thread DuckDB calls it.
     """
     name = name_of(function, constants)
     if name in registered:
@@ -100,7 +104,8 @@ def register_function(
             return result
 
         try:
-            parts = halving(0, len(arrays[0]) if arrays else 1, part)
+            with stopped_by(stop):
+                parts = halving(0, len(arrays[0]) if arrays else 1, part)
             return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
         except (Exception, SystemExit) as error:
             raised.append(of_function(function.name, error))
