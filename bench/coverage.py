@@ -360,10 +360,12 @@ ABOUT = """# How often intervals hold the truth
 Made by `python bench/coverage.py > docs/coverage.md`: samples with a known truth, as many as each section says; nominal 95 %. Of
 N samples a figure is off by 0.22 / sqrt(N): 1.1 points of 400, 0.3 of 4000.
 
-Figures beyond 93 to 97 % have one of four reasons: so few samples that they are off by as much; counts, which are whole, so that
-coverage jumps from one to the next (shares, and what is made of them); clusters of which few have what is counted, or sides that
-are alike by construction, where the interval is wide for want of knowing; and a long tail, of which an audit cannot know, where
-intervals of few values, and of effect sizes, are too short.
+Figures beyond 93 to 97 % have one of these reasons. So few samples that they are off by as much. Counts, which are whole, so that
+coverage jumps from one to the next (shares, and what is made of them). Clusters of which few have what is counted, where the
+interval is wide for want of knowing. And what a better interval would mend, and ours does not yet: sides that are alike by
+construction (edits of one source, vectors of sources with both labels), which are taken as apart, so that it is wide; long
+tails, where intervals of few values and of effect sizes are too short; ratios at the end of what their margins allow, which are
+cut where those of the sample end; scores over cuts of a small dataset, and areas near 1, where it is wide.
 
 | audit | interval | section |
 |---|---|---|"""

@@ -3,10 +3,10 @@ answers = "Which share of images, or persons, carries each perceived label in tw
 details = """
 Shares of both, their difference (first minus second) with Newcombe's 95 % interval, z test of two proportions with p
 and q (Benjamini and Hochberg); row 'distribution': chi-square of homogeneity over the labels that are shown in both.
-Small counts of either dataset, and what would give them away, are hidden by the engine; see docs/safety.md. The second dataset is an attached lake: others :=
-b.caption_gender. Where units are persons, as in demographics, sources and other_sources say which of them share an image:
-intervals and tests are those of as many independent persons as would tell as much. Labels are perceived, or those of words in captions: a difference is one of depiction, never of
-people.
+Small counts of either dataset, and what would give them away, are hidden by the engine; see docs/safety.md. The second
+dataset is an attached lake: others := b.caption_gender. Where units are persons, as in demographics, sources and
+other_sources say which of them share an image: intervals and tests are those of as many independent persons as would tell
+as much. Labels are perceived, or those of words in captions: a difference is one of depiction, never of people.
 """
 subject = "two datasets"
 source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared"

@@ -14,7 +14,8 @@ effective weighted by 1 - share (Rao and Scott).
 """
 source = """
 Newcombe, Interval estimation for the difference between independent proportions (1998), method 10; Zou and Donner
-(2008); Rao and Scott (1981), first-order correction; Benjamini and Hochberg (1995); comparison of datasets as in Girrbach et al. (2025), CC12M"""
+(2008); Rao and Scott (1981), first-order correction; Benjamini and Hochberg (1995); comparison of datasets as in
+Girrbach et al. (2025), CC12M"""
 
 [params.left_side]
 relation = ["item", "label", "count", "n", "images", "effective", "value", "low", "high", "in_table"]

@@ -1,9 +1,9 @@
 /*--- toml
 answers = "Mean colours of the edits of every label, and how far they are from those of all edits."
 details = """
-For items 'red', 'green' and 'blue': value is the mean over the n edits of the label that have a grid, with a normal 95 % interval that
-takes edits as independent draws (those of one source are alike, so it is wide), base that over all edits. Item
-'distance': the Frobenius norm of the difference between the label's mean grid and the mean grid of all edits.
+For items 'red', 'green' and 'blue': value is the mean over the n edits of the label that have a grid, with a normal 95 %
+interval that takes edits as independent draws (those of one source are alike, so it is wide), base that over all edits.
+Item 'distance': the Frobenius norm of the difference between the label's mean grid and the mean grid of all edits.
 """
 source = """
 14 x 14 colour statistics as in Meister et al., Gender Artifacts in Visual Datasets (2023); the distance is ours"""
