@@ -153,6 +153,7 @@ def refuse_another_type(parameter: Parameter, value: Any, where: str) -> None:
         SqlError: The value is such a one.
 
     Example:
+        >>> from counterbalance.engine.functions import Parameter
         >>> refuse_another_type(Parameter("score", pa.float64(), constant=True), "high", "'score' of hits()")
         Traceback (most recent call last):
         counterbalance.engine.errors.SqlError: 'score' of hits() must be double, not 'high'
