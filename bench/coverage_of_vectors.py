@@ -30,8 +30,11 @@ def of_effects(_: cb.Session, draw: np.random.Generator) -> Iterator[tuple[objec
         shares = []
         for values in (draw.normal, lambda size: draw.exponential(size=size) - 1):
             x, y = values(size=(DRAWS, n)) + apart, values(size=(DRAWS, m)) * spread
+            errors = x.var(axis=1) / (n - 1), y.var(axis=1) / (m - 1)
             given = (
                 x.mean(axis=1) - y.mean(axis=1),
+                np.sqrt(sum(errors)),
+                np.floor(sum(errors) ** 2 / (errors[0] ** 2 / (n - 1) + errors[1] ** 2 / (m - 1))),
                 x.var(axis=1),
                 np.full(DRAWS, n),
                 y.var(axis=1),
@@ -58,17 +61,17 @@ def of_edits(session: cb.Session, draw: np.random.Generator) -> Iterator[tuple[o
         f"similarity_bias(pictured, {given}": (0.0, "low", "high"),
         "casc(pictured, prompts, labels_of, min_count := 0": (0.0, "low", "high"),
     }
-    for sources, alike, both in itertools.product((20, 200), (0.0, 0.8), (False, True)):
+    for sources, alike, labels in itertools.product((20, 200), (0.0, 0.8), (1, 2, 3)):
         found: dict[str, list[np.ndarray]] = {}
         for _ in range(calls):
             source = np.repeat(np.arange(sources), edits)
-            label = np.arange(len(source)) % 2 if both else draw.permutation(np.arange(sources) % 2)[source]
+            label = np.arange(len(source)) % labels if labels > 1 else draw.permutation(np.arange(sources) % 2)[source]
             rows = np.sqrt(alike) * draw.normal(size=(sources, 32))[source]
             rows += np.sqrt(1 - alike) * draw.normal(size=(len(source), 32))
             tables = {
                 "prompts": prompts,
                 "pictured": vectors(rows, image_id=np.arange(len(source))),
-                "labels_of": pa.table({"image_id": np.arange(len(source)), "label": np.array(["f", "m"])[label]}),
+                "labels_of": pa.table({"image_id": np.arange(len(source)), "label": np.array(["f", "m", "x"])[label]}),
             }
             made_of = pa.table({"image_id": np.arange(len(source)), "source_id": source})
             for call, truth in asked.items():
@@ -76,7 +79,7 @@ def of_edits(session: cb.Session, draw: np.random.Generator) -> Iterator[tuple[o
                 found.setdefault(call, []).append(own)
             alone = held(session, f"{next(iter(asked))})", next(iter(asked.values())), **tables)
             found.setdefault("alone", []).append(alone)
-        yield sources, alike, "both" if both else "one", *(cell for own in found.values() for cell in parts_of(own))
+        yield sources, alike, labels, *(cell for own in found.values() for cell in parts_of(own))
 
 
 def of_cosines(session: cb.Session, draw: np.random.Generator) -> Iterator[tuple[object, ...]]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _VECTOR: Final = pa.list_(pa.float64())
 _VECTORS: Final = pa.list_(_VECTOR)
-COSINES: Final = pa.list_(pa.struct([("mean", pa.float64()), ("variance", pa.float64())]))
+COSINES: Final = pa.list_(pa.struct([("mean", pa.float64()), ("variance", pa.float64()), ("shared", pa.float64())]))
 TEST: Final = pa.struct(
     [
         ("effect", pa.float64()),
@@ -47,10 +47,10 @@ _CHUNK: Final = 1 << 22
 
 @udf(
     returns=COSINES,
-    parameters=[Parameter("mean", _VECTOR), Parameter("products", _VECTOR), Parameter("vectors", _VECTORS)],
-    version="1",
+    parameters=[Parameter(name, _VECTOR) for name in ("mean", "products", "shared")] + [Parameter("vectors", _VECTORS)],
+    version="2",
 )
-def projections(mean: pa.Array, products: pa.Array, vectors: pa.Array) -> pa.Array:
+def projections(mean: pa.Array, products: pa.Array, shared: pa.Array, vectors: pa.Array) -> pa.Array:
     """Return the mean and variance of the cosines that many vectors have with each of some others, from their moments alone.
 
     With the mean m and the mean outer product P of unit vectors, cosines with a unit vector e have mean e·m and variance
@@ -59,28 +59,31 @@ def projections(mean: pa.Array, products: pa.Array, vectors: pa.Array) -> pa.Arr
     Args:
         mean: Mean of unit vectors, d numbers, as the table function ``moments`` gives it; NULL gives NULL.
         products: Mean of their outer products, d x d numbers, row by row.
+        shared: What shared sources add to the variance of a difference, d x d numbers; an empty list where they add nothing.
         vectors: The others, lists of d numbers of any length.
 
     Returns:
-        For each of the others mean and variance (divided by n), float64; NULL where it is all zeros or has NULL, NaN or
-        infinity.
+        For each of the others mean and variance (divided by n) of the cosines, and what shared sources add to the variance
+        of a difference of such means, float64; NULL where it is all zeros or has NULL, NaN or infinity.
 
     Raises:
         RequestError: Lengths do not fit (E3700).
 
     Example:
-        >>> given = pa.array([[0.5, 0.5]]), pa.array([[0.5, 0.0, 0.0, 0.5]]), pa.array([[[2.0, 0.0]]])
+        >>> nothing = pa.array([[]], pa.list_(pa.float64()))
+        >>> given = pa.array([[0.5, 0.5]]), pa.array([[0.5, 0.0, 0.0, 0.5]]), nothing, pa.array([[[2.0, 0.0]]])
         >>> projections(*given).to_pylist()  # of (1, 0) and (0, 1)
-        [[{'mean': 0.5, 'variance': 0.25}]]
+        [[{'mean': 0.5, 'variance': 0.25, 'shared': 0.0}]]
     """
     made: list[pa.Array] = []
     ends = [0]
     known: list[bool] = []
     with threadpool_limits(1):
         for row in range(len(mean)):
-            known.append(mean[row].is_valid and products[row].is_valid and vectors[row].is_valid)
+            known.append(all(column[row].is_valid for column in (mean, products, shared, vectors)))
             if known[-1]:
-                made.append(_cosines(_numbers(mean[row]), _numbers(products[row]), _matrix(vectors[row].values)))
+                sums = (_numbers(column[row]) for column in (mean, products, shared))
+                made.append(_cosines(*sums, _matrix(vectors[row].values)))
             ends.append(ends[-1] + (len(made[-1]) if known[-1] else 0))
     values = pa.concat_arrays(made) if made else pa.array([], COSINES.value_type)
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values, COSINES, mask=pa.array([not k for k in known]))
@@ -88,20 +91,31 @@ def projections(mean: pa.Array, products: pa.Array, vectors: pa.Array) -> pa.Arr
 
 @udf(
     returns=INTERVAL,
-    parameters=[Parameter(name, pa.float64()) for name in ("difference", "variance", "n", "other_variance", "other_n")],
-    version="1",
+    parameters=[
+        Parameter(name, pa.float64())
+        for name in ("difference", "standard_error", "df", "variance", "n", "other_variance", "other_n")
+    ],
+    version="2",
 )
 def effect_interval(
-    difference: pa.Array, variance: pa.Array, n: pa.Array, other_variance: pa.Array, other_n: pa.Array
+    difference: pa.Array,
+    standard_error: pa.Array,
+    df: pa.Array,
+    variance: pa.Array,
+    n: pa.Array,
+    other_variance: pa.Array,
+    other_n: pa.Array,
 ) -> pa.Array:
     """Return the 95 % interval of an effect size: the difference of two means over the standard deviation of all values.
 
-    Over the root of the mean variance within the two, the difference is off by the errors of the means (Welch) and by that
+    Over the root of the mean variance within the two, the difference is off by its own error (``welch_error``) and by that
     of the variances, as of normal values; Student's t gives the ends. Carried over to the standard deviation of all
     values, which grows with the difference, they lie within what two parts of these sizes allow.
 
     Args:
         difference: Of the two means; NULL, here and below, gives NULL.
+        standard_error: Of the difference.
+        df: Its degrees of freedom (``welch_df``).
         variance: Of the values of the one, divided by ``n``.
         n: How many they are.
         other_variance: Of the values of the other, divided by ``other_n``.
@@ -114,23 +128,23 @@ def effect_interval(
         Hedges and Olkin, Statistical Methods for Meta-Analysis (1985), chapter 5; Welch (1947).
 
     Example:
-        >>> ends = effect_interval(*(pa.array([v]) for v in (1.0, 1.0, 30.0, 1.0, 30.0)))
+        >>> ends = effect_interval(*(pa.array([v]) for v in (1.0, (2 / 29) ** 0.5, 58.0, 1.0, 30.0, 1.0, 30.0)))
         >>> {name: round(value, 3) for name, value in ends.to_pylist()[0].items()}
         {'low': 0.427, 'high': 1.219}
     """
     from scipy.special import stdtrit
 
-    columns = (difference, variance, n, other_variance, other_n)
-    apart, v, k, w, m = (c.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False) for c in columns)
+    columns = (difference, standard_error, df, variance, n, other_variance, other_n)
+    apart, error, free, v, k, w, m = (
+        c.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False) for c in columns
+    )
     with np.errstate(all="ignore"):
         within = (k * v + m * w) / (k + m - 1)
         effect = apart / np.sqrt(within)
-        errors = v / (k - 1), w / (m - 1)
         moved = (k * k * v) ** 2 / (k - 1) ** 3 + (m * m * w) ** 2 / (m - 1) ** 3
-        spread = np.sqrt(sum(errors) / within + effect**2 * moved / (2 * (k + m) ** 2 * within**2))
-        df = sum(errors) ** 2 / (errors[0] ** 2 / (k - 1) + errors[1] ** 2 / (m - 1))
+        spread = np.sqrt(error**2 / within + effect**2 * moved / (2 * (k + m) ** 2 * within**2))
         known = (k > 1) & (m > 1) & (within > 0)
-        ends = [effect + side * stdtrit(df, 0.975) * spread for side in (-1, 1)]
+        ends = [effect + side * stdtrit(free, 0.975) * spread for side in (-1, 1)]
         most = k * m / (k + m) / (k + m - 1)
         found = [np.where(known, end / np.sqrt(1 + most * end**2), np.nan) for end in ends]
     return pa.StructArray.from_arrays(
@@ -166,11 +180,11 @@ def _directions(vectors: Doubles) -> Doubles:
         return np.asarray(scaled / np.sqrt((scaled * scaled).sum(axis=1, keepdims=True)))
 
 
-def _cosines(mean: Doubles, products: Doubles, vectors: Doubles) -> pa.Array:
+def _cosines(mean: Doubles, products: Doubles, shared: Doubles, vectors: Doubles) -> pa.Array:
     width = len(mean)
     if not len(vectors):
         return pa.array([], COSINES.value_type)
-    if vectors.shape[1] != width or len(products) != width * width:
+    if vectors.shape[1] != width or len(products) != width * width or len(shared) not in {0, width * width}:
         raise RequestError(
             f"vectors of {vectors.shape[1]} dimensions are compared with vectors of {width}",
             code="E3700",
@@ -181,8 +195,9 @@ def _cosines(mean: Doubles, products: Doubles, vectors: Doubles) -> pa.Array:
     means = (units * mean).sum(axis=1)
     variances = ((units @ spread) * units).sum(axis=1)
     variances[variances < _NOTHING] = 0
+    more = ((units @ shared.reshape(width, width)) * units).sum(axis=1) if len(shared) else np.zeros(len(units))
     unknown = np.isnan(means)
-    columns = [pa.array(v, pa.float64(), mask=unknown) for v in (means, variances)]
+    columns = [pa.array(v, pa.float64(), mask=unknown) for v in (means, variances, more)]
     return pa.StructArray.from_arrays(columns, fields=list(COSINES.value_type))
 
 

@@ -64,6 +64,9 @@ SIGNATURES: Final[dict[str, tuple[QueryParameter, ...]]] = {
             "whose vectors are one, their mean direction",
             columns=("image_id", "source_id"),
         ),
+        QueryParameter(
+            "compared", "varchar[]", "NULL", "labels that are held against each other; all of them with none"
+        ),
     ),
     "nearest_counts": (
         QueryParameter("vectors", "stream", None, "image_id and a vector column; read once, a batch at a time"),

@@ -7,7 +7,8 @@ products add up without rounding. Up to 8,192 vectors of a label are taken to 2^
 rounding does to a mean cosine is of the order of 3e-7 / sqrt(n).
 
 Vectors that are not independent, those of one source, count as one: their mean direction. Sums of these are kept until the end,
-12 bytes a dimension and source.
+12 bytes a dimension and source. Where sources have several labels, as edits of a contrast set do, what they have in common is no
+difference of the labels: how much less uncertain that is, is summed up as well, in order of the sources.
 
 Of other images nothing is kept but their ids and labels, some 25 bytes. Most memory is vectors that Lance has read ahead, which grows
 with a table up to about a million rows: a query that only reads vectors of 512 takes 0.5 GB at 50,000 and 1.2 GB from there on.
@@ -27,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from counterbalance.engine.search.vector_stream import KEY, Labels, check_lengths, only, parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -43,6 +44,9 @@ MOMENTS: Final = pa.schema(
         pa.field("mean", pa.list_(pa.float64())),
         pa.field("products", pa.list_(pa.float64())),
         pa.field("images", pa.int64()),
+        pa.field("shared", pa.list_(pa.float64())),
+        pa.field("shared_sources", pa.int64()),
+        pa.field("shared_others", pa.int64()),
     ]
 )
 _BITS: Final = 20
@@ -55,7 +59,13 @@ _WORKERS: Final = 8
 """Blocks multiplied at the same time, at most: each takes 60 MB with vectors of 512."""
 
 
-def moments(vectors: Rows, groups: pa.Table, column: str = "embedding", sources: pa.Table | None = None) -> pa.Table:
+def moments(
+    vectors: Rows,
+    groups: pa.Table,
+    column: str = "embedding",
+    sources: pa.Table | None = None,
+    compared: Sequence[str] | None = None,
+) -> pa.Table:
     """Return number, mean and mean outer product of the directions of every label's vectors.
 
     Args:
@@ -65,11 +75,15 @@ def moments(vectors: Rows, groups: pa.Table, column: str = "embedding", sources:
         sources: Relation (image_id, source_id): vectors of one source with the same label are one, their mean direction; the sum
             of opposite ones has none, and is left out. Images that are not there have one vector each. Of several sources of an
             image the first one counts.
+        compared: Labels that are held against each other; all of them with none.
 
     Returns:
-        Rows (label, n, mean, products, images) in order of label, those with vectors only: ``mean`` is a list of d float64,
-        ``products`` the d x d mean of x xᵀ of unit vectors x, row by row; ``images`` have vectors, and ``n``
-        of these count.
+        Rows (label, n, mean, products, images, shared, shared_sources, shared_others) in order of label, those with vectors
+        only: ``mean`` is a list of d float64, ``products`` the d x d mean of x xᵀ of unit vectors x, row by row; ``images``
+        have vectors, and ``n`` of these count. ``shared``, d x d as well, is what sources with several of the labels ``compared``
+        add to the variance of the label's mean less that of all others of these, beyond what independent ones give; an empty
+        list where no source has several. ``shared_sources`` have the label and another, and ``shared_others`` vectors of others
+        that count are of these.
 
     Raises:
         SqlError: The column holds no vectors, vectors of several lengths (``E3126``), or one without a direction (``E3180``).
@@ -93,7 +107,10 @@ def moments(vectors: Rows, groups: pa.Table, column: str = "embedding", sources:
         blocks.finish()
         has_vector[units.cancelled()] = False
         images = labels.counted(has_vector).tolist()
-        rows = [(labels.names[code], *sums[code].means(), images[code]) for code in sorted(sums)]
+        means = {code: sums[code].means() for code in sorted(sums)}
+        codes = [code for code in means if not compared or labels.names[code] in compared]
+        shared = units.shared({code: means[code][:2] for code in codes})
+        rows = [(labels.names[code], *own, images[code], *shared.get(code, ([], 0, 0))) for code, own in means.items()]
     columns: list[Any] = list(zip(*rows, strict=True)) or [[] for _ in MOMENTS]
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, MOMENTS, strict=True)], schema=MOMENTS)
 
@@ -109,6 +126,8 @@ class _Units:
     def __init__(self, labels: Labels, sources: pa.Table | None) -> None:
         self._of: Integers = np.full(len(labels.ids), -1)
         self._codes = labels.codes[:0]
+        self._sources: Integers = np.zeros(0, np.int64)
+        self._several = np.zeros(0, np.bool_)
         self._sums, self._last = np.zeros((0, 0)), np.zeros((0, 0), np.float32)
         self._counts = np.zeros(0, np.int64)
         if sources is None or not len(sources):
@@ -121,7 +140,9 @@ class _Units:
         pairs = np.stack([names[place[known]], labels.codes[known]], axis=1)
         found, units = np.unique(pairs, axis=0, return_inverse=True)
         self._of[known] = units.reshape(-1)
-        self._codes = found[:, 1]
+        self._sources, self._codes = found[:, 0], found[:, 1]
+        members = np.unique(np.stack([names[place[known]], labels.ids[known]], axis=1), axis=0)[:, 0]
+        self._several = np.bincount(members, minlength=len(self._sources))[self._sources] > 1
 
     def take(self, part: Part) -> NDArray[np.bool_]:
         """Add the vectors of a part that are of a source; returns which of its pairs are not."""
@@ -146,11 +167,97 @@ class _Units:
         """Yield the sums of every label that has any; a vector that has no other beside it as it is."""
         for code in np.unique(self._codes).tolist() if self._sums.size else ():
             own = np.flatnonzero((self._codes == code) & self._sums.any(axis=1))
-            means = np.ldexp(self._sums[own], -_BITS).astype(np.float32)
-            alone = self._counts[own] == 1
-            means[alone] = self._last[own[alone]]
             if len(own):
-                yield code, means
+                yield code, self._means(own)
+
+    def shared(self, whole: dict[int, tuple[int, Floats]]) -> dict[int, tuple[Floats, int, int]]:
+        """Return what sources with several labels add to the variance of the mean of one less that of the others, by label.
+
+        A source moves that difference by the residuals of its vectors together, those of the others turned round; what
+        is returned is how much more the squares of these sums are than the sum of their squares, d x d, flat. An image that
+        has several labels counts for each of them: it is no source that they share, other than images of one source.
+
+        Args:
+            whole: Number and mean of the vectors of every label that is compared.
+
+        Returns:
+            That, how many sources have the label and another, and how many of the others' vectors are of these; nothing where no
+            source has several labels.
+        """
+        chosen = self._several & np.isin(self._codes, list(whole))
+        if self._sums.size:
+            chosen &= self._sums.any(axis=1)
+        units = np.flatnonzero(chosen)
+        _, at, sizes = np.unique(self._sources[units], return_inverse=True, return_counts=True)
+        units = units[sizes[at] > 1]  # in order of source
+        if not len(units):
+            return {}
+        found: dict[int, tuple[Floats, int, int]] = {}
+        for code, (n, mean) in whole.items():
+            others = sum(m for other, (m, _) in whole.items() if other != code)
+            rest = sum(m * own for other, (m, own) in whole.items() if other != code) / others
+            sums = _Shared(len(mean))
+            for part in _whole_sources(units, self._sources):
+                own = self._codes[part] == code
+                residuals = _unit(self._means(part)) - np.where(own[:, None], mean, rest)
+                sums.add(self._sources[part], own, residuals)
+            found[code] = sums.variance(n, others), sums.sources, sums.others
+        return found
+
+    def _means(self, units: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return the sums of some units; a vector that has no other beside it as it is."""
+        means = np.ldexp(self._sums[units], -_BITS).astype(np.float32)
+        alone = self._counts[units] == 1
+        means[alone] = self._last[units[alone]]
+        return means
+
+
+class _Shared:
+    """Products of residuals of the vectors that are of one source: of a label with the others', and of these.
+
+    Args:
+        width: Numbers of a vector.
+    """
+
+    def __init__(self, width: int) -> None:
+        self.sources = self.others = 0
+        self._across, self._among = np.zeros((width, width)), np.zeros((width, width))
+
+    def add(self, sources: Integers, own: NDArray[np.bool_], residuals: Floats) -> None:
+        """Add all vectors of some sources, which stand in their order."""
+        starts = np.flatnonzero(np.diff(sources, prepend=-1))
+        of_own = np.add.reduceat(np.where(own[:, None], residuals, 0), starts)
+        of_others = np.add.reduceat(np.where(own[:, None], 0, residuals), starts)
+        counts = np.add.reduceat((~own).astype(np.int64), starts)
+        both = np.logical_or.reduceat(own, starts)
+        self._across += of_own.T @ of_others
+        several = counts > 1
+        if several.any():
+            apart = residuals[~own & np.repeat(several, np.diff(starts, append=len(sources)))]
+            self._among += of_others[several].T @ of_others[several] - apart.T @ apart
+        self.sources += int(both.sum())
+        self.others += int(counts[both].sum())
+
+    def variance(self, n: int, others: int) -> Floats:
+        """Return what they add to the variance of the difference of the two means, of so many vectors each."""
+        if min(n, others) < 2:
+            return np.zeros(self._across.size)
+        across = (self._across + self._across.T) / np.sqrt(float(n) * (n - 1) * others * (others - 1))
+        return (self._among / (float(others) * (others - 1)) - across).reshape(-1)
+
+
+def _whole_sources(units: NDArray[np.intp], sources: Integers) -> Iterator[NDArray[np.intp]]:
+    """Yield units a part at a time, all of a source in the same part."""
+    ends = np.append(np.flatnonzero(np.diff(sources[units])) + 1, len(units))
+    start = 0
+    while start < len(units):
+        end = int(ends[min(np.searchsorted(ends, start + _ROWS), len(ends) - 1)])
+        yield units[start:end]
+        start = end
+
+
+def _unit(vectors: NDArray[np.float32]) -> Floats:
+    return np.ldexp(_directions([vectors]), -_BITS)
 
 
 class _Blocks:

@@ -9,8 +9,9 @@ interval: for 'group' that of effect_interval (Student's t, unequal variances, s
 that of the difference of the means divided by std, which many categories tell; p is of the same t, and q by Benjamini
 and Hochberg over all rows, hidden ones as p = 1. n: vectors of both
 labels, of images_label and images_against; several of one image count as one, their mean direction, and so do those of one
-source with the same label, which edits of a contrast set need (without it, chance passes for association); sources of your
-own lists images with several vectors, too. Cosines come from the mean and the second moments of each label's vectors; vectors need not be of unit length. A
+source with the same label, which edits of a contrast set need (without it, chance passes for association); of a source with
+both labels the edits are compared with each other, as in a paired t test: what they have in common is no difference. Sources
+of your own list images with several vectors, too. Cosines come from the mean and the second moments of each label's vectors; vectors need not be of unit length. A
 category with several rows has a value for each. What a model associates says nothing of persons; labels are perceived,
 or those of words in captions.
 
@@ -110,7 +111,7 @@ FROM false_discovery((
       sum(CAST(n AS BIGINT)) AS n,
       sum(CAST(n * mean AS DECIMAL(38, 18))) AS total,
       sum(CAST(n * (variance + mean * mean) AS DECIMAL(38, 18))) AS squares
-    FROM category_similarities(images, categories, groups, $column, sources)
+    FROM category_similarities(images, categories, groups, $column, sources, [$label, $against])
     WHERE mean IS NOT NULL
   ),
   whole AS (

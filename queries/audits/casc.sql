@@ -103,12 +103,23 @@ FROM false_discovery((
     WHERE clear
   ),
   cosines AS MATERIALIZED (
-    SELECT c.*
-    FROM category_similarities(images, categories, labels_and_others(images, groups, $others), $column, sources) AS c
-    JOIN sizes AS s ON s.label = c.label AND s.used
+    SELECT *
+    FROM category_similarities(
+      images,
+      categories,
+      (
+        SELECT l.image_id, l.label
+        FROM labels_and_others(images, groups, $others) AS l
+        JOIN group_sizes(labels_and_others(images, groups, $others), $min_count) AS s ON s.label = l.label AND s.used
+      ),
+      $column,
+      sources
+    )
   ),
   named AS (
-    SELECT DISTINCT place, category FROM category_similarities(images, categories, labels_and_others(images, groups, $others), $column, sources)
+    SELECT category, row_number() OVER (ORDER BY category, CAST(embedding AS DOUBLE[])) AS place
+    FROM categories
+    WHERE category IS NOT NULL AND embedding IS NOT NULL
   ),
   wholes AS (
     SELECT
@@ -129,22 +140,27 @@ FROM false_discovery((
       w.n - c.n AS rest,
       c.mean,
       c.variance,
+      c.shared,
+      c.shared_sources,
+      c.shared_others,
       (w.total - c.n * c.mean) / nullif(w.n - c.n, 0) AS rest_mean,
       (w.squares - c.n * (c.variance + c.mean * c.mean)) / nullif(w.n - c.n, 0) AS rest_squares,
       sqrt(greatest(w.squares - w.total * w.total / w.n, 0) / nullif(w.n - 1, 0)) AS std
     FROM cosines AS c
     JOIN wholes AS w ON w.place = c.place
   ),
-  measures AS (
+  spreads AS (
+    SELECT *, mean - rest_mean AS difference, greatest(rest_squares - rest_mean * rest_mean, 0) AS rest_variance FROM sides
+  ),
+  tests AS (
     SELECT
       *,
-      mean - rest_mean AS difference,
-      welch_error(variance, n, greatest(rest_squares - rest_mean * rest_mean, 0), rest) AS standard_error,
-      welch_df(variance, n, greatest(rest_squares - rest_mean * rest_mean, 0), rest) AS df,
-      effect_interval(
-        mean - rest_mean, variance, n, greatest(rest_squares - rest_mean * rest_mean, 0), rest
-      ) AS effect
-    FROM sides
+      welch_error(variance, n, rest_variance, rest, shared) AS standard_error,
+      welch_df(variance, n, rest_variance, rest, shared, shared_sources, shared_others) AS df
+    FROM spreads
+  ),
+  measures AS (
+    SELECT *, effect_interval(difference, standard_error, df, variance, n, rest_variance, rest) AS effect FROM tests
   ),
   cells AS (
     SELECT

@@ -57,7 +57,7 @@ WITH sizes AS (
 ),
 -- the cosines with their own mean have the length of the mean as their mean
 lengths AS (
-  SELECT label, n, images, unnest(projections(mean, products, [mean])) AS own FROM moments(images, groups, column := $column)
+  SELECT label, n, images, unnest(projections(mean, products, shared, [mean])) AS own FROM moments(images, groups, column := $column)
 ),
 pairs AS (
   SELECT

@@ -43,35 +43,51 @@ grid = []
 about = "which images were made of one, as edits are: their vectors with the same label count as one, the mean direction"
 ---*/
 WITH cosines AS MATERIALIZED (
-  SELECT * FROM category_similarities(images, categories, groups, $column, sources)
+  SELECT * FROM category_similarities(images, categories, groups, $column, sources, [$label, $against])
 ),
 unused AS (
   SELECT count(CASE WHEN NOT used THEN 1 END) > 0 AS suppressed
   FROM group_sizes(groups, $min_count)
   WHERE label IN ($label, $against)
+),
+sides AS (
+  SELECT
+    a.place,
+    a.category,
+    a.n AS n_label,
+    b.n AS n_against,
+    a.images AS images_label,
+    b.images AS images_against,
+    a.mean AS mean_label,
+    b.mean AS mean_against,
+    a.variance,
+    b.variance AS other_variance,
+    welch_error(a.variance, a.n, b.variance, b.n, a.shared) AS standard_error,
+    welch_df(a.variance, a.n, b.variance, b.n, a.shared, a.shared_sources, a.shared_others) AS df
+  FROM cosines AS a
+  JOIN cosines AS b ON b.place = a.place AND b.label = $against
+  WHERE a.label = $label
 )
 SELECT
-  a.place,
-  a.category,
-  a.n AS n_label,
-  b.n AS n_against,
-  a.n + b.n AS n,
-  a.images AS images_label,
-  b.images AS images_against,
-  a.mean AS mean_label,
-  b.mean AS mean_against,
-  a.mean - b.mean AS difference,
-  welch_error(a.variance, a.n, b.variance, b.n) AS standard_error,
-  welch_df(a.variance, a.n, b.variance, b.n) AS df,
+  place,
+  category,
+  n_label,
+  n_against,
+  n_label + n_against AS n,
+  images_label,
+  images_against,
+  mean_label,
+  mean_against,
+  mean_label - mean_against AS difference,
+  standard_error,
+  df,
   sqrt(
     (
-      a.n * a.variance + b.n * b.variance
-      + CAST(a.n AS DOUBLE) * b.n / (a.n + b.n) * (a.mean - b.mean) * (a.mean - b.mean)
-    ) / (a.n + b.n - 1)
+      n_label * variance + n_against * other_variance
+      + CAST(n_label AS DOUBLE) * n_against / (n_label + n_against) * (mean_label - mean_against) * (mean_label - mean_against)
+    ) / (n_label + n_against - 1)
   ) AS group_std,
-  effect_interval(a.mean - b.mean, a.variance, a.n, b.variance, b.n) AS effect,
+  effect_interval(mean_label - mean_against, standard_error, df, variance, n_label, other_variance, n_against) AS effect,
   u.suppressed
-FROM cosines AS a
-JOIN cosines AS b ON b.place = a.place AND b.label = $against
+FROM sides
 CROSS JOIN unused AS u
-WHERE a.label = $label

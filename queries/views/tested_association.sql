@@ -63,14 +63,21 @@ tested AS (
   FROM of_targets
   CROSS JOIN of_attributes
 ),
+variances AS (
+  SELECT
+    *,
+    test.variance_x * (n_x - 1) / nullif(n_x, 0) AS variance_x,
+    test.variance_y * (n_y - 1) / nullif(n_y, 0) AS variance_y
+  FROM tested
+),
 measures AS (
   SELECT
     *,
     effect_interval(
-      test.mean_x - test.mean_y, test.variance_x * (n_x - 1) / nullif(n_x, 0), n_x,
-      test.variance_y * (n_y - 1) / nullif(n_y, 0), n_y
+      test.mean_x - test.mean_y, welch_error(variance_x, n_x, variance_y, n_y), welch_df(variance_x, n_x, variance_y, n_y),
+      variance_x, n_x, variance_y, n_y
     ) AS ends
-  FROM tested
+  FROM variances
 )
 SELECT
   test.effect AS value,

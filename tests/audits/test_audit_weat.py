@@ -198,6 +198,8 @@ def test_sets_that_make_no_sense():
 def test_projections_of_vectors_without_a_direction_are_unknown():
     mean, products = pa.array([[0.5, 0.5], None]), pa.array([[0.5, 0.0, 0.0, 0.5], None])
     kind = pa.list_(pa.list_(pa.float64()))
-    found = projections(mean, products, pa.array([[[0.0, 2.0], [0.0, 0.0], None, [np.nan, 1.0]], []], kind)).to_pylist()
-    unknown = {"mean": None, "variance": None}
-    assert found == [[{"mean": 0.5, "variance": 0.25}, unknown, unknown, unknown], None]
+    shared = pa.array([[0.5, 0.0, 0.0, -0.125], []], mean.type)
+    vectors = pa.array([[[0.0, 2.0], [0.0, 0.0], None, [np.nan, 1.0]], []], kind)
+    found = projections(mean, products, shared, vectors).to_pylist()
+    unknown = {"mean": None, "variance": None, "shared": None}
+    assert found == [[{"mean": 0.5, "variance": 0.25, "shared": -0.125}, unknown, unknown, unknown], None]

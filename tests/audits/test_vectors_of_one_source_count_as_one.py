@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy import stats
 
 SOURCES, EDITS, WIDTH = 40, 4, 6
 ASKED = {
@@ -72,7 +73,8 @@ def test_edits_count_by_the_mean_direction_of_a_source_and_label(session, edits,
     given = arguments(name, rows, label)
     made_of = pa.table({"image_id": np.arange(len(rows)), "source_id": source})
     found = rows_of(session, name, **given, sources=made_of)
-    expected = rows_of(session, name, **arguments(name, means, np.tile(["female", "male"], SOURCES)))
+    directly = pa.table({"image_id": np.arange(len(means)), "source_id": np.arange(len(means)) // 2})
+    expected = rows_of(session, name, **arguments(name, means, np.tile(["female", "male"], SOURCES)), sources=directly)
     alone = rows_of(session, name, **given)
     for one, other, each in zip(found, expected, alone, strict=True):
         assert one == pytest.approx(other, rel=1e-5, abs=1e-6)
@@ -90,6 +92,38 @@ def test_several_vectors_of_an_image_count_as_one(session, edits, name):
     assert found == [
         pytest.approx(row, rel=1e-5, abs=1e-6) for row in rows_of(session, name, **arguments(name, means, label[::2]))
     ]
+
+
+@pytest.mark.parametrize("name", ["association", "similarity_bias", "casc"])
+def test_edits_of_one_source_are_compared_with_each_other(session, edits, name):
+    """p is that of the paired t test; edits taken apart are less sure of the same difference."""
+    _, _, _, means = edits
+    given = arguments(name, means, np.tile(["female", "male"], SOURCES))
+    made_of = pa.table({"image_id": np.arange(len(means)), "source_id": np.arange(len(means)) // 2})
+    units = directions(means.astype(np.float32).astype(float))
+    found = session.audit(name, **given, sources=made_of).to_arrow().to_pylist()
+    apart = session.audit(name, **given).to_arrow().to_pylist()
+    for row, other in zip(found, apart, strict=True):
+        (prompt,) = (p["embedding"] for p in given["categories"].to_pylist() if p["category"] == row["category"])
+        cosines = units @ directions(np.array([prompt]))[0]
+        test = stats.ttest_rel(cosines[::2], cosines[1::2])
+        assert row["p"] == pytest.approx(test.pvalue, rel=0.02)
+        assert row["p"] < other["p"]
+        assert row["value"] == other["value"]
+        assert other["low"] < row["low"] < row["value"] < row["high"] < other["high"]
+        if name == "similarity_bias":
+            ends = test.confidence_interval()
+            assert (row["low"], row["high"]) == pytest.approx((ends.low, ends.high), rel=1e-3)
+
+
+def test_few_sources_with_both_labels_change_little(session, edits):
+    _, _, _, means = edits
+    given = arguments("similarity_bias", means, np.tile(["female", "male"], SOURCES))
+    made_of = pa.table({"image_id": [0, 1], "source_id": [7, 7]})
+    found = session.audit("similarity_bias", **given, sources=made_of).to_arrow().to_pylist()
+    apart = session.audit("similarity_bias", **given).to_arrow().to_pylist()
+    for row, other in zip(found, apart, strict=True):
+        assert row["high"] - row["low"] == pytest.approx(other["high"] - other["low"], rel=0.1)
 
 
 def test_equal_edits_make_nothing_surer(session, edits):

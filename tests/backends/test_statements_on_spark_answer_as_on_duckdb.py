@@ -164,7 +164,7 @@ def test_errors_of_rows_are_told(both):
 def test_errors_of_functions_are_told(both):
     _, spark = both
     with pytest.raises(SqlError, match="a function failed on a worker of Spark") as caught:
-        spark.sql("SELECT projections([1e0], [1e0], [[image_id, 1e0]]) FROM images").fetchall()
+        spark.sql("SELECT projections([1e0], [1e0], [], [[image_id, 1e0]]) FROM images").fetchall()
     assert caught.value.code == "E3477"
 
 

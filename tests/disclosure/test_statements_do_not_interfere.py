@@ -297,7 +297,9 @@ def outcome(lake, text, *, twice):
             rows, names = result.fetchall(), result.columns
             if text.startswith("SUMMARIZE"):  # how many moments there are is estimated from the moments
                 rows = [
-                    r[:2] if r[1].startswith(("TIMESTAMP", "DOUBLE")) or r[0] in {"run_id", *MEASURED} else r
+                    (*r[:2], *("…" for _ in r[2:]))
+                    if r[1].startswith(("TIMESTAMP", "DOUBLE")) or r[0] in {"run_id", *MEASURED}
+                    else r
                     for r in rows
                 ]
             times = [i for i, n in enumerate(names) if n in MEASURED]

@@ -44,7 +44,7 @@ def effect_ends(first: Sequence[float], second: Sequence[float]) -> tuple[float,
     error = sum(p.var(ddof=1) / len(p) for p in parts) / within**2
     # a variance of k normal values is off by a variance of 2 variance^2 / (k - 1), and counts by its share of all
     moved = sum((len(p) / n * p.var(ddof=1)) ** 2 * 2 / (len(p) - 1) for p in parts)
-    half = stats.t.ppf(0.975, test.df) * np.sqrt(error + (effect / 2 / within**2) ** 2 * moved)
+    half = stats.t.ppf(0.975, max(np.floor(test.df + 1e-9), 1)) * np.sqrt(error + (effect / 2 / within**2) ** 2 * moved)
     share = len(parts[0]) * len(parts[1]) / n / (n - 1)
     low, high = ((effect + side * half) / np.sqrt(1 + share * (effect + side * half) ** 2) for side in (-1, 1))
     return low, high

@@ -12,6 +12,8 @@ from counterbalance.engine.errors import SqlError
 from counterbalance.engine.search.group_moments import _ROWS, _Sums, moments
 from counterbalance.engine.search.vector_stream import Labels
 
+ALONE = {"shared": [], "shared_sources": 0, "shared_others": 0}
+
 
 def relation(ids, vectors, cut=1000):
     """A relation that is read in batches of so many rows."""
@@ -96,6 +98,65 @@ def test_vectors_of_one_source_are_their_mean_direction_in_any_order():
     assert none.equals(moments(relation(ids, vectors), groups(ids, labels)))
 
 
+def variance_by_sources(units, labels, sources, label):
+    """The variance of the mean of a label less that of the others, of units of sources, from residuals source by source."""
+    own = labels == label
+    n, others = own.sum(), (~own).sum()
+    moved = np.where(
+        own[:, None],
+        (units - units[own].mean(axis=0)) / np.sqrt(n * (n - 1)),
+        -(units - units[~own].mean(axis=0)) / np.sqrt(others * (others - 1)),
+    )
+    sums = np.array([moved[sources == source].sum(axis=0) for source in np.unique(sources)])
+    return sums.T @ sums
+
+
+@pytest.mark.parametrize("names", ["ab", "abc"])
+def test_sources_with_several_labels_are_summed_up_as_residuals_say(names, monkeypatch):
+    monkeypatch.setattr("counterbalance.engine.search.group_moments._ROWS", 64)  # so that there are several parts
+    draw = np.random.default_rng(8)
+    ids = np.arange(300)
+    sources, labels = draw.integers(0, 90, 300), np.array(list(names))[draw.integers(0, len(names), 300)]
+    _, first = np.unique([f"{s} {c}" for s, c in zip(sources, labels, strict=True)], return_index=True)
+    ids, sources, labels = ids[first], sources[first], labels[first]  # one vector of each source and label
+    vectors = draw.normal(size=(len(ids), 4)) + draw.normal(size=(90, 4))[sources]
+    units = vectors.astype(np.float32).astype(float)
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    made_of = pa.table({"image_id": ids, "source_id": sources})
+    for row in moments(relation(ids, vectors), groups(ids, labels), sources=made_of).to_pylist():
+        own = labels == row["label"]
+        n, others = own.sum(), (~own).sum()
+        parts = [np.cov(units[side].T) / side.sum() for side in (own, ~own)]
+        found = np.reshape(row["shared"], (4, 4)) + sum(parts)
+        np.testing.assert_allclose(found, variance_by_sources(units, labels, sources, row["label"]), atol=1e-9)
+        with_own = np.isin(sources, sources[own])
+        both = np.intersect1d(sources[own], sources[~own])
+        assert (row["n"], row["shared_sources"], row["shared_others"]) == (n, len(both), (with_own & ~own).sum())
+        assert others > 1
+
+
+def test_only_labels_that_are_compared_share_sources():
+    draw = np.random.default_rng(9)
+    vectors, ids = draw.normal(size=(60, 3)), np.arange(60)
+    labels = np.array(["a", "b", "c"])[ids % 3]
+    made_of = pa.table({"image_id": ids, "source_id": ids // 3})
+    found = moments(relation(ids, vectors), groups(ids, labels), sources=made_of, compared=["a", "b"]).to_pylist()
+    two = ids % 3 < 2
+    alone = moments(relation(ids[two], vectors[two]), groups(ids[two], labels[two]), sources=made_of).to_pylist()
+    assert found[:2] == alone
+    assert (found[2]["n"], found[2]["shared"], found[2]["shared_sources"]) == (20, [], 0)
+
+
+def test_an_image_with_two_labels_is_no_source_of_both():
+    """Else the degrees of freedom would tell how few have two labels."""
+    draw = np.random.default_rng(10)
+    ids = np.repeat(np.arange(30), 2)
+    labels = groups([*range(30), *range(5)], ["a", "b"] * 15 + ["b", "a", "b", "a", "b"])
+    made_of = pa.table({"image_id": np.arange(30), "source_id": np.arange(30)})
+    found = moments(relation(ids, draw.normal(size=(60, 3))), labels, sources=made_of).to_pylist()
+    assert [(row["n"], row["shared"], row["shared_sources"]) for row in found] == [(17, [], 0), (18, [], 0)]
+
+
 def test_sums_of_millions_are_carried_without_loss():
     rows = 1_060_000
     vectors = np.zeros((2 * rows, 2), np.float32)
@@ -104,6 +165,7 @@ def test_sums_of_millions_are_carried_without_loss():
     found = moments(relation(ids, vectors, cut=500_000), groups(ids, ["all"] * len(ids))).to_pylist()
     assert found == [
         {"label": "all", "n": 2 * rows, "mean": [0.5, 0.5], "products": [0.5, 0.0, 0.0, 0.5], "images": 2 * rows}
+        | ALONE
     ]
 
 
@@ -121,7 +183,7 @@ def test_rows_without_a_vector_are_left_out_and_vectors_of_one_image_all_count()
     column = pa.array([[3.0, 0.0], None, [0.0, 5.0], [1.0, 0.0]], pa.list_(pa.float64()))
     batch = pa.record_batch([pa.array([1, 1, 1, None]), column], names=["image_id", "embedding"])
     found = moments(lambda _: iter([batch]), groups([1], ["a"])).to_pylist()
-    assert found == [{"label": "a", "n": 2, "mean": [0.5, 0.5], "products": [0.5, 0.0, 0.0, 0.5], "images": 1}]
+    assert found == [{"label": "a", "n": 2, "mean": [0.5, 0.5], "products": [0.5, 0.0, 0.0, 0.5], "images": 1} | ALONE]
 
 
 @pytest.mark.parametrize(("names", "most"), [(2, 9), (127, 9), (128, 10), (300, 10)])

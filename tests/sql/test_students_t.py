@@ -36,6 +36,22 @@ def test_degrees_of_freedom_are_welchs_rounded_down(session):
         assert df == max(np.floor(stats.ttest_ind(one, other, equal_var=False).df + 1e-9), 1)
 
 
+def test_pairs_are_compared_as_by_the_paired_test(session):
+    draw = np.random.default_rng(3)
+    for n in (2, 7, 40):
+        one = draw.normal(size=n)
+        other = one + draw.normal(size=n)
+        shared = -2 * np.cov(one, other)[0, 1] / n
+        sides = f"{one.var()!r}, {n}, {other.var()!r}, {n}, {shared!r}".replace("np.float64", "")
+        ((error, df),) = session.sql(f"SELECT welch_error({sides}), welch_df({sides}, {n}, {n})").fetchall()
+        assert error == pytest.approx(np.std(one - other, ddof=1) / np.sqrt(n))
+        assert df == n - 1
+
+
+def test_pairs_that_cancel_have_no_error(session):
+    assert session.sql("SELECT welch_error(1, 5, 1, 5, -0.6)").fetchall() == [(0.0,)]
+
+
 @pytest.mark.parametrize("sides", ["0, 5, 0, 5", "1, 1, 1, 5", "NULL, 5, 1, 5"])
 def test_no_spread_has_none(session, sides):
     assert session.sql(f"SELECT welch_df({sides})").fetchall() == [(None,)]

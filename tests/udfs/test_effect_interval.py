@@ -10,7 +10,11 @@ from repeats import again
 from counterbalance.udfs.associations import effect_interval
 
 
-def ends(*columns):
+def ends(difference, variance, n, other_variance, other_n):
+    """Of independent values."""
+    errors = variance / (n - 1), other_variance / (other_n - 1)
+    df = sum(errors) ** 2 / (errors[0] ** 2 / (n - 1) + errors[1] ** 2 / (other_n - 1))
+    columns = difference, sum(errors) ** 0.5, df, variance, n, other_variance, other_n
     found = effect_interval(*(pa.array(np.atleast_1d(c).astype(float), from_pandas=True) for c in columns))
     return tuple(found.field(name).to_numpy(zero_copy_only=False) for name in ("low", "high"))
 
@@ -42,7 +46,16 @@ def test_it_holds_the_effect_size_and_ends_within_what_sizes_allow():
 
 @pytest.mark.parametrize(
     "row",
-    [(None, 1, 9, 1, 9), (1, None, 9, 1, 9), (1, 1, None, 1, 9), (1, 1, 1, 1, 9), (1, 0, 9, 0, 9), (1, 1, 9, 1, 0)],
+    [
+        (None, 1, 9, 1, 9, 1, 9),
+        (1, None, 9, 1, 9, 1, 9),
+        (1, 1, None, 1, 9, 1, 9),
+        (1, 1, 9, None, 9, 1, 9),
+        (1, 1, 9, 1, None, 1, 9),
+        (1, 1, 9, 1, 1, 1, 9),
+        (1, 1, 9, 0, 9, 0, 9),
+        (1, 1, 9, 1, 9, 1, 0),
+    ],
 )
 def test_nothing_is_known(row):
     found = effect_interval(*(pa.array([value], pa.float64()) for value in row))
