@@ -82,8 +82,8 @@ def projections(mean: pa.Array, products: pa.Array, shared: pa.Array, vectors: p
         for row in range(len(mean)):
             known.append(all(column[row].is_valid for column in (mean, products, shared, vectors)))
             if known[-1]:
-                sums = (_numbers(column[row]) for column in (mean, products, shared))
-                made.append(_cosines(*sums, _matrix(vectors[row].values)))
+                first, second, more = (_numbers(column[row]) for column in (mean, products, shared))
+                made.append(_cosines(first, second, more, _matrix(vectors[row].values)))
             ends.append(ends[-1] + (len(made[-1]) if known[-1] else 0))
     values = pa.concat_arrays(made) if made else pa.array([], COSINES.value_type)
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values, COSINES, mask=pa.array([not k for k in known]))

@@ -107,10 +107,10 @@ def moments(
         blocks.finish()
         has_vector[units.cancelled()] = False
         images = labels.counted(has_vector).tolist()
-        means = {code: sums[code].means() for code in sorted(sums)}
-        codes = [code for code in means if not compared or labels.names[code] in compared]
-        shared = units.shared({code: means[code][:2] for code in codes})
-        rows = [(labels.names[code], *own, images[code], *shared.get(code, ([], 0, 0))) for code, own in means.items()]
+        made = {code: sums[code].means() for code in sorted(sums)}
+        codes = [code for code in made if not compared or labels.names[code] in compared]
+        shared = units.shared({code: made[code][:2] for code in codes})
+        rows = [(labels.names[code], *own, images[code], *shared.get(code, ([], 0, 0))) for code, own in made.items()]
     columns: list[Any] = list(zip(*rows, strict=True)) or [[] for _ in MOMENTS]
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, MOMENTS, strict=True)], schema=MOMENTS)
 
@@ -243,7 +243,7 @@ class _Shared:
         if min(n, others) < 2:
             return np.zeros(self._across.size)
         across = (self._across + self._across.T) / np.sqrt(float(n) * (n - 1) * others * (others - 1))
-        return (self._among / (float(others) * (others - 1)) - across).reshape(-1)
+        return np.asarray(self._among / (float(others) * (others - 1)) - across).reshape(-1)
 
 
 def _whole_sources(units: NDArray[np.intp], sources: Integers) -> Iterator[NDArray[np.intp]]:
@@ -251,7 +251,7 @@ def _whole_sources(units: NDArray[np.intp], sources: Integers) -> Iterator[NDArr
     ends = np.append(np.flatnonzero(np.diff(sources[units])) + 1, len(units))
     start = 0
     while start < len(units):
-        end = int(ends[min(np.searchsorted(ends, start + _ROWS), len(ends) - 1)])
+        end = int(ends[min(int(np.searchsorted(ends, start + _ROWS)), len(ends) - 1)])
         yield units[start:end]
         start = end
 
