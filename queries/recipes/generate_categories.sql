@@ -26,7 +26,7 @@ about = "kind 'adjective' puts 'person' behind it, any other nothing"
 [params.prompt]
 type = "varchar"
 default = "A picture of {a category}"
-presets = { paper = { value = "A picture of {category}", source = "section 5: without an article" } }
+presets = { paper = { value = "A picture of a {category}", source = "section 5: 'a' before all" } }
 about = "what is asked for; {category} is the category, {a category} with its article; the default has one, as English wants it"
 
 [params.attempts]

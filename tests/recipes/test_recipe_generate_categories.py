@@ -174,6 +174,6 @@ def test_the_papers_preset():
     recipe = recipes()["generate_categories"]
     given = literals(recipe, {"preset": "paper"})
     assert (given["labeller"], given["checkpoint"]) == ("'model'", "'OpenGVLab/InternVL3-2B-hf'")
-    assert given["prompt"] == "'A picture of {category}'"
+    assert given["prompt"] == "'A picture of a {category}'"  # also before a vowel, as it is printed
     assert literals(recipe, {})["labeller"] == "'classifier'"
     assert literals(recipe, {})["checkpoint"] is None
