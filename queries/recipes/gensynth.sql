@@ -17,8 +17,9 @@ at what the threshold lets pass: decile 1 from 0 to 0.1 and so on, as in its app
 is not in the set; meta.errors has these rows, too).
 
 Defaults are the paper's where it gives them: guidance and thresholds for CLIP. For its DINO rule: a DINO as embedder,
-such as facebook/dino-vitb16, k_r=5000, tau_r=0.0002, tau_g=0.4. Steps and image_guidance are those of InstructPix2Pix's
-own code. The instructions are its Table 6, word for word; another list has columns (term, class, template).
+such as facebook/dino-vitb16, k_r=5000, tau_r=0.0002 (or 0.0001, see knn_filter), tau_g=0.4. Steps and image_guidance are
+those of InstructPix2Pix's own code. The instructions are its Table 6, word for word; another list has columns (term, class,
+template).
 """
 source = "Smith et al., Balancing the Picture: Debiasing Vision-Language Datasets with Synthetic Contrast Sets (2023)"
 presets = { paper = "Smith et al. (2023)" }

@@ -13,9 +13,10 @@ result has no part that is known to hold. The products take a GPU where torch fi
 What counts as a neighbour: leave_out 'self' leaves out the edit itself; 'source' every edit of the same image as well
 (edits of one image are near each other whatever they show); 'none' counts even the edit itself.
 
-Defaults are the paper's for CLIP; for DINO it takes k_r := 5000, tau_r := 0.0002, k_g := 50, tau_g := 0.4. Whether it
-counts the edit itself, or other edits of its image, and whether vectors have length 1, the paper leaves open. Labels
-are those that edits aim at and those of words in captions, or perceived ones; they say nothing certain about persons.
+Defaults are the paper's for CLIP; for DINO it takes k_r := 5000, tau_r := 0.0002, k_g := 50, tau_g := 0.4, and says that
+this is one real neighbour at least: by its Eq. 2 it is two, and one is tau_r := 0.0001. Whether it counts the edit itself,
+or other edits of its image, and whether vectors have length 1, the paper leaves open. Labels are those that edits aim at
+and those of words in captions, or perceived ones; they say nothing certain about persons.
 """
 source = "Smith et al., Balancing the Picture (GenSynth, 2023), filtering of edited images by nearest neighbours"
 presets = { paper = "Smith et al. (2023), CLIP" }
