@@ -112,6 +112,8 @@ def gensynth(lake: cb.Lake) -> Iterator[Row]:
         ours = found["mixed"] + found["unclear"] if label == "undefined" else found[label]
         share = 100 * ours / found.total()
         yield "GenSynth, section 3.2", f"images of COCO val2017 labelled {label}", theirs, f"{ours:,} ({share:.1f} %)"
+    times = found["male"] / found["female"]
+    yield "GenSynth, D", "male images for each female one", "more than 2", f"{times:.2f}"
     cuts = (("bias", 5), ("bias", 10), ("maxskew", 25), ("maxskew", 100))
     balanced = "balanced_subset(caption_gender_gensynth, seed := {}, rest := 'proportional')"
     drawn = [

@@ -165,3 +165,23 @@ def test_the_page_has_what_is_counted_in_pairs(bench, project_root, data_dir):
     pairs = data_dir / "coco-counterfactuals" / "captions.jsonl"
     rows = bench["reproduction"].counterfactuals(pairs, data_dir / "coco" / "captions_val2017.json")
     assert "\n".join(lines(rows)) + "\n" in page
+
+
+def numbers_of(text):
+    return {float(one) for one in re.findall(r"\d+(?:\.\d+)?", re.sub(r"(?<=\d),(?=\d{3})", "", text))}
+
+
+@pytest.mark.parametrize("heading", ["Numbers from captions", "Sums of what they print"])
+def test_every_number_in_the_column_of_the_paper_stands_in_it(texts, bench, project_root, heading):
+    page = (project_root / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    papers = {name: paper for paper, name in bench["printed"].NAMES.items()}
+    rows = [
+        line.strip("| ").split(" | ")
+        for line in page.split(f"## {heading}")[1].split("\n## ")[0].splitlines()
+        if line[:1] == "|"
+    ]
+    known = {paper: numbers_of(text) for paper, text in texts.items()}
+    assert len(rows) > 30
+    for where, what, theirs, _ in rows[2:]:
+        spoken = theirs.replace("more than 2", "").replace("twice", "")
+        assert numbers_of(spoken) <= known[papers[where.split(",")[0]]], (where, what)
