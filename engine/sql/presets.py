@@ -8,6 +8,12 @@ A parameter says them beside its default, and the file what they are of; a call 
     type = "integer"
     default = 100
     presets = { paper = { value = 500, source = "B.2" } }
+
+A preset may take the values of another where a parameter has none of its own for it, as a paper's study of settings does. Where
+a paper defines a measure and leaves nothing to choose, its preset says so, and where, so that ``preset`` is taken there, too::
+
+    presets = { paper = "Smith et al. (2023)", paper_grid = { of = "Smith et al. (2023), all settings", like = "paper" } }
+    presets = { paper = { of = "Le et al. (2023)", source = "4.2.2" } }
 """
 
 from __future__ import annotations
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
 PRESET: Final = "preset"
 """The parameter that names one."""
 _KEYS: Final = {"value": "value", "source": "line"}
+_NAMED_KEYS: Final = {"of": "line", "source": "line", "like": "line"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +43,37 @@ class Preset:
     source: str
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Hold what a file says of a preset.
+
+    Args:
+        name: Its name.
+        of: What it is of.
+        source: The page or section of a preset that sets nothing; ``None`` where values have sources of their own.
+        like: The preset whose values hold where a parameter has none for this one.
+    """
+
+    name: str
+    of: str
+    source: str | None = None
+    like: str | None = None
+
+    def __str__(self) -> str:
+        """Return one line for people.
+
+        Example:
+            >>> print(Named("paper", "Le et al. (2023)", source="4.2.2"))
+            paper: Le et al. (2023) (4.2.2; sets nothing)
+            >>> print(Named("paper_grid", "all of its settings", like="paper"))
+            paper_grid: all of its settings, the rest as paper
+        """
+        rest = f", the rest as {self.like}" if self.like else ""
+        return f"{self.name}: {self.of}{rest}" + (f" ({self.source}; sets nothing)" if self.source else "")
+
+
 class Parameter(Protocol):
-    """A parameter that may have presets."""
+    """A parameter that may have presets, or name one."""
 
     @property
     def name(self) -> str:
@@ -47,6 +83,11 @@ class Parameter(Protocol):
     @property
     def presets(self) -> tuple[Preset, ...]:
         """Return its values in presets."""
+        ...
+
+    @property
+    def named(self) -> tuple[Named, ...]:
+        """Return the presets that it names one of."""
         ...
 
 
@@ -80,32 +121,54 @@ def read(
     return tuple(made)
 
 
-def refuse_unknown(parameters: Iterable[Parameter], named: Mapping[str, Any], place: Callable[..., str]) -> None:
-    """Refuse presets that a parameter has and the file does not say what they are of, and those that no parameter has.
+def named(parameters: Iterable[Parameter], told: Mapping[str, Any], place: Callable[..., str]) -> tuple[Named, ...]:
+    """Return what a file says of its presets.
+
+    Args:
+        parameters: Those of the file.
+        told: What the front matter says of each preset by name.
+        place: Gives the file and line of a key.
 
     Raises:
-        RequestError: There is one.
+        RequestError: A parameter has a value for a preset that the file does not name; a preset sets nothing and has no source,
+            or has one beside those of its values; or it is like none that is there.
     """
-    odd = next((name for name, what in named.items() if not isinstance(what, str)), None)
-    if odd is not None:
-        raise RequestError(f"{place('presets', odd)}: {odd!r} must be text, not {named[odd]!r}", code="E3030")
+    made = {name: _named(name, what, partial(place, "presets", name)) for name, what in told.items()}
     used = {preset.name: parameter.name for parameter in parameters for preset in parameter.presets}
-    for name in used.keys() - named.keys():
-        near = did_you_mean(name, named)
+    for name in sorted(used.keys() - made.keys()):
+        near = did_you_mean(name, made)
         where = place("params", used[name], "presets")
         raise RequestError(
             f"{where}: no preset is called {name!r}{near}",
             code="E3030",
             hint=f'presets = {{ {name} = "what it is of" }}',
         )
-    for name in named.keys() - used.keys():
-        raise RequestError(f"{place('presets', name)}: no parameter has a value for preset {name!r}", code="E3030")
+    for preset in made.values():
+        where = place("presets", preset.name)
+        if preset.name not in used and preset.source is None:
+            raise RequestError(
+                f"{where}: no parameter has a value for preset {preset.name!r}",
+                code="E3030",
+                hint=f'where a paper leaves nothing to set: {preset.name} = {{ of = "…", source = "page or section" }}',
+            )
+        if preset.source is not None and (preset.name in used or preset.like):
+            raise RequestError(f"{where}: {preset.name!r} sets values, which have sources of their own", code="E3030")
+        if preset.like is not None and (preset.like not in used or made[preset.like].like is not None):
+            raise RequestError(f"{where}: {preset.name!r} cannot be like {preset.like!r}", code="E3030")
+    return tuple(made.values())
+
+
+def _named(name: str, what: Any, where: Callable[..., str]) -> Named:
+    if isinstance(what, str):
+        return Named(name, what)
+    if not isinstance(what, dict):
+        raise RequestError(f"{where()}: {name!r} must be text, not {what!r}", code="E3030")
+    return Named(name, **frontmatter.take(what, _NAMED_KEYS, where, ("of",)))
 
 
 def parameter(parameters: Iterable[P]) -> P | None:
     """Return the parameter that names a preset, where there are any."""
-    known = tuple(parameters)
-    return next((p for p in known if p.name == PRESET), None) if any(p.presets for p in known) else None
+    return next((p for p in parameters if p.named), None)
 
 
 def values(parameters: Iterable[Parameter], name: str) -> dict[str, str]:
@@ -113,7 +176,13 @@ def values(parameters: Iterable[Parameter], name: str) -> dict[str, str]:
 
     Example:
         >>> from counterbalance.engine.sql.query_model import QueryParameter
-        >>> values([QueryParameter("steps", "integer", "100", presets=(Preset("paper", "500", "B.2"),))], "paper")
+        >>> steps = QueryParameter("steps", "integer", "100", presets=(Preset("paper", "500", "B.2"),))
+        >>> values([steps], "paper")
         {'steps': '500'}
     """
-    return {p.name: preset.value for p in parameters for preset in p.presets if preset.name == name}
+    known = tuple(parameters)
+    like = {n.like for p in known for n in p.named if n.name == name}
+    found = (
+        (p.name, preset) for wanted in (like, {name}) for p in known for preset in p.presets if preset.name in wanted
+    )
+    return {parameter: preset.value for parameter, preset in found}

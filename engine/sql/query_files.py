@@ -50,7 +50,7 @@ TOML value of a type; without one a parameter is required. ``optional = true``: 
 ``values`` is the column of table labels that its values come from (``labels.attribute``, ``labels.value``,
 ``labels.annotator``): another one leads to a note. ``grid`` are the values that a session without a purpose may give where
 perceived labels are counted (of a relation its names; ``[]``: none but the default), ``free`` says that the value cuts no population. ``about`` is one
-line for people. ``presets`` are its values in papers; a file that has any takes ``preset``, the name of one (``presets.py``).
+line for people. ``presets`` are its values in papers; a file that names any takes ``preset``, the name of one (``presets.py``).
 
 Keys that are not known, values of another type, defaults outside of their bounds, parameters that the SQL does not use and
 ``$names`` that none declares are refused with file and line.
@@ -178,7 +178,8 @@ def read(text: str, kind: Kind, where: str) -> tuple[Query | None, list[RequestE
     cells = tuple(c for c in read_cells if c is not None)
     if len(parameters) == len(given) and len(cells) == len(read_cells):
         problems += _unused(front, parameters, kind, cells)
-        tried(lambda: presets.refuse_unknown(parameters, of_presets, front.place), None)
+        of_none: tuple[presets.Named, ...] = ()
+        named = tried(lambda: presets.named(parameters, of_presets, front.place), of_none)
     known = {*given}
     none: frozenset[str] = frozenset()
     no_labels: tuple[Among, ...] = ()
@@ -195,12 +196,13 @@ def read(text: str, kind: Kind, where: str) -> tuple[Query | None, list[RequestE
         return None, problems
     body, place = _sql_of(front)
     doc, details = told.pop("answers"), told.pop("details", "").strip()
-    if of_presets:
-        about = "; ".join(f"{name}: {what}" for name, what in of_presets.items())
-        named = QueryParameter(
-            presets.PRESET, "varchar", "NULL", about, choices=tuple(of_presets), optional=True, free=True
+    if named:
+        about = "; ".join(map(str, named))
+        names = tuple(n.name for n in named)
+        chosen = QueryParameter(
+            presets.PRESET, "varchar", "NULL", about, choices=names, optional=True, free=True, named=named
         )
-        parameters = (*parameters, named)
+        parameters = (*parameters, chosen)
     return Query(name, kind, doc, body, parameters, details, cells=cells, place=place, **more, **told), []
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from counterbalance.engine.disclosure.cells import Cells
-    from counterbalance.engine.sql.presets import Preset
+    from counterbalance.engine.sql.presets import Named, Preset
 
 Kind = Literal["audit", "view", "recipe", "function"]
 
@@ -64,6 +64,7 @@ class QueryParameter:
         drawn: How many it keeps of each label goes by how many there are of others.
         side: Which of two datasets it is of, as cells say it.
         presets: Its values in papers.
+        named: The presets that it names one of; of the parameter ``preset`` alone.
     """
 
     name: str
@@ -84,6 +85,7 @@ class QueryParameter:
     drawn: bool = False
     side: str | None = None
     presets: tuple[Preset, ...] = ()
+    named: tuple[Named, ...] = ()
 
     @property
     def is_relation(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import counterbalance as cb
@@ -90,6 +92,10 @@ def test_parameters_say_what_they_are():
         ('paper = "Somebody (2024)", ', "", r"n\.sql:\d+: no preset is called 'paper'"),
         ('code = "its code"', 'code = "its code", other = "x"', r"n\.sql:4: no parameter has a value for preset 'other'"),
         ('code = "its code"', "code = 3", r"n\.sql:4: 'code' must be text"),
+        ('code = "its code"', 'code = { like = "paper" }', r"n\.sql:4: 'of' is missing"),
+        ('code = "its code"', 'code = { of = "its code", as = "paper" }', r"n\.sql:4: no key 'as' is known here"),
+        ('code = "its code"', 'code = { of = "its code", like = "papper" }', r"n\.sql:4: 'code' cannot be like 'papper'"),
+        ('code = "its code"', 'code = { of = "its code", source = "B" }', r"n\.sql:4: 'code' sets values, which have sources"),
         ("[params.word]", "[params.preset]", r"n\.sql:13: 'preset' names a preset"),
     ],
 )  # fmt: skip
@@ -98,6 +104,33 @@ def test_what_is_wrong_is_refused_by_line(old, new, message):
     assert text != HEAD
     with pytest.raises(RequestError, match=message):
         parse(text.replace("$word", "$preset") if "params.preset" in new else text, "audit", "n.sql")
+
+
+def test_one_may_be_as_another_where_it_says_nothing(tmp_path, lake):
+    (name,) = _loaded(tmp_path, HEAD.replace('code = "its code"', 'code = { of = "its code", like = "paper" }'))
+    (given,) = lake.sql(f"SELECT k, word FROM {name}(preset := 'code')").fetchall()
+    assert given == ([7], "it's")
+    assert "code: its code, the rest as paper" in queries.queries()[name].parameters[-1].doc
+
+
+def test_one_may_set_nothing_and_says_where_a_paper_does(tmp_path, lake):
+    """So that the preset of a paper is taken wherever the paper defines what is measured, and stays when defaults change."""
+    head = re.sub("presets = .*code.*", "", HEAD).replace(
+        'presets = { paper = { value = "it\'s", source = "B.2" } }\n', ""
+    )
+    (name,) = _loaded(
+        tmp_path, head.replace('level = "image"', 'presets = { paper = { of = "Le (2023)", source = "4.2.2" } }')
+    )
+    ask = f"SELECT k, word FROM {name}({{}})"
+    assert lake.sql(ask.format("preset := 'paper'")).fetchall() == lake.sql(ask.format("")).fetchall()
+    assert "paper: Le (2023) (4.2.2; sets nothing)" in queries.queries()[name].parameters[-1].doc
+    assert code_of(lake, ask.format("preset := 'code'")) == "E3130"
+
+
+def _loaded(folder, text):
+    file = folder / "preset_kinds.sql"
+    file.write_text(text)
+    return queries.load(str(file))
 
 
 def test_recipes_take_them():
