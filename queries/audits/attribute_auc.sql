@@ -15,6 +15,7 @@ source = """
 Kabra et al., GELDA (2023), annotations held against labels; Newcombe (2006), method 5; Mann and Whitney (1947), with ties
 as in Hollander and Wolfe, Nonparametric Statistical Methods (1999)"""
 meets = { left = "scores.category", right = "labels.category" }
+presets = { paper = { of = "Kabra et al. (2024)", source = "section 4.2, Table 1" } }
 
 [params.scores]
 relation = ["image_id", "category", "attribute", "score"]

@@ -14,7 +14,8 @@ all n, of a row or of a column is a sum of other counts, and no smaller.
 """
 subject = "what goes with whom"
 source = """
-Kabra et al., GELDA (2023), confounding of attributes; Cramer (1946); Dunning (1993); Benjamini and Hochberg (1995)"""
+Cramer (1946); Dunning (1993); Benjamini and Hochberg (1995). Kabra et al., GELDA (2023), 4.3, look for confounding in shares
+(attribute_matrix) and print no measure of it, so that there is no preset"""
 
 [params.attributes]
 relation = ["image_id", "category", "attribute"]

@@ -12,6 +12,7 @@ majority_share.
 """
 subject = "what goes with whom"
 source = "Kabra et al., GELDA: A generative language annotation framework to reveal visual biases in datasets (2023)"
+presets = { paper = { of = "Kabra et al. (2024)", source = "section 4.3, Table 2; section 4.4, Fig. 6" } }
 
 [params.attributes]
 relation = ["image_id", "category", "attribute"]

@@ -11,7 +11,10 @@ cause; what models see is perceived.
 Small counts, and what would give them away, are hidden by the engine; see docs/safety.md.
 """
 subject = "what goes with whom"
-source = "Kabra et al., GELDA (2023), confounding of attributes; Dunning (1993); Benjamini and Hochberg (1995)"
+source = """
+Kabra et al., GELDA (2023), 4.3 and Fig. 4: shares of two categories that meet; tests and the count expected by chance are ours:
+Dunning (1993); Benjamini and Hochberg (1995)"""
+presets = { paper = { of = "Kabra et al. (2024)", source = "section 4.3, Fig. 4" } }
 
 [params.attributes]
 relation = ["image_id", "category", "attribute"]

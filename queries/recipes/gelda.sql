@@ -75,11 +75,13 @@ about = "another seed, other draws"
 [params.matcher]
 type = "varchar"
 default = "Salesforce/blip-itm-large-coco"
+presets = { paper = { value = "Salesforce/blip-itm-large-coco", source = "section 4: BLIP; which of them is not printed" } }
 about = "model of image_attributes"
 
 [params.detector]
 type = "varchar"
 default = "google/owlv2-large-patch14-ensemble"
+presets = { paper = { value = "google/owlv2-large-patch14-ensemble", source = "section 4: OWLv2; which of them is not printed" } }
 about = "model of object_attributes"
 
 [params.score]
