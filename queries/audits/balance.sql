@@ -11,11 +11,13 @@ Labels that group_sizes hides take no part. Small counts, and what would give th
 """
 subject = "contrast sets"
 source = "Smith et al., Balancing the Picture (GenSynth, 2023): balanced COCO; importance weights as usual"
+presets = { paper = "Smith et al. (2023), balanced COCO", code = "its released code" }
 
 [params.groups]
 relation = ["image_id", "label"]
 default = "caption_gender"
-about = "group relation"
+presets = { paper = { value = "caption_gender(lists.gender_gensynth_paper, 'gensynth')", source = "Table 3; how captions are cut is the code's" }, code = { value = "caption_gender_gensynth", source = "measure_bias.py" } }
+about = "group relation; the default knows more words than the paper"
 
 [params.min_count]
 type = "integer"

@@ -15,6 +15,7 @@ subject = "what goes with whom"
 source = """
 Smith et al., Balancing the Picture (2023), Table 5: % male in the cluster - % male in the dataset; intervals and
 tests are ours"""
+presets = { paper = "Smith et al. (2023)" }
 
 [params.clusters]
 relation = ["image_id", "cluster"]
@@ -23,7 +24,8 @@ about = "such as caption_clusters_set"
 [params.groups]
 relation = ["image_id", "label"]
 default = "caption_gender"
-about = "group relation"
+presets = { paper = { value = "caption_gender(lists.gender_gensynth_paper, 'gensynth')", source = "Table 3; how captions are cut is the code's" } }
+about = "group relation; the default knows more words than the paper"
 
 [params.min_count]
 type = "integer"

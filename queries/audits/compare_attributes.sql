@@ -4,7 +4,8 @@ details = """
 Shares of both (see attribute_frequencies), their difference (first minus second) with Newcombe's 95 % interval, z test
 of two proportions with p and q (Benjamini and Hochberg). amplification = difference for the most frequent attribute of
 a category in the second dataset: above 0, the first one amplifies what prevails in the second, as a generator may do
-with what it was trained on; the paper's Fig. 7 subtracts the other way round, the generated pictures' shares from the training set's. The second dataset is an attached lake: others := b.attributes. n: images of both datasets.
+with what it was trained on; the paper's Fig. 7 subtracts the other way round, generated from real. The second dataset is an
+attached lake: others := b.attributes. n: images of both datasets.
 Each is counted for itself, so that closed views, as gelda makes them, need no purpose, of an attached lake neither.
 Small counts of either dataset, and what would give them away, are hidden by the engine; see docs/safety.md. What models see is perceived: a difference is one of depiction.
 """

@@ -54,6 +54,7 @@ about = "mode of neutralize() that texts pass before they are compared; the defa
 [params.exclude_own]
 type = "boolean"
 default = true
+presets = { code = { value = true, source = "measure_bias.py, its run of TF-IDF" } }
 about = "leave out items of the query's own image"
 
 [params.seed]
@@ -140,6 +141,7 @@ about = "desired distribution, of labels among the items or even"
 type = "varchar"
 default = "skip"
 choices = ["skip", "floor"]
+presets = { code = { value = "skip", source = "measure_bias.py" } }
 about = "leave out a label missing from the first K, or give it 1/K"
 
 [params.min_count]

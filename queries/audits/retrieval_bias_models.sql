@@ -14,7 +14,7 @@ subject = "retrieval"
 source = "Smith et al., Balancing the Picture (GenSynth, 2023), Table 1; see retrieval_bias"
 together = ["hits", "labelled_hits"]
 among = [{ labels = ["positive", "negative"], relations = ["item_groups", "groups"] }]
-presets = { paper = "Smith et al. (2023)" }
+presets = { paper = "Smith et al. (2023)", code = "its released code" }
 
 [params.columns]
 type = "varchar[]"
@@ -31,11 +31,13 @@ about = "items, with the columns"
 [params.groups]
 relation = ["image_id", "label"]
 default = "caption_gender_gensynth"
-about = "group relation of the items' images"
+presets = { paper = { value = "caption_gender(lists.gender_gensynth_paper, 'gensynth')", source = "Table 3; how captions are cut is the code's" }, code = { value = "caption_gender_gensynth", source = "measure_bias.py" } }
+about = "group relation of the items' images; the default is that of the released code"
 
 [params.exclude_own]
 type = "boolean"
 default = false
+presets = { code = { value = false, source = "its run of CLIP" } }
 about = "leave out items of the query's own image"
 
 [params.metric]
@@ -82,39 +84,40 @@ about = "of which image a query is: give it where one has several, for intervals
 type = "integer[]"
 default = [5, 10]
 min = 1
-presets = { paper = { value = [5, 10], source = "Table 1" } }
+presets = { paper = { value = [5, 10], source = "Table 1" }, code = { value = [5, 10], source = "measure_bias.py" } }
 about = "cut-offs of bias and recall"
 
 [params.skew_k]
 type = "integer[]"
 default = [25, 100]
 min = 1
-presets = { paper = { value = [25, 100], source = "Table 1" } }
+presets = { paper = { value = [25, 100], source = "Table 1" }, code = { value = [25, 100], source = "measure_bias.py" } }
 about = "cut-offs of maxskew and ndkl"
 
 [params.positive]
 type = "varchar"
 default = "male"
-presets = { paper = { value = "male", source = "Eq. 3" } }
+presets = { paper = { value = "male", source = "Eq. 3" }, code = { value = "male", source = "measure_bias.py" } }
 about = "label that counts as + in bias"
 
 [params.negative]
 type = "varchar"
 default = "female"
-presets = { paper = { value = "female", source = "Eq. 3" } }
+presets = { paper = { value = "female", source = "Eq. 3" }, code = { value = "female", source = "measure_bias.py" } }
 about = "label that counts as - in bias"
 
 [params.desired]
 type = "varchar"
 default = "dataset"
 choices = ["dataset", "uniform"]
-presets = { paper = { value = "dataset", source = "Eq. 4" } }
+presets = { paper = { value = "dataset", source = "Eq. 4" }, code = { value = "dataset", source = "measure_bias.py" } }
 about = "desired distribution, of labels among the items or even"
 
 [params.absent]
 type = "varchar"
 default = "skip"
 choices = ["skip", "floor"]
+presets = { code = { value = "skip", source = "measure_bias.py" } }
 about = "leave out a label missing from the first K, or give it 1/K"
 
 [params.min_count]

@@ -92,7 +92,8 @@ about = "captions, or images, on the map"
 [params.groups]
 relation = ["image_id", "label"]
 default = "caption_gender"
-about = "group relation"
+presets = { paper = { value = "caption_gender(lists.gender_gensynth_paper, 'gensynth')", source = "Table 3; how captions are cut is the code's" } }
+about = "group relation; the default knows more words than the paper"
 
 [params.min_count]
 type = "integer"

@@ -32,7 +32,8 @@ about = "vectors of the images that dimensions are chosen by"
 [params.groups]
 relation = ["image_id", "label"]
 default = "caption_gender_gensynth"
-about = "group relation of these"
+presets = { paper = { value = "caption_gender(lists.gender_gensynth_paper, 'gensynth')", source = "Table 3; how captions are cut is the code's" } }
+about = "group relation of these; the default is that of the released code"
 
 [params.count]
 type = "integer"

@@ -16,13 +16,13 @@ gensynth_deciles (pairs of edits, one of each gender by one template and guidanc
 at what the threshold lets pass: decile 1 from 0 to 0.1 and so on, as in its appendix J), gensynth_skipped (why an image
 is not in the set; meta.errors has these rows, too).
 
-Defaults are the paper's where it gives them: guidance and thresholds for CLIP. For its DINO rule: a DINO as embedder,
-such as facebook/dino-vitb16, k_r=5000, tau_r=0.0002 (or 0.0001, see knn_filter), tau_g=0.4. Steps and image_guidance are
-those of InstructPix2Pix's own code. The instructions are its Table 6, word for word; another list has columns (term, class,
-template).
+Defaults are the paper's where it gives them: guidance and thresholds for CLIP. For its rule by DINO: preset=paper_dino, or
+tau_r=0.0001 beside it (see knn_filter).
+Steps and image_guidance are those of InstructPix2Pix's own code. The instructions are its Table 6, word for word; another list
+has columns (term, class, template).
 """
 source = "Smith et al., Balancing the Picture: Debiasing Vision-Language Datasets with Synthetic Contrast Sets (2023)"
-presets = { paper = "Smith et al. (2023)" }
+presets = { paper = "Smith et al. (2023)", paper_dino = { of = "Smith et al. (2023), filtered by DINO", like = "paper" } }
 
 [params.groups]
 relation = ["image_id", "label"]
@@ -90,32 +90,33 @@ about = "side of the edited crop, in pixels"
 [params.embedder]
 type = "varchar"
 default = "ViT-B-32/laion2b_s34b_b79k"
+presets = { paper_dino = { value = "facebook/dino-vitb16", source = "H: DINO ViT-B/16" } }
 about = "model of embed_image"
 
 [params.k_r]
 type = "integer"
 default = 50
 min = 1
-presets = { paper = { value = 50, source = "B.3" } }
+presets = { paper = { value = 50, source = "B.3" }, paper_dino = { value = 5000, source = "H" } }
 about = "neighbours that p_real is of"
 
 [params.k_g]
 type = "integer"
 default = 50
 min = 1
-presets = { paper = { value = 50, source = "B.3" } }
+presets = { paper = { value = 50, source = "B.3" }, paper_dino = { value = 50, source = "H" } }
 about = "neighbours that p_group is of"
 
 [params.tau_r]
 type = "double"
 default = 0.08
-presets = { paper = { value = 0.08, source = "B.3" } }
+presets = { paper = { value = 0.08, source = "B.3" }, paper_dino = { value = 0.0002, source = "H" } }
 about = "p_real must be above"
 
 [params.tau_g]
 type = "double"
 default = 0.5
-presets = { paper = { value = 0.5, source = "B.3" } }
+presets = { paper = { value = 0.5, source = "B.3" }, paper_dino = { value = 0.4, source = "H" } }
 about = "p_group must be above"
 
 [params.metric]

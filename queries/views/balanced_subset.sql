@@ -12,11 +12,13 @@ many as keep their proportion to the labelled ones ('proportional', as in GenSyn
 repeated, too).
 """
 source = "Smith et al., Balancing the Picture (GenSynth, 2023), code: balanced COCO"
+presets = { paper = "Smith et al. (2023), balanced COCO", code = "its released code" }
 
 [params.groups]
 relation = ["image_id", "label"]
 default = "caption_gender"
-about = "group relation"
+presets = { paper = { value = "caption_gender(lists.gender_gensynth_paper, 'gensynth')", source = "Table 3; how captions are cut is the code's" }, code = { value = "caption_gender_gensynth", source = "measure_bias.py" } }
+about = "group relation; the default knows more words than the paper"
 narrowed = true
 drawn = true
 
@@ -29,12 +31,14 @@ about = "another seed, another draw"
 type = "varchar"
 default = "under"
 choices = ["under", "over"]
+presets = { paper = { value = "under", source = "section 5.1" }, code = { value = "under", source = "measure_bias.py" } }
 about = "draw from the frequent labels or repeat the rare ones"
 
 [params.rest]
 type = "varchar"
 default = "none"
 choices = ["none", "all", "proportional"]
+presets = { paper = { value = "none", source = "section 5.1" }, code = { value = "proportional", source = "measure_bias.py" } }
 about = "what becomes of images without a clear label"
 
 [params.min_count]

@@ -6,16 +6,19 @@ caption or in two), 'unclear' when none does. Only these words are seen: the lab
 best, and never a fact about a person.
 """
 source = "Smith et al., Balancing the Picture (GenSynth, 2023); words and rule are those of gender_label"
+presets = { paper = "Smith et al. (2023)", code = "its released code" }
 
 [params.words]
 relation = ["term", "class"]
 default = "(SELECT term, class FROM lists.gender_words WHERE 1 = 0)"
+presets = { paper = { value = "lists.gender_gensynth_paper", source = "Table 3" }, code = { value = "lists.gender_gensynth", source = "measure_bias.py" } }
 about = "words of your own, see caption_labels"
 
 [params.rule]
 type = "varchar"
 default = "words"
 choices = ["words", "gensynth"]
+presets = { paper = { value = "gensynth", source = "the code's; the paper does not print how captions are cut" }, code = { value = "gensynth", source = "measure_bias.py" } }
 about = "how captions are cut, see caption_labels"
 ---*/
 WITH captions_of AS (

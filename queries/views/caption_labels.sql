@@ -9,16 +9,19 @@ With words of your own, rule 'words': lower-case words, so that "man's" holds "m
 that "man." and "man's" hold nothing.
 """
 source = "Smith et al., Balancing the Picture (GenSynth, 2023) and its code"
+presets = { paper = "Smith et al. (2023)", code = "its released code" }
 
 [params.words]
 relation = ["term", "class"]
 default = "(SELECT term, class FROM lists.gender_words WHERE 1 = 0)"
+presets = { paper = { value = "lists.gender_gensynth_paper", source = "Table 3" }, code = { value = "lists.gender_gensynth", source = "measure_bias.py" } }
 about = "words of your own, in lower case; without any, gender_label says whom a caption names"
 
 [params.rule]
 type = "varchar"
 default = "words"
 choices = ["words", "gensynth"]
+presets = { paper = { value = "gensynth", source = "the code's; the paper does not print how captions are cut" }, code = { value = "gensynth", source = "measure_bias.py" } }
 about = "how captions are cut"
 ---*/
 WITH own AS (

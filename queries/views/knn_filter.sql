@@ -13,13 +13,13 @@ result has no part that is known to hold. The products take a GPU where torch fi
 What counts as a neighbour: leave_out 'self' leaves out the edit itself; 'source' every edit of the same image as well
 (edits of one image are near each other whatever they show); 'none' counts even the edit itself.
 
-Defaults are the paper's for CLIP; for DINO it takes k_r := 5000, tau_r := 0.0002, k_g := 50, tau_g := 0.4, and says that
-this is one real neighbour at least: by its Eq. 2 it is two, and one is tau_r := 0.0001. Whether it counts the edit itself,
-or other edits of its image, and whether vectors have length 1, the paper leaves open. Labels are those that edits aim at
-and those of words in captions, or perceived ones; they say nothing certain about persons.
+Defaults are the paper's for CLIP, but for metric, which is what CLIP's vectors are compared by; preset paper_dino has those for
+DINO: tau_r := 0.0002, of which the paper says that it is one real neighbour at least; by its Eq. 2 it is two, and one is
+tau_r := 0.0001. Whether it counts the edit itself, or other edits of its image, and whether vectors have length 1, the paper leaves open.
+Labels are those that edits aim at and those of words in captions, or perceived ones; they say nothing certain about persons.
 """
 source = "Smith et al., Balancing the Picture (GenSynth, 2023), filtering of edited images by nearest neighbours"
-presets = { paper = "Smith et al. (2023), CLIP" }
+presets = { paper = "Smith et al. (2023), CLIP", paper_dino = { of = "Smith et al. (2023), DINO", like = "paper" } }
 
 [params.real]
 relation = ["detection_id", "label", "embedding"]
@@ -33,26 +33,26 @@ about = "edited boxes; label is what the edit was to show"
 type = "integer"
 default = 50
 min = 1
-presets = { paper = { value = 50, source = "B.3" } }
+presets = { paper = { value = 50, source = "B.3" }, paper_dino = { value = 5000, source = "H" } }
 about = "neighbours that p_real is of"
 
 [params.k_g]
 type = "integer"
 default = 50
 min = 1
-presets = { paper = { value = 50, source = "B.3" } }
+presets = { paper = { value = 50, source = "B.3" }, paper_dino = { value = 50, source = "H" } }
 about = "neighbours that p_group is of"
 
 [params.tau_r]
 type = "double"
 default = 0.08
-presets = { paper = { value = 0.08, source = "B.3" } }
+presets = { paper = { value = 0.08, source = "B.3" }, paper_dino = { value = 0.0002, source = "H" } }
 about = "p_real must be above"
 
 [params.tau_g]
 type = "double"
 default = 0.5
-presets = { paper = { value = 0.5, source = "B.3" } }
+presets = { paper = { value = 0.5, source = "B.3" }, paper_dino = { value = 0.4, source = "H" } }
 about = "p_group must be above"
 
 [params.metric]

@@ -9,6 +9,7 @@ rank and repeated ones change nothing.
 """
 source = """
 Smith et al., Balancing the Picture (GenSynth, 2023); Geyik et al., Fairness-Aware Ranking (2019); Berg et al. (2022)"""
+presets = { paper = "Smith et al. (2023)", code = "its released code" }
 
 [params.hits]
 relation = ["query_id", "item_id", "rank", "score"]
@@ -31,34 +32,40 @@ about = "those that count as found"
 type = "integer[]"
 default = [5, 10]
 min = 1
+presets = { paper = { value = [5, 10], source = "Table 1" }, code = { value = [5, 10], source = "measure_bias.py" } }
 about = "cut-offs of bias and recall"
 
 [params.skew_k]
 type = "integer[]"
 default = [25, 100]
 min = 1
+presets = { paper = { value = [25, 100], source = "Table 1" }, code = { value = [25, 100], source = "measure_bias.py" } }
 about = "cut-offs of maxskew and ndkl"
 
 [params.positive]
 type = "varchar"
 default = "male"
+presets = { paper = { value = "male", source = "Eq. 3" }, code = { value = "male", source = "measure_bias.py" } }
 about = "label that counts as + in bias"
 
 [params.negative]
 type = "varchar"
 default = "female"
+presets = { paper = { value = "female", source = "Eq. 3" }, code = { value = "female", source = "measure_bias.py" } }
 about = "label that counts as - in bias"
 
 [params.desired]
 type = "varchar"
 default = "dataset"
 choices = ["dataset", "uniform"]
+presets = { paper = { value = "dataset", source = "Eq. 4" }, code = { value = "dataset", source = "measure_bias.py" } }
 about = "desired distribution, of labels among the items or even"
 
 [params.absent]
 type = "varchar"
 default = "skip"
 choices = ["skip", "floor"]
+presets = { code = { value = "skip", source = "measure_bias.py" } }
 about = "leave out a label missing from the first K, or give it 1/K"
 ---*/
 WITH cuts AS (
