@@ -22,6 +22,7 @@ Hirota et al., Resampled datasets are not enough (2024), Tables 1, 5 and 6: mAP;
 average_precision_score; Kott, The delete-a-group jackknife (2001); Boyd, Eng and Page, Area under the precision-recall curve:
 point estimates and confidence intervals (2013): the logit"""
 meets = { left = "predictions.concept", right = "truth.concept" }
+presets = { paper = "Hirota et al. (2024), COCO", paper_open_images = "Hirota et al. (2024), Open Images" }
 
 [params.predictions]
 relation = ["image_id", "concept", "score"]
@@ -30,13 +31,15 @@ about = "a score an image and concept"
 [params.truth]
 relation = ["image_id", "concept"]
 default = "category_concepts"
-about = "what is truly there"
+presets = { paper = { value = "(SELECT image_id, concept FROM category_concepts WHERE concept IN (SELECT term FROM lists.hirota_objects WHERE class = 'COCO'))", source = "3.1; B.1" }, paper_open_images = { value = "(SELECT image_id, concept FROM category_concepts WHERE lower(concept) IN (SELECT term FROM lists.hirota_objects WHERE class = 'OpenImages'))", source = "B.1" } }
+about = "what is truly there; the default has all categories, persons too"
 
 [params.least]
 type = "integer"
 default = 10
 min = 1
-about = "concepts of fewer images are not in the mean"
+presets = { paper = { value = 1, source = "Table 1: of all 51 objects" }, paper_open_images = { value = 1, source = "Table 5: of all 126" } }
+about = "concepts of fewer images are not in the mean; by default those are left out whose precision few images tell"
 
 [params.min_count]
 type = "integer"

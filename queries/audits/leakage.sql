@@ -17,19 +17,21 @@ n_label and n_against: images of each label. The engine hides all rows where one
 """
 subject = "from data to models"
 source = """
-Wang et al., Balanced datasets are not enough (2019): accuracy; Hirota et al. (2022, 2024): confidence; the latter print no
-classifier (3.1, Eq. 7), so that there is no preset"""
+Wang et al., Balanced datasets are not enough (2019): accuracy; Hirota et al. (2022, 2024): confidence; the latter (3.1, Eq.
+7) print which objects count, and neither the classifier nor how it is trained, which no preset sets"""
 among = [{ labels = ["label", "against"], relations = ["groups"] }]
+presets = { paper = "Hirota et al. (2024), COCO", paper_open_images = "Hirota et al. (2024), Open Images" }
 
 [params.data]
 relation = ["image_id", "concept"]
 default = "category_concepts"
-about = "what is truly there; see cooccurrence for others"
+presets = { paper = { value = "(SELECT image_id, concept FROM category_concepts WHERE concept IN (SELECT term FROM lists.hirota_objects WHERE class = 'COCO'))", source = "3.1; B.1" }, paper_open_images = { value = "(SELECT image_id, concept FROM category_concepts WHERE lower(concept) IN (SELECT term FROM lists.hirota_objects WHERE class = 'OpenImages'))", source = "B.1" } }
+about = "what is truly there; see cooccurrence for others; the default has all categories"
 
 [params.model]
 relation = ["image_id", "concept"]
 default = "(SELECT image_id, concept FROM data WHERE 1 = 0)"
-about = "concepts as a model predicts them"
+about = "concepts as a model predicts them, of the same categories as data"
 
 [params.groups]
 relation = ["image_id", "label"]

@@ -13,6 +13,7 @@ that are left out, are of few images: smallest is the smallest number of these i
 """
 subject = "who is in the pictures"
 source = "Hirota et al., Resampled datasets are not enough (2024): Ratio"
+presets = { paper = { of = "Hirota et al. (2024)", source = "3.1, 3.2; which words name a woman or a man is not printed" } }
 
 [params.texts]
 relation = ["image_id", "text"]

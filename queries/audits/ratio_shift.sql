@@ -18,6 +18,7 @@ images: smallest is the smallest number of these images, or of those left out, t
 subject = "contrast sets"
 exact = true
 source = "Hirota et al., Resampled datasets are not enough (2024), section 3.3 and Table 3; the interval is our own"
+presets = { paper = { of = "Hirota et al. (2024)", source = "3.3, Table 3; which words name a woman or a man is not printed" } }
 
 [params.original]
 relation = ["image_id", "text"]

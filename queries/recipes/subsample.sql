@@ -5,11 +5,11 @@ With concepts (such as concepts=category_concepts) attributes are balanced with 
 many of each label, concept by concept. The set then has rows of an image and a concept, and an image with several of
 them may be there several times; concepts that fewer than min_count images of some label have are left out. So a concept
 goes with no label in the rows that stand for it, as Hirota et al. (2024, section 2.1) write resampling. Other concepts
-of these images, and sets of them, still do: that is what the paper holds against it. Preset 'paper' takes all objects but
-persons; the paper, those alone that go with a label more than 100 times (B.1), which min_count=101 comes near to.
+of these images, and sets of them, still do: that is what the paper holds against it. Presets take
+the objects that the paper keeps of COCO and of Open Images (B.1): those that go with a label more than 100 times, and no persons.
 """
 source = "sub-sampling as usual; draws as in balanced_subset; Hirota et al. (2024), section 2.1, with attributes"
-presets = { paper = "Hirota et al. (2024)", gensynth = "Smith et al. (2023), balanced COCO", gensynth_code = "its released code" }
+presets = { paper = "Hirota et al. (2024), COCO", paper_open_images = "Hirota et al. (2024), Open Images", gensynth = "Smith et al. (2023), balanced COCO", gensynth_code = "its released code" }
 
 [params.groups]
 relation = ["image_id", "label"]
@@ -20,8 +20,8 @@ about = "group relation"
 [params.concepts]
 relation = ["image_id", "concept"]
 default = "(SELECT image_id, category AS concept FROM detections WHERE 1 = 0)"
-presets = { paper = { value = "(SELECT image_id, concept FROM category_concepts WHERE concept <> 'person')", source = "section 2.1, B.1" } }
-about = "attributes to balance with labels, such as category_concepts; without any, labels alone are"
+presets = { paper = { value = "(SELECT image_id, concept FROM category_concepts WHERE concept IN (SELECT term FROM lists.hirota_objects WHERE class = 'COCO'))", source = "section 2.1; B.1, of COCO" }, paper_open_images = { value = "(SELECT image_id, concept FROM category_concepts WHERE lower(concept) IN (SELECT term FROM lists.hirota_objects WHERE class = 'OpenImages'))", source = "section 2.1; B.1, of Open Images" } }
+about = "attributes to balance with labels, such as category_concepts; without any, labels alone are: the default needs no objects"
 
 [params.seed]
 type = "integer"

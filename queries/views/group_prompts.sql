@@ -12,6 +12,7 @@ takes the term's place ('woman' in 'darker-skinned person' gives 'darker-skinned
 as they were. Else a model that paints people of two skin tones would choose their gender, and could go by the tone.
 """
 source = "Hirota et al., Resampled Datasets Are Not Enough (2024), prompts of inpainting; the rules are our own"
+presets = { paper_skin_tone = "Hirota et al. (2024), skin tone" }
 
 [params.texts]
 relation = ["caption_id", "image_id", "text"]
@@ -20,11 +21,13 @@ default = "captions"
 [params.words]
 relation = ["term", "class", "word"]
 default = "lists.group_words_gender"
+presets = { paper_skin_tone = { value = "lists.group_words_skin_tone", source = "B.1" } }
 about = "what stands for a neutral word, class is the group"
 
 [params.neutral]
 type = "boolean"
 default = true
+presets = { paper_skin_tone = { value = false, source = "limitations: a woman becomes an elderly woman" } }
 about = "whether the caption's own gender is taken out"
 ---*/
 WITH told AS (
