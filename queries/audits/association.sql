@@ -48,11 +48,13 @@ about = "by what differences are divided"
 [params.label]
 type = "varchar"
 default = "female"
+presets = { paper = { value = "female", source = "Eq. 1" }, code = { value = "female", source = "its notebook" } }
 about = "label that counts as +"
 
 [params.against]
 type = "varchar"
 default = "male"
+presets = { paper = { value = "male", source = "Eq. 1" }, code = { value = "male", source = "its notebook" } }
 about = "label it is held against"
 
 [params.column]

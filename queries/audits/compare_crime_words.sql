@@ -8,8 +8,10 @@ are all images of the label, images_a of base_images_a those of images where per
 docs/safety.md. A delta says what texts of a dataset say, nothing about people: labels are perceived, or those of words in captions.
 """
 subject = "two datasets"
-source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared"
-presets = { paper = "Girrbach et al. (2025), of either dataset" }
+source = """
+crime words as in Girrbach et al. (2025), 4.2; two datasets beside each other, CC12M and LAION-400M, they compare by demographics alone
+(G.4): that is ours, and tests are as in compared"""
+presets = { paper = "Girrbach et al. (2025), 4.2, of either dataset" }
 
 [params.groups]
 relation = ["image_id", "label"]

@@ -9,20 +9,22 @@ other_sources say which of them share an image: intervals and tests are those of
 as much. Labels are perceived, or those of words in captions: a difference is one of depiction, never of people.
 """
 subject = "two datasets"
-source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared"
+source = "Girrbach et al. (2025), G.4: CC12M beside LAION-400M, by shares alone; tests as in compared"
 
 apart = ["groups", "others"]
+presets = { paper = "Girrbach et al. (2025), images", paper_persons = "Girrbach et al. (2025), bounding boxes" }
 
 [params.groups]
 relation = ["image_id", "label"]
 side = "a"
 default = "caption_gender"
-about = "group relation of the first dataset"
+presets = { paper = { value = "image_labels('perceived_gender', preset := 'paper')", source = "G.4, Fig. 25" }, paper_persons = { value = "person_units('perceived_gender', preset := 'paper')", source = "G.4, Fig. 25" } }
+about = "group relation of the first dataset; the default needs captions only"
 
 [params.others]
 relation = ["image_id", "label"]
 side = "b"
-about = "group relation of the second one, such as b.caption_gender"
+about = "group relation of the second one, such as b.caption_gender; presets cannot name another lake, so give with them image_labels('perceived_gender', labels := b.labels, detections := b.detections)"
 
 [params.min_count]
 type = "integer"

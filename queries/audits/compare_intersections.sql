@@ -6,7 +6,9 @@ dataset, and what would give them away, are hidden by the engine, see docs/safet
 counts is small (smallest). Labels are perceived: a difference is one of depiction, never of people.
 """
 subject = "two datasets"
-source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared"
+source = """
+our own: two datasets as in compare_demographics, two labels as in intersections, of which Girrbach et al. (2025), G.4, compare
+each by itself; tests as in compared"""
 
 [params.groups]
 relation = ["image_id", "label"]

@@ -7,8 +7,10 @@ any of the texts), since texts of one image are much alike; smallest_a and small
 people, and labels are perceived.
 """
 subject = "two datasets"
-source = "comparison of datasets as in Girrbach et al. (2025), CC12M beside LAION-400M; tests as in compared"
-presets = { paper = "Girrbach et al. (2025), of either dataset" }
+source = """
+sentiment as in Girrbach et al. (2025), 4.2; two datasets beside each other, CC12M and LAION-400M, they compare by demographics alone
+(G.4): that is ours, and tests are as in compared"""
+presets = { paper = "Girrbach et al. (2025), 4.2, of either dataset" }
 
 [params.groups]
 relation = ["image_id", "label"]

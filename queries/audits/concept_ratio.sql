@@ -17,12 +17,12 @@ label there are no rows.
 subject = "what goes with whom"
 source = "Girrbach et al. (2025), concepts in captions: share, difference, and rate_difference of the appendix"
 among = [{ labels = ["label", "against"], relations = ["groups"] }]
-presets = { paper = "Girrbach et al. (2025), dataset bias" }
+presets = { paper = "Girrbach et al. (2025), section 5", paper_words = { of = "Girrbach et al. (2025), G.5: crime words and traits", like = "paper" } }
 
 [params.groups]
 relation = ["image_id", "label"]
 default = "caption_gender"
-about = "group relation"
+about = "group relation; the default needs captions only. The paper's labels are perceived ones, which presets leave to you: image_labels('perceived_gender', preset := 'paper')"
 
 [params.concepts]
 relation = ["image_id", "concept"]
@@ -33,7 +33,7 @@ about = "see cooccurrence for others"
 type = "varchar"
 default = "share"
 choices = ["share", "difference", "rate_difference"]
-presets = { paper = { value = "share", source = "section 5" } }
+presets = { paper = { value = "share", source = "section 5" }, paper_words = { value = "rate_difference", source = "G.5" } }
 
 [params.label]
 type = "varchar"
@@ -51,7 +51,7 @@ about = "label it is held against"
 type = "integer"
 default = 100
 min = 0
-presets = { paper = { value = 100, source = "section 5" } }
+presets = { paper = { value = 100, source = "section 5" }, paper_words = { value = 100, source = "G.5" } }
 about = "concepts with fewer images are left out"
 
 [params.top]

@@ -18,7 +18,7 @@ presets = { paper = "Girrbach et al. (2025)" }
 [params.groups]
 relation = ["image_id", "label"]
 default = "caption_gender"
-about = "group relation"
+about = "group relation; the default needs captions only. The paper's labels are perceived ones, which presets leave to you: image_labels('perceived_gender', preset := 'paper')"
 
 [params.texts]
 relation = ["image_id", "text"]

@@ -12,11 +12,13 @@ unclear labels go first. See group_sizes.
 """
 subject = "who is in the pictures"
 source = "Girrbach et al., person annotations of LAION-400M (2025), distributions of labels"
+presets = { paper = "Girrbach et al. (2025), images", paper_persons = "Girrbach et al. (2025), bounding boxes" }
 
 [params.groups]
 relation = ["image_id", "label"]
 default = "caption_gender"
-about = "group relation"
+presets = { paper = { value = "image_labels('perceived_gender', preset := 'paper')", source = "section 4.1, Fig. 5" }, paper_persons = { value = "person_units('perceived_gender', preset := 'paper')", source = "section 4.1, Fig. 5" } }
+about = "group relation; the default needs captions only. The paper counts perceived race or ethnicity alike: image_labels('perceived_race_ethnicity')"
 
 [params.min_count]
 type = "integer"

@@ -17,11 +17,13 @@ open_labels = true
 source = """
 Birhane et al., Into the LAION's Den (2023): hate content rate; Girrbach et al. (2025), G.2, Eq. 6: for hateful, targeted and
 aggressive, at a range of thresholds that is drawn and not printed"""
+presets = { paper = "Girrbach et al. (2025), hateful", paper_targeted = { of = "Girrbach et al. (2025), targeted", like = "paper" }, paper_aggressive = { of = "Girrbach et al. (2025), aggressive", like = "paper" } }
 
 [params.attribute]
 type = "varchar"
 default = "hateful"
 values = "labels.attribute"
+presets = { paper = { value = "hateful", source = "G.2, Eq. 6" }, paper_targeted = { value = "targeted", source = "G.2, Eq. 6" }, paper_aggressive = { value = "aggressive", source = "G.2, Eq. 6" } }
 about = "attribute of labels whose score is the probability"
 
 [params.value]
@@ -34,12 +36,13 @@ about = "value of labels that alone can be over a threshold, the rest count as u
 [params.tau]
 type = "double[]"
 default = [0.5]
-about = "thresholds"
+about = "thresholds; the paper draws a range of them (Fig. 23) and prints none, so that no preset sets any"
 
 [params.groups]
 relation = ["image_id", "label"]
 default = "(SELECT image_id, 'all' AS label FROM images)"
-about = "group relation"
+presets = { paper = { value = "image_labels('perceived_gender', preset := 'paper')", source = "G.2, Fig. 23" } }
+about = "group relation; the default needs no labels"
 
 [params.min_count]
 type = "integer"

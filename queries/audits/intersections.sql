@@ -15,7 +15,8 @@ expected and ratio.
 """
 subject = "who is in the pictures"
 source = """
-Dunning (1993), G2; Benjamini and Hochberg (1995); complementary suppression as in disclosure control of official statistics; labels as in Girrbach et al. (2025)"""
+Dunning (1993), G2; Benjamini and Hochberg (1995); complementary suppression as in disclosure control of official statistics;
+labels as in Girrbach et al. (2025), who cross gender with race or ethnicity (4.3) and do not count how often they meet"""
 
 [params.groups]
 relation = ["image_id", "label"]

@@ -25,6 +25,7 @@ subject = "who is in the pictures"
 source = """
 Girrbach et al., person annotations of LAION-400M (2025), human validation of labels; Cohen (1960); Fleiss (1971);
 Horvitz and Thompson (1952), weights; Zou and Donner (2008), intervals from limits of parts"""
+presets = { paper = "Girrbach et al. (2025)" }
 
 [params.model]
 relation = ["image_id", "label"]
@@ -39,7 +40,8 @@ about = "attribute of labels that the sheet asked for, such as 'perceived_gender
 type = "varchar"
 default = "image"
 choices = ["image", "person"]
-about = "what the sheet asked about"
+presets = { paper = { value = "person", source = "section 3: what classifiers label, boxes of people" } }
+about = "what the sheet asked about; the default needs no boxes"
 
 [params.sheet]
 type = "varchar"

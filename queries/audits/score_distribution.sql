@@ -8,7 +8,7 @@ would be the score of a single text or image, so none is given: add shares up, f
 above a score. hate_content_rate does so at thresholds.
 
 The paper draws the scores from .15 on of the probabilities that a text is positive, and negative, for women and for men:
-attribute := 'positive', and attribute := 'negative', after the step classified_sentiment of the recipe laion400m. It is what a
+preset 'paper', and 'paper_negative', after the step classified_sentiment of the recipe laion400m. It is what a
 classifier thinks of a text, with its errors. Without groups all images count ('all'); with a group relation, images with one
 clear perceived label. Scores outside of 0 and 1 are left out.
 
@@ -18,10 +18,12 @@ lie in, or those of all but few, however many scores each has (smallest).
 subject = "what goes with whom"
 open_labels = true
 source = "Girrbach et al. (2025), G.2, Fig. 22: its first score is printed, its ranges are not"
+presets = { paper = "Girrbach et al. (2025), positive", paper_negative = { of = "Girrbach et al. (2025), negative", like = "paper" } }
 
 [params.attribute]
 type = "varchar"
 values = "labels.attribute"
+presets = { paper = { value = "positive", source = "G.2, Fig. 22" }, paper_negative = { value = "negative", source = "G.2, Fig. 22" } }
 about = "attribute of labels whose score it is, such as 'hateful' or 'positive'"
 
 [params.bins]
@@ -29,12 +31,13 @@ type = "double[]"
 default = [0.15, 0.3, 0.45, 0.6, 0.75, 0.9]
 above = 0
 max = 1
-about = "where ranges begin, beside 0"
+about = "where ranges begin, beside 0; the paper prints the first one alone (.15), so that no preset sets any"
 
 [params.groups]
 relation = ["image_id", "label"]
 default = "(SELECT image_id, 'all' AS label FROM images)"
-about = "group relation"
+presets = { paper = { value = "image_labels('perceived_gender', preset := 'paper')", source = "G.2, Fig. 22" } }
+about = "group relation; the default needs no labels"
 
 [params.min_count]
 type = "integer"

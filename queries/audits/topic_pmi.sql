@@ -59,9 +59,9 @@ about = "how many clusters of a label and threshold rule 'best' counts"
 type = "double"
 default = 1
 min = 0
-presets = { code = { value = 1, source = "sae_topic_analysis.ipynb" } }
+presets = { code = { value = 1, source = "sae_topic_analysis.ipynb" }, paper = { value = 0, source = "B.2: none is printed" } }
 grid = []
-about = "added to the count of every label in p(i|F)"
+about = "added to the count of every label in p(i|F); the default is that of the notebook, whose numbers the paper's tables print"
 
 [params.top]
 type = "integer"

@@ -21,6 +21,7 @@ subject = "what a model associates"
 source = """
 Girrbach et al. (2025), section 3 and F: win rates of four models' captions of 500 boxes, by a judge that may call a tie; Wilson
 (1927)"""
+presets = { paper = { of = "Girrbach et al. (2025)", source = "section 3, F; what becomes of ties is not printed" } }
 
 [params.judgements]
 relation = ["image_id", "first", "second", "winner"]

@@ -81,6 +81,7 @@ about = "model of detect_people"
 [params.score]
 type = "double"
 default = 0.25
+presets = { paper = { value = 0.25, source = "section 3, C.1" } }
 about = "least confidence of a box"
 
 [params.min_side]
@@ -120,6 +121,7 @@ about = "folder of a classifier of perceived gender, such as the recipe laion400
 [params.label]
 type = "varchar"
 default = "female"
+presets = { paper = { value = "female", source = "section 5" } }
 about = "label whose share is asked"
 
 [params.min_count]

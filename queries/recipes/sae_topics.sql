@@ -16,7 +16,7 @@ captions. How many batches of how many texts its autoencoders learn from, it doe
 """
 source = """
 Girrbach et al., Person-Centric Annotations of LAION-400M (2025), topic analysis, and the code that goes with it"""
-presets = { paper = "Girrbach et al. (2025)" }
+presets = { paper = "Girrbach et al. (2025)", code = "its notebook, of autoencoders that are there" }
 
 [params.texts]
 relation = ["item_id", "image_id", "text"]
@@ -116,14 +116,21 @@ about = "clusters of topics that a feature stands for"
 type = "varchar"
 default = "all"
 choices = ["all", "best"]
-presets = { paper = { value = "all", source = "B.2" } }
+presets = { paper = { value = "all", source = "B.2" }, code = { value = "best", source = "sae_topic_analysis.ipynb" } }
 about = "clusters whose pmi counts, see topic_pmi"
+
+[params.smoothing]
+type = "double"
+default = 1
+min = 0
+presets = { paper = { value = 0, source = "B.2: none is printed" }, code = { value = 1, source = "sae_topic_analysis.ipynb" } }
+about = "added to the count of every label in p(i|F), see topic_pmi"
 
 [params.top]
 type = "integer"
 default = 20
 min = 1
-presets = { paper = { value = 20, source = "B.2" } }
+presets = { paper = { value = 20, source = "B.2" }, code = { value = 20, source = "sae_topic_analysis.ipynb" } }
 about = "topics of a label that are shown"
 
 [params.examples]
@@ -178,7 +185,8 @@ REFRESH sae_feature_topics;
 -- step pmi: topics that go with each label
 SELECT *
 FROM topic_pmi(
-  feature_rows(sae_texts), sae_feature_topics, sae_topic_clusters, groups := $groups, rule := $rule, top := $top
+  feature_rows(sae_texts), sae_feature_topics, sae_topic_clusters,
+  groups := $groups, rule := $rule, smoothing := $smoothing, top := $top
 );
 
 -- step examples: texts and images that show these topics most
@@ -188,7 +196,8 @@ FROM topic_examples(
   chosen := (
     SELECT DISTINCT topic
     FROM topic_pmi(
-      feature_rows(sae_texts), sae_feature_topics, sae_topic_clusters, groups := $groups, rule := $rule, top := $top
+      feature_rows(sae_texts), sae_feature_topics, sae_topic_clusters,
+      groups := $groups, rule := $rule, smoothing := $smoothing, top := $top
     )
   ),
   k := $examples

@@ -8,6 +8,7 @@ are not clear values. Boxes whose shorter side is under min_side do not count; l
 source = """
 Girrbach et al., person annotations of LAION-400M (2025): male, female, mixed, unclear; here for any attribute"""
 kernel = "roll_up"
+presets = { paper = "Girrbach et al. (2025)" }
 
 [params.attribute]
 type = "varchar"
@@ -17,6 +18,7 @@ about = "attribute of labels, such as 'perceived_gender'"
 [params.min_side]
 type = "double"
 default = 30
+presets = { paper = { value = 30, source = "section 3, C.2" } }
 about = "shortest side of a box that counts, in pixels"
 
 [params.annotator]

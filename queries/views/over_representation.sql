@@ -14,6 +14,7 @@ counted, or fewer where persons are. Labels that group_sizes hides take no part:
 Small counts are hidden by the audits that show them.
 """
 source = "Girrbach et al. (2025), crime words: share among matching images / share in the baseline - 1"
+presets = { paper = "Girrbach et al. (2025)" }
 
 [params.groups]
 relation = ["image_id", "label"]
@@ -28,6 +29,7 @@ default = "category_concepts"
 type = "varchar"
 default = "image"
 choices = ["image", "person"]
+presets = { paper = { value = "image", source = "section 4.2" } }
 about = "count images, or the rows of groups, one per person"
 
 [params.min_count]

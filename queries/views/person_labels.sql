@@ -6,6 +6,7 @@ Exactly one clear value among the labels of a box is its label; several differen
 under min_side are left out.
 """
 source = "Girrbach et al., person annotations of LAION-400M (2025)"
+presets = { paper = "Girrbach et al. (2025)" }
 
 [params.attribute]
 type = "varchar"
@@ -15,6 +16,7 @@ about = "attribute of labels, such as 'perceived_gender'"
 [params.min_side]
 type = "double"
 default = 30
+presets = { paper = { value = 30, source = "section 3, C.2" } }
 about = "shortest side of a box that counts, in pixels"
 
 [params.annotator]

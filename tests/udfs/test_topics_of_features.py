@@ -260,7 +260,7 @@ def test_the_paper_counts_all_clusters_and_the_notebook_25(empty_lake, data):
         return found.drop_columns(["params"]).to_pylist()
 
     empty_lake.ingest({"images": pa.table({"image_id": list(range(300))})})
-    assert rows(preset="paper") == rows(rule="all", top=20)
+    assert rows(preset="paper") == rows(rule="all", smoothing=0, top=20)
     assert rows(preset="code") == rows(rule="best", best=25, smoothing=1, top=20)
 
 
