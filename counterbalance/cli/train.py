@@ -8,7 +8,7 @@ import click
 
 from counterbalance.cli.base import Command, WithExamples
 from counterbalance.cli.options import connect, download_option, json_option, print_json, progress_option, shown
-from counterbalance.udfs.models.settings import MODEL, PAPER
+from counterbalance.udfs.models.settings import DEFAULTS, MODEL, PRESETS
 
 if TYPE_CHECKING:
     from counterbalance.udfs.models.training import Trained
@@ -17,6 +17,7 @@ EXAMPLES = (
     'counterbalance train classifier laion.lake --labels consensus --attribute gender --output gender/ --sensitive "an audit"',
     "counterbalance train classifier coco.lake --labels labels --attribute posture --output posture/ --epochs 20 --json",
     "counterbalance train classifier coco.lake --labels labels --attribute posture --output posture/ --epochs 2,5,10 --batch-size 16,32",
+    "counterbalance train classifier coco.lake --labels labels --attribute posture --output posture/ --preset paper_gender_grid",
 )
 
 
@@ -54,24 +55,26 @@ def command() -> None:
     "--images", metavar="RELATION", help="Rows of (detection_id, image).  [default: crops of the boxes of persons]"
 )
 @click.option(
-    "--model",
-    default=MODEL,
-    show_default=True,
+    "--preset",
+    type=click.Choice(tuple(PRESETS)),
     metavar="NAME",
-    help="open_clip's name/pretrained, hf-hub:…, or a folder.",
+    help="Settings of Girrbach et al. (2025), D and E.2: " + ", ".join(PRESETS) + "; what you give beside it wins.",
+)
+@click.option(
+    "--model",
+    metavar="NAME",
+    help=f"open_clip's name/pretrained, hf-hub:…, or a folder.  [default: {MODEL}]",
 )
 @click.option(
     "--epochs",
     type=_Several(click.IntRange(min=1)),
-    default=str(PAPER.epochs),
-    show_default=True,
     metavar="N[,N]...",
-    help="In all; the first trains the head alone.",
+    help=f"In all; the first trains the head alone.  [default: {DEFAULTS.epochs}]",
 )
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
-    default=PAPER.seed,
+    default=DEFAULTS.seed,
     show_default=True,
     metavar="S",
     help="Of split, head and order.",
@@ -79,21 +82,15 @@ def command() -> None:
 @click.option(
     "--batch-size",
     type=_Several(click.IntRange(min=1)),
-    default=str(PAPER.batch_size),
-    show_default=True,
     metavar="N[,N]...",
-    help="Pictures a step.",
+    help=f"Pictures a step.  [default: {DEFAULTS.batch_size}]",
 )
-@click.option(
-    "--lr", type=float, default=PAPER.lr, show_default=True, metavar="R", help="Learning rate of the head alone."
-)
+@click.option("--lr", type=float, metavar="R", help=f"Learning rate of the head alone.  [default: {DEFAULTS.lr}]")
 @click.option(
     "--tower-lr",
     type=_Several(click.FLOAT),
-    default=str(PAPER.tower_lr),
-    show_default=True,
     metavar="R[,R]...",
-    help="Highest rate of all weights after it.",
+    help=f"Highest rate of all weights after it.  [default: {DEFAULTS.tower_lr}]",
 )
 @click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:0 …")
 @click.option("--sensitive", metavar="PURPOSE", help="Read sensitive labels; PURPOSE goes into the access log.")

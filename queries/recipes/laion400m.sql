@@ -24,7 +24,7 @@ and again; the checkpoints are folders that the training writes. Where labels of
 from 'sample' on can be left out: the audits take image_labels('perceived_gender') in the place of image_gender.
 """
 source = "Girrbach et al., Person-Centric Annotations of LAION-400M: Auditing Bias and Its Transfer to Models (2025)"
-presets = { paper = "Girrbach et al. (2025)" }
+presets = { paper = "Girrbach et al. (2025)", paper_grid = { of = "Girrbach et al. (2025), all settings of classifiers that were tried first", like = "paper" }, paper_grid_2 = { of = "Girrbach et al. (2025), and those of race or ethnicity that were tried then", like = "paper" } }
 
 [params.detector]
 type = "varchar"
@@ -125,45 +125,45 @@ presets = { paper = { value = "ViT-B-16-SigLIP/webli", source = "D, E.2" } }
 about = "open_clip model whose vision tower is fine-tuned"
 
 [params.gender_epochs]
-type = "integer"
-default = 2
+type = "integer[]"
+default = [2]
 min = 1
-presets = { paper = { value = 2, source = "D" } }
-about = "epochs of training the classifier of gender"
+presets = { paper = { value = [2], source = "D" }, paper_grid = { value = [2, 5, 10, 15], source = "D" }, paper_grid_2 = { value = [2, 5, 10, 15], source = "D" } }
+about = "epochs of training the classifier of gender; of several values of this and the next two every combination is trained, and the best one kept"
 
 [params.gender_batch]
-type = "integer"
-default = 32
+type = "integer[]"
+default = [32]
 min = 1
-presets = { paper = { value = 32, source = "D" } }
+presets = { paper = { value = [32], source = "D" }, paper_grid = { value = [16, 32, 128], source = "D" }, paper_grid_2 = { value = [16, 32, 128], source = "D" } }
 about = "pictures a step"
 
 [params.gender_lr]
-type = "double"
-default = 5e-6
+type = "double[]"
+default = [5e-6]
 above = 0
-presets = { paper = { value = 5e-6, source = "D" } }
+presets = { paper = { value = [5e-6], source = "D" }, paper_grid = { value = [5e-5, 1e-5, 5e-6], source = "D" }, paper_grid_2 = { value = [5e-5, 1e-5, 5e-6], source = "D" } }
 about = "highest learning rate"
 
 [params.race_epochs]
-type = "integer"
-default = 20
+type = "integer[]"
+default = [20]
 min = 1
-presets = { paper = { value = 20, source = "E.2" } }
-about = "epochs of training the classifier of race or ethnicity"
+presets = { paper = { value = [20], source = "E.2" }, paper_grid = { value = [1, 10, 20, 50], source = "E.2" }, paper_grid_2 = { value = [10, 15, 20], source = "E.2: second grid" } }
+about = "epochs of training the classifier of race or ethnicity; several likewise"
 
 [params.race_batch]
-type = "integer"
-default = 16
+type = "integer[]"
+default = [16]
 min = 1
-presets = { paper = { value = 16, source = "E.2" } }
+presets = { paper = { value = [16], source = "E.2" }, paper_grid = { value = [16, 32, 128], source = "E.2" }, paper_grid_2 = { value = [32, 64, 128, 256], source = "E.2: second grid" } }
 about = "pictures a step"
 
 [params.race_lr]
-type = "double"
-default = 1e-5
+type = "double[]"
+default = [1e-5]
 above = 0
-presets = { paper = { value = 1e-5, source = "E.2" } }
+presets = { paper = { value = [1e-5], source = "E.2" }, paper_grid = { value = [1e-4, 5e-5, 1e-5], source = "E.2" }, paper_grid_2 = { value = [2e-5, 1e-5, 5e-6], source = "E.2: second grid" } }
 about = "highest learning rate"
 
 [params.gender_checkpoint]
@@ -198,6 +198,7 @@ about = "model of embed_sentence; the default is a smaller one"
 [params.hate_model]
 type = "varchar"
 default = "pysentimiento/bertweet-hate-speech"
+presets = { paper = { value = "pysentimiento/bertweet-hate-speech", source = "G.2: pysentimiento's, of SemEval 2019; which checkpoint is not printed" } }
 about = "model of hate_scores"
 
 [params.hate_tau]
@@ -208,6 +209,7 @@ about = "thresholds of hate_content_rate; the paper draws a range of them (Fig. 
 [params.sentiment_model]
 type = "varchar"
 default = "finiteautomata/bertweet-base-sentiment-analysis"
+presets = { paper = { value = "finiteautomata/bertweet-base-sentiment-analysis", source = "G.2: pysentimiento's, of SemEval 2017; which checkpoint is not printed" } }
 about = "model of sentiment, whose labels are negative, neutral, positive in this order"
 
 [params.texts]

@@ -106,3 +106,19 @@ def test_downloads_are_allowed_for_the_one_command(train, monkeypatch, tmp_path)
     assert train()[0] == 130
     assert seen == ["1", None]
     assert "COUNTERBALANCE_ALLOW_DOWNLOAD" not in os.environ
+
+
+def test_a_preset_is_passed_on_and_defaults_are_not(train, monkeypatch):
+    from counterbalance.udfs.models import training
+
+    seen = []
+
+    def look(*_args, **options):
+        seen.append({name: options[name] for name in ("preset", "epochs", "batch_size", "lr", "tower_lr")})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "train", look)
+    assert train("--preset", "paper_race_grid", "--batch-size", "8,16")[0] == 130
+    assert seen == [{"preset": "paper_race_grid", "epochs": None, "batch_size": [8, 16], "lr": None, "tower_lr": None}]
+    code, _, err = train("--preset", "paper")
+    assert (code, "paper_gender_grid" in err) == (2, True)

@@ -261,6 +261,14 @@ def test_of_several_settings_the_best_on_the_validation_split_is_kept(train, tmp
     assert not train("many", epochs=[1, 3], tower_lr=[1e-9, 2e-3]).trained
 
 
+def test_what_is_given_beside_a_preset_wins(train, tmp_path):
+    train("preset", preset="paper_gender", epochs=None, batch_size=8)
+    told = config_of(tmp_path / "preset")["training"]["settings"]
+    assert (told["epochs"], told["batch_size"]) == (2, 8)
+    with pytest.raises(RequestError, match="no preset 'paper_age'"):
+        train("other", preset="paper_age")
+
+
 def test_pictures_of_a_relation(train):
     given = "(SELECT d.detection_id, crop(i.image, d.x, d.y, d.width, d.height) AS look FROM detections AS d JOIN images AS i USING (image_id))"
     one, two = train("one", epochs=1), train("two", epochs=1, images=given)

@@ -25,7 +25,7 @@ from counterbalance.engine.progress import Progress
 from counterbalance.engine.store.location import local_path
 from counterbalance.udfs.models import card, classifier, fitting, labelled, learning, scores
 from counterbalance.udfs.models.ahead import in_order
-from counterbalance.udfs.models.settings import MODEL, PAPER, Settings, grid
+from counterbalance.udfs.models.settings import DEFAULTS, Settings, grid, of_preset
 from counterbalance.udfs.models.shared import loading
 from counterbalance.udfs.models.weights import digest, need
 
@@ -131,12 +131,13 @@ def train(
     attribute: str,
     output: str | Path,
     images: str | None = None,
-    model: str = MODEL,
-    epochs: int | Sequence[int] = PAPER.epochs,
-    seed: int = PAPER.seed,
-    batch_size: int | Sequence[int] = PAPER.batch_size,
-    lr: float = PAPER.lr,
-    tower_lr: float | Sequence[float] = PAPER.tower_lr,
+    preset: str | None = None,
+    model: str | None = None,
+    epochs: int | Sequence[int] | None = None,
+    seed: int = DEFAULTS.seed,
+    batch_size: int | Sequence[int] | None = None,
+    lr: float | None = None,
+    tower_lr: float | Sequence[float] | None = None,
     device: str = "auto",
     sensitive: str | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -156,12 +157,13 @@ def train(
         attribute: What is labelled; a checkpoint is asked for by this name.
         output: A new folder.
         images: Relation of (``detection_id``, ``image`` as bytes); crops of ``images.image`` to the boxes of persons without.
-        model: open_clip's ``name/pretrained``, ``hf-hub:…`` or a folder.
-        epochs: In all; the first trains the head alone. One number, or several.
+        preset: Settings of a paper by name (``settings.PRESETS``); what is given beside it wins.
+        model: open_clip's ``name/pretrained``, ``hf-hub:…`` or a folder; ``ViT-B-16-SigLIP/webli`` without.
+        epochs: In all; the first trains the head alone. One number, or several; 10 without.
         seed: Of split, head and order.
-        batch_size: Pictures a step; one number, or several.
-        lr: Learning rate of the head in the first epoch.
-        tower_lr: Highest learning rate of all weights after it; one, or several.
+        batch_size: Pictures a step; one number, or several; 32 without.
+        lr: Learning rate of the head in the first epoch; 1e-3 without.
+        tower_lr: Highest learning rate of all weights after it; one, or several; 1e-5 without.
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` …
         sensitive: The purpose for which perceived labels are read; it goes into the access log.
         progress: Called as pictures are read and learned from.
@@ -171,13 +173,22 @@ def train(
 
     Raises:
         NotFoundError: No such relation, attribute or model.
-        RequestError: Labels are too few or doubled, there are no pictures, or the folder holds something else.
+        RequestError: Labels are too few or doubled, there are no pictures, the folder holds something else, or no preset is
+            called so.
         BusyError: Another training writes this folder.
 
     Example:
         >>> train(lake, labels="labels", attribute="posture", output="posture/")  # doctest: +SKIP
     """
-    settings = grid(epochs, seed, batch_size, lr, tower_lr)
+    of = of_preset(preset)
+    model = of.model if model is None else model
+    settings = grid(
+        of.epochs if epochs is None else epochs,
+        seed,
+        of.batch_size if batch_size is None else batch_size,
+        of.lr if lr is None else lr,
+        of.tower_lr if tower_lr is None else tower_lr,
+    )
     began = time.monotonic()
     target = local_path(output).expanduser().absolute()
     with lake.session(sensitive=sensitive) as session:
