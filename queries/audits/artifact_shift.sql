@@ -14,8 +14,8 @@ away, and shares of labels that group_sizes hides (docs/safety.md).
 """
 subject = "contrast sets"
 source = """
-our own; what it looks for is what Hirota et al., Resampled datasets are not enough (2024), 3.3, find by Ratio (ratio_shift), and
-Qraitem et al., From fake to real (2024)"""
+our own; what it looks for Hirota et al., Resampled datasets are not enough (2024), 3.3, find by Ratio (ratio_shift); see Qraitem
+et al., From fake to real (2024), too"""
 
 [params.edited]
 relation = ["image_id", "label", "embedding"]

@@ -22,6 +22,7 @@ source = """
 Le et al., COCO-Counterfactuals (2023), 4.2.2 and Figure 3: IR_r = G(C_r, I_r) - G(C_r, I_o), TR_r = G(C_r, I_r) - G(C_o,
 I_r), TR_c = G(C_c, I_c) - G(C_o, I_c), and IR_c = G(C_c, I_c) - G(C_c, I_o) with the picture drawn for C_o, which our copy
 of the paper prints as a difference of equal terms"""
+presets = { paper = { of = "Le et al. (2023)", source = "4.2.2" } }
 
 [params.scores]
 relation = ["pair_id", "rr", "r_o", "o_r", "cc", "c_o", "o_c"]

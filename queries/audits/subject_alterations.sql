@@ -13,8 +13,9 @@ pairs := (SELECT pair AS pair_id, original, counterfactual FROM caption_pairs())
 """
 subject = "contrast sets"
 source = """
-Le et al., COCO-Counterfactuals (2023): most frequent alterations; the authors' code folds words by Porter's stemmer and
-takes the first word that the other caption lacks, see altered_words. What folds here is our definition"""
+Le et al., COCO-Counterfactuals (2023), 3.1: one noun is altered. They count alterations among errors alone (Table 10, see
+subject_errors), so that there is no preset; the authors' code folds words by Porter's stemmer and takes the first word that the
+other caption lacks, see altered_words. What folds here is our definition"""
 
 [params.pairs]
 relation = ["pair_id", "original", "counterfactual"]

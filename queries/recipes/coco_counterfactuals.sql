@@ -79,21 +79,21 @@ about = "model of prompt_to_prompt; the default is that of Prompt-to-Prompt's co
 type = "varchar"
 default = ""
 presets = { paper = { value = "stabilityai/sd-vae-ft-mse", source = "B.1.2, InstructPix2Pix's generate_img_dataset.py" } }
-about = "another autoencoder than the checkpoint's, where one is named"
+about = "another autoencoder than the checkpoint's, where one is named; the default needs no second model"
 
 [params.attention]
 type = "varchar"
 default = "cross"
 choices = ["cross", "self"]
 presets = { paper = { value = "self", source = "B.1.2" } }
-about = "what the second picture takes from the first: where words are looked at, or which places look at which"
+about = "what the second picture takes from the first: where words are looked at, or which places look at which; the default is what the text of the paper names (3.2)"
 
 [params.sampler]
 type = "varchar"
 default = "checkpoint"
 choices = ["checkpoint", "euler_ancestral"]
 presets = { paper = { value = "euler_ancestral", source = "B.1.2, InstructPix2Pix's generate_img_dataset.py" } }
-about = "how the steps are taken: as the checkpoint says, or with new noise at every step"
+about = "how the steps are taken: as the checkpoint says, or with new noise at every step; the default is what the checkpoint was made for"
 
 [params.pictures]
 type = "integer"
@@ -130,14 +130,14 @@ type = "double"
 default = 7.5
 min = 1
 presets = { paper = { value = 15, source = "B.1.2, InstructPix2Pix's generate_img_dataset.py" } }
-about = "largest guidance"
+about = "largest guidance; the default is Prompt-to-Prompt's own, the same for every pair"
 
 [params.steps]
 type = "integer"
 default = 50
 min = 1
 presets = { paper = { value = 100, source = "B.1.2, InstructPix2Pix's generate_img_dataset.py" } }
-about = "denoising steps"
+about = "denoising steps; the default is Prompt-to-Prompt's own, half of the paper's"
 
 [params.size]
 type = "integer"
@@ -155,7 +155,7 @@ about = "another seed, other shares, guidance and noise"
 type = "varchar"
 default = "ViT-B-32/laion2b_s34b_b79k"
 presets = { paper = { value = "ViT-L-14/openai", source = "B.1.2, InstructPix2Pix's clip_similarity.py" } }
-about = "model of embed_image and embed_text"
+about = "model of embed_image and embed_text; the default is a smaller one"
 
 [params.text_fit]
 type = "double"
@@ -173,7 +173,7 @@ about = "least cosine of the two pictures"
 type = "double"
 default = -1
 presets = { paper = { value = 0.2, source = "B.1.2, InstructPix2Pix's generate_img_dataset.py" } }
-about = "least CLIP_dir; all have more than -1"
+about = "least CLIP_dir; the default is below all of them, for the text of the paper names no least one"
 
 [params.nsfw_model]
 type = "varchar"

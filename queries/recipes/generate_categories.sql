@@ -111,7 +111,7 @@ type = "varchar"
 default = "classifier"
 choices = ["classifier", "model"]
 presets = { paper = { value = "model", source = "section 5" } }
-about = "whether a classifier labels the persons, or a multimodal model"
+about = "whether a classifier labels the persons, or a multimodal model; a single one of these has habits of its own (the paper, D) and is not the default"
 
 [params.checkpoint]
 type = "varchar"

@@ -53,7 +53,7 @@ type = "double[]"
 default = [0.001]
 above = 0
 presets = { paper = { value = [0.001, 0.0001], source = "B.2" } }
-about = "learning rates"
+about = "learning rates; the default is one, for a CPU"
 
 [params.expansion]
 type = "integer[]"
@@ -67,7 +67,7 @@ type = "integer[]"
 default = [16, 32]
 min = 1
 presets = { paper = { value = [20, 32], source = "B.2" } }
-about = "features that a vector keeps"
+about = "features that a vector keeps; the default goes with fewer features"
 
 [params.seeds]
 type = "integer[]"
@@ -124,7 +124,7 @@ type = "double"
 default = 1
 min = 0
 presets = { paper = { value = 0, source = "B.2: none is printed" }, code = { value = 1, source = "sae_topic_analysis.ipynb" } }
-about = "added to the count of every label in p(i|F), see topic_pmi"
+about = "added to the count of every label in p(i|F), see topic_pmi; the default is that of the notebook"
 
 [params.top]
 type = "integer"

@@ -15,14 +15,14 @@ presets = { paper = "Smith et al. (2023)", code = "its released code" }
 relation = ["term", "class"]
 default = "(SELECT term, class FROM lists.gender_words WHERE 1 = 0)"
 presets = { paper = { value = "lists.gender_gensynth_paper", source = "Table 3" }, code = { value = "lists.gender_gensynth", source = "measure_bias.py" } }
-about = "words of your own, in lower case; without any, gender_label says whom a caption names"
+about = "words of your own, in lower case; without any, gender_label says whom a caption names: the default knows more words than the paper and its code"
 
 [params.rule]
 type = "varchar"
 default = "words"
 choices = ["words", "gensynth"]
 presets = { paper = { value = "gensynth", source = "the code's; the paper does not print how captions are cut" }, code = { value = "gensynth", source = "measure_bias.py" } }
-about = "how captions are cut"
+about = "how captions are cut; by default punctuation is no part of a word"
 ---*/
 WITH own AS (
   SELECT count(*) AS n FROM words

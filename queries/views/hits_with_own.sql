@@ -32,7 +32,7 @@ type = "varchar"
 default = "cosine"
 choices = ["cosine", "l2"]
 presets = { paper = { value = "l2", source = "F" } }
-about = "of vectors; both rank alike where these have length 1"
+about = "of vectors; both rank alike where these have length 1; the default is what CLIP is compared by"
 
 [params.hits]
 relation = ["query_id", "item_id", "rank", "score"]

@@ -60,7 +60,7 @@ type = "varchar"
 default = "cosine"
 choices = ["cosine", "l2"]
 presets = { paper = { value = "l2", source = "section 4.2" } }
-about = "with or without bringing vectors to length 1"
+about = "with or without bringing vectors to length 1; the default is what CLIP is compared by"
 
 [params.leave_out]
 type = "varchar"

@@ -11,6 +11,12 @@ SCENES = ("a terrible assault", "in france", "a happy day", "a sad fraud", "near
 GROUPS = "caption_gender(lists.gender_gensynth_paper, 'gensynth')"
 SPOKEN = "(SELECT term FROM lists.gender_gensynth_paper)"
 CONCEPTS = "concept_ratio(definition := 'share', label := 'female', against := 'male', min_count := 100)"
+IMAGES = "image_labels('perceived_gender', min_side := 30)"
+PERSONS = "person_units('perceived_gender', min_side := 30)"
+CLUSTERS = "(SELECT image_id, image_id % 3 AS cluster FROM images)"
+ATTRIBUTES = """(SELECT image_id, 'sex' AS category, label AS attribute FROM caption_gender
+    UNION ALL SELECT image_id, 'third', CAST(image_id % 3 AS VARCHAR) FROM images)"""
+KEPT = "concept IN (SELECT term FROM lists.hirota_objects WHERE class = 'COCO')"
 CASES = {
     "crime_words": ("paper", {}, {"terms": "lists.crime_words", "unit": "image"}),
     "geography": ("paper", {}, {"unit": "image"}),
@@ -30,6 +36,18 @@ CASES = {
         {"attacker": "logistic", "seeds": 2},
         {"groups": GROUPS, "words": SPOKEN, "model": "google-bert/bert-base-uncased"},
     ),
+    "demographics": ("paper", {}, {"groups": IMAGES}),
+    "compare_demographics": ("paper_persons", {"others": "caption_gender"}, {"groups": PERSONS}),
+    "hate_content_rate": ("paper_targeted", {}, {"attribute": "targeted", "groups": IMAGES}),
+    "score_distribution": ("paper_negative", {}, {"attribute": "negative", "groups": IMAGES}),
+    "concept_ratio": ("paper_words", {"top": 5}, {"definition": "rate_difference", "min_count": 100}),
+    "balance": ("paper", {}, {"groups": GROUPS}),
+    "cluster_representation": ("paper", {"clusters": CLUSTERS}, {"groups": GROUPS}),
+    "attribute_frequencies": ("paper", {"attributes": ATTRIBUTES}, {}),
+    "attribute_matrix": ("paper", {"attributes": ATTRIBUTES, "category": "sex", "other": "third"}, {}),
+    "ratio": ("paper", {"texts": "captions"}, {}),
+    "ratio_shift": ("paper", {"original": "captions", "inpainted": "captions"}, {}),
+    "leakage": ("paper", {"seeds": 2}, {"data": f"(SELECT image_id, concept FROM category_concepts WHERE {KEPT})"}),
     "lic": (
         "code",
         {"human": "captions", "generated": "captions", "attacker": "logistic", "seeds": 2},
@@ -48,7 +66,24 @@ def filled(tmp_path_factory, build):
     ids = list(range(len(texts)))
     lake = cb.connect(tmp_path_factory.mktemp("presets") / "own.lake")
     images = build.images(image_id=ids, key=[str(i) for i in ids])
-    lake.ingest({"images": images, "captions": build.captions(caption_id=ids, image_id=ids, text=texts)})
+    male = [" man" in text or " boy" in text for text in texts]
+    box = {"x": 0.0, "y": 0.0, "height": 90.0}
+    seen = [("person", 20.0 if i % 5 == 0 else 90.0) for i in ids] + [(("tie", "person")[i % 2], 90.0) for i in ids]
+    boxes = build.detections(
+        detection_id=list(range(2 * len(ids))), image_id=ids * 2, category=[c for c, _ in seen], width=[w for _, w in seen],
+        **{name: [value] * 2 * len(ids) for name, value in box.items()},
+    )  # fmt: skip
+    said = [(i, i, "perceived_gender", "male" if male[i] else "female", None) for i in ids]
+    said += [
+        (i, None, name, name, (i % 10) / 10) for name in ("hateful", "targeted", "positive", "negative") for i in ids
+    ]
+    images_of, boxes_of, attributes, values, scores = map(list, zip(*said, strict=True))
+    labels = build.labels(
+        label_id=list(range(len(said))), image_id=images_of, detection_id=boxes_of, attribute=attributes, value=values,
+        score=scores,
+    )  # fmt: skip
+    captions = build.captions(caption_id=ids, image_id=ids, text=texts)
+    lake.ingest({"images": images, "captions": captions, "detections": boxes, "labels": labels})
     return lake
 
 
