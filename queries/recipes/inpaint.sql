@@ -55,7 +55,7 @@ default = "(SELECT * FROM detections WHERE is_crowd IS NOT TRUE)"
 [params.words]
 relation = ["term", "class", "word"]
 default = "lists.group_words_gender"
-presets = { paper_skin_tone = { value = "lists.group_words_skin_tone", source = "B.1" } }
+presets = { paper_skin_tone = { value = "lists.group_words_skin_tone", source = "B.1" }, paper = { value = "lists.group_words_gender", source = "2.2: woman and man; further words are not printed" } }
 about = "what stands for a neutral word, class is the group"
 
 [params.neutral]

@@ -15,7 +15,7 @@ presets = { paper = "Hirota et al. (2024), COCO", paper_open_images = "Hirota et
 relation = ["image_id", "label"]
 default = "caption_gender"
 presets = { gensynth = { value = "caption_gender(lists.gender_gensynth_paper, 'gensynth')", source = "Table 3; how captions are cut is the code's" }, gensynth_code = { value = "caption_gender_gensynth", source = "measure_bias.py" } }
-about = "group relation"
+about = "group relation; the default knows more words than GenSynth"
 
 [params.concepts]
 relation = ["image_id", "concept"]

@@ -12,7 +12,7 @@ takes the term's place ('woman' in 'darker-skinned person' gives 'darker-skinned
 as they were. Else a model that paints people of two skin tones would choose their gender, and could go by the tone.
 """
 source = "Hirota et al., Resampled Datasets Are Not Enough (2024), prompts of inpainting; the rules are our own"
-presets = { paper_skin_tone = "Hirota et al. (2024), skin tone" }
+presets = { paper = "Hirota et al. (2024)", paper_skin_tone = "Hirota et al. (2024), skin tone" }
 
 [params.texts]
 relation = ["caption_id", "image_id", "text"]
@@ -21,7 +21,7 @@ default = "captions"
 [params.words]
 relation = ["term", "class", "word"]
 default = "lists.group_words_gender"
-presets = { paper_skin_tone = { value = "lists.group_words_skin_tone", source = "B.1" } }
+presets = { paper_skin_tone = { value = "lists.group_words_skin_tone", source = "B.1" }, paper = { value = "lists.group_words_gender", source = "2.2: woman and man; further words are not printed" } }
 about = "what stands for a neutral word, class is the group"
 
 [params.neutral]
