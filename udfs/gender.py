@@ -131,7 +131,7 @@ def gender_label(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Ar
 @udf(
     returns=pa.string(),
     parameters=[_TEXT, Parameter("mode", pa.string(), "replace", constant=True)],
-    version="6",
+    version="7",
     batch_size=BATCH_ROWS,
 )
 def neutralize(text: pa.Array | pa.ChunkedArray, mode: str = "replace") -> pa.Array:
@@ -141,7 +141,7 @@ def neutralize(text: pa.Array | pa.ChunkedArray, mode: str = "replace") -> pa.Ar
         text: Texts; NULL gives NULL.
         mode: ``'replace'`` by neutral words (man: person, her: their or them), ``'delete'``, or ``'mask'`` (by ``[MASK]``):
             the words of ``lists.gender_words`` that name people in any case, all else as it is (a deleted word takes the space
-            before it and a possessive *'s* along; verbs are not adapted). "his or her" is their, "men and women" people,
+            before it and a possessive *'s* along; verbs are not adapted). "an actress" is a performer, "his or her" is their, "men and women" people,
             and "a male nurse" a nurse. ``'published'``, ``'published_delete'`` and
             ``'published_mask'`` give exactly what GenSynth's code gives for its CLIP, TF-IDF and BERT runs: lower case, 44
             words, her always their, and (but for the mask) white space and punctuation tidied.
@@ -169,7 +169,7 @@ def neutralize(text: pa.Array | pa.ChunkedArray, mode: str = "replace") -> pa.Ar
 @udf(
     returns=pa.string(),
     parameters=[_TEXT, Parameter("to", pa.string(), constant=True)],
-    version="6",
+    version="7",
     batch_size=BATCH_ROWS,
 )
 def swap_gender(text: pa.Array | pa.ChunkedArray, to: str) -> pa.Array:

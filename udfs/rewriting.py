@@ -1,7 +1,8 @@
 """Replace gendered words in texts, keeping everything else as it is.
 
 A word is a longest run of word characters, so ``man`` in ``man's`` is one and in ``woman`` is none. Its replacement takes
-its case: ``Man`` gives ``Person``, ``MAN`` gives ``PERSON``, anything else lower case.
+its case: ``Man`` gives ``Person``, ``MAN`` gives ``PERSON``, anything else lower case. *a* or *an* right before it becomes
+what the new word takes by its sound ("an actress": a performer), if it was what the old word takes.
 
 *Her* and *his* have two uses. They are determiners ("her dog": their, his) when a word follows that can begin what is
 owned: white space, perhaps an opening quotation mark or bracket, then a word that is not in ``lists.after_pronouns``, a
@@ -39,6 +40,12 @@ _PAIRED: Final = re.compile(r"\s+(?:and|or|&)\s+|\s*/\s*", re.IGNORECASE)
 _PLURAL: Final = frozenset({"they", "them", "their", "people", "children", "grandchildren", "waitstaff"})
 _NEXT: Final = re.compile(r"[ \t]+([A-Za-z]+)")
 _ARTICLE: Final = re.compile(r"\b(a|an|the|one|this|that|another|each|every)(\s+)$", re.IGNORECASE)
+_INDEFINITE: Final = re.compile("\\b(an?)(\\s+[\"'\u201c\u2018(\\[]?)$", re.IGNORECASE)
+_LIKE_YOU: Final = r"eu|ewe|one\b|once\b|u(?:\b|biq|fo|gand|k|n\b|nanim|ni(?![dmn])|r[aiu]n|rug|s(?:\b|[abeu]|ing)|t(?:ah|en|er|il|op))"
+"""How words begin whose first letter is a vowel, and whose first sound is that of *you* or *one*."""
+_AN: Final = re.compile(rf"(?!{_LIKE_YOU})[aeiou]|heir|honest|hono|hour|[fhlmnrsx]\b", re.IGNORECASE)
+_SPELLED: Final = re.compile(r"[FLMNRX][BCDFGJKMNPQSTVXZ]|NH|H[B-DF-HJ-NP-TVXZ]|S[BDFGJRSVXZ]")
+"""How abbreviations begin that are read letter by letter, the first as *eff*, *ell* and the like: FBI, NFL."""
 _POSSESSIVE: Final = re.compile("['\u2019][sS]\\b")
 _NOUNS: Final = ("ss", "us", "is", "sports", "sales", "news", "arts", "graphics")
 """How nouns end that look like a verb on *-s*."""
@@ -109,7 +116,7 @@ def replacer(replacements: Mapping[str, Uses], *, neutral: bool) -> Callable[[st
                 at = match.end()
                 continue
             end = _before_noun(text, match) if neutral else None
-            parts.append(before if end is None else _with_article(before, text[end:]))
+            parts.append(_with_article(before, match[0], word if end is None else text[end:]))
             at = match.end() if end is None else end
             if end is None:
                 parts.append(cased(match[0], word))
@@ -136,23 +143,36 @@ def _before_noun(text: str, found: re.Match[str]) -> int | None:
     is_verb = (
         word in persons.context("does")
         or word.endswith(("ing", "ed"))
-        or word in _not_owned()
+        or _begins_no_noun(following[1])
         or word in persons.classes()
     )
     is_verb |= word.endswith("s") and not word.endswith(_NOUNS) and bool(_ARTICLE.search(text, 0, found.start()))
     return None if is_verb else following.start(1)
 
 
-def _with_article(before: str, after: str) -> str:
-    """Return the text before a noun with the article that the noun takes.
+def _with_article(before: str, old: str, new: str) -> str:
+    """Return the text before a word with the article that another in its place takes; one that was wrong stays.
 
     Example:
-        >>> _with_article("A ", "athlete"), _with_article("with a ", "nurse")
+        >>> _with_article("A ", "male", "athlete"), _with_article("with an ", "actress", "performer")
         ('An ', 'with a ')
     """
-    if after[:1].lower() in tuple("aeiou"):
-        return _ARTICLE.sub(lambda m: m[0] if m[1].lower() != "a" else f"{m[1]}n{m[2]}", before)
-    return before
+    is_an = _takes_an(new)
+    found = _INDEFINITE.search(before)
+    if found is None or is_an == _takes_an(old) or (len(found[1]) == 2) == is_an:
+        return before
+    article = found[1][0] + ("N" if old.isupper() else "n") * is_an
+    return f"{before[: found.start()]}{article}{found[2]}"
+
+
+def _takes_an(word: str) -> bool:
+    """Return whether a word begins with the sound of a vowel.
+
+    Example:
+        >>> [word for word in ("aunt", "heir", "hero", "user", "usher", "one", "FBI agent", "US actor") if _takes_an(word)]
+        ['aunt', 'heir', 'usher', 'FBI agent']
+    """
+    return _AN.match(word) is not None or _SPELLED.match(word) is not None
 
 
 def blanked(words: Iterable[str], mask: str) -> Callable[[str, Finder], str]:
@@ -178,10 +198,14 @@ def _owned(text: str, start: int, end: int) -> bool:
     """Return whether what follows can be what *her* or *his* owns."""
     other = _OR_OTHER.match(text, end)
     following = _FOLLOWING.match(text, other.end() if other else end)
-    if following is None or following[1].lower() in _not_owned():
+    if following is None or _begins_no_noun(following[1]):
         return False
     word = following[1].lower()
     return not ((word.endswith("ing") or word in persons.context("do")) and _SEEN.search(text, 0, start))
+
+
+def _begins_no_noun(word: str) -> bool:
+    return word != "US" and word.lower() in _not_owned()  # a US soldier
 
 
 @cache

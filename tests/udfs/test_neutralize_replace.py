@@ -59,6 +59,33 @@ def test_hand_cases(text, wanted):
     assert neutralize(pa.array([text])).to_pylist() == [wanted]
 
 
+ARTICLES = {
+    "an actress": "a performer",
+    "An actress and a stewardess": "A performer and an attendant",
+    "AN ACTRESS, A STEWARDESS": "A PERFORMER, AN ATTENDANT",
+    "A Stewardess": "An Attendant",
+    "an heiress, a hostess, a princess": "an heir, a host, an heir",
+    "an  aunt\u2019s hat": "a  relative\u2019s hat",
+    'an "actress"': 'a "performer"',
+    "a woman, an old woman, an ex-wife": "a person, an old person, an ex-partner",
+    "an elderly actress, a US actress": "an elderly performer, a US performer",
+    "a bridesmaid or groomsman": "an attendant or attendant",
+    "an man, a uncle": "an person, a relative",  # as wrong as it was
+    "a female user, a male usher": "a user, an usher",
+    "a male European, a female one-armed heir": "a European, a one-armed heir",
+    "a female university student, a male undergraduate": "a university student, an undergraduate",
+    "a male honest umpire, a female hotelier": "an honest umpire, a hotelier",
+    "a female FBI agent, a male R&B singer": "an FBI agent, an R&B singer",
+    "A FEMALE UMPIRE, A MALE STUDENT": "AN UMPIRE, A STUDENT",
+    "A female US soldier and her US flag": "A US soldier and their US flag",
+}
+
+
+@pytest.mark.parametrize(("text", "wanted"), ARTICLES.items())
+def test_the_article_is_that_of_the_new_word(text, wanted):
+    assert neutralize(pa.array([text])).to_pylist() == [wanted]
+
+
 @pytest.mark.parametrize(("word", "wanted"), PAIRS.items())
 def test_the_whole_table(word, wanted):
     texts = [f"x {word}-{word.upper()} {word.capitalize()}!"]

@@ -29,6 +29,7 @@ TO_MALE = {
     "her nieces' girlfriend": "his nephews' boyfriend",
     "Herself": "Himself",
     "Grandma's cowgirl": "Grandpa's cowboy",
+    "her US flag, a photo of her": "his US flag, a photo of him",
 }
 
 
