@@ -14,6 +14,7 @@ NOBODY = [
     "mother polar bear and her cub", "a dog with his ball", "an elephant holding his trunk with himself", "Mother's Day",
     "women 's fashions", "a cowboy hat", "sorry guys", "a horse that grooms itself", "dolphins looking for a female",
     "A baby cow gets milk from its mother", "An adult black bear lets his tongue hang out", "men's wear", "a women's watch",
+    "don\u2019t miss the bus", "a swing and a miss", "MS Word", "a bachelor's degree", "Madame Tussauds", "the Flying Scotsman",
 ]  # fmt: skip
 SOMEBODY = {
     "A man by a man-made lake with his dog": ["man", "his"],
@@ -29,6 +30,13 @@ SOMEBODY = {
     "women watch as the men dress": ["women", "men"],
     "A baby with her dog": ["her"],
     "Several male horse riders by a stall": ["male"],
+    "Ms. Lee, Miss Universe and Mrs. Day": ["Ms", "Miss", "Mrs"],
+    "I miss her": ["her"],
+    "the landlady, a masseuse and a seamstress": ["landlady", "masseuse", "seamstress"],
+    "a gunman, two stuntwomen, an Englishman and a busboy": ["gunman", "stuntwomen", "Englishman", "busboy"],
+    "a baroness, an abbess, a governess": ["baroness", "abbess", "governess"],
+    "the maid of honor and a bachelor": ["maid", "bachelor"],
+    "a first baseman, a statesman, a goddess, a mermaid": [],
 }
 
 

@@ -29,6 +29,7 @@ TO_MALE = {
     "her nieces' girlfriend": "his nephews' boyfriend",
     "Herself": "Himself",
     "Grandma's cowgirl": "Grandpa's cowboy",
+    "a geisha, the landlady, Miss Day": "an entertainer, the landlord, Mr Day",
     "her US flag, a photo of her": "his US flag, a photo of him",
 }
 
