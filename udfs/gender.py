@@ -131,7 +131,7 @@ def gender_label(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Ar
 @udf(
     returns=pa.string(),
     parameters=[_TEXT, Parameter("mode", pa.string(), "replace", constant=True)],
-    version="8",
+    version="9",
     batch_size=BATCH_ROWS,
 )
 def neutralize(text: pa.Array | pa.ChunkedArray, mode: str = "replace") -> pa.Array:

@@ -37,7 +37,7 @@ Gender = Literal["male", "female"]
 
 _OR_OTHER: Final = re.compile(r"(?:\s+(?:and|or)\s+|\s*/\s*)(?:his|her)\b", re.IGNORECASE)
 _PAIRED: Final = re.compile(r"\s+(?:and|or|&)\s+|\s*/\s*", re.IGNORECASE)
-_PLURAL: Final = frozenset({"they", "them", "their", "people", "children", "grandchildren", "waitstaff"})
+_PLURAL: Final = frozenset({"they", "them", "their"})
 _NEXT: Final = re.compile(r"[ \t]+([A-Za-z]+)")
 _ARTICLE: Final = re.compile(r"\b(a|an|the|one|this|that|another|each|every)(\s+)$", re.IGNORECASE)
 _INDEFINITE: Final = re.compile("\\b(an?)(\\s+[\"'\u201c\u2018(\\[]?)$", re.IGNORECASE)
@@ -129,7 +129,7 @@ def replacer(replacements: Mapping[str, Uses], *, neutral: bool) -> Callable[[st
 
 
 def _is_plural(word: str) -> bool:
-    return word in _PLURAL or word.endswith("s")
+    return word in _PLURAL or word.endswith(("s", "people", "children"))
 
 
 def _before_noun(text: str, found: re.Match[str]) -> int | None:

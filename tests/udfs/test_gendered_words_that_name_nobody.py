@@ -67,6 +67,8 @@ def test_others_beside_them_do(text):
         ("with his/her bag", "with their bag"),
         ("his or her dog, he/she", "their dog, they"),
         ("Men and women", "People"),
+        ("Businessmen and businesswomen", "Businesspeople"),
+        ("godsons or goddaughters", "godchildren"),
         ("They saw her dancing", "They saw them dancing"),
         ("Help her breathe", "Help them breathe"),
         ("Watching her dog", "Watching their dog"),
