@@ -265,7 +265,7 @@ class Doubt:
 def _rarest_pair(words: list[str]) -> tuple[str, str]:
     """Return the two words in a row of a phrase that are least often next to each other elsewhere."""
     common = {*wordlists.terms("stop_words"), *classes(), "s", "o"}
-    return min(pairwise(words), key=lambda pair: len(common.intersection(pair)))
+    return min(pairwise(words), key=lambda pair: (len(common.intersection(pair)), classes().keys().isdisjoint(pair)))
 
 
 @cache

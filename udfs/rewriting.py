@@ -157,8 +157,8 @@ def _with_article(before: str, old: str, new: str) -> str:
         >>> _with_article("A ", "male", "athlete"), _with_article("with an ", "actress", "performer")
         ('An ', 'with a ')
     """
-    is_an = _takes_an(new)
     found = _INDEFINITE.search(before)
+    is_an = found is not None and _takes_an(new)
     if found is None or is_an == _takes_an(old) or (len(found[1]) == 2) == is_an:
         return before
     article = found[1][0] + ("N" if old.isupper() else "n") * is_an

@@ -15,6 +15,11 @@ NOBODY = [
     "women 's fashions", "a cowboy hat", "sorry guys", "a horse that grooms itself", "dolphins looking for a female",
     "A baby cow gets milk from its mother", "An adult black bear lets his tongue hang out", "men's wear", "a women's watch",
     "don\u2019t miss the bus", "a swing and a miss", "MS Word", "a bachelor's degree", "Madame Tussauds", "the Flying Scotsman",
+    "gentlemen\u2019s club", "the gentleman's club", "king of spades", "Queen of Hearts", "a she-wolf", "two he-goats", "drag queens",
+    "a lady beetle", "man caves", "a girl scout cookie", "king salmon", "an emperor penguin", "a monk seal", "king beds", "Brooklyn and Queens",
+    "a grandfather clock", "Granny Smith apples", "a Craftsman house", "Fisherman's Wharf", "guy wires", "a 5 gal bucket", "the mother of all battles",
+    "bridesmaid dresses", "princess cut diamond", "cowgirl boots", "his and hers towels", "male and female connectors", "female flowers",
+    "lady\u2019s slipper orchid", "a widow's peak", "old wives' tales", "man in the moon", "oh boy", "a brother sewing machine",
 ]  # fmt: skip
 SOMEBODY = {
     "A man by a man-made lake with his dog": ["man", "his"],
@@ -36,6 +41,11 @@ SOMEBODY = {
     "a gunman, two stuntwomen, an Englishman and a busboy": ["gunman", "stuntwomen", "Englishman", "busboy"],
     "a baroness, an abbess, a governess": ["baroness", "abbess", "governess"],
     "the maid of honor and a bachelor": ["maid", "bachelor"],
+    "The drag queen lifts her hat to a beauty queen": ["her", "queen"],
+    "A gentleman, the king of the party, with a boy band and a girl group": ["gentleman", "king", "boy", "girl"],
+    "The lady of the house and her club of men": ["lady", "her", "men"],
+    "A guy ropes a steer as a man bags leaves": ["guy", "man"],
+    "The bride and groom each hold a candle": ["bride", "groom"],
     "a first baseman, a statesman, a goddess, a mermaid": [],
 }
 
