@@ -38,7 +38,7 @@ RULES: Final[dict[str, tuple[str, Cutter]]] = {
 @udf(
     returns=_COUNTS,
     parameters=[_TEXT, _RULE],
-    version="7",
+    version="8",
     batch_size=BATCH_ROWS,
     in_sql=lambda rule: _in_sql(rule, "gender_words(text)", "{'male': 0, 'female': 0}"),
 )
@@ -100,7 +100,7 @@ def _label_in_sql(rule: str) -> str | None:
 @udf(
     returns=pa.string(),
     parameters=[_TEXT, _RULE],
-    version="7",
+    version="8",
     batch_size=BATCH_ROWS,
     in_sql=_label_in_sql,
 )
@@ -131,7 +131,7 @@ def gender_label(text: pa.Array | pa.ChunkedArray, rule: str = "words") -> pa.Ar
 @udf(
     returns=pa.string(),
     parameters=[_TEXT, Parameter("mode", pa.string(), "replace", constant=True)],
-    version="10",
+    version="11",
     batch_size=BATCH_ROWS,
 )
 def neutralize(text: pa.Array | pa.ChunkedArray, mode: str = "replace") -> pa.Array:
@@ -169,7 +169,7 @@ def neutralize(text: pa.Array | pa.ChunkedArray, mode: str = "replace") -> pa.Ar
 @udf(
     returns=pa.string(),
     parameters=[_TEXT, Parameter("to", pa.string(), constant=True)],
-    version="9",
+    version="10",
     batch_size=BATCH_ROWS,
 )
 def swap_gender(text: pa.Array | pa.ChunkedArray, to: str) -> pa.Array:

@@ -20,6 +20,7 @@ NOBODY = [
     "a grandfather clock", "Granny Smith apples", "a Craftsman house", "Fisherman's Wharf", "guy wires", "a 5 gal bucket", "the mother of all battles",
     "bridesmaid dresses", "princess cut diamond", "cowgirl boots", "his and hers towels", "male and female connectors", "female flowers",
     "lady\u2019s slipper orchid", "a widow's peak", "old wives' tales", "man in the moon", "oh boy", "a brother sewing machine",
+    "a mother lioness", "a ewe and her kid", "a female kingfisher", "a labrador with his ball", "male and female mosquitoes",
 ]  # fmt: skip
 SOMEBODY = {
     "A man by a man-made lake with his dog": ["man", "his"],
@@ -44,6 +45,7 @@ SOMEBODY = {
     "The drag queen lifts her hat to a beauty queen": ["her", "queen"],
     "A gentleman, the king of the party, with a boy band and a girl group": ["gentleman", "king", "boy", "girl"],
     "The lady of the house and her club of men": ["lady", "her", "men"],
+    "a female steers the boat": ["female"],
     "A guy ropes a steer as a man bags leaves": ["guy", "man"],
     "The bride and groom each hold a candle": ["bride", "groom"],
     "a first baseman, a statesman, a goddess, a mermaid": [],

@@ -23,7 +23,7 @@ SIZES = {
     "gender_gensynth": 44,
     "gender_gensynth_paper": 28,
     "gender_masked": 245,
-    "gender_context": 1_435,
+    "gender_context": 1_596,
     "gender_words": 639,
     "group_words_gender": 354,
     "harmful_labels": 7,
