@@ -22,7 +22,7 @@ SIZES = {
     "gelda_templates": 5,
     "gender_gensynth": 44,
     "gender_gensynth_paper": 28,
-    "gender_masked": 245,
+    "gender_masked": 661,
     "gender_context": 1_596,
     "gender_words": 639,
     "group_words_gender": 354,
@@ -83,6 +83,10 @@ def test_counterparts_are_of_the_other_gender_or_of_none():
     assert all(
         (row["term"], row["counterpart"]) in back for row in rows if row["term"] in {p["term"] for p in published}
     )
+
+
+def test_every_gendered_word_is_masked():
+    assert set(classes("gender_words").items()) <= set(classes("gender_masked").items())
 
 
 def test_phrases_hold_a_gendered_word():
