@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
 import pytest
@@ -27,10 +28,19 @@ def test_they_err_rarely(errors, kind, function):
     assert len(found[function]) / captions < LIMITS[kind], found[function]
 
 
+def wilson(wrong, captions, z=1.959963984540054):
+    """Wilson (1927): the shares whose own standard error reaches the one that was seen."""
+    middle = (wrong + z * z / 2) / (captions + z * z)
+    half = z / (captions + z * z) * math.sqrt(wrong * (captions - wrong) / captions + z * z / 4)
+    return max(middle - half, 0), min(middle + half, 1)
+
+
 def test_the_page_says_so(errors, project_root):
     page = (project_root / "docs" / "gender-words.md").read_text(encoding="utf-8")
     for kind, (found, captions) in errors.items():
-        assert (
-            f"| {kind} | {captions} | {' | '.join(f'{len(wrong) / captions:.1%}' for wrong in found.values())} |"
-            in page
-        )
+        shares = [
+            f"{len(wrong) / captions:.1%} ({low:.1%} to {high:.1%})"
+            for wrong in found.values()
+            for low, high in [wilson(len(wrong), captions)]
+        ]
+        assert f"| {kind} | {captions} | {' | '.join(shares)} |" in page
