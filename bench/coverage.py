@@ -38,6 +38,7 @@ from coverage_of_shares import (
     of_persons,
     of_rows,
     of_shares,
+    of_sourced_persons,
 )
 from coverage_of_vectors import of_cosines, of_edits, of_effects, of_means, of_pairs
 from coverage_samples import DRAWS, SIZES
@@ -68,8 +69,14 @@ AUDITS: dict[str, dict[str, str]] = {
     "cluster_representation": {"Wilson": "Shares", "squared distances to Wilson's ends": "A cluster and the whole"},
     "compare_attributes": {"Newcombe": "Differences of two shares, and log-odds"},
     "compare_crime_words": {"squares of the ends of two ratios": "Two datasets"},
-    "compare_demographics": {"Newcombe": "Differences of two shares, and log-odds"},
-    "compare_intersections": {"Newcombe": "Differences of two shares, and log-odds"},
+    "compare_demographics": {
+        "Newcombe": "Differences of two shares, and log-odds",
+        "the same, of effective sizes": "Persons with sources",
+    },
+    "compare_intersections": {
+        "Newcombe": "Differences of two shares, and log-odds",
+        "the same, of effective sizes": "Persons with sources",
+    },
     "compare_sentiment": {"Newcombe, of effective sizes": "Two datasets"},
     "concept_ratio": {"Wilson": "Shares", "Newcombe": "Differences of two shares, and log-odds"},
     "contrast_balance": {"Wilson": "Shares", "ratio_low, ratio_high": "Objects of a contrast set"},
@@ -86,7 +93,7 @@ AUDITS: dict[str, dict[str, str]] = {
         "ratio_low, ratio_high": "Ratios of what is seen to chance",
         "both, of persons (effective_size, design_effect)": "Persons of images",
     },
-    "demographics": {"Wilson": "Shares"},
+    "demographics": {"Wilson": "Shares", "Wilson, of effective sizes": "Persons with sources"},
     "detection_recall": {
         "Wilson, of effective sizes": "Rows of one image",
     },
@@ -102,7 +109,11 @@ AUDITS: dict[str, dict[str, str]] = {
         "Wilson": "Shares",
         "both, of pairs of one image": "Shares and means of rows in clusters",
     },
-    "intersections": {"Wilson": "Shares", "ratio_low, ratio_high": "Ratios of what is seen to chance"},
+    "intersections": {
+        "Wilson": "Shares",
+        "ratio_low, ratio_high": "Ratios of what is seen to chance",
+        "the same, of persons (design_effects)": "Persons with sources",
+    },
     "keyword_profile": {"inverse hyperbolic sine of log-odds": "Differences of two shares, and log-odds"},
     "label_validation": {
         "squares of Wilson's ends, weighted; Wilson": "Labels beside answers",
@@ -192,6 +203,14 @@ without their images are off in the same way: see *independent* in the table abo
 'person'; 400 samples.""",
         "images | correlation | share | delta",
         of_persons,
+    ),
+    "Persons with sources": Section(
+        """The share of a label in `demographics`, the ratio of a pair in `intersections` and the difference of two datasets in
+`compare_demographics`, of persons whose images `sources` names, 1 to 10 of each image; `compare_intersections` is made as the
+latter. A hundred labels that 0.3 of the persons have, 400 intervals; of pairs ten labels and two, one of each a person, 480
+intervals.""",
+        "images | correlation | demographics | intersections | compare_demographics",
+        of_sourced_persons,
     ),
     "Ratios of what is seen to chance": Section(
         f"""The intervals of `ratio_low` and `ratio_high`: PMI in `cooccurrence`, delta in `crime_words` and `geography`, the ratio

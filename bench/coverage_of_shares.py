@@ -285,6 +285,52 @@ def of_persons(session: cb.Session, draw: np.random.Generator) -> Iterator[tuple
         yield images, correlation, *parts_of([held(session, call, *asked, where="label = 'f'", units=units)])
 
 
+def of_sourced_persons(session: cb.Session, draw: np.random.Generator) -> Iterator[tuple[object, ...]]:
+    """Yield shares, ratios and differences of persons whose images are named by ``sources``."""
+    calls, labels, share = 4, 100, 0.3
+    shares = "demographics(f, sources := of_f, min_count := 0)"
+    differences = "compare_demographics(f, h, 0, of_f, of_h)"
+    ratios = "intersections(f, h, sources := of_f, min_count := 0)"
+    where = "label <> 'all'"
+    for images, correlation in itertools.product((10, 30, 100), (0.0, 0.3, 0.8)):
+        found: dict[str, list[np.ndarray]] = {shares: [], ratios: [], differences: []}
+        for call in range(6 * calls):
+            image = {side: np.repeat(np.arange(images), draw.choice(SIZES, images)) for side in "fh"}
+            of_image = {
+                f"of_{side}": pa.table({"image_id": np.arange(len(own)), "source_id": own})
+                for side, own in image.items()
+            }
+            if call < calls:
+                both = {side: labelled(draw, own, labels, share, correlation) for side, own in image.items()}
+                found[shares].append(
+                    held(session, shares, (share, "low", "high"), where=where, f=both["f"], of_f=of_image["of_f"])
+                )
+                found[differences].append(
+                    held(session, differences, (0.0, "low", "high"), where=where, **both, **of_image)
+                )
+            crossed = {side: one_each(draw, image["f"], kinds, correlation) for side, kinds in (("f", 10), ("h", 2))}
+            found[ratios].append(
+                held(session, ratios, (1.0, "ratio_low", "ratio_high"), **crossed, of_f=of_image["of_f"])
+            )
+        yield images, correlation, *(cell for own in found.values() for cell in parts_of(own))
+
+
+def labelled(draw: np.random.Generator, image: np.ndarray, labels: int, share: float, correlation: float) -> pa.Table:
+    """Return persons of images with each of some labels by chance, alike within an image, and all with one more."""
+    of_image = (draw.random((image[-1] + 1, labels)) < share)[image]
+    has = alike(draw, draw.random((len(image), labels)) < share, of_image, correlation)
+    person, label = np.nonzero(has)
+    names = np.concatenate([np.char.add("l", label.astype(str)), np.full(len(image), "all")])
+    return pa.table({"image_id": np.concatenate([person, np.arange(len(image))]), "label": names})
+
+
+def one_each(draw: np.random.Generator, image: np.ndarray, labels: int, correlation: float) -> pa.Table:
+    """Return persons of images with one of some labels each, alike within an image."""
+    of_image = draw.integers(0, labels, image[-1] + 1)[image]
+    label = alike(draw, draw.integers(0, labels, len(image)), of_image, correlation)
+    return pa.table({"image_id": np.arange(len(image)), "label": np.char.add("l", label.astype(str))})
+
+
 def of_more_frequent(session: cb.Session, _: np.random.Generator) -> Iterator[tuple[object, ...]]:
     """Yield the ratio of the more frequent to the other, by the chance of every count."""
     from scipy.stats import binom

@@ -456,7 +456,7 @@ def refuse_few_doubles(name: str, images: Mapping[str, int]) -> None:
 
     Args:
         name: The audit.
-        images: By relation, how many images have several labels; of closed ones, how few of one label do.
+        images: By relation, how many images have several labels; of closed ones, how few have two, or more than two.
 
     Raises:
         SensitiveError: They are fewer than ``MIN_COUNT``.
@@ -467,7 +467,7 @@ def refuse_few_doubles(name: str, images: Mapping[str, int]) -> None:
     for parameter, count in images.items():
         if 0 < count < MIN_COUNT:
             raise SensitiveError(
-                f"fewer than {MIN_COUNT} images of a label have another one, too, in {parameter!r} of {name}(), and would be known",
+                f"fewer than {MIN_COUNT} images have the same two labels, or more than two, in {parameter!r} of {name}(), and would be known",
                 code="E3326",
                 hint="take one label an image, such as image_labels('perceived_gender'), in which these are mixed; "
                 'or state a purpose: --sensitive "why", which is logged',

@@ -521,13 +521,12 @@ class Binder:
         plan, relations = self._binding.plan, bound.relations
         closed = {name for name, table in relations.items() if self._reads_closed(table)}
         readings = {name: self._readings(attributes, env) for name, attributes in bound.named.items()}
-        unit = bound.scalars["unit"].name if "unit" in bound.scalars else None
         counts = [*audit_checks.label_counts(query, relations, closed, readings, plan)]
         if whole is not None:
             all_closed = {name for name, table in whole.relations.items() if self._reads_closed(table)}
             counts += audit_checks.label_counts(query, whole.relations, all_closed, {}, plan)
         return Checks(
-            {name: plan(one) for name, one in audit_checks.images_with_several(query, relations, closed, unit)},
+            {name: plan(one) for name, one in audit_checks.images_with_several(query, relations, closed)},
             {name: plan(one) for name, one in audit_checks.odd_vectors(query, relations)},
             counts,
             frozenset(bound.scalars[n].name for among in query.among for n in among.labels),

@@ -47,38 +47,74 @@ def made(build, folder, both):
 @pytest.mark.parametrize("call", CALLS)
 def test_few_are_refused(build, tmp_path, call):
     lake = made(build, tmp_path, both=5)
-    with pytest.raises(SensitiveError, match="fewer than 10 images of a label have another one") as caught:
+    with pytest.raises(SensitiveError, match="fewer than 10 images have the same two labels") as caught:
         lake.sql(f"FROM {call}").fetchall()
     assert caught.value.code == "E3326"
     assert lake.sql(f"FROM {call}", sensitive="a test of the wall").columns
     assert lake.sql("FROM demographics(image_labels('perceived_gender'))").fetchall()
 
 
-def test_few_of_one_label_are_refused(build, tmp_path):
-    """Three images are of women and of men, twenty of men and of someone else: audits that count them for both, and for none, differ by three."""
-    values = {i: ["female"] if i < 40 else ["male"] if i < 90 else ["other"] for i in range(130)}
-    values |= {i: ["female", "male"] for i in range(3)} | {i: ["male", "other"] for i in range(90, 110)}
+def of_three(build, folder, ab=0, bc=0, ac=0, abc=0):
+    """A closed view in which 40 images each are of women, men and others, and so many more of two of these, or all."""
+    values = {i: [("female", "male", "other")[i // 40]] for i in range(120)}
+    for labels, count in (
+        (("female", "male"), ab),
+        (("male", "other"), bc),
+        (("female", "other"), ac),
+        (("female", "male", "other"), abc),
+    ):
+        values |= {len(values) + i: labels for i in range(count)}
     rows = [(image, label) for image, own in values.items() for label in own]
     ids = list(range(len(rows)))
-    lake = cb.connect(str(tmp_path / "a.lake"))
+    lake = cb.connect(str(folder / "a.lake"))
     lake.ingest(
         {
             "images": build.images(image_id=list(values)),
-            "captions": build.captions(caption_id=list(values), image_id=list(values), text=["a thief"] * 130),
+            "captions": build.captions(caption_id=list(values), image_id=list(values), text=["a thief"] * len(values)),
             "labels": build.labels(
                 label_id=ids, image_id=[i for i, _ in rows], value=[v for _, v in rows],
                 attribute=["perceived_gender"] * len(rows), annotator=[f"n{i}" for i in ids],
             ),
         }
     )  # fmt: skip
-    reads = "SELECT label_id, image_id, value AS label FROM labels"
-    lake.create_materialized_view("closed", reads, "label_id", purpose="the owner's")
+    for name, column in (("closed", "label"), ("attributes", "attribute")):
+        reads = f"SELECT label_id, image_id, 'gender' AS category, value AS {column} FROM labels"
+        lake.create_materialized_view(name, reads, "label_id", purpose="the owner's")
     lake.refresh(executor="inline")
+    return lake
+
+
+@pytest.mark.parametrize(
+    "few",
+    [
+        {"ab": 3, "bc": 20},  # what counts them for both, and what for none, differ by three of women
+        {"ab": 15, "bc": 15, "ac": 4},  # ... by 19, 30 and 19: half of their sum less 30
+        {"ab": 15, "bc": 15, "ac": 15, "abc": 4},
+    ],
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        "demographics(closed)",
+        "crime_words(closed)",
+        "crime_words(closed, unit := 'person')",
+        "compare_demographics(closed, image_labels('perceived_gender'))",
+        "attribute_frequencies(attributes)",
+    ],
+)
+def test_few_of_two_labels_or_three_are_refused(build, tmp_path, call, few):
+    lake = of_three(build, tmp_path, **few)
     with pytest.raises(SensitiveError) as caught:
-        lake.sql("FROM crime_words(closed)").fetchall()
+        lake.sql(f"FROM {call}").fetchall()
     assert caught.value.code == "E3326"
-    persons = "SELECT base_images FROM crime_words(closed, unit := 'person') WHERE level = 'pooled' ORDER BY label"
-    assert lake.sql(persons).fetchall() == [(40,), (73,), (40,)]
+
+
+def test_many_of_each_pair_are_told(build, tmp_path):
+    lake = of_three(build, tmp_path, ab=15, bc=15, ac=15, abc=12)
+    rows = lake.sql("SELECT label, count FROM demographics(closed) ORDER BY label").fetchall()
+    assert rows == [("female", 82), ("male", 82), ("other", 82)]
+    rows = lake.sql("SELECT attribute, count FROM attribute_frequencies(attributes) ORDER BY attribute").fetchall()
+    assert rows == [("female", 82), ("male", 82), ("other", 82)]
 
 
 @pytest.mark.parametrize("both", [0, 12])
