@@ -97,8 +97,10 @@ def hidden_rows(
         names = _names(rows, cells.by).take(pa.array(first))
         numbers = (counts[first], wholes[first], missing[first])
         names_of = _is_unclear(names), _rank(names)
-        by_name = alike and LABELS.isdisjoint(cells.by) and CONCEPTS.issuperset(cells.by)
-        found = _of_siblings(table[first], numbers, closed, *names_of, k, overlap=cells.overlap, by_name=by_name)
+        of_concepts = CONCEPTS.issuperset(cells.by) and (LABEL in cells.within or LABELS.isdisjoint(cells.by))
+        found = _of_siblings(
+            table[first], numbers, closed, *names_of, k, overlap=cells.overlap, by_name=alike and of_concepts
+        )
     else:
         numbers = (counts[first], wholes[first], missing[first])
         found = _of_linked(rows, cells, numbers, closed, (table, place, first), k, sums_first=alike)

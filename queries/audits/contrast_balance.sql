@@ -4,9 +4,9 @@ details = """
 It is by construction where every source has an edit for each label; this audit shows it, exactly, from counts, of edits
 that have one clear label (clear_edits). measure 'group': count of the n edits have the label. 'source': sources with equally many edits of every label. 'attributes',
 'objects': count of the n attributes (concepts of the sources) or objects (concepts found in the edits, which an edit
-can change) go equally often with every label; equal says that all do. Those of which counts are hidden take no part.
+can change) go equally often with every label; equal says that all do.
 
-'attribute', 'object': one that does not, or of which that is hidden (with show := 'all' every one), label by label:
+'attribute', 'object': one that does not (with show := 'all' every one), label by label:
 count of the n edits that have it, value = count / n, base = the label's share of all edits, delta = value / base - 1
 with its interval (see over_representation), difference = the largest count of the labels less the smallest. 'color':
 mean red, green and blue of the label's edits, and 'distance', see contrast_colors.
@@ -15,11 +15,12 @@ Shares of edits have Wilson's 95 % interval; those of sources and attributes cou
 no p: whether a set is balanced is counted, and edits of one source are made alike, not drawn. Labels
 are those asked of an edit, or perceived; never facts about persons.
 
-edits is the number of edits, or sources, that a row tells of. Small ones, and what would give them away, are hidden by
-the engine, see docs/safety.md: whether an item is equal, too, which of two images would tell their labels. equal is NULL there,
-and where there is nothing to compare: fewer than two labels, or nothing counted.
+edits is the number of edits, or sources, that a row tells of. Small ones are hidden by the engine, see docs/safety.md; equal is
+NULL there, and where there is nothing to compare: fewer than two labels, or nothing counted. Perceived labels of edits need a
+purpose: which items go equally often with every label tells how often each does.
 """
 subject = "contrast sets"
+exact = true
 source = """
 contrast sets as in Smith et al., Balancing the Picture (GenSynth, 2023), and Hirota et al. (2024); colour statistics as
 in Meister et al., Gender Artifacts in Visual Datasets (2023)"""
@@ -47,7 +48,7 @@ about = "what color_grid(image) gives of the edits"
 type = "varchar"
 default = "unequal"
 choices = ["unequal", "all"]
-about = "which attributes and objects have rows; hidden ones always have"
+about = "which attributes and objects have rows"
 
 [params.min_count]
 type = "integer"
@@ -80,16 +81,10 @@ WITH shares AS (
     $min_count
   ) AS o
 ),
--- an item is judged where no count of it, nor what one lacks of all edits of its label, is small: others are hidden
 items AS (
   SELECT
     *,
-    max(count) OVER (PARTITION BY measure, concept) - min(count) OVER (PARTITION BY measure, concept) AS difference,
-    bool_and(
-      NOT suppressed
-      AND (count = 0 OR count >= $min_count)
-      AND (count = base_count OR base_count - count >= $min_count)
-    ) OVER (PARTITION BY measure, concept) AS judged
+    max(count) OVER (PARTITION BY measure, concept) - min(count) OVER (PARTITION BY measure, concept) AS difference
   FROM shares
   WHERE $show IN ('unequal', 'all')
 ),
@@ -119,8 +114,8 @@ wholes AS (
   SELECT
     concat(measure, 's') AS measure,
     'equal' AS item,
-    count(DISTINCT CASE WHEN judged AND difference = 0 THEN concept END) AS count,
-    count(DISTINCT CASE WHEN judged THEN concept END) AS n
+    count(DISTINCT CASE WHEN difference = 0 THEN concept END) AS count,
+    count(DISTINCT CASE WHEN difference IS NOT NULL THEN concept END) AS n
   FROM items
   GROUP BY measure
 ),
@@ -148,7 +143,7 @@ measures AS (
     i.difference, CASE WHEN z.labels > 1 THEN i.difference = 0 END AS equal, i.suppressed
   FROM items AS i
   CROSS JOIN sizes AS z
-  WHERE $show = 'all' OR NOT i.judged OR i.difference <> 0
+  WHERE $show = 'all' OR i.difference <> 0
   UNION ALL
   SELECT
     'color' AS measure, c.item, c.label, c.n AS edits, CAST(NULL AS BIGINT) AS count, c.n, c.value, c.low, c.high, c.base,

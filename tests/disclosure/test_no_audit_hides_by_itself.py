@@ -10,7 +10,6 @@ import counterbalance as cb
 
 ABOUT = {
     "concept_ratio": "concepts of so many images are compared",
-    "contrast_balance": "items of which no count is small are said to be equal or not",
     "cooccurrence": "concepts of so many images are in pairs; with 0, pairs that never meet are tested",
     "directional_amplification": "concepts of which no count is small have a part in the mean",
     "keyword_profile": "words of so many images are tested, against labels that have as many at least",
