@@ -25,6 +25,8 @@ _MOMENT: Final = len("2026-11-01T12:00:00…")
 _PLAN: Final = ["explain_key", "explain_value"]
 """Columns of what EXPLAIN gives."""
 _SAMPLE: Final = 1000
+_SAYS_HOW_SURE: Final = ("low", "high", "q")
+"""Columns of audits without which an estimate, in the column before ``low``, is not to be read."""
 NULL: Final = "NULL"
 """What stands for no value."""
 
@@ -126,7 +128,7 @@ def _terminal(columns: list[TableColumn], rows: Iterator[Row], sink: Sink) -> Wr
     columns, empty = _drop_empty(columns, head, sink.width)
     columns, alike = _drop_constant(columns, head, sink.width)
     cut, hidden = fit(columns, sink.width)
-    columns = columns[: len(columns) - len(hidden)]
+    columns = [c for c in columns if c not in hidden]
     sink.stream.write(_draw(columns, head, sink).encode())
     sink.stream.flush()
     written.notes += [f"{name}: {value}" for name, value in folded.items()]
@@ -139,7 +141,7 @@ def _terminal(columns: list[TableColumn], rows: Iterator[Row], sink: Sink) -> Wr
         written.notes.append(f"left out because they are NULL in all these rows: {', '.join(empty)}")
     if hidden:
         written.notes.append(
-            f"{len(hidden)} of {len(columns) + len(hidden)} columns do not fit: {', '.join(hidden)}; --format record (.mode record) shows all"
+            f"{len(hidden)} of {len(columns) + len(hidden)} columns do not fit: {', '.join(c.name for c in hidden)}; --format record (.mode record) shows all"
         )
     if cut:
         written.notes.append("long cells are cut to fit the terminal")
@@ -181,31 +183,42 @@ def _drop_constant(columns: list[TableColumn], rows: list[Row], width: int) -> t
     return columns, alike
 
 
-def fit(columns: list[TableColumn], width: int) -> tuple[bool, list[str]]:
-    """Give columns widths that fit; numbers stay whole, the widest texts give way first, the last columns are dropped.
+def fit(columns: list[TableColumn], width: int) -> tuple[bool, list[TableColumn]]:
+    """Give columns widths that fit; numbers stay whole, the widest texts give way first, then columns are dropped.
+
+    They are dropped from the last one on; an estimate, its interval and q go after all others but the first, and its number.
 
     Args:
         columns: With their natural widths; changed in place.
         width: Columns of the terminal.
 
     Returns:
-        Whether some column became narrower than its cells, and the names of the dropped ones.
+        Whether some column became narrower than its cells, and the dropped ones.
     """
     kept = list(columns)
     while len(kept) > 1 and sum(_least(c) + _GAP for c in kept) - _GAP > width:
-        kept.pop()
+        kept.pop(_next_to_go(kept))
     room = width - _GAP * (len(kept) - 1)
     cut = False
     while sum(c.width for c in kept) > room:
         widest = max(kept, key=lambda c: c.width - _least(c))
         if widest.width <= _least(widest):
             widest.width = max(1, room)
-            return True, [c.name for c in columns[len(kept) :]]
+            return True, [c for c in columns if c not in kept]
         over = sum(c.width for c in kept) - room
         rest = sorted((c.width for c in kept if c is not widest), reverse=True)
         widest.width = max(_least(widest), widest.width - over, min(widest.width - 1, rest[0] if rest else 0))
         cut = True
-    return cut, [c.name for c in columns[len(kept) :]]
+    return cut, [c for c in columns if c not in kept]
+
+
+def _next_to_go(columns: Sequence[TableColumn]) -> int:
+    """Return the place of the column that is dropped first where not all fit."""
+    names = [c.name for c in columns]
+    first = next((i for i, c in enumerate(columns) if c.right), 0)
+    sure = {i for i, name in enumerate(names) if name in _SAYS_HOW_SURE}
+    sure |= {names.index("low") - 1} if "low" in names else set()
+    return max((i for i in range(first + 1, len(columns)) if i not in sure), default=len(columns) - 1)
 
 
 def _least(column: TableColumn) -> int:

@@ -134,6 +134,21 @@ def test_terminal_says_a_number_once_when_all_do_not_fit():
     assert written(pa.table({"a": [10**9] * 2, "b": [10**9] * 2}), width=4)[0][0].split() == ["b"]
 
 
+def test_terminal_keeps_an_estimate_with_its_interval_and_q():
+    names = ("label", "concept", "count", "images", "n_label", "expected", "pmi", "low", "high", "npmi", "g2", "p", "q")
+    rows = pa.table({n: ["a", "b"] if n in {"label", "concept"} else [0.25, 0.75] for n in names})
+    lines, result = written(rows, width=50)
+    assert lines[0].split() == ["label", "concept", "count", "pmi", "low", "high", "q"]
+    assert result.notes == [
+        "6 of 13 columns do not fit: images, n_label, expected, npmi, g2, p; --format record (.mode record) shows all"
+    ]
+    assert written(rows, width=64)[0][0].split() == [
+        *("label", "concept", "count", "images", "n_label", "pmi", "low", "high", "q"),
+    ]
+    assert written(rows, width=24)[0][0].split() == ["label", "concept", "count"]
+    assert written(rows.select(["count", "p", "q"]), width=12)[0][0].split() == ["count", "q"]
+
+
 def test_terminal_shows_moments_to_the_second():
     at = pa.array([dt.datetime(2026, 11, 22, 1, 2, 3, 456, dt.UTC)], pa.timestamp("us", "UTC"))
     lines, _ = written(pa.table({"at": at, "kind": ["ingest"], "target": ["t" * 50]}), width=40)
@@ -157,7 +172,7 @@ def test_fit(shapes, width):
     columns = [TableColumn(i, "c", right, size) for i, (size, right) in enumerate(shapes)]
     cut, hidden = fit(columns, width)
     kept = columns[: len(columns) - len(hidden)]
-    assert kept
+    assert kept == [c for c in columns if c not in hidden]
     assert sum(c.width for c in kept) + 2 * (len(kept) - 1) <= width
     assert all(1 <= c.width <= size for c, (size, _) in zip(kept, shapes, strict=False))
     assert cut == any(c.width < size for c, (size, _) in zip(kept, shapes, strict=False))
