@@ -345,10 +345,13 @@ def check_used(text: str, values: Mapping[str, Any]) -> None:
                     code="E3043",
                     hint="tables are of pyarrow, pandas or polars, or results; a value is asked for as $name",
                 )
+            placed = (
+                f"""a text with = for a ? is written as JSON: -p '"{name}={value}"'; """ if sign and "?" in text else ""
+            )
             raise RequestError(
                 f"the query has no {shown}{did_you_mean(name, [*_SETTINGS, *asked])}",
                 code="E3043",
-                hint="a value is of $name (-p name=… or sql(…, name=…)) or of a ? (-p … or params=[…]), and a table is read by "
+                hint=f"{placed}a value is of $name (-p name=… or sql(…, name=…)) or of a ? (-p … or params=[…]), and a table is read by "
                 "its name; settings: " + ", ".join(_SETTINGS),
             )
 

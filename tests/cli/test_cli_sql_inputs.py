@@ -147,3 +147,11 @@ def test_hints_speak_of_the_option(words, code, lake, capsys):
     err = capsys.readouterr().err
     assert err.startswith(f"error[{code}]")
     assert "-p " in err.partition("hint: ")[2]
+
+
+def test_a_text_that_looks_like_a_name_is_told_how_to_be_written(lake, capsys):
+    assert main(["sql", lake.uri, "SELECT ? AS a", "-p", "size=large"]) == 1
+    hint = capsys.readouterr().err.partition("hint: ")[2]
+    assert hint.startswith("""a text with = for a ? is written as JSON: -p '"size=large"'; """)
+    assert main(["sql", lake.uri, "SELECT ? AS a", "-p", '"size=large"', "--csv"]) == 0
+    assert capsys.readouterr().out == "a\nsize=large\n"
