@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from counterbalance.engine.errors import NotFoundError, did_you_mean
-from counterbalance.engine.plugins import by_name
+from counterbalance.engine.plugins import by_name, called
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +57,7 @@ def target(name: str) -> Callable[..., Exported]:
     Raises:
         NotFoundError: There is none of that name.
     """
-    known = by_name(GROUP)
+    known, name = by_name(GROUP), called(name, GROUP)
     if name not in known:
         told = f"nothing exports to {name!r}{did_you_mean(name, targets())}"
         raise NotFoundError(told, code="E1271", hint="targets: " + ", ".join(targets()))

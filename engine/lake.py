@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from counterbalance.engine.errors import NotFoundError, RequestError, SourceError, did_you_mean, is_ctrl_c
 from counterbalance.engine.ingest_types import GROUP, Chunk, ReadOptions, Source
-from counterbalance.engine.plugins import by_name
+from counterbalance.engine.plugins import by_name, called
 from counterbalance.engine.sql import statements
 from counterbalance.engine.store import tables
 from counterbalance.engine.store.location import Location, at_moment
@@ -154,6 +154,7 @@ class Lake:
         from counterbalance.engine.write.ingest import ingest
 
         source = os.fspath(source) if isinstance(source, os.PathLike) else source
+        format = called(format, GROUP)  # noqa: A001
         format = format if isinstance(source, str) else _format_in_memory(source, format)  # noqa: A001
         read: Callable[[Any, ReadOptions], Source] = _read_arrow if format == "arrow" else reader(format)
         known = [f.name for f in dataclasses.fields(ReadOptions)]

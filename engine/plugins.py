@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
+
+_SAME: Final = {"hf": "huggingface", "huggingface": "hf"}
+"""Hugging Face is ``huggingface`` among the formats that are read, ``hf`` among those that are written; both take either."""
 
 
 @cache
@@ -34,3 +37,14 @@ def entry_points(group: str) -> tuple[EntryPoint, ...]:
 def by_name(group: str) -> dict[str, EntryPoint]:
     """Return the same by name."""
     return {entry.name: entry for entry in entry_points(group)}
+
+
+def called(name: str, group: str) -> str:
+    """Return a name as a group of entry points has it.
+
+    Example:
+        >>> called("hf", "counterbalance.formats"), called("huggingface", "counterbalance.exports"), called("coco", "counterbalance.formats")
+        ('huggingface', 'hf', 'coco')
+    """
+    known = by_name(group)
+    return _SAME[name] if name not in known and _SAME.get(name) in known else name

@@ -11,6 +11,7 @@ import pytest
 from image_files import image_bytes
 from PIL import Image
 
+import counterbalance as cb
 from counterbalance.engine.errors import RequestError
 
 
@@ -132,3 +133,9 @@ def test_datasets_reads_the_imagefolder(lake, tmp_path, load):
     rows = sorted(found, key=lambda r: r["image_id"])
     assert [r["text"] for r in rows] == ["=a", 'b, "c"', None, "ü"]
     assert [r["image"].width for r in rows] == [8, 9, 10, 11]
+
+
+def test_either_name_of_hugging_face_is_understood(lake, tmp_path):
+    assert lake.export(SQL, tmp_path / "out", "huggingface").to == "hf"
+    report = cb.connect(tmp_path / "again.lake").ingest(tmp_path / "out", "hf")
+    assert (report.format, report.by_table["images"].written) == ("huggingface", 4)
