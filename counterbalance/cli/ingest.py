@@ -60,7 +60,7 @@ _FORMATS = (
 )
 @click.option("--annotator", metavar="NAME", help="Who made the labels, where the source does not say.")
 @click.option("--origin", metavar="NAME", help="Origin of captions or boxes: human, alt_text, generated, a detector.")
-@click.option("--strict", is_flag=True, help="Exit with 1 when an item was refused.")
+@click.option("--strict", is_flag=True, help="Exit with 1 when any item was refused, not only when all were.")
 @durable_option
 @json_option("the counts")
 @progress_option
@@ -97,7 +97,7 @@ def command(
         errors.note(f"{done.known:,} perceived labels were there already; whether they changed is not told")
     if done.changed and not done.dry_run and _has_declared(lake):
         errors.note(f"what is declared does not know of this yet: counterbalance refresh {lake}")
-    return 1 if strict and done.rejected else 0
+    return 1 if done.rejected and (strict or not done.kept) else 0
 
 
 def _has_declared(lake: str) -> bool:
@@ -124,7 +124,8 @@ def _print_text(done: IngestReport, lake: str) -> None:
         where = f": {reasons}" if done.dry_run else f"; see: counterbalance errors {lake}"
         unread = done.rejected - sum(c.rejected for c in done.by_table.values())
         some = f" ({unread:,} of them as they were read, before any table)" if unread else ""
-        click.echo(f"{done.rejected:,} refused{where}{some}")
+        all_ = "" if done.kept else ", all that was read"
+        click.echo(f"{done.rejected:,} refused{all_}{where}{some}")
 
 
 def _print_first(table: str, rows: pa.Table) -> None:

@@ -94,6 +94,11 @@ class IngestReport:
         return sum(c.known for c in self.by_table.values())
 
     @property
+    def kept(self) -> int:
+        """Return the rows of the source that the lake has now, new or not."""
+        return self.written + self.updated + self.unchanged + self.known
+
+    @property
     def changed(self) -> bool:
         """Tell whether any table changed for its readers, or may have."""
         return self.shows or self.written + self.updated + self.known > 0

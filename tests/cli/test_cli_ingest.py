@@ -196,3 +196,15 @@ def test_interrupted(source, tmp_path, capsys, monkeypatch):
     err = capsys.readouterr().err
     assert "run the same command again to go on" in err
     assert err.endswith("interrupted\n")
+
+
+def test_a_source_of_which_all_is_refused_has_failed(tmp_path, capsys):
+    path, lake = tmp_path / "list.tsv", str(tmp_path / "a.lake")
+    path.write_text("caption\turl\nno url\t\nnone either\t\n")
+    words = ["ingest", lake, str(path), "--format", "laion"]
+    assert main([*words, "--dry-run"]) == 1
+    assert "2 refused, all that was read: " in capsys.readouterr().out
+    assert main(words) == 1
+    assert f"2 refused, all that was read; see: counterbalance errors {lake} " in capsys.readouterr().out
+    path.write_text("caption\turl\n")
+    assert main(words) == 0
