@@ -20,7 +20,8 @@ EXAMPLES = (
 )
 _QUERY = """
 SELECT started, kind, target, mode, written, updated, rejected, round(seconds, 3) AS seconds,
-       nullif(details, '') AS details, rows_read, unchanged, state, fingerprint, "user", run_id, versions_in, versions
+       nullif(details, '') AS details, rows_read, unchanged,
+       CASE WHEN state = 'running' AND started < $since THEN 'interrupted' ELSE state END AS state, fingerprint, "user", run_id, versions_in, versions
 FROM meta.runs
 WHERE $target IS NULL OR lower(target) = lower($target)
 ORDER BY started, run_id
@@ -46,16 +47,18 @@ def command(
     """List the runs that changed LAKE, oldest first: ingests, declarations, and every stage of every refresh.
 
     With counts (rejected: rows that failed), the fingerprint of what was computed, and versions of tables before and
-    after. With --access instead: the log of reads that had sensitive labels, each line bound to the one before it; it is read
+    after. A load of state interrupted was killed: its command, typed again, goes on. With --access instead: the log of reads that had sensitive labels, each line bound to the one before it; it is read
     with a purpose, too.
     """
     if access:
         return _accesses(lake, sensitive, output)
     from counterbalance.cli.asking import ask
+    from counterbalance.engine.store.lock import writing_since
     from counterbalance.shell import errors
 
+    since = writing_since(location_of(lake))
     note, limits = None if target is None else _explain_no_runs(lake, target), SessionOptions(sensitive=sensitive)
-    ask(lake, lambda session: session.sql(_QUERY, max_rows=max_rows, target=target), limits, output)
+    ask(lake, lambda session: session.sql(_QUERY, max_rows=max_rows, target=target, since=since), limits, output)
     if note is not None:
         errors.note(note)
     return 0

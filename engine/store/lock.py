@@ -55,6 +55,36 @@ def writer_lock(location: Location, purpose: str, *, wait: float = 1.0, name: st
         yield
 
 
+def writing_since(location: Location) -> dt.datetime:
+    """Return when the present writer took the lock, or this moment where there is none: what began before it has ended, or was killed."""
+    now = dt.datetime.now(dt.UTC)
+    if location.is_memory:
+        lock = _memory_locks.get(f"{location.root}/{NAME}")
+        return now if lock is None or not lock.locked() else dt.datetime.min.replace(tzinfo=dt.UTC)
+    if location.is_local:
+        note = _flocked(location)
+    else:
+        system, root = location.filesystem()
+        note = {} if _stale(system, f"{root}/{NAME}") else _held(system, f"{root}/{NAME}")
+    return dt.datetime.fromisoformat(note["since"]) if note else now
+
+
+def _flocked(location: Location) -> dict[str, Any]:
+    """Return the note of whoever holds the lock of a local lake, empty when nobody does."""
+    try:
+        handle = os.open(location.path / NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return {}
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return _parse(os.pread(handle, 4096, 0).decode(errors="replace"))
+    else:
+        return {}
+    finally:
+        os.close(handle)
+
+
 def _note(purpose: str) -> dict[str, Any]:
     now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     return {"pid": os.getpid(), "host": socket.gethostname(), "purpose": purpose, "since": now}

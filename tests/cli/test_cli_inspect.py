@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 import counterbalance as cb
 from counterbalance.__main__ import main
+from counterbalance.engine.catalog import runs
 from counterbalance.engine.search import SIGNATURES
+from counterbalance.engine.store.lock import writer_lock
+from counterbalance.engine.write.ingest import _Ingest
 
 
 def rows(capsys, *words):
@@ -64,6 +69,24 @@ def test_history(disk_lake, build, capsys):
     runs = rows(capsys, "history", disk_lake.uri)
     assert [r["written"] for r in runs] == [1, 1]
     assert all(r["kind"] == "ingest" and r["started"].endswith("Z") for r in runs)
+
+
+def test_history_tells_a_killed_load_from_one_that_is_running(disk_lake, build, capsys, monkeypatch):
+    def states():
+        return [r["state"] for r in rows(capsys, "history", disk_lake.uri)]
+
+    disk_lake.ingest({"images": build.images(image_id=[1], key=["a"])})
+    with monkeypatch.context() as patched:
+        patched.setattr(_Ingest, "_finish", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            disk_lake.ingest({"images": build.images(image_id=[2], key=["b"])})
+    assert states() == ["finished", "interrupted"]
+    with writer_lock(disk_lake.location, "a test"):
+        runs.Run(disk_lake.location, "ingest", "c.csv").open({"images": 1}, ())
+        assert states()[-1] == "running"
+    assert states()[-1] == "interrupted"
+    disk_lake.ingest({"images": build.images(image_id=[3], key=["c"])})
+    assert states() == ["finished", "interrupted", "interrupted", "finished"]
 
 
 def test_tag_twice(disk_lake, build, capsys):

@@ -193,3 +193,17 @@ def test_a_bucket_that_is_not_there_is_a_clear_error(s3_lake):
     place = Location(s3_lake.uri.replace("bucket-", "no-such-bucket-"))
     with pytest.raises(StorageError, match="cannot write to s3://no-such"), writer_lock(place, "mine"):
         pass
+
+
+def test_when_the_present_writer_began_is_told(place, spawn):
+    assert lock.writing_since(place).timestamp() == pytest.approx(time.time(), abs=30)
+    (place.path / lock.NAME).write_text(
+        json.dumps(lock._note("of a dead one") | {"since": "2020-01-01T00:00:00+00:00"})
+    )
+    assert lock.writing_since(place).year > 2020
+    holder = hold(spawn, place)
+    began = json.loads((place.path / lock.NAME).read_text())["since"]
+    assert lock.writing_since(place).isoformat() == began
+    holder.kill()
+    holder.wait()
+    assert lock.writing_since(place).isoformat() != began
