@@ -76,7 +76,7 @@ _TOOLS: Final = frozenset({"yolo", "voc", "cvat"})
 _OF_XML: Final = {"annotation": "voc", "annotations": "cvat"}
 _OF_FOLDERS: Final = _TOOLS | {"imagefolder", "phase"}
 """What is read by its folder, whose paths are keys."""
-_OF_MEMBERS: Final = frozenset({"coco", "karpathy", "webdataset"})
+_OF_MEMBERS: Final = frozenset({"coco", "karpathy", "visualgenome", "webdataset"})
 """Whose columns are members of objects."""
 _OF_COCO: Final = re.compile(rb'"(images|annotations|categories|licenses)"\s*:\s*\[')
 _SENTENCES: Final = re.compile(rb'"sentences"\s*:\s*\[')
@@ -159,7 +159,7 @@ def _options_of(uri: str, parts: Sequence[Part], options: ReadOptions) -> list[R
         return [options] * len(parts)
     heads = [
         tabular.inspect(expand(part.uri, options.storage_options, tabular.SUFFIXES)[0]).names
-        if part.format not in _OF_FOLDERS | _OF_MEMBERS | {"visualgenome"}
+        if part.format not in _OF_FOLDERS | _OF_MEMBERS
         else []
         for part in parts
     ]

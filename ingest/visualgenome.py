@@ -2,13 +2,14 @@
 
 ``image_data.json`` makes rows of ``images``, ``objects.json`` of ``detections``; a description in ``region_descriptions.json``
 is a caption of its image, and an attribute in ``attributes.json`` a label of its object's box, with itself as the attribute and
-the value 1. Files are told apart by what their first elements hold. Where a picture lies beside (``VG_100K/1.jpg``), or the lake
+the value 1. Members that have no place are told, and those of images stored as labels where ``keep`` names them. Files are told apart by what their first elements hold. Where a picture lies beside (``VG_100K/1.jpg``), or the lake
 has it, it is the image, whose key stays.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -17,17 +18,19 @@ import pyarrow as pa
 from counterbalance.engine.errors import RequestError, SourceError
 from counterbalance.engine.ingest_types import Images
 from counterbalance.engine.schema import DETECTIONS, IMAGES
-from counterbalance.ingest import hashing, ignored_options, targets
+from counterbalance.ingest import columns, hashing, ignored_options, targets
 from counterbalance.ingest.boxes import MAX_COORDINATE
 from counterbalance.ingest.chunking import Piece, merge_pieces
 from counterbalance.ingest.compression import read_head
 from counterbalance.ingest.files import expand, source_of
 from counterbalance.ingest.jsonstream import stream_list
+from counterbalance.ingest.labelrows import LabelRows
+from counterbalance.ingest.members import Members, chosen
 from counterbalance.ingest.rows import MAX_KEY, base_rows, floats, shorten
 from counterbalance.ingest.validate import ObjectSieve, outside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from counterbalance.engine.ingest_types import Chunk, ReadOptions, Reject, Source
     from counterbalance.ingest.files import File
@@ -67,11 +70,11 @@ def read(uri: str, options: ReadOptions) -> Source:
 
     Args:
         uri: Files, a folder, a glob.
-        options: ``split`` of the images, ``origin`` of captions and boxes (default ``"human"``), ``annotator`` of labels
-            (default ``"source"``), ``limit`` (images: the first ones of the first file).
+        options: ``split`` of the images, ``keep`` (members of ``image_data.json``), ``origin`` of captions and boxes (default
+            ``"human"``), ``annotator`` of labels (default ``"source"``), ``limit`` (images: the first ones of the first file).
 
     Raises:
-        NotFoundError: If there is no such file.
+        NotFoundError: If there is no such file; while reading: no such member in ``keep``.
         RequestError: If a column mapping is asked for (``E3007``).
         SourceError: If no file is one of these (``E4032``); when it is read, if it is broken.
 
@@ -91,17 +94,14 @@ def read(uri: str, options: ReadOptions) -> Source:
         )
     files.sort(key=lambda f: _ORDER.index(f[1]))
     images = Images()
-    notes = ignored_options.describe("visualgenome", options, "keep", "images", "store_images")
+    kinds = {kind for _, kind in files}
+    unused = ("images", "store_images", *(() if "images" in kinds else ("keep",)))
+    notes = ignored_options.describe("visualgenome", options, *unused)
     if others := [f.name for f, kind in told if kind is None]:
         notes.append(f"left out: {', '.join(others[:5])}" + ", …" * (len(others) > 5))
-    kinds = {kind for _, kind in files}
     if "regions" in kinds:
         notes.append("left out: the boxes of regions; their descriptions are captions of the images")
-    if "images" in kinds:
-        notes.append("left out: coco_id, flickr_id")
-    if kinds & {"objects", "attributes"}:
-        notes.append("left out: synsets, and further names of objects")
-    return source_of(uri, [f for f, _ in files], _Reader(options, images).chunks(files), notes, images)
+    return source_of(uri, [f for f, _ in files], _Reader(options, images).chunks(files, notes), notes, images)
 
 
 class _Reader:
@@ -111,9 +111,14 @@ class _Reader:
         self._options, self._images = options, images
         self._passed: set[int] = set()
         self._origin = options.origin or "human"
+        self._kept: Sequence[str] = ()
+        self._of_image = Members({"image_id", "url", "width", "height"})
+        self._of_object = Members({"object_id", *_SIDES, "names", "name", "attributes"})
+        self._of_region = Members({"region_id", "image_id", "phrase", "x", "y", "width", "height"})
+        self._has_more_names = False
 
-    def chunks(self, files: list[tuple[File, str]]) -> Iterator[Chunk]:
-        """Yield the rows of some files with their kinds."""
+    def chunks(self, files: list[tuple[File, str]], notes: list[str]) -> Iterator[Chunk]:
+        """Yield the rows of some files with their kinds; at the end ``notes`` tells what found no place."""
         makes: dict[str, Callable[[str, Items], Piece]] = {
             "images": self._of_images,
             "objects": self._of_objects,
@@ -124,6 +129,13 @@ class _Reader:
             with file.open() as opened:
                 pieces = (makes[kind](file.uri, items) for items in stream_list(opened, file.uri, kind))
                 yield from merge_pieces(pieces, file.uri)
+        lost = [f"{of}.{name}" for of, m in self._others() for name in m.names()]
+        notes += self._of_image.notes() + columns.cannot_keep("visualgenome", lost)
+        if self._has_more_names:
+            notes.append("left out: names of objects after the first")
+
+    def _others(self) -> tuple[tuple[str, Members], ...]:
+        return ("objects", self._of_object), ("regions", self._of_region)
 
     def _admitted(self, ids: Ints) -> list[bool]:
         """Return which images are within the limit."""
@@ -141,6 +153,10 @@ class _Reader:
 
     def _of_images(self, uri: str, items: Items) -> Piece:
         sieve = _sieve(uri, items.items, np.arange(items.start, items.start + len(items.items)))
+        self._of_image.add(sieve.items)
+        if items.start == 0:
+            self._kept = chosen(sieve.items, self._options.keep, uri)
+        texts = {name: sieve.stored(name, self._of_image.kept(name, sieve.items)) for name in self._kept}
         ids = sieve.ids("image_id")
         url = sieve.text("url", limit=MAX_KEY)
         width, height = sieve.pixels("width"), sieve.pixels("height")
@@ -151,9 +167,11 @@ class _Reader:
         cells |= {"uri": url, "source": pa.repeat("Visual Genome", count)}
         if self._options.split:
             cells["split"] = pa.repeat(self._options.split, count)
+        labels = LabelRows.of_columns(sieve, texts, keys, self._options.annotator or "source")
         # a picture that is there says itself where it is and how large
         sieve.keep &= np.array([k == o for k, o in zip(keys.to_pylist(), own.to_pylist(), strict=True)], dtype=bool)
-        return _piece({"images": (base_rows(IMAGES, cells), sieve)}, len(items.items), items.read)
+        piece = _piece({"images": (base_rows(IMAGES, cells), sieve)}, len(items.items), items.read)
+        return _joined(piece, labels.tables(), labels.positions())
 
     def _parts(self, uri: str, items: Items, name: str) -> tuple[ObjectSieve, pa.Array, list[Reject]]:
         """Return the elements of a list that each image has, the ids of their images, and images that were refused."""
@@ -170,6 +188,7 @@ class _Reader:
 
     def _of_regions(self, uri: str, items: Items) -> Piece:
         sieve, image_ids, rejects = self._parts(uri, items, "regions")
+        self._of_region.add(sieve.items)
         ids, text = sieve.ids("region_id"), sieve.text("phrase")
         blank = [not (t or "").strip() for t in text.to_pylist()]
         sieve.refuse(blank, "missing_text", lambda _: "phrase is missing or empty")
@@ -185,6 +204,8 @@ class _Reader:
 
     def _of_objects(self, uri: str, items: Items) -> Piece:
         sieve, image_ids, rejects = self._parts(uri, items, items.name)
+        self._of_object.add(sieve.items)
+        self._has_more_names |= any(isinstance(n, list) and len(n) > 1 for n in sieve.values("names"))
         ids = sieve.ids("object_id")
         names = [_first(i) for i in sieve.items]
         sieve.refuse([n is None for n in names], "missing_category", lambda i: f"object {ids[i]} has no name")
@@ -227,14 +248,7 @@ class _Reader:
             }
         )
         places = piece.positions["detections"]
-        positions = type(places)(places.words, sieve.numbers[at])
-        return Piece(
-            {**piece.tables, "labels": rows},
-            {**piece.positions, "labels": positions},
-            piece.rejects,
-            piece.rows_read,
-            piece.bytes_read,
-        )
+        return _joined(piece, {"labels": rows}, {"labels": type(places)(places.words, sieve.numbers[at])})
 
 
 def _sieve(uri: str, items: list[Any], numbers: Ints) -> ObjectSieve:
@@ -252,6 +266,11 @@ def _piece(
         tables[name], positions[name] = sieve.rows({c: rows[c] for c in rows.column_names}, key)
         refused += sieve.rejects
     return Piece(tables, positions, refused, rows_read, bytes_read)
+
+
+def _joined(piece: Piece, tables: dict[str, pa.Table], positions: dict[str, Places]) -> Piece:
+    """Return a piece with the rows of further tables."""
+    return replace(piece, tables={**piece.tables, **tables}, positions={**piece.positions, **positions})
 
 
 def _first(item: dict[str, Any]) -> str | None:

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import counterbalance as cb
-from counterbalance.engine.errors import RequestError, SourceError
+from counterbalance.engine.errors import NotFoundError, RequestError, SourceError
 
 ABOUT = {"coco_id": None, "flickr_id": None}
 URL = "https://cs.stanford.edu/people/rak248/VG_100K_2"
@@ -154,3 +154,30 @@ def test_a_box_that_reaches_out_of_its_picture(tmp_path, folder):
     lake = cb.connect(tmp_path / "l.lake")
     lake.ingest(str(folder))
     assert lake.sql("SELECT code FROM meta.errors").fetchall() == [("bad_box",)] * 2
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_members_of_images_are_kept_and_others_told(tmp_path, folder, beside):
+    about = [{**IMAGES[0], "coco_id": 61512, "by": ["a"]}, {**IMAGES[1], "flickr_id": 7}]
+    (folder / "image_data.json").write_text(json.dumps(about))
+    if beside:
+        (folder / "VG_100K").mkdir()
+        Image.new("RGB", (800, 600)).save(folder / "VG_100K" / "1.jpg")
+    lake = cb.connect(tmp_path / "l.lake")
+    report = lake.ingest(str(folder), keep=["coco_id"])
+    assert report.rejected == 0
+    told = [note for note in report.notes if note.startswith("left out")]
+    assert told == [
+        "left out: the boxes of regions; their descriptions are captions of the images",
+        "left out: flickr_id; --keep flickr_id stores it as labels",
+        "left out: by, of lists or objects",
+        "left out: objects.synsets; the format visualgenome cannot keep it",
+        "left out: names of objects after the first",
+    ]
+    sql = "SELECT key, value FROM labels JOIN images USING (image_id) WHERE attribute = 'coco_id'"
+    assert lake.sql(sql).fetchall() == [("VG_100K/1.jpg" if beside else "1", "61512")]
+    with pytest.raises(NotFoundError) as caught:
+        lake.ingest(str(folder), keep=["coco"])
+    assert caught.value.code == "E1002"
+    report = lake.ingest(str(folder / "objects.json"), keep=["coco_id"])
+    assert "the format visualgenome ignores keep" in report.notes
