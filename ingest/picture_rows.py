@@ -57,7 +57,7 @@ class Label:
 class Box:
     """A box in a picture, in pixels of it as stored; the id is a hash of key, category, coordinates and origin.
 
-    ``place`` is where it stands in the source.
+    ``place`` is where it stands in the source; ``keypoints`` are x, y, visibility, … as COCO has them.
     """
 
     place: str
@@ -69,6 +69,7 @@ class Box:
     score: float | None = None
     origin: str | None = None
     labels: Sequence[Label] = ()
+    keypoints: Sequence[float] | None = None
 
 
 @dataclass(slots=True)
@@ -197,6 +198,8 @@ def _detections(entries: Sequence[_Entry], image_ids: pa.Array) -> pa.Table:
         "score": pa.array([b.score for b in found], pa.float32()),
         "origin": origin,
     }
+    if any(b.keypoints is not None for b in found):
+        columns["keypoints"] = pa.array([b.keypoints for b in found], pa.list_(pa.float32()))
     return base_rows(DETECTIONS, columns)
 
 

@@ -1,7 +1,8 @@
 """Folders for YOLO, as Ultralytics, Roboflow and labelImg write them: a text file of boxes beside each picture.
 
-A line is a class and four fractions of the picture as it is seen (centre, width, height), then perhaps a score; or a class and
-the corners of a polygon, whose bounding box is taken. The names of the classes stand in a YAML file (``names``), or a line
+A line is a class and four fractions of the picture as it is seen (centre, width, height), then perhaps the points of a pose
+(``kpt_shape`` of the YAML file says how many) and a score; or a class and the corners of a polygon, whose bounding box is taken.
+The names of the classes stand in a YAML file (``names``), or a line
 each in ``classes.txt`` or ``obj.names``. The label of ``images/a.jpg`` is ``labels/a.txt``, else the one beside the picture; a
 picture without one has no boxes. Splits are those of the YAML file, else of the folders' names.
 """
@@ -40,6 +41,9 @@ _LOOKED_AT: Final = 5
 _SPLITS: Final = ("train", "val", "test")
 _IMAGES: Final = re.compile(r"(^|.*/)images/")
 _BOX: Final = 4
+_PLANE: Final = 2
+_VISIBLE: Final = 2
+"""What COCO says of a point that is seen; one without a word of it is taken for such a one."""
 _ROUNDED: Final = 0.01
 
 
@@ -145,9 +149,11 @@ class _Reader:
 
     def __init__(self, home: Home, names: Mapping[int, str], about: Mapping[str, Any], notes: list[str]) -> None:
         self._home, self._names, self._notes = home, names, notes
-        self._has_keypoints = isinstance(about.get("kpt_shape"), list)
-        if self._has_keypoints:
-            notes.append("left out: the keypoints of poses; their boxes are taken")
+        self._has_points = isinstance(about.get("kpt_shape"), list)
+        self._points = _shape(about["kpt_shape"]) if self._has_points else None
+        if self._has_points and self._points is None:
+            why = f"kpt_shape is not their number and 2 or 3, but {shorten(about['kpt_shape'])}"
+            notes.append(f"left out: the keypoints of poses, for {why}; their boxes are taken")
         self._splits = dict(self._listed(about, notes))
         texts = [k for k in home.files.by_key if k.lower().endswith(".txt")]
         self._texts = {posixpath.splitext(k)[0]: k for k in texts}
@@ -243,11 +249,33 @@ class _Reader:
         size = header.width, header.height
         pixels = _stored(corners, header.orientation)
         scaled = [p * size[i % 2] for i, p in enumerate(pixels)]
-        return self._home.box(place, category, scaled, size, score=score)
+        points = self._pose(values[1 + _BOX :], header)
+        if isinstance(points, str):
+            return place, "bad_keypoints", points
+        return self._home.box(place, category, scaled, size, score=score, keypoints=points)
+
+    def _pose(self, values: Sequence[float], header: Header) -> list[float] | str | None:
+        """Return the points of a pose as COCO has them (x, y, visibility, …), in pixels; why it will not do; ``None`` without one."""
+        if self._points is None or len(values) <= 1:
+            return None
+        count, parts = self._points
+        if len(values) - count * parts not in {0, 1}:
+            return f"{count} points of {parts} numbers are needed after the box, not {len(values)} numbers"
+        found: list[float] = []
+        for at in range(0, count * parts, parts):
+            x, y, seen = (*values[at : at + parts], _VISIBLE)[:3]
+            if seen == 0 or (parts == _PLANE and (min(x, y) < 0 or x == y == 0)):
+                found += (0.0, 0.0, 0.0)  # a point that nobody marked
+                continue
+            if not (_is_fraction(x) and _is_fraction(y) and 0 < seen <= _VISIBLE):
+                return f"a point is two fractions of the picture and 0, 1 or 2, not {shorten([x, y, seen])}"
+            x, y = _stored((x, y, x, y), header.orientation)[:2]
+            found += (x * header.width, y * header.height, seen)
+        return found
 
     def _parted(self, values: Sequence[float]) -> tuple[Sequence[float] | None, float | None]:
         """Return two corners and the score of what follows the class; ``None`` where it is no box."""
-        if len(values) > _BOX + 1 and not self._has_keypoints:
+        if len(values) > _BOX + 1 and not self._has_points:
             score = values[-1] if len(values) % 2 else None
             points = values[:-1] if len(values) % 2 else values
             across, down = points[::2], points[1::2]
@@ -257,8 +285,22 @@ class _Reader:
         if len(values) < _BOX:
             return None, None
         x, y, width, height = values[:_BOX]
-        score = values[_BOX] if len(values) == _BOX + 1 else None
+        points = self._points[0] * self._points[1] if self._points is not None else 0
+        score = values[-1] if len(values) in {_BOX + 1, _BOX + points + 1} else None
         return (x - width / 2, y - height / 2, x + width / 2, y + height / 2), score
+
+
+def _shape(told: Sequence[object]) -> tuple[int, int] | None:
+    """Return how many points a pose has, and how many numbers a point.
+
+    Example:
+        >>> _shape(["17", "3"]), _shape(["17"]), _shape(["17", "4"])
+        ((17, 3), None, None)
+    """
+    if len(told) != _PLANE or not all(isinstance(t, str) and t.isascii() and t.isdigit() and len(t) <= 4 for t in told):
+        return None
+    count, parts = (int(str(t)) for t in told)
+    return (count, parts) if count and parts in {_PLANE, _PLANE + 1} else None
 
 
 def _stored(corners: Sequence[float], orientation: int) -> tuple[float, float, float, float]:

@@ -112,14 +112,48 @@ def test_predictions_have_scores(tmp_path):
     assert rows == [(10, 0.5, "yolo11n"), (25, 0.75, "yolo11n")]
 
 
-def test_keypoints_are_left_out_with_a_note(tmp_path, folder):
-    (folder / "data.yaml").write_text(f"kpt_shape: [2, 3]\n{YAML}")
+def poses(folder, shape, line):
+    (folder / "data.yaml").write_text(f"kpt_shape: {shape}\n{YAML}")
     for name in LABELS:
-        (folder / "labels" / f"{name}.txt").write_text("0 0.5 0.5 0.25 0.5 0.1 0.1 2 0.2 0.2 1\n")
+        (folder / "labels" / f"{name}.txt").write_text(line if name == "train/a" else "")
+
+
+@pytest.mark.parametrize(
+    ("shape", "line", "found"),
+    [
+        ("[2, 3]", "0 0.5 0.5 0.25 0.5 0.5 0.25 2 0.2 0.2 0", ([32, 12, 2, 0, 0, 0], None)),
+        ("[2, 3]", "0 0.5 0.5 0.25 0.5 0.5 0.25 2 0.25 0.5 1 0.75", ([32, 12, 2, 16, 24, 1], 0.75)),
+        ("[2, 2]", "0 0.5 0.5 0.25 0.5 0.5 0.25 0 0", ([32, 12, 2, 0, 0, 0], None)),
+        ("[2, 3]", "0 0.5 0.5 0.25 0.5", (None, None)),
+        ("[2, 4]", "0 0.5 0.5 0.25 0.5 0.5 0.25 2 0 0.2 0.2 0 0", (None, None)),
+    ],
+)
+def test_keypoints_of_poses_are_those_of_coco(tmp_path, folder, shape, line, found):
+    poses(folder, shape, line)
     lake = cb.connect(tmp_path / "l.lake")
     report = lake.ingest(str(folder))
-    assert (report.by_table["detections"].written, report.rejected) == (3, 0)
-    assert any("keypoints" in note for note in report.notes)
+    assert lake.sql("SELECT keypoints, score FROM detections").fetchall() == [found]
+    assert any("keypoints" in note for note in report.notes) == ("4" in shape)
+    assert lake.ingest(str(folder)).changed == 0
+
+
+@pytest.mark.parametrize("rest", ["0.5 0.25 2", "0.5 0.25 2 0.2 1.5 1", "0.5 0.25 2 0.2 0.2 3"])
+def test_poses_that_will_not_do_are_refused(tmp_path, folder, rest):
+    poses(folder, "[2, 3]", f"0 0.5 0.5 0.25 0.5 {rest}")
+    lake = cb.connect(tmp_path / "l.lake")
+    assert lake.ingest(str(folder)).rejected == 1
+    assert lake.sql("SELECT code FROM meta.errors").fetchall() == [("bad_keypoints",)]
+
+
+def test_points_of_a_turned_picture_are_of_it_as_it_is_stored(tmp_path, folder):
+    picture = Image.new("RGB", (64, 48))
+    exif = picture.getexif()
+    exif[0x0112] = 6
+    picture.save(folder / "images" / "train" / "a.jpg", exif=exif)
+    poses(folder, "[1, 3]", "0 0.5 0.5 0.25 0.5 0.75 0.25 2")
+    lake = cb.connect(tmp_path / "l.lake")
+    lake.ingest(str(folder))
+    assert lake.sql("SELECT keypoints FROM detections").fetchall() == [([16, 12, 2],)]
 
 
 def test_pictures_of_another_folder(tmp_path, folder):
