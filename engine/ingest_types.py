@@ -106,12 +106,14 @@ class Images:
         sizes: Width and height in pixels of images of some ids, NaN where unknown; shape (n, 2).
         uris: Where the pictures of some ids lie, NULL where unknown.
         names: What the pictures of the same source are called in other files of it, by path, file name or stem, to their keys.
+        before: How many images the lake had before this source.
     """
 
     has: Callable[[pa.Array], NDArray[np.bool_]] | None = None
     sizes: Callable[[pa.Array], NDArray[np.float64]] | None = None
     uris: Callable[[pa.Array], pa.Array] | None = None
     names: Mapping[str, str] = field(default_factory=dict)
+    before: Callable[[], int] = lambda: 0
 
 
 @dataclass(frozen=True, slots=True)

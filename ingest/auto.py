@@ -203,6 +203,7 @@ def _one_after_another(
     for source in sources:
         own = source.images
         own.has, own.sizes, own.uris, own.names = images.has, images.sizes, images.uris, names
+        own.before = images.before
         yield from source.chunks
         notes += source.notes
 

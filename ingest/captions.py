@@ -125,15 +125,21 @@ def chunks(uri: str, parts: Iterator[Rows], options: ReadOptions, images: Images
         images: What is asked about the lake, and about pictures of the same source.
         notes: Gets what a person should know of values that were left out.
     """
-    bad, without = laion.BadValues(), 0
+    bad, without, met, seen = laion.BadValues(), 0, 0, hashing.Seen()
     for rows in parts:
         chunk = _chunk(uri, Sieve(_one_each(rows)), options, images, bad)
-        without += chunk.tables[IMAGES.name].num_rows if _names_images(rows) else 0
+        if _names_images(rows):
+            new, about = chunk.tables[IMAGES.name], pc.unique(chunk.tables[CAPTIONS.name]["image_id"])
+            without += new.num_rows
+            met += int(seen.add(about.to_numpy()).sum()) - new.num_rows
         yield chunk
     notes += bad.notes()
     if images.names and without:
         those, are = ("image", "is") if without == 1 else ("images", "are")
         notes.append(f"{without:,} {those} that captions name {are} not among the pictures beside them")
+    elif without and not met and (before := images.before()):
+        told = f"none of the {without:,} images that captions name is one of the {before:,} that the lake had"
+        notes.append(f"{told}: they are images of their own; --map key=COLUMN names the column of the lake's keys")
 
 
 def _one_each(rows: Rows) -> Rows:

@@ -256,7 +256,7 @@ class _Ingest:
         started = time.monotonic()
         bytes_done = 0
         images = self._source.images
-        images.has, images.sizes, images.uris = self._knows, self._sizes_of, self._uris_of
+        images.has, images.sizes, images.uris, images.before = self._knows, self._sizes_of, self._uris_of, self._before
         try:
             for chunk in self._source.chunks:
                 self._chunk(chunk)
@@ -291,6 +291,11 @@ class _Ingest:
         for at in np.flatnonzero(np.isnan(sizes).any(axis=1)).tolist() if self._dry_sizes else ():
             sizes[at] = self._dry_sizes.get(int(keys[at]), (np.nan, np.nan))
         return sizes
+
+    def _before(self) -> int:
+        """Return how many images the lake had when this began."""
+        images = tables.open_table(self._location, "images", self._physical.get("images"))
+        return images.count_rows() if images is not None and "images" in self._physical else 0
 
     def _uris_of(self, ids: pa.Array) -> pa.Array:
         """Return where the pictures of some images lie, NULL where the lake has none."""

@@ -114,3 +114,24 @@ def test_each_image_has_each_text_once(tmp_path_factory, rows):
     assert texts.num_rows == len(wanted) == len(set(texts["caption_id"].to_pylist()))
     assert chunk.tables["images"].num_rows == len({k for k, _ in wanted})
     assert len(chunk.rejects) == sum(not t.strip() for _, t in rows)
+
+
+@pytest.mark.parametrize("also", [False, True])
+def test_a_table_that_meets_no_image_of_the_lake_says_so(lake, tmp_path, also):
+    def told(report):
+        return [note for note in report.notes if "the lake had" in note]
+
+    (tmp_path / "a.csv").write_text("key,url,caption\n1,http://h/1.jpg,x\n2,http://h/2.jpg,y\n")
+    assert not told(lake.ingest(tmp_path / "a.csv"))
+    lines = [f"val/{i}.jpg,{t}" for i in "abc" for t in ("a cat", "a dog")]
+    (tmp_path / "b.csv").write_text("\n".join(["file_name,caption", *lines, *["1,a man"] * also]))
+    notes = told(lake.ingest(tmp_path / "b.csv"))
+    assert notes == (
+        []
+        if also
+        else [
+            "none of the 3 images that captions name is one of the 2 that the lake had: they are images of their own; "
+            "--map key=COLUMN names the column of the lake's keys"
+        ]
+    )
+    assert not told(lake.ingest(tmp_path / "b.csv"))
