@@ -1,7 +1,10 @@
-"""From what people have to a first audit: ``python bench/first_audit.py [--rows N]`` prints the commands typed and their seconds.
+"""Write docs/first-audit.md: from what people have to a first audit, the commands that are typed and their seconds.
 
-The files are made by the libraries that people make them with (``datasets``, ``webdataset``, pyarrow, Pillow). Each is read by
-``cbal ingest LAKE SOURCE`` and asked by ``cbal audit LAKE demographics``, as processes of their own: nothing else is typed.
+    python bench/first_audit.py > docs/first-audit.md
+
+The files are made by the libraries that people make them with (``datasets``, ``webdataset``, ``img2dataset`` where it is on the
+path, pyarrow, Pillow), or written as their publishers write them. Each is read by ``cbal ingest`` and asked by ``cbal audit``,
+as processes of their own: nothing else is typed.
 """
 
 from __future__ import annotations
@@ -10,12 +13,14 @@ import argparse
 import csv
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from datetime import UTC, datetime
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -29,6 +34,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROWS = 60
+PAGE = """# From what people have to a first audit
+
+Made by `python bench/first_audit.py --rows {rows} > docs/first-audit.md`, {day}, on {cores} cores with other work beside it: {rows:,} images of each kind,
+each with a caption (FairFace: with labels). The second column names the library that made the files; others are written as their
+publishers write them. What stands in the third column is typed, after `cbal` or in Python, and nothing else; seconds are of all
+of it, with Python's start (twice `cbal --version` took {least:.1f} s) and, of the first row, with the making of its dataset.
+
+| what people have | made by | typed | seconds to the first audit |
+|---|---|---|---|
+"""
 
 
 def texts(rows: int) -> list[str]:
@@ -43,33 +58,61 @@ def png(number: int) -> bytes:
     return buffer.getvalue()
 
 
-def _dataset(rows: int) -> Any:
+def dataset(rows: int, start: int = 0) -> Any:
+    """Return a ``Dataset`` of pictures, captions and classes."""
     import datasets
 
     datasets.disable_progress_bars()
-    features = datasets.Features({"image": datasets.Image(), "caption": datasets.Value("string")})
-    pictures = [{"bytes": png(i), "path": None} for i in range(rows)]
-    return datasets.Dataset.from_dict({"image": pictures, "caption": texts(rows)}, features=features)
+    kinds = {
+        "image": datasets.Image(),
+        "caption": datasets.Value("string"),
+        "place": datasets.ClassLabel(names=["beach", "street"]),
+    }
+    numbers = range(start, start + rows)
+    pictures = [{"bytes": png(i), "path": None} for i in numbers]
+    columns = {"image": pictures, "caption": texts(start + rows)[start:], "place": [i // 2 % 2 for i in numbers]}
+    return datasets.Dataset.from_dict(columns, features=datasets.Features(kinds))
+
+
+def dataset_object(folder: Path, rows: int) -> Path:
+    """Hugging Face: a `Dataset` in Python."""
+    text = f"""import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import counterbalance as cb
+from first_audit import dataset
+found = dataset({rows})
+lake = cb.connect("a.lake")
+lake.ingest(found)
+lake.audit("demographics").df().to_csv(sys.stdout, index=False)
+"""
+    (folder / "notebook.py").write_text(text, encoding="utf-8")
+    return folder / "notebook.py"
 
 
 def saved_dataset(folder: Path, rows: int) -> Path:
-    """``Dataset.save_to_disk``."""
+    """Hugging Face: a `Dataset` that `save_to_disk` left."""
+    dataset(rows).save_to_disk(folder / "saved")
+    return folder / "saved"
+
+
+def saved_splits(folder: Path, rows: int) -> Path:
+    """Hugging Face: a `DatasetDict` with two splits that `save_to_disk` left."""
     import datasets
 
-    half = datasets.DatasetDict({"train": _dataset(rows)})
-    half.save_to_disk(folder / "saved")
+    both = {"train": dataset(rows // 2), "test": dataset(rows - rows // 2, rows // 2)}
+    datasets.DatasetDict(both).save_to_disk(folder / "saved")
     return folder / "saved"
 
 
 def hub_parquet(folder: Path, rows: int) -> Path:
-    """Parquet as on the Hub, by ``Dataset.to_parquet``."""
+    """Hugging Face: Parquet as on the Hub, with `Image` and `ClassLabel`."""
     (folder / "data").mkdir()
-    _dataset(rows).to_parquet(folder / "data" / "train-00000-of-00001.parquet")
+    dataset(rows).to_parquet(folder / "data" / "train-00000-of-00001.parquet")
     return folder / "data"
 
 
 def shards(folder: Path, rows: int) -> Path:
-    """Shards, by ``webdataset.ShardWriter``."""
+    """Shards, a text to each picture."""
     import webdataset
 
     (folder / "shards").mkdir()
@@ -79,13 +122,30 @@ def shards(folder: Path, rows: int) -> Path:
     return folder / "shards"
 
 
+def shards_of_texts(folder: Path, rows: int) -> Path:
+    """Shards, several texts and JSON to each picture."""
+    import webdataset
+
+    (folder / "shards").mkdir()
+    with webdataset.ShardWriter(str(folder / "shards" / "%05d.tar"), maxcount=25, verbose=0) as out:
+        for i, text in enumerate(texts(rows)):
+            more = {"alt.txt": f"{text}, of the web", "json": {"similarity": 0.3}}
+            out.write({"__key__": f"{i:06d}", "png": png(i), "txt": text, **more})
+    return folder / "shards"
+
+
 def img2dataset_parquet(folder: Path, rows: int) -> Path:
-    """img2dataset's Parquet, with the pictures in a column."""
+    """Downloads: Parquet, with the pictures in a column."""
     return _downloaded(folder, rows, "parquet")
 
 
+def img2dataset_shards(folder: Path, rows: int) -> Path:
+    """Downloads: shards, with Parquet beside each."""
+    return _downloaded(folder, rows, "webdataset")
+
+
 def img2dataset_files(folder: Path, rows: int) -> Path:
-    """What img2dataset writes where nothing else is asked: a folder of pictures, texts and JSON a shard, and a table beside it."""
+    """Downloads: a folder of pictures, texts and JSON a shard, and a table beside it."""
     return _downloaded(folder, rows, "files")
 
 
@@ -153,6 +213,8 @@ def _laid_out(out: Path, rows: int, form: str) -> Path:
         )
         pictures = [png(i) for i in range(start, min(start + 25, rows))]
         pq.write_table(pa.table(part | {"jpg": pictures} if form == "parquet" else part), f"{shard}.parquet")
+        if form == "webdataset":
+            _shard(shard.with_suffix(".tar"), part, pictures)
         for n, picture in enumerate(pictures if form == "files" else ()):
             shard.mkdir(exist_ok=True)
             (shard / part["key"][n]).with_suffix(".jpg").write_bytes(picture)
@@ -162,6 +224,15 @@ def _laid_out(out: Path, rows: int, form: str) -> Path:
     return out
 
 
+def _shard(path: Path, part: dict[str, list[Any]], pictures: list[bytes]) -> None:
+    import webdataset
+
+    with webdataset.TarWriter(str(path)) as out:
+        for n, picture in enumerate(pictures):
+            told = {name: values[n] for name, values in part.items()}
+            out.write({"__key__": part["key"][n], "jpg": picture, "txt": part["caption"][n], "json": told})
+
+
 def _pictures(folder: Path, rows: int) -> None:
     folder.mkdir(parents=True)
     for i in range(rows):
@@ -169,7 +240,7 @@ def _pictures(folder: Path, rows: int) -> None:
 
 
 def imagefolder(folder: Path, rows: int) -> Path:
-    """A folder of pictures with ``metadata.csv``."""
+    """A folder of pictures with `metadata.csv`."""
     _pictures(folder / "set", rows)
     with (folder / "set" / "metadata.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("file_name", "text"), *((f"{i}.png", t) for i, t in enumerate(texts(rows)))])
@@ -196,10 +267,36 @@ def coco(folder: Path, rows: int) -> Path:
 
 
 def flickr30k(folder: Path, rows: int) -> Path:
-    """Flickr30k's ``results.csv``."""
+    """Flickr30k's `results.csv`."""
     lines = [f"{i // 2}.jpg| {i % 2}| {t}" for i, t in enumerate(texts(2 * rows))]
     (folder / "results.csv").write_text("\n".join(["image_name| comment_number| comment", *lines]), encoding="utf-8")
     return folder / "results.csv"
+
+
+def flickr30k_hub(folder: Path, rows: int) -> Path:
+    """Flickr30k's `flickr_annotations_30k.csv`."""
+    with (folder / "flickr_annotations_30k.csv").open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["raw", "sentids", "split", "filename", "img_id"])
+        table.writerows([json.dumps([t]), f"[{i}]", "train", f"{i}.jpg", i] for i, t in enumerate(texts(rows)))
+    return folder / "flickr_annotations_30k.csv"
+
+
+def flickr30k_splits(folder: Path, rows: int) -> Path:
+    """Karpathy's splits of Flickr30k: `dataset_flickr30k.json`."""
+    images = [
+        {
+            "imgid": i,
+            "filename": f"{i}.jpg",
+            "split": "train",
+            "sentids": [i],
+            "sentences": [{"tokens": t.split(), "raw": t, "imgid": i, "sentid": i}],
+        }
+        for i, t in enumerate(texts(rows))
+    ]
+    document = json.dumps({"images": images, "dataset": "flickr30k"})
+    (folder / "dataset_flickr30k.json").write_text(document, encoding="utf-8")
+    return folder / "dataset_flickr30k.json"
 
 
 def conceptual_captions(folder: Path, rows: int) -> Path:
@@ -217,9 +314,30 @@ def laion(folder: Path, rows: int) -> Path:
 
 
 def captions_alone(folder: Path, rows: int) -> Path:
-    """A CSV of captions alone."""
+    """Captions alone: CSV."""
     (folder / "captions.csv").write_text("\n".join(["caption", *texts(rows)]), encoding="utf-8")
     return folder / "captions.csv"
+
+
+def captions_tsv(folder: Path, rows: int) -> Path:
+    """Captions alone: TSV of file names and captions."""
+    lines = (f"{i}.jpg\t{t}" for i, t in enumerate(texts(rows)))
+    (folder / "captions.tsv").write_text("\n".join(["image\tcaption", *lines]), encoding="utf-8")
+    return folder / "captions.tsv"
+
+
+def captions_jsonl(folder: Path, rows: int) -> Path:
+    """Captions alone: JSON lines."""
+    lines = (json.dumps({"image": f"{i}.jpg", "caption": t}) for i, t in enumerate(texts(rows)))
+    (folder / "captions.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return folder / "captions.jsonl"
+
+
+def captions_parquet(folder: Path, rows: int) -> Path:
+    """Captions alone: Parquet."""
+    names = [f"{i}.jpg" for i in range(rows)]
+    pq.write_table(pa.table({"image": names, "caption": texts(rows)}), folder / "captions.parquet")
+    return folder / "captions.parquet"
 
 
 def _captions(folder: Path, rows: int) -> Path:
@@ -299,37 +417,103 @@ def phase(folder: Path, rows: int) -> Path:
     return folder / "phase"
 
 
-MAKERS: tuple[Callable[[Path, int], Path], ...] = (
-    saved_dataset, hub_parquet, shards, img2dataset_parquet, img2dataset_files, imagefolder, pictures_and_captions, coco, flickr30k,
-    conceptual_captions, laion, captions_alone, yolo, pascal_voc, cvat,
-    open_images, visual_genome, phase,
-)  # fmt: skip
+def fairface(folder: Path, rows: int) -> Path:
+    """FairFace: pictures, and a table of perceived labels."""
+    _pictures(folder / "fairface" / "val", rows)
+    lines = (f"val/{i}.png,20-29,{('Male', 'Female')[i % 2]},Indian,True" for i in range(rows))
+    table = "\n".join(["file,age,gender,race,service_test", *lines])
+    (folder / "fairface" / "fairface_label_val.csv").write_text(table, encoding="utf-8")
+    return folder / "fairface"
+
+
+MAKERS: dict[Callable[[Path, int], Path], str] = {
+    dataset_object: "datasets",
+    saved_dataset: "datasets",
+    saved_splits: "datasets",
+    hub_parquet: "datasets",
+    img2dataset_parquet: "img2dataset",
+    img2dataset_shards: "img2dataset",
+    img2dataset_files: "img2dataset",
+    shards: "webdataset",
+    shards_of_texts: "webdataset",
+    captions_alone: "plain",
+    captions_tsv: "plain",
+    captions_jsonl: "plain",
+    captions_parquet: "pyarrow",
+    laion: "pyarrow",
+    conceptual_captions: "",
+    imagefolder: "Pillow",
+    pictures_and_captions: "Pillow",
+    coco: "Pillow",
+    flickr30k: "",
+    flickr30k_hub: "",
+    flickr30k_splits: "",
+    open_images: "Pillow",
+    visual_genome: "",
+    cvat: "Pillow",
+    yolo: "Pillow",
+    pascal_voc: "Pillow",
+    fairface: "Pillow",
+    phase: "",
+}
+"""What people have, and the library that makes it; nothing where it is written as its publishers write it."""
 
 
 def commands(source: Path, lake: Path) -> list[list[str]]:
     """Return what is typed after ``cbal``."""
-    return [["ingest", str(lake), str(source)], ["audit", str(lake), "demographics", "--format", "csv"]]
+    of_labels = ["groups=image_labels('gender')"] if source.name == "fairface" else []
+    return [
+        ["ingest", str(lake), str(source)],
+        ["audit", str(lake), "demographics", *of_labels, "--format", "csv"],
+    ]
 
 
 def first_audit(source: Path, lake: Path) -> tuple[str, float]:
     """Type the two commands, each in a process of its own; returns what the audit wrote, and the seconds of both."""
+    program = [[sys.executable, "-m", "counterbalance", *words] for words in commands(source, lake)]
+    if source.suffix == ".py":
+        program = [[sys.executable, str(source)]]
     began = time.perf_counter()
-    for words in commands(source, lake):
-        typed = [sys.executable, "-m", "counterbalance", *words]
+    for typed in program:
         done = subprocess.run(typed, check=True, capture_output=True, text=True, cwd=source.parent)
     return done.stdout, time.perf_counter() - began
 
 
+def _typed(source: Path) -> str:
+    """Return a cell of the table: what is typed, from the folder that the source lies in."""
+    if source.suffix == ".py":
+        return '`lake.ingest(dataset)`, `lake.audit("demographics")`'
+    words = [[f'"{w}"' if "'" in w else w for w in line] for line in commands(Path(source.name), Path("a.lake"))]
+    return ", ".join(f"`{' '.join(w for w in line if w not in {'--format', 'csv'})}`" for line in words)
+
+
+def _made_by(library: str) -> str:
+    if library == "img2dataset" and shutil.which("img2dataset") is None:
+        return "laid out as img2dataset does"
+    return {"": "as published", "plain": "as text"}.get(library, f"`{library}`")
+
+
+def _starts() -> float:
+    """Return the seconds in which Python starts twice and tells our version."""
+    began = time.perf_counter()
+    for _ in range(2):
+        subprocess.run([sys.executable, "-m", "counterbalance", "--version"], check=True, capture_output=True)
+    return time.perf_counter() - began
+
+
 def main() -> None:
-    """Make each source, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Make each source, and print the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1000)
     rows = parser.parse_args().rows
-    print("| what people have | commands | seconds to the first audit |\n|---|---|---|")
-    for make in MAKERS:
+    about = {"rows": rows, "day": datetime.now(UTC).date(), "cores": os.cpu_count(), "least": _starts()}
+    print(PAGE.format(**about), end="")
+    for make, library in MAKERS.items():
         with tempfile.TemporaryDirectory() as scratch:
-            _, seconds = first_audit(make(Path(scratch), rows), Path(scratch) / "a.lake")
-        print(f"| {str(make.__doc__).splitlines()[0].rstrip('.')} | 2 | {seconds:.1f} |", flush=True)
+            source = make(Path(scratch), rows)
+            _, seconds = first_audit(source, Path(scratch) / "a.lake")
+        what = str(make.__doc__).splitlines()[0].rstrip(".")
+        print(f"| {what} | {_made_by(library)} | {_typed(source)} | {seconds:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

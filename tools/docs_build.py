@@ -55,6 +55,7 @@ SECTIONS: Final = {
         "statistics",
         "safety",
         "promises",
+        "first-audit",
         "reproduction",
         "coverage",
         "random-halves",
