@@ -77,3 +77,18 @@ def test_a_table_that_is_one_of_several_sources_is_not_missed(bare, build, capsy
     told = capsys.readouterr().err
     assert "labels has no rows" not in told
     assert "--min-count" in told
+
+
+def test_an_audit_of_perceived_labels_is_told_where_these_are_all_there_is(bare, build):
+    def told(audit):
+        return [note for note in notes(bare, f"FROM {audit}()") if "groups=" in note]
+
+    assert not told("demographics")
+    rows = build.labels(label_id=[1, 2], image_id=[1, 2], attribute=["gender"] * 2, value=["f", "m"])
+    bare.ingest({"labels": rows})
+    groups = "image_labels('gender')"
+    assert told("demographics") == [
+        f'counterbalance audit {bare.uri} demographics "groups={groups}" counts the labels of gender'
+    ]
+    assert not told("sentiment")
+    assert not told("cooccurrence")

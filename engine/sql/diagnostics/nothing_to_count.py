@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from counterbalance.engine.sql.plan import Facts
+    from counterbalance.engine.sql.query_model import QueryParameter
     from counterbalance.engine.sql.resolver import Resolver
 
 _SOURCES: Final = {
@@ -47,9 +48,40 @@ def notes(resolver: Resolver, facts: Facts) -> list[str]:
     runs = f"{ready} audits run" if ready > 1 else f"{ready or 'no'} audit runs"
     return [
         f"{' and '.join(named)} need{'s' * (len(named) < 2)} {missing}; the lake holds {held}",
+        *by_labels(lake, facts.audits, there, resolver.sensitive_attributes()),
         *adding,
         f"{runs} on this lake as it is, {given} on rows that you give: counterbalance doctor {shlex.quote(lake)} lists them",
     ]
+
+
+def by_labels(lake: str, audits: Iterable[str], there: Collection[str], closed: Iterable[str]) -> list[str]:
+    """Return what is typed for audits that lack nothing where their groups are perceived labels, those of gender if there are some.
+
+    Example:
+        >>> print(*by_labels("a.lake", ["demographics", "sentiment"], ["images", "labels"], ["age", "gender"]))
+        counterbalance audit a.lake demographics "groups=image_labels('gender')" counts the labels of gender
+    """
+    attribute = min(closed, key=lambda name: ("gender" not in name, name), default=None)
+    if attribute is None or "'" in attribute:
+        return []
+    groups = f"image_labels('{attribute}')"
+    typed = f"counterbalance audit {shlex.quote(lake)}"
+    return [
+        f'{typed} {name} "groups={groups}" counts the labels of {attribute}'
+        for name in dict.fromkeys(audits)
+        if any(p.name == "groups" for p in queries.audits()[name].parameters)
+        and not _lacks(f"{name}(groups := {groups})", there)
+        and not any(_lacks(p.default, there) for p in queries.audits()[name].parameters if _is_read_too(p))
+    ]
+
+
+def _is_read_too(parameter: QueryParameter) -> bool:
+    """Tell whether an audit reads a relation beside its groups, such as texts: without rows of it there is nothing to count."""
+    return parameter.is_relation and parameter.name != "groups" and isinstance(parameter.default, str)
+
+
+def _lacks(relation: object, there: Collection[str]) -> list[str]:
+    return requirements.missing(requirements.of_query(parse.parse(f"FROM {relation}").tree), there)
 
 
 def filled(counts: Mapping[str, int], closed: Collection[str]) -> set[str]:
