@@ -7,6 +7,7 @@ go along as run lengths; an image that comes again is written once. Of the table
 
 from __future__ import annotations
 
+import glob
 import json
 import shutil
 from functools import partial
@@ -122,9 +123,11 @@ class Coco(Form):
         """Return the images, captions and boxes of the documents that there are."""
         del columns
         kinds = {kind for d in self._documents.values() for kind in d.kinds()}
-        first = next((kind for kind in _KINDS if kind in kinds), "image_info")
-        found = [Records("images", f"annotations/{first}_*.json", _RECORDS["images"], "$.images[*]")]
-        return found + [
+        first = {split: d.kinds()[0] for split, d in sorted(self._documents.items())} or {_ALL: "image_info"}
+        alike = set(first.values())  # else each split's images stand in a document of its own kind, and once each
+        named = [f"annotations/{glob.escape(f'{kind}_{split}')}.json" for split, kind in first.items()]
+        files = f"annotations/{alike.pop()}_*.json" if len(alike) == 1 else named
+        return [Records("images", files, _RECORDS["images"], "$.images[*]")] + [
             Records(kind, f"annotations/{kind}_*.json", _RECORDS[kind], "$.annotations[*]")
             for kind in _KINDS
             if kind in kinds

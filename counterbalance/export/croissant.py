@@ -178,9 +178,10 @@ def _file(path: Path, name: str) -> dict[str, Any]:
     }
 
 
-def _file_set(name: str, pattern: str) -> dict[str, Any]:
-    kind = _KINDS.get(PurePath(pattern).suffix) or guess_type(pattern)[0] or "application/octet-stream"
-    return {"@type": "cr:FileSet", "@id": name, "name": name, "encodingFormat": kind, "includes": pattern}
+def _file_set(name: str, patterns: str | list[str]) -> dict[str, Any]:
+    one = patterns if isinstance(patterns, str) else patterns[0]
+    kind = _KINDS.get(PurePath(one).suffix) or guess_type(one)[0] or "application/octet-stream"
+    return {"@type": "cr:FileSet", "@id": name, "name": name, "encodingFormat": kind, "includes": patterns}
 
 
 def _record_set(records: Records) -> dict[str, Any]:

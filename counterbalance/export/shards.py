@@ -66,13 +66,13 @@ class Records:
 
     Args:
         name: Of the rows.
-        files: The files, as a pattern of names within the export.
+        files: The files, as a pattern of names within the export, or several.
         columns: Type of each column; bytes, and structs of them, are pictures.
         path: In JSON, the list that the rows are in, as ``$.images[*]``.
     """
 
     name: str
-    files: str
+    files: str | list[str]
     columns: Mapping[str, pa.DataType]
     path: str | None = None
 

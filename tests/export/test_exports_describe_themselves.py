@@ -74,6 +74,30 @@ def test_documents_of_coco_are_read_by_it(described):
     assert sets == {"images/all/*.png", "annotations/captions_*.json"}
 
 
+def test_splits_of_coco_with_documents_of_other_kinds_are_all_read(disk_lake, build, tmp_path):
+    picture, splits = image_bytes(Image.new("RGB", (8, 6))), ["a", "a", "b[1]", "c", "c"]
+    disk_lake.ingest(
+        {
+            "images": build.images(image_id=[1, 2, 3, 4, 5], key=list("vwxyz"), split=splits, image=[picture] * 5),
+            "captions": build.captions(caption_id=[1, 2], image_id=[1, 4], text=["a cat", "a dog"]),
+            "detections": build.detections(
+                detection_id=[1, 2],
+                image_id=[3, 4],
+                category=["dog"] * 2,
+                **{side: [1.0, 1.0] for side in ("x", "y", "width", "height")},
+            ),
+        }
+    )
+    disk_lake.export("images", tmp_path / "coco", "coco")
+    assert sorted(f.name for f in (tmp_path / "coco" / "annotations").iterdir()) == [
+        *("captions_a.json", "captions_c.json", "instances_b[1].json", "instances_c.json"),
+    ]
+    found = mlcroissant.Dataset(jsonld=str(tmp_path / "coco" / "croissant.json"))
+    assert (found.metadata.ctx.issues.errors, found.metadata.ctx.issues.warnings) == (set(), set())
+    assert sorted(r["images/id"] for r in found.records("images")) == [1, 2, 3, 4, 5]
+    assert sorted(r["instances/id"] for r in found.records("instances")) == [1, 2]
+
+
 def test_files_are_told_with_their_digests(described):
     folder, _ = described("webdataset", shard_size=2)
     about = json.loads((folder / "croissant.json").read_text())
