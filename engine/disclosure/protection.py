@@ -452,14 +452,14 @@ def refuse_odd_vectors(name: str, vectors: Mapping[str, tuple[int, int]]) -> Non
 
 
 def refuse_few_doubles(name: str, images: Mapping[str, int]) -> None:
-    """Refuse a call on perceived labels in which few images have several: labels add up to that many more than images.
+    """Refuse a call on perceived labels in which images have several: labels that overlap give sums of which some are small.
 
     Args:
         name: The audit.
-        images: By relation, how many images have several labels; of closed ones, how few have two, or more than two.
+        images: By relation, how many images have several labels; of perceived ones, 1 where any has.
 
     Raises:
-        SensitiveError: They are fewer than ``MIN_COUNT``.
+        SensitiveError: They are fewer than ``MIN_COUNT``, or perceived labels overlap.
 
     Example:
         >>> refuse_few_doubles("demographics", {"groups": 0})
@@ -467,7 +467,7 @@ def refuse_few_doubles(name: str, images: Mapping[str, int]) -> None:
     for parameter, count in images.items():
         if 0 < count < MIN_COUNT:
             raise SensitiveError(
-                f"fewer than {MIN_COUNT} images have the same two labels, or more than two, in {parameter!r} of {name}(), and would be known",
+                f"images with several labels, or few of them, in {parameter!r} of {name}() would tell small counts by what labels add up to",
                 code="E3326",
                 hint="take one label an image, such as image_labels('perceived_gender'), in which these are mixed; "
                 'or state a purpose: --sensitive "why", which is logged',

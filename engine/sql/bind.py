@@ -719,6 +719,8 @@ class Binder:
     def _shown(self, query: Query, given: Mapping[str, exp.Expr], bound: Env) -> dict[str, Any]:
         shown: dict[str, Any] = {}
         for parameter in query.parameters:
+            if parameter.named and parameter.name not in given:  # no preset was asked for
+                continue
             if not parameter.is_relation:
                 shown[parameter.name] = arguments.constant(bound.scalars[parameter.name], parameter.name)
             elif parameter.name in given:

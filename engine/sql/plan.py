@@ -204,7 +204,7 @@ class Checks:
     """What is counted beside a call on perceived labels.
 
     Args:
-        doubles: By group relation, how many images have several labels there, or how few of one label do.
+        doubles: By group relation, how many images have several labels there; of closed ones, whether any has.
         vectors: By relation of vectors, how many cannot be compared, and how many lengths there are.
         label_counts: How many images have each closed label.
         labels: Labels that the caller asks about.

@@ -19,6 +19,7 @@ labels (docs/safety.md); n_suppressed says how many. So are pairs without an act
 Association in a dataset, not cause; labels are perceived, or those of words in captions.
 """
 subject = "what goes with whom"
+exact = true
 source = """
 Girrbach et al., Person-Centric Annotations of LAION-400M (2025), topic analysis, and the notebook that goes with it"""
 presets = { paper = "Girrbach et al. (2025)", code = "its released notebook" }

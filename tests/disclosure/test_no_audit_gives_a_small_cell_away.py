@@ -120,7 +120,15 @@ TWO_WAYS = {
     "geography", "hate_content_rate", "intersections", "keyword_profile", "sentiment", "subject_alterations", "win_rates",
 }  # fmt: skip
 """Audits that are called in a second way where one lake is tried: one of each form of cells; all are in all ways over several lakes."""
-EXACT = ("average_precision", "contrast_balance", "counterfactual_retrieval", "ratio_shift", "subject_errors")
+EXACT = (
+    "average_precision",
+    "contrast_balance",
+    "counterfactual_retrieval",
+    "edit_quality",
+    "ratio_shift",
+    "subject_errors",
+    "topic_pmi",
+)
 REFUSED = {"retrieval_bias_queries": "E3301", **dict.fromkeys(EXACT, "E3329")}
 """Audits that a default session cannot call on closed labels, with the code of the error: rows or numbers tell single images."""
 
