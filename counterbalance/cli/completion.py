@@ -13,6 +13,8 @@ EXAMPLES = (
     "counterbalance completion fish >> ~/.config/fish/config.fish",
 )
 _PROGRAMS = ("counterbalance", "cbal")
+_FIRST = {"zsh": "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i }\n"}
+"""What a shell needs before: zsh completes nothing until its own set-up ran, which a new user's ``.zshrc`` has not."""
 
 
 @declare("completion", examples=EXAMPLES, short_help="Print the set-up of tab completion for a shell.")
@@ -20,6 +22,7 @@ _PROGRAMS = ("counterbalance", "cbal")
 @click.pass_context
 def command(context: click.Context, shell: str) -> int:
     """Print what SHELL needs to complete commands, options and names of audits; add it to the shell's start-up file."""
+    click.echo(_FIRST.get(shell, ""), nl=False)
     kind = get_completion_class(shell)
     if kind is not None:
         for name in _PROGRAMS:

@@ -26,19 +26,20 @@ AFTER = {
     "zsh": "compadd() {{ print -r -- ${{(P)@[-1]}} }}\n_describe() {{ print -r -- ${{${{(P)3}}[1]%%:*}} }}\nwords=({0} aud) CURRENT=2\n${{_comps[{0}]}}",
     "fish": "complete -C '{0} aud' | string split -f 1 \\t",
 }
-BEFORE = {"bash": "", "zsh": "autoload -Uz compinit\ncompinit -D", "fish": ""}
+SHELLS_OWN = "autoload -Uz compinit\ncompinit -D"
+BEFORE = {"bash": [""], "zsh": ["", SHELLS_OWN], "fish": [""]}  # a new user's start-up file is empty
 START = {"bash": ["bash", "--norc", "-c"], "zsh": ["zsh", "-f", "-c"], "fish": ["fish", "--no-config", "-c"]}
 
 
 @pytest.mark.parametrize("name", ["counterbalance", "cbal"])
-@pytest.mark.parametrize("shell", [*START])
-def test_a_shell_completes(shell, name, capsys, tmp_path):
+@pytest.mark.parametrize(("shell", "before"), [(shell, text) for shell, texts in BEFORE.items() for text in texts])
+def test_a_shell_completes(shell, before, name, capsys, tmp_path):
     if shutil.which(shell) is None:
         pytest.skip(f"no {shell} here")
     main(["completion", shell])
-    script = "\n".join([BEFORE[shell], capsys.readouterr().out, AFTER[shell].format(name)])
+    script = "\n".join([before, capsys.readouterr().out, AFTER[shell].format(name)])
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
     done = subprocess.run(
         [*START[shell], script], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert done.stdout == "audit\n"
+    assert (done.stdout, done.stderr) == ("audit\n", "")
