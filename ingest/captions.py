@@ -180,7 +180,7 @@ def _chunk(uri: str, sieve: Sieve, options: ReadOptions, images: Images, bad: la
     sieve.refuse(is_null(keys), "missing_key", "the row names no image")
     split, named, texts = sieve.text("split"), sieve.text("name", MAX_KEY), bad.labels(sieve)
     told = options.split or (None if sieve.has("split") else split_of(sieve.rows.source.rpartition("/")[2]))
-    labels = LabelRows.of_columns(sieve, texts, keys, options.annotator or "source")
+    labels = LabelRows.of_columns(sieve, texts, keys, options.annotator or "source", bad.others(sieve))
     count = int(sieve.keep.sum())
     kept = {
         "key": sieve.kept(keys),

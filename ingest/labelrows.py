@@ -15,10 +15,10 @@ from counterbalance.ingest.jsonlines import parsed_list
 from counterbalance.ingest.rows import base_rows, cell_text, floats, is_null
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from counterbalance.ingest.rows import Places, Sieve
-    from counterbalance.ingest.validate import ObjectSieve
+    from counterbalance.ingest.validate import Mask, ObjectSieve
 
 
 def scores(sieve: Sieve, field: str) -> pa.Array:
@@ -60,7 +60,12 @@ class LabelRows:
 
     @classmethod
     def of_columns(
-        cls, sieve: Sieve | ObjectSieve, texts: Mapping[str, pa.Array], keys: pa.Array, annotator: str
+        cls,
+        sieve: Sieve | ObjectSieve,
+        texts: Mapping[str, pa.Array],
+        keys: pa.Array,
+        annotator: str,
+        told: Callable[[str, Mask], None] | None = None,
     ) -> LabelRows:
         """Return labels of images from columns, an image's first one of each.
 
@@ -69,14 +74,23 @@ class LabelRows:
             texts: What is kept of each, by name.
             keys: What each row's image is called.
             annotator: Of them all.
+            told: Takes a name, and which rows say something else of their image than its first one does.
         """
         ids = hashing.key_ids(keys)
         rows = cls(sieve, ids, pa.nulls(len(keys), pa.int64()), pa.repeat(annotator, len(keys)), keys)
         for name, text in texts.items():
             at = np.flatnonzero(sieve.keep & ~is_null(text))
+            of_images = ids.take(pa.array(at)).to_numpy()
             once = np.zeros(len(keys), dtype=bool)
-            once[at[hashing.first_of_each(ids.take(pa.array(at)).to_numpy())]] = True
+            once[at[hashing.first_of_each(of_images)]] = True
             rows.add(name, pc.if_else(pa.array(once), text, None))
+            if told is not None and once.sum() < len(at):
+                _, first, which = np.unique(of_images, return_index=True, return_inverse=True)
+                others = np.zeros(len(keys), dtype=bool)
+                others[at] = pc.not_equal(text.take(pa.array(at)), text.take(pa.array(at[first[which]]))).to_numpy(
+                    zero_copy_only=False
+                )
+                told(name, others)
         return rows
 
     def add(self, attribute: str | pa.Array, value: pa.Array, score: pa.Array | None = None) -> None:

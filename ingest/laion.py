@@ -105,7 +105,7 @@ def _chunk(uri: str, sieve: Sieve, options: ReadOptions, seen: hashing.Seen, bad
         again = ~seen.add(keys.to_numpy())
         sieve.refuse_kept(again, lambda i: f"key {shorten(cells['key'][i].as_py())} was there before")
         keys = keys.filter(pa.array(~again))
-    labels = LabelRows.of_columns(sieve, texts, cells["key"], options.annotator or "source")
+    labels = LabelRows.of_columns(sieve, texts, cells["key"], options.annotator or "source", bad.others(sieve))
     kept = {name: sieve.kept(array) for name, array in cells.items()}
     count, places = len(keys), sieve.places().take(sieve.keep)
     kept |= {
@@ -173,13 +173,18 @@ class BadValues:
             self._note(sieve, columns.LABEL + name, "holds lists or objects in {}, which are no labels", lost)
         return texts
 
+    def others(self, sieve: Sieve) -> Callable[[str, Mask], None]:
+        """Return what takes the rows in which a kept column says something else of an image than before."""
+        told = "is another one of the same image in {}, and the first is kept"
+        return lambda name, which: self._note(sieve, columns.LABEL + name, told, which)
+
     def _note(self, sieve: Sieve, field: str, told: str, which: Mask) -> None:
         found = np.flatnonzero(which & sieve.keep)
         if len(found):
-            written = sieve.rows.table[field][int(found[0])].as_py()
             place = f"{sieve.rows.unit} {sieve.rows.numbers[found[0]]} of {sieve.rows.source.rpartition('/')[2]}"
-            closed = field.startswith(columns.LABEL)  # it may say of people what is for few
-            self._first.setdefault((field, told), place if closed else f"{shorten(written)} ({place})")
+            if not field.startswith(columns.LABEL):  # a label may say of people what is for few
+                place = f"{shorten(sieve.rows.table[field][int(found[0])].as_py())} ({place})"
+            self._first.setdefault((field, told), place)
             self._counts[field, told] = self._counts.get((field, told), 0) + len(found)
 
     def notes(self) -> list[str]:

@@ -58,6 +58,9 @@ def lake(tmp_path):
     return cb.connect(tmp_path / "a.lake")
 
 
+SAID = [("1", "a man", "glad", 0), ("1", "a dog", "glad", 1), ("2", "a cat", "sad", 0), ("2", "a cow", "sad", 1)]
+
+
 def left_out(report):
     return [n for n in report.notes if n.startswith("left out")]
 
@@ -127,3 +130,14 @@ def test_names_that_are_no_text_or_many(lake, tmp_path):
         "left out: flickr_url, \\ud800; --keep flickr_url stores one as labels"
         in lake.ingest(tmp_path / "b.json").notes
     )
+
+
+@pytest.mark.parametrize("columns", ["key,caption,mood, number", "key,url,caption,mood, number"])
+def test_what_else_a_kept_column_says_of_an_image_is_told(tmp_path, columns):
+    url = ",http://h/a" if "url" in columns else ""
+    rows = [f"{key}{url},{text},{mood},{n}" for key, text, mood, n in SAID]
+    (tmp_path / "a.csv").write_text("\n".join([columns, *rows]) + "\n")
+    report = cb.connect(tmp_path / "a.lake").ingest(str(tmp_path / "a.csv"), "captions", keep=["mood", "number"])
+    assert (report.by_table["labels"].written, report.rejected) == (4, 0)
+    told = "number is another one of the same image in 2 rows, and the first is kept: line 3 of a.csv"
+    assert [note for note in report.notes if "another one" in note] == [told]
