@@ -285,8 +285,8 @@ class _Reader:
         if len(values) < _BOX:
             return None, None
         x, y, width, height = values[:_BOX]
-        points = self._points[0] * self._points[1] if self._points is not None else 0
-        score = values[-1] if len(values) in {_BOX + 1, _BOX + points + 1} else None
+        of_pose = self._points[0] * self._points[1] if self._points is not None else 0
+        score = values[-1] if len(values) in {_BOX + 1, _BOX + of_pose + 1} else None
         return (x - width / 2, y - height / 2, x + width / 2, y + height / 2), score
 
 
