@@ -154,7 +154,7 @@ class Lake:
         from counterbalance.engine.write.ingest import ingest
 
         source = os.fspath(source) if isinstance(source, os.PathLike) else source
-        format = called(format, GROUP)  # noqa: A001
+        format = format if format == "auto" else called(format, GROUP)  # noqa: A001
         format = format if isinstance(source, str) else _format_in_memory(source, format)  # noqa: A001
         read: Callable[[Any, ReadOptions], Source] = _read_arrow if format == "arrow" else reader(format)
         known = [f.name for f in dataclasses.fields(ReadOptions)]
