@@ -74,7 +74,8 @@ def images_with_several(
     have its labels apart.
     """
     for parameter in query.parameters:
-        label = next((c for c in ("label", "attribute") if {"image_id", c} <= {*parameter.columns}), None)
+        of_attributes = {"image_id", "category", "attribute"} <= {*parameter.columns}
+        label = "attribute" if of_attributes else "label" if {"image_id", "label"} <= {*parameter.columns} else None
         if label == "label" or (label is not None and parameter.name in closed):
             category = ["category"] if "category" in parameter.columns else []
             one = exp.select("image_id").from_(relations[parameter.name].copy()).group_by("image_id", *category)

@@ -17,7 +17,6 @@ and the item that counts as found are the edit's id. Where an edit has several t
 counts texts.
 """
 subject = "contrast sets"
-exact = true
 source = """
 Smith et al., Balancing the Picture (GenSynth, 2023): zero-shot gender accuracy and text-to-image R@K of edits;
 acceptance by template"""

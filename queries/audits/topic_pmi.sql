@@ -14,8 +14,9 @@ is no p: autoencoders are trained on the same images, so that what they agree on
 activations of the label in features that stand for the topic, each counted by p(t|F); mean over autoencoders and
 thresholds. Pairs whose activations are in fewer than 10 images are left out, too: few says of how many.
 
-Pairs of small counts are left out by the engine, and with them what would tell their counts: the pmi of a topic's other
-labels (docs/safety.md); n_suppressed says how many. So are pairs without an activation, and labels that group_sizes hides.
+Pairs of small counts are left out by the engine, and the pmi of a topic's other labels with them; n_suppressed says how many.
+So are pairs without an activation, and labels that group_sizes hides. A score divides by a sum over all topics, hidden ones,
+too, and would tell these: perceived labels need a purpose (docs/safety.md).
 Association in a dataset, not cause; labels are perceived, or those of words in captions.
 """
 subject = "what goes with whom"

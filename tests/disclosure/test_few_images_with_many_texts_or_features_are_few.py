@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import counterbalance as cb
+from counterbalance.engine.errors import SensitiveError
 from counterbalance.engine.store import tables
 
 
@@ -62,10 +63,11 @@ def topics(build, tmp_path_factory):
     return lake
 
 
-def test_topics_of_few_images(topics):
-    call = "topic_pmi(features, shares, clusters, image_labels('perceived_gender'))"
-    rows = topics.sql(f"SELECT DISTINCT topic, few FROM {call}").fetchall()
-    assert sorted(rows) == [("frequent", None), ("usual", None)]
+def test_topics_need_a_purpose(topics):
+    """A score divides by a sum over all features: one that is shown is an equation for a topic that is hidden."""
+    with pytest.raises(SensitiveError) as caught:
+        topics.sql("FROM topic_pmi(features, shares, clusters, image_labels('perceived_gender'))").fetchall()
+    assert caught.value.code == "E3329"
 
 
 def test_with_a_purpose_all_topics_are_told(topics):

@@ -86,33 +86,3 @@ def lake(build, tmp_path_factory, request):
 def test_the_same_is_shown_of_both(lake, audit):
     rows = lake.sql(f"SELECT * EXCLUDE (params) FROM {CALLS[audit]}").to_arrow().to_pylist()
     assert seen_of(rows, "b", "c") == seen_of(rows, "c", "c")
-
-
-@pytest.mark.parametrize("few", [1, pytest.param(9, marks=pytest.mark.thorough)])
-def test_also_where_many_images_have_two_labels(build, tmp_path, few):
-    """Twenty images have two labels, so that no sum of the labels is the number of images; b and c change places in the other lake."""
-    seen = {}
-    for small, sizes in {"b": (few, 10), "c": (10, few)}.items():
-        values = ["a"] * 60 + ["d"] * 40 + ["b"] * sizes[0] + ["c"] * sizes[1]
-        ids = list(range(len(values)))
-        rows = [*zip(ids, values, strict=True), *((i, "d") for i in range(20))]
-        lake = cb.connect(str(tmp_path / small))
-        lake.ingest(
-            {
-                "images": build.images(image_id=ids),
-                "labels": build.labels(
-                    label_id=list(range(len(rows) + len(ids))), image_id=[i for i, _ in rows] + ids,
-                    attribute=["perceived_gender"] * len(rows) + ["scene"] * len(ids),
-                    value=[v for _, v in rows] + ["s1" if i < 25 else "s2" for i in ids],
-                    annotator=["x"] * (len(rows) + len(ids)),
-                ),
-            }
-        )  # fmt: skip
-        query = "SELECT label_id, image_id, value AS label FROM labels WHERE attribute = 'perceived_gender'"
-        lake.create_materialized_view("twice", query, "label_id", purpose="the owner's")
-        lake.refresh(executor="inline")
-        rows = lake.sql(f"SELECT * EXCLUDE (params) FROM intersections(twice, {SCENE})").to_arrow().to_pylist()
-        other = "c" if small == "b" else "b"
-        seen[small] = seen_of(rows, small, "small"), seen_of(rows, other, "other")
-        assert seen_of(rows, small, "?") == seen_of(rows, other, "?")
-    assert seen["b"] == seen["c"]

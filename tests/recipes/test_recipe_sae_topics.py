@@ -60,7 +60,8 @@ def test_planted_topics_are_found(planted, tmp_path):
         "model": str(model), "checkpoint": str(tmp_path / "sae"), "groups": "image_labels('perceived_gender')", "topics": TOPICS,
         "steps": 100, "batch_size": 128, "expansion": [1], "k": [8], "top": 5, "examples": 3,
     }  # fmt: skip
-    done = planted.recipe("sae_topics", given, refresh={"executor": "inline"})
+    more = {"refresh": {"executor": "inline"}, "sensitive": "a test"}
+    done = planted.recipe("sae_topics", given, **more)
     assert {s.state for s in done.steps} == {"done"}
 
     report = done.results["train"].to_pylist()
@@ -76,7 +77,7 @@ def test_planted_topics_are_found(planted, tmp_path):
         assert topic not in {r["topic"] for r in found if r["label"] != label}
     best = planted.audit(
         "topic_pmi", features="feature_rows(sae_texts)", shares="sae_feature_topics", clusters="sae_topic_clusters",
-        groups="image_labels('perceived_gender')", rule="best", best=5,
+        groups="image_labels('perceived_gender')", rule="best", best=5, sensitive="a test",
     ).to_arrow().to_pylist()  # fmt: skip
     assert {(r["label"], r["topic"]) for r in best if r["rank"] == 1} == {(k, t) for k, (_, t) in PLANTED.items()}
 
@@ -86,7 +87,7 @@ def test_planted_topics_are_found(planted, tmp_path):
         assert len(texts) == 3
         assert sum(word in t for t in texts) >= 2, texts
 
-    again = planted.recipe("sae_topics", given, refresh={"executor": "inline"})
+    again = planted.recipe("sae_topics", given, **more)
     assert again.results["train"]["trained"].to_pylist() == [False, False]
     assert {s.state for s in again.steps if not s.results} == {"unchanged"}
     assert again.results["pmi"].equals(done.results["pmi"])
