@@ -259,8 +259,9 @@ class QueryEngine:
         protection.require_columns(call.query.name, found.schema, call.query.cells)
         if call.closed:
             protection.refuse_row_level(call.query.name, found.schema)
-        doubles = {name: self._unprotected(plan, facts) for name, plan in checks.doubles.items()}
-        protection.refuse_few_doubles(call.query.name, {n: rows.column(0)[0].as_py() for n, rows in doubles.items()})
+        for name, (plan, is_apart) in checks.doubles.items():
+            images = self._unprotected(plan, facts).column(0)[0].as_py()
+            protection.refuse_doubles(call.query.name, name, images, overlap=not is_apart)
         others = {what: self._unprotected(plan, facts) for what, plan in call.alternatives.items()}
         unseen = self._unseen(call, facts)
         if call.drawn:

@@ -21,7 +21,7 @@ EXAMPLES = (
 _QUERY = """
 SELECT started, kind, target, mode, written, updated, rejected, round(seconds, 3) AS seconds,
        nullif(details, '') AS details, rows_read, unchanged,
-       CASE WHEN state = 'running' AND started < $since THEN 'interrupted' ELSE state END AS state, fingerprint, "user", run_id, versions_in, versions
+       CASE WHEN state = 'running' AND kind = 'ingest' AND started < $since THEN 'interrupted' ELSE state END AS state, fingerprint, "user", run_id, versions_in, versions
 FROM meta.runs
 WHERE $target IS NULL OR lower(target) = lower($target)
 ORDER BY started, run_id

@@ -451,27 +451,32 @@ def refuse_odd_vectors(name: str, vectors: Mapping[str, tuple[int, int]]) -> Non
             )
 
 
-def refuse_few_doubles(name: str, images: Mapping[str, int]) -> None:
-    """Refuse a call on perceived labels in which images have several: labels that overlap give sums of which some are small.
+def refuse_doubles(name: str, parameter: str, images: int, *, overlap: bool) -> None:
+    """Refuse a call on perceived labels of which images have several, or in which few images have several open ones beside them.
+
+    Labels that overlap add up to more than the images, and to many sums of which some are small.
 
     Args:
         name: The audit.
-        images: By relation, how many images have several labels; of perceived ones, 1 where any has.
+        parameter: The relation of labels.
+        images: How many have several.
+        overlap: Labels are open, or of edits: only few are refused.
 
     Raises:
-        SensitiveError: They are fewer than ``MIN_COUNT``, or perceived labels overlap.
+        SensitiveError: There are such images, or few.
 
     Example:
-        >>> refuse_few_doubles("demographics", {"groups": 0})
+        >>> refuse_doubles("demographics", "groups", 0, overlap=False)
     """
-    for parameter, count in images.items():
-        if 0 < count < MIN_COUNT:
-            raise SensitiveError(
-                f"images with several labels, or few of them, in {parameter!r} of {name}() would tell small counts by what labels add up to",
-                code="E3326",
-                hint="take one label an image, such as image_labels('perceived_gender'), in which these are mixed; "
-                'or state a purpose: --sensitive "why", which is logged',
-            )
+    if 0 < images < (MIN_COUNT if overlap else float("inf")):
+        few = f"fewer than {MIN_COUNT} images have" if overlap else "an image has"
+        what = "several labels" if overlap else "several perceived labels"
+        raise SensitiveError(
+            f"{few} {what} in {parameter!r} of {name}(): counts that overlap add up to sums that tell of few",
+            code="E3326",
+            hint="take one label an image, such as image_labels('perceived_gender'), in which these are mixed; "
+            'or state a purpose: --sensitive "why", which is logged',
+        )
 
 
 def refuse_few_apart(name: str, parameter: str, other: str, counts: pa.Table) -> None:

@@ -2,7 +2,7 @@
 
 From these follow means and variances of the cosines with any other vectors, however many, without another look at the rows.
 
-Sums are exact, so that no order of rows, batches or threads changes a bit: directions are rounded to multiples of 2^-20, whose
+Sums are exact (but for what sources share, which is added up in their order), so that no order of rows, batches or threads changes a bit: directions are rounded to multiples of 2^-20, whose
 products add up without rounding. Up to 8,192 vectors of a label are taken to 2^-40 instead; with more of them what
 rounding does to a mean cosine is of the order of 3e-7 / sqrt(n).
 
@@ -127,7 +127,8 @@ class _Units:
         self._of: Integers = np.full(len(labels.ids), -1)
         self._codes = labels.codes[:0]
         self._sources: Integers = np.zeros(0, np.int64)
-        self._several = np.zeros(0, np.bool_)
+        self._known: Integers = np.zeros(0, np.int64)
+        self._image, self._has_vector = labels.ids, np.zeros(len(labels.ids), np.bool_)
         self._sums, self._last = np.zeros((0, 0)), np.zeros((0, 0), np.float32)
         self._counts = np.zeros(0, np.int64)
         if sources is None or not len(sources):
@@ -141,12 +142,12 @@ class _Units:
         found, units = np.unique(pairs, axis=0, return_inverse=True)
         self._of[known] = units.reshape(-1)
         self._sources, self._codes = found[:, 0], found[:, 1]
-        members = np.unique(np.stack([names[place[known]], labels.ids[known]], axis=1), axis=0)[:, 0]
-        self._several = np.bincount(members, minlength=len(self._sources))[self._sources] > 1
+        self._known = known
 
     def take(self, part: Part) -> NDArray[np.bool_]:
         """Add the vectors of a part that are of a source; returns which of its pairs are not."""
         units = self._of[part.pairs]
+        self._has_vector[part.pairs] = True
         own = np.flatnonzero(units >= 0)
         if len(own):
             vectors, shape = part.vectors[part.places[own]], (len(self._codes), part.vectors.shape[1])
@@ -174,8 +175,8 @@ class _Units:
         """Return what sources with several labels add to the variance of the mean of one less that of the others, by label.
 
         A source moves that difference by the residuals of its vectors together, those of the others turned round; what
-        is returned is how much more the squares of these sums are than the sum of their squares, d x d, flat. An image that
-        has several labels counts for each of them: it is no source that they share, other than images of one source.
+        is returned is how much more the squares of these sums are than the sum of their squares, d x d, flat. A source of
+        which one image alone has vectors is not shared by the labels of that.
 
         Args:
             whole: Number and mean of the vectors of every label that is compared.
@@ -184,9 +185,13 @@ class _Units:
             That, how many sources have the label and another, and how many of the others' vectors are of these; nothing where no
             source has several labels.
         """
-        chosen = self._several & np.isin(self._codes, list(whole))
-        if self._sums.size:
-            chosen &= self._sums.any(axis=1)
+        if not self._sums.size:
+            return {}
+        chosen = self._sums.any(axis=1) & np.isin(self._codes, list(whole))
+        pairs = self._known[self._has_vector[self._known]]
+        pairs = pairs[chosen[self._of[pairs]]]
+        images = np.unique(np.stack([self._sources[self._of[pairs]], self._image[pairs]], axis=1), axis=0)[:, 0]
+        chosen &= np.bincount(images, minlength=int(self._sources.max()) + 1)[self._sources] > 1
         units = np.flatnonzero(chosen)
         _, at, sizes = np.unique(self._sources[units], return_inverse=True, return_counts=True)
         units = units[sizes[at] > 1]  # in order of source

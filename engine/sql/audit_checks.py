@@ -67,22 +67,21 @@ def label_counts(
 
 def images_with_several(
     query: Query, relations: Mapping[str, exp.Table], closed: Collection[str]
-) -> Iterator[tuple[str, exp.Query]]:
-    """Yield for each group relation the query that counts its images with several labels: of attributes, those of one category.
+) -> Iterator[tuple[str, exp.Query, bool]]:
+    """Yield for each group relation the query that counts its images with several labels, and whether none may have.
 
-    Of closed labels it is 1 where there are any: classes that overlap give many sums, of which some are small. Edits of one image
-    have its labels apart.
+    Of attributes it counts those of one category. Closed labels may not overlap: there are many sums, of which some are small.
+    Edits of one image have its labels apart.
     """
     for parameter in query.parameters:
         of_attributes = {"image_id", "category", "attribute"} <= {*parameter.columns}
         label = "attribute" if of_attributes else "label" if {"image_id", "label"} <= {*parameter.columns} else None
         if label == "label" or (label is not None and parameter.name in closed):
             category = ["category"] if "category" in parameter.columns else []
-            one = exp.select("image_id").from_(relations[parameter.name].copy()).group_by("image_id", *category)
-            several = one.having(f"min({label}) < max({label})")
-            is_any = parameter.name in closed and "edit_id" not in parameter.columns
-            count = "least(count(*), 1)" if is_any else "count(*)"
-            yield parameter.name, exp.select(count).from_(several.subquery("d"))
+            one = exp.select("image_id").from_(relations[parameter.name].copy()).where("image_id IS NOT NULL")
+            several = one.group_by("image_id", *category).having(f"min({label}) < max({label})")
+            is_apart = parameter.name in closed and "edit_id" not in parameter.columns
+            yield parameter.name, exp.select("count(*)").from_(several.subquery("d")), is_apart
 
 
 def odd_vectors(query: Query, relations: Mapping[str, exp.Table]) -> Iterator[tuple[str, exp.Query]]:

@@ -204,13 +204,13 @@ class Checks:
     """What is counted beside a call on perceived labels.
 
     Args:
-        doubles: By group relation, how many images have several labels there; of closed ones, whether any has.
+        doubles: By group relation, how many images have several labels there, and whether none may have.
         vectors: By relation of vectors, how many cannot be compared, and how many lengths there are.
         label_counts: How many images have each closed label.
         labels: Labels that the caller asks about.
     """
 
-    doubles: Mapping[str, Plan] = field(default_factory=dict)
+    doubles: Mapping[str, tuple[Plan, bool]] = field(default_factory=dict)
     vectors: Mapping[str, Plan] = field(default_factory=dict)
     label_counts: Sequence[LabelCounts] = ()
     labels: frozenset[str] = frozenset()

@@ -84,7 +84,10 @@ WITH shares AS (
 items AS (
   SELECT
     *,
-    max(count) OVER (PARTITION BY measure, concept) - min(count) OVER (PARTITION BY measure, concept) AS difference
+    CASE
+      WHEN NOT bool_or(suppressed) OVER (PARTITION BY measure, concept)
+        THEN max(count) OVER (PARTITION BY measure, concept) - min(count) OVER (PARTITION BY measure, concept)
+    END AS difference
   FROM shares
   WHERE $show IN ('unequal', 'all')
 ),
@@ -143,7 +146,7 @@ measures AS (
     i.difference, CASE WHEN z.labels > 1 THEN i.difference = 0 END AS equal, i.suppressed
   FROM items AS i
   CROSS JOIN sizes AS z
-  WHERE $show = 'all' OR i.difference <> 0
+  WHERE $show = 'all' OR i.difference <> 0 OR i.difference IS NULL
   UNION ALL
   SELECT
     'color' AS measure, c.item, c.label, c.n AS edits, CAST(NULL AS BIGINT) AS count, c.n, c.value, c.low, c.high, c.base,

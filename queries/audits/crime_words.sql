@@ -34,7 +34,7 @@ type = "varchar"
 default = "image"
 choices = ["image", "person"]
 presets = { paper = { value = "image", source = "section 4.2" } }
-about = "for 'person' give groups a row per person, as person_labels does"
+about = "for 'person' give groups a row per person, as person_labels does (of perceived labels with a purpose)"
 
 [params.min_count]
 type = "integer"

@@ -16,7 +16,8 @@ thresholds. Pairs whose activations are in fewer than 10 images are left out, to
 
 Pairs of small counts are left out by the engine, and the pmi of a topic's other labels with them; n_suppressed says how many.
 So are pairs without an activation, and labels that group_sizes hides. A score divides by a sum over all topics, hidden ones,
-too, and would tell these: perceived labels need a purpose (docs/safety.md).
+too, and would tell these: perceived labels need a purpose (docs/safety.md). Where smoothing is 0, as the paper prints none, a
+label without any activation has a score of ln(1e-12).
 Association in a dataset, not cause; labels are perceived, or those of words in captions.
 """
 subject = "what goes with whom"
@@ -62,7 +63,6 @@ type = "double"
 default = 1
 min = 0
 presets = { code = { value = 1, source = "sae_topic_analysis.ipynb" }, paper = { value = 0, source = "B.2: none is printed" } }
-grid = []
 about = "added to the count of every label in p(i|F); the default is that of the notebook, whose numbers the paper's tables print"
 
 [params.top]

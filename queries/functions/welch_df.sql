@@ -38,14 +38,22 @@ type = "double"
 default = 0
 about = "how many of the other side's values are of these"
 ---*/
-SELECT CASE WHEN $n > 1 AND $other_n > 1 AND $variance + $other_variance > 0 THEN greatest(floor(1e-9 +
-  pow(welch_error($variance, $n, $other_variance, $other_n, $shared), 4)
-  / (
-    pow($variance / ($n - 1), 2) / ($n - 1) * (1 - $shared_sources / $n)
-    + pow($other_variance / ($other_n - 1), 2) / ($other_n - 1) * (1 - $shared_others / $other_n)
-    + CASE WHEN $shared_sources > 0 THEN pow(
-      $shared_sources / $n * ($variance / ($n - 1)) + $shared_others / $other_n * ($other_variance / ($other_n - 1)) + $shared,
-      2
-    ) / ($shared_sources * (1 - (1e0 / $n + 1e0 / $other_n) / 2)) ELSE 0 END
-  )
-), 1) END AS df
+SELECT CASE
+  WHEN $n > 1 AND $other_n > 1 AND $variance + $other_variance > 0
+    THEN greatest(floor(1e-9 + coalesce(
+      pow(welch_error($variance, $n, $other_variance, $other_n, $shared), 4)
+      / nullif(
+        pow($variance / ($n - 1), 2) / ($n - 1) * (1 - $shared_sources / $n)
+        + pow($other_variance / ($other_n - 1), 2) / ($other_n - 1) * (1 - $shared_others / $other_n)
+        + CASE
+          WHEN $shared_sources > 0 THEN pow(greatest(
+            $shared_sources / $n * ($variance / ($n - 1)) + $shared_others / $other_n * ($other_variance / ($other_n - 1)) + $shared,
+            0
+          ), 2) / ($shared_sources * (1 - (1e0 / $n + 1e0 / $other_n) / 2))
+          ELSE 0
+        END,
+        0
+      ),
+      $shared_sources * (1 - (1e0 / $n + 1e0 / $other_n) / 2)
+    )), 1)
+END AS df

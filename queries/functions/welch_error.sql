@@ -1,8 +1,8 @@
 /*--- toml
 answers = "Standard error of the difference of two means, with unequal variances."
 details = """
-A side of one value has no variance, and the difference no error: NULL. Values of the two sides that are alike, such as those of
-one source, add shared to the variance of the difference, mostly less than nothing (moments sums it up).
+A side of one value has no variance, and the difference no error: NULL. Where values of the two sides are alike, such as
+those of one source, shared is what their covariance adds to the variance of the difference; mostly it is negative.
 """
 source = "Welch (1947)"
 returns = "double"

@@ -144,6 +144,19 @@ def test_small_counts_are_hidden_but_told(session):
     assert {row[column] for column in hidden} == {None}
 
 
+def test_items_are_compared_over_all_labels_or_not(session):
+    """Of 5 edits with x no count is shown: whether an item that 40 of f and 20 of m have is equal is not said, either."""
+    rows = [(i, i, "f" if i < 60 else "m" if i < 120 else "x") for i in range(125)]
+    concepts = pairs([(i, "hat") for i in (*range(40), *range(60, 80), 120)], ("image_id", "concept"))
+    found = run(session, rows, concepts=concepts, min_count=10)
+    assert {(label, row["difference"], row["equal"]) for (_, item, label), row in found.items() if item == "hat"} == {
+        (label, None, None) for label in "fmx"
+    }
+    assert found["attributes", "equal", None]["n"] == 0
+    found = run(session, rows, concepts=concepts, min_count=0)
+    assert found["attribute", "hat", "f"]["difference"] == 39
+
+
 def test_colors_against_numpy(session):
     draw = np.random.default_rng(3)
     rows = [(10 * image + at, image, label) for image in range(15) for at, label in enumerate(GROUPS)]

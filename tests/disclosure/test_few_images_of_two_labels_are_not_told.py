@@ -48,7 +48,7 @@ def made(build, folder, both):
 @pytest.mark.parametrize("call", CALLS)
 def test_classes_that_overlap_need_a_purpose(build, tmp_path, call, both):
     lake = made(build, tmp_path, both=both)
-    with pytest.raises(SensitiveError, match="images with several labels") as caught:
+    with pytest.raises(SensitiveError, match="an image has several perceived labels") as caught:
         lake.sql(f"FROM {call}").fetchall()
     assert caught.value.code == "E3326"
     assert lake.sql(f"FROM {call}", sensitive="a test of the wall").columns

@@ -124,7 +124,6 @@ EXACT = (
     "average_precision",
     "contrast_balance",
     "counterfactual_retrieval",
-    "edit_quality",
     "ratio_shift",
     "subject_errors",
     "topic_pmi",

@@ -157,6 +157,16 @@ def test_an_image_with_two_labels_is_no_source_of_both():
     assert [(row["n"], row["shared"], row["shared_sources"]) for row in found] == [(17, [], 0), (18, [], 0)]
 
 
+@pytest.mark.parametrize("beside", [[4, 5], [0, 5]])
+def test_a_source_of_which_one_image_has_vectors_is_not_shared(beside):
+    """Image 0 has two labels, and images 4 and 5 no vectors."""
+    labels = groups([0, 0, 1, 2, 3, 4, 5], ["a", "b", "a", "b", "a", "a", "b"])
+    made_of = pa.table({"image_id": beside, "source_id": [7, 7]})
+    vectors = np.random.default_rng(11).normal(size=(4, 3))
+    found = moments(relation(np.arange(4), vectors), labels, sources=made_of).to_pylist()
+    assert [(row["n"], row["shared"], row["shared_sources"]) for row in found] == [(3, [], 0), (2, [], 0)]
+
+
 def test_sums_of_millions_are_carried_without_loss():
     rows = 1_060_000
     vectors = np.zeros((2 * rows, 2), np.float32)

@@ -49,7 +49,10 @@ def test_pairs_are_compared_as_by_the_paired_test(session):
 
 
 def test_pairs_that_cancel_have_no_error(session):
-    assert session.sql("SELECT welch_error(1, 5, 1, 5, -0.6)").fetchall() == [(0.0,)]
+    rows = session.sql(
+        "SELECT welch_error(1, 5, 1, 5, s), welch_df(1, 5, 1, 5, s, 5, 5) FROM (VALUES (-0.5), (-0.6)) AS t(s)"
+    )
+    assert rows.fetchall() == [(0.0, 4.0)] * 2
 
 
 @pytest.mark.parametrize("sides", ["0, 5, 0, 5", "1, 1, 1, 5", "NULL, 5, 1, 5"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import duckdb
 import pyarrow as pa
 import pytest
@@ -40,7 +42,7 @@ def test_same_from_sql(texts, name):
     function = functions()[name]
     whole = getattr(gender if hasattr(gender, name) else words, name)(texts, **CALLS[name])
     with duckdb.connect(config={"threads": 4}) as connection:
-        called = register_function(connection, function, CALLS[name], {}, [])
+        called = register_function(connection, function, CALLS[name], {}, [], threading.Event())
         connection.register("source", pa.table({"i": range(len(texts)), "text": texts}))
         connection.sql("CREATE TABLE t AS FROM source")
         result = connection.sql(f"SELECT {called}(text) AS r FROM t ORDER BY i").to_arrow_table()
