@@ -36,7 +36,7 @@ SOMEBODY = {
     "women watch as the men dress": ["women", "men"],
     "A baby with her dog": ["her"],
     "Several male horse riders by a stall": ["male"],
-    "Ms. Lee, Miss Universe and Mrs. Day": ["Ms", "Miss", "Mrs"],
+    "Ms. Lee, Miss Universe and Mrs. Day": ["Miss", "Mrs"],
     "I miss her": ["her"],
     "the landlady, a masseuse and a seamstress": ["landlady", "masseuse", "seamstress"],
     "a gunman, two stuntwomen, an Englishman and a busboy": ["gunman", "stuntwomen", "Englishman", "busboy"],
