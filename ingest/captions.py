@@ -139,7 +139,9 @@ def chunks(uri: str, parts: Iterator[Rows], options: ReadOptions, images: Images
         notes.append(f"{without:,} {those} that captions name {are} not among the pictures beside them")
     elif without and not met and (before := images.before()):
         told = f"none of the {without:,} images that captions name is one of the {before:,} that the lake had"
-        notes.append(f"{told}: they are images of their own; --map key=COLUMN names the column of the lake's keys")
+        notes.append(
+            f"{told}: they are images of their own; if they should be the same, --map key=COLUMN names the column of the lake's keys"
+        )
 
 
 def _one_each(rows: Rows) -> Rows:

@@ -186,7 +186,8 @@ def _drop_constant(columns: list[TableColumn], rows: list[Row], width: int) -> t
 def fit(columns: list[TableColumn], width: int) -> tuple[bool, list[TableColumn]]:
     """Give columns widths that fit; numbers stay whole, the widest texts give way first, then columns are dropped.
 
-    They are dropped from the last one on; an estimate, its interval and q go after all others but the first, and its number.
+    They are dropped from the last one on: first those that are neither an estimate, its interval nor q, then these; the first
+    column and its number stay.
 
     Args:
         columns: With their natural widths; changed in place.

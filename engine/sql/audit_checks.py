@@ -70,16 +70,13 @@ def images_with_several(
 ) -> Iterator[tuple[str, exp.Query, bool]]:
     """Yield for each group relation the query that counts its images with several labels, and whether none may have.
 
-    Of attributes it counts those of one category. Closed labels may not overlap: there are many sums, of which some are small.
-    Edits of one image have its labels apart.
+    Closed labels may not overlap: there are many sums, of which some are small. Edits of one image have its labels apart, and an
+    image has as many attributes as it likes.
     """
     for parameter in query.parameters:
-        of_attributes = {"image_id", "category", "attribute"} <= {*parameter.columns}
-        label = "attribute" if of_attributes else "label" if {"image_id", "label"} <= {*parameter.columns} else None
-        if label == "label" or (label is not None and parameter.name in closed):
-            category = ["category"] if "category" in parameter.columns else []
+        if {"image_id", "label"} <= {*parameter.columns}:
             one = exp.select("image_id").from_(relations[parameter.name].copy()).where("image_id IS NOT NULL")
-            several = one.group_by("image_id", *category).having(f"min({label}) < max({label})")
+            several = one.group_by("image_id").having("min(label) < max(label)")
             is_apart = parameter.name in closed and "edit_id" not in parameter.columns
             yield parameter.name, exp.select("count(*)").from_(several.subquery("d")), is_apart
 

@@ -28,7 +28,7 @@ presets = { paper = "Girrbach et al. (2025), CLIP", paper_diffusion = "Girrbach 
 relation = ["concept", "value"]
 default = "concept_ratio()"
 presets = { paper = { value = "concept_ratio(preset := 'paper')", source = "section 5" }, paper_diffusion = { value = "concept_ratio(preset := 'paper')", source = "section 5" } }
-about = "bias of the data, such as a concept_ratio; its defaults are the values of the paper"
+about = "bias of the data, such as a concept_ratio; by default the same, as its own defaults are the values of the paper"
 
 [params.model_bias]
 relation = ["category", "value"]

@@ -60,7 +60,7 @@ type = "integer[]"
 default = [4]
 min = 1
 presets = { paper = { value = [16, 32, 64], source = "B.2" } }
-about = "features for each dimension of a vector; the defaults of this and the other settings are small ones, for a CPU"
+about = "features for each dimension of a vector; the default, like those of the other settings, is a small one, for a CPU"
 
 [params.k]
 type = "integer[]"

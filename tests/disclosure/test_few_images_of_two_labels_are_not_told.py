@@ -78,9 +78,8 @@ def of_three(build, folder, ab=0, bc=0, ac=0, abc=0):
             ),
         }
     )  # fmt: skip
-    for name, column in (("closed", "label"), ("attributes", "attribute")):
-        reads = f"SELECT label_id, image_id, 'gender' AS category, value AS {column} FROM labels"
-        lake.create_materialized_view(name, reads, "label_id", purpose="the owner's")
+    reads = "SELECT label_id, image_id, value AS label FROM labels"
+    lake.create_materialized_view("closed", reads, "label_id", purpose="the owner's")
     lake.refresh(executor="inline")
     return lake
 
@@ -100,7 +99,6 @@ def of_three(build, folder, ab=0, bc=0, ac=0, abc=0):
         "crime_words(closed)",
         "crime_words(closed, unit := 'person')",
         "compare_demographics(closed, image_labels('perceived_gender'))",
-        "attribute_frequencies(attributes)",
     ],
 )
 def test_so_do_three(build, tmp_path, call, few):
@@ -114,8 +112,6 @@ def test_labels_apart_are_told(build, tmp_path):
     lake = of_three(build, tmp_path)
     told = [("female", 40), ("male", 40), ("other", 40)]
     assert lake.sql("SELECT label, count FROM demographics(closed) ORDER BY label").fetchall() == told
-    rows = lake.sql("SELECT attribute, count FROM attribute_frequencies(attributes) ORDER BY attribute").fetchall()
-    assert rows == told
     persons = "SELECT base_count FROM crime_words(closed, unit := 'person') WHERE level = 'pooled'"
     assert lake.sql(persons).fetchall() == [(40,)] * 3
 

@@ -131,7 +131,7 @@ def test_a_table_that_meets_no_image_of_the_lake_says_so(lake, tmp_path, also):
         if also
         else [
             "none of the 3 images that captions name is one of the 2 that the lake had: they are images of their own; "
-            "--map key=COLUMN names the column of the lake's keys"
+            "if they should be the same, --map key=COLUMN names the column of the lake's keys"
         ]
     )
     assert not told(lake.ingest(tmp_path / "b.csv"))
