@@ -456,7 +456,7 @@ MAKERS: dict[Callable[[Path, int], Path], str] = {
     fairface: "Pillow",
     phase: "",
 }
-"""What people have, and the library that makes it; nothing where it is written as its publishers write it."""
+"""Sources that people have, and the library that makes each; nothing where it is written as its publishers write it."""
 
 
 def commands(source: Path, lake: Path) -> list[list[str]]:

@@ -194,7 +194,7 @@ LISTS: dict[tuple[str, str], tuple[str, Callable[[], Words], Callable[[], Words]
         lambda: _rows("gelda_attributes", "term"),
     ),
 }
-"""What a list has, what the paper prints of it, and what ours has, by paper and place."""
+"""Lists: the contents of each, what the paper prints of it, and what ours has, by paper and place."""
 
 
 def held(theirs: Words, ours: Words) -> str:

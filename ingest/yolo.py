@@ -43,7 +43,7 @@ _IMAGES: Final = re.compile(r"(^|.*/)images/")
 _BOX: Final = 4
 _PLANE: Final = 2
 _VISIBLE: Final = 2
-"""What COCO says of a point that is seen; one without a word of it is taken for such a one."""
+"""Visibility that COCO gives a point that is seen; a point that says nothing of it is taken for seen."""
 _ROUNDED: Final = 0.01
 
 

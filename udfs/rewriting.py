@@ -42,10 +42,10 @@ _NEXT: Final = re.compile(r"[ \t]+([A-Za-z]+)")
 _ARTICLE: Final = re.compile(r"\b(a|an|the|one|this|that|another|each|every)(\s+)$", re.IGNORECASE)
 _INDEFINITE: Final = re.compile("\\b(an?)(\\s+[\"'\u201c\u2018(\\[]?)$", re.IGNORECASE)
 _LIKE_YOU: Final = r"eu|ewe|one(?:\b|sie)|once\b|u(?:\b|biq|fo|gand|k|n\b|nanim|ni(?![dmn])|r(?:[aiu]n|ol|ug)|s(?:\b|[abeu]|ing)|t(?:ah|en|er|il|op))"
-"""How words begin whose first letter is a vowel, and whose first sound is that of *you* or *one*."""
+"""Beginnings of words whose first letter is a vowel, and whose first sound is that of *you* or *one*."""
 _AN: Final = re.compile(rf"(?!{_LIKE_YOU})[aeiou]|heir|honest|honou?r|hour|[fhlmnrsx]\b", re.IGNORECASE)
 _SPELLED: Final = re.compile(r"[FLMNRX][BCDFGJKMNPQSTVXZ]|NH|H[B-DF-HJ-NP-TVXZ]|S[BDFGJRSVXZ]")
-"""How abbreviations begin that are read letter by letter, the first as *eff*, *ell* and the like: FBI, NFL."""
+"""Beginnings of abbreviations that are read letter by letter, the first as *eff*, *ell* and the like: FBI, NFL."""
 _POSSESSIVE: Final = re.compile("['\u2019][sS]\\b")
 _NOUNS: Final = ("ss", "us", "is", "sports", "sales", "news", "arts", "graphics")
 """How nouns end that look like a verb on *-s*."""

@@ -14,7 +14,7 @@ EXAMPLES = (
 )
 _PROGRAMS = ("counterbalance", "cbal")
 _FIRST = {"zsh": "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i }\n"}
-"""What a shell needs before: zsh completes nothing until its own set-up ran, which a new user's ``.zshrc`` has not."""
+"""Set-up that a shell needs before: zsh completes nothing until its own set-up ran, which a new user's ``.zshrc`` has not."""
 
 
 @declare("completion", examples=EXAMPLES, short_help="Print the set-up of tab completion for a shell.")

@@ -468,11 +468,12 @@ def refuse_doubles(name: str, parameter: str, images: int, *, overlap: bool) -> 
     Example:
         >>> refuse_doubles("demographics", "groups", 0, overlap=False)
     """
-    if 0 < images < (MIN_COUNT if overlap else float("inf")):
-        few = f"fewer than {MIN_COUNT} images have" if overlap else "an image has"
-        what = "several labels" if overlap else "several perceived labels"
+    if images and not (overlap and images >= MIN_COUNT):
+        have = (
+            f"fewer than {MIN_COUNT} images have several labels" if overlap else "an image has several perceived labels"
+        )
         raise SensitiveError(
-            f"{few} {what} in {parameter!r} of {name}(): counts that overlap add up to sums that tell of few",
+            f"{have} in {parameter!r} of {name}(): counts that overlap add up to sums that tell of few",
             code="E3326",
             hint="take one label an image, such as image_labels('perceived_gender'), in which these are mixed; "
             'or state a purpose: --sensitive "why", which is logged',

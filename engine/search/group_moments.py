@@ -2,8 +2,8 @@
 
 From these follow means and variances of the cosines with any other vectors, however many, without another look at the rows.
 
-Sums are exact (but for what sources share, which is added up in their order), so that no order of rows, batches or threads changes a bit: directions are rounded to multiples of 2^-20, whose
-products add up without rounding. Up to 8,192 vectors of a label are taken to 2^-40 instead; with more of them what
+Sums are exact (but for what sources share, which is added up in their order), so that no order of rows, batches or threads
+changes a bit: directions are rounded to multiples of 2^-20, whose products add up without rounding. Up to 8,192 vectors of a label are taken to 2^-40 instead; with more of them what
 rounding does to a mean cosine is of the order of 3e-7 / sqrt(n).
 
 Vectors that are not independent, those of one source, count as one: their mean direction. Sums of these are kept until the end,
@@ -197,17 +197,16 @@ class _Units:
         units = units[sizes[at] > 1]  # in order of source
         if not len(units):
             return {}
-        found: dict[int, tuple[Floats, int, int]] = {}
-        for code, (n, mean) in whole.items():
-            others = sum(m for other, (m, _) in whole.items() if other != code)
-            rest = sum(m * own for other, (m, own) in whole.items() if other != code) / others
-            sums = _Shared(len(mean))
-            for part in _whole_sources(units, self._sources):
+        others = {code: [whole[other] for other in whole if other != code] for code in whole}
+        n_others = {code: sum(n for n, _ in rest) for code, rest in others.items()}
+        means = {code: sum(n * mean for n, mean in rest) / n_others[code] for code, rest in others.items()}
+        sums = {code: _Shared(len(mean)) for code, (_, mean) in whole.items()}
+        for part in _whole_sources(units, self._sources):
+            directions = _unit(self._means(part))
+            for code, (_, mean) in whole.items():
                 own = self._codes[part] == code
-                residuals = _unit(self._means(part)) - np.where(own[:, None], mean, rest)
-                sums.add(self._sources[part], own, residuals)
-            found[code] = sums.variance(n, others), sums.sources, sums.others
-        return found
+                sums[code].add(self._sources[part], own, directions - np.where(own[:, None], mean, means[code]))
+        return {code: (s.variance(whole[code][0], n_others[code]), s.sources, s.others) for code, s in sums.items()}
 
     def _means(self, units: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return the sums of some units; a vector that has no other beside it as it is."""

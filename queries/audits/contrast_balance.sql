@@ -2,12 +2,13 @@
 answers = "Is every attribute of the source images equally frequent with every group of a contrast set?"
 details = """
 It is by construction where every source has an edit for each label; this audit shows it, exactly, from counts, of edits
-that have one clear label (clear_edits). measure 'group': count of the n edits have the label. 'source': sources with equally many edits of every label. 'attributes',
-'objects': count of the n attributes (concepts of the sources) or objects (concepts found in the edits, which an edit
-can change) go equally often with every label; equal says that all do.
+that have one clear label (clear_edits). measure 'group': count of the n edits have the label. 'source': sources with
+equally many edits of every label. 'attributes', 'objects': count of the n attributes (concepts of the sources) or objects
+(concepts found in the edits, which an edit can change) go equally often with every label; equal says that all do. Where a
+label has few edits, so that group_sizes hides it, none is compared.
 
-'attribute', 'object': one that does not (with show := 'all' every one), label by label:
-count of the n edits that have it, value = count / n, base = the label's share of all edits, delta = value / base - 1
+'attribute', 'object': one that does not, or is not compared (with show := 'all' every one), label by label: count of the n
+edits that have it, value = count / n, base = the label's share of all edits, delta = value / base - 1
 with its interval (see over_representation), difference = the largest count of the labels less the smallest. 'color':
 mean red, green and blue of the label's edits, and 'distance', see contrast_colors.
 

@@ -19,7 +19,7 @@ MODEL: Final = "ViT-B-16-SigLIP/webli"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to train.
+    """Hold how a classifier is trained.
 
     Where the paper's two classifiers differ, the defaults are what its first study finds good for whatever batch: 10 epochs and
     1e-5 (E.2); ``PRESETS`` have what it chose for each.
