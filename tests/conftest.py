@@ -703,8 +703,12 @@ def spill_of():
 
 
 @pytest.fixture
-def bucket(s3_endpoint: str, s3_lake: Any) -> None:
-    """One that is called ``bucket``, beside that of a lake whose credentials are used."""
+def bucket(s3_endpoint: str, s3_lake: Any) -> Iterator[None]:
+    """An empty one that is called ``bucket``, beside that of a lake whose credentials are used; gone after the test."""
     import s3fs
 
-    s3fs.S3FileSystem(endpoint_url=s3_endpoint, skip_instance_cache=True).mkdir("bucket")
+    store = s3fs.S3FileSystem(endpoint_url=s3_endpoint, skip_instance_cache=True)
+    store.mkdir("bucket")
+    yield
+    store.invalidate_cache()
+    store.rm("bucket", recursive=True)
