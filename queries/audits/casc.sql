@@ -75,6 +75,7 @@ within = ["category"]
 [[cells]]
 count = "images_label"
 of = "images_all"
+out_of = "images"
 by = ["label"]
 within = ["category"]
 ---*/

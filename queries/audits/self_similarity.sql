@@ -48,6 +48,7 @@ by = ["label"]
 [[cells]]
 count = "images_label"
 of = "images_all"
+out_of = "images"
 by = ["label"]
 ---*/
 WITH sizes AS (

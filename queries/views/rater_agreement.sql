@@ -110,6 +110,17 @@ alike AS (
   SELECT members, count(DISTINCT image_id) AS images FROM answered WHERE annotators > 1 GROUP BY members
   UNION ALL
   SELECT members, count(DISTINCT image_id) AS images FROM answered WHERE annotators > 2 GROUP BY members, pattern
+  UNION ALL
+  -- where they did not answer the same targets, a label of one in two pairs differs by those that only one of both pairs has
+  SELECT members, images
+  FROM (
+    SELECT a.members, count(DISTINCT a.image_id) AS images, min(a.members) OVER () < max(a.members) OVER () AS is_part
+    FROM answered AS a
+    JOIN ratings AS g ON g.image_id = a.image_id AND g.detection_id = a.detection_id
+    WHERE a.annotators > 1
+    GROUP BY a.members, g.annotator, g.value
+  ) AS s
+  WHERE is_part
 ),
 few AS (
   SELECT a.annotator, min(a.images) AS few

@@ -42,3 +42,27 @@ def test_few_are_not_told(build, few):
 def test_none_and_many_are(build, many):
     metrics = {r["metric"] for r in shown(build, many)}
     assert {"agreement", "fleiss_kappa", "krippendorff_alpha", "annotator"} <= metrics
+
+
+def said_by(build, unseen):
+    """Of 260 images, of which half are each label, the third annotator has not seen so many of each label; each is alone in 24."""
+    alone = {"a": range(100, 124), "b": range(140, 164), "c": range(180, 204)}
+    rows = [(i, a, "fm"[(i + (i in alone[a])) % 2]) for a in "abc" for i in range(260) if a != "c" or i >= 2 * unseen]
+    lake = cb.connect(f"memory://unseen-{os.getpid()}-{unseen}")
+    columns = {"label_id": range(len(rows)), "image_id": [i for i, *_ in rows], "value": [v for *_, v in rows]}
+    columns |= {"annotator": [a for _, a, _ in rows], "attribute": ["perceived_gender"] * len(rows)}
+    tables = {"images": build.images(image_id=[*range(260)])}
+    lake.ingest(tables | {"labels": build.labels(**{k: [*v] for k, v in columns.items()})})
+    found = lake.sql("FROM agreement('perceived_gender')").to_arrow().to_pylist()
+    return {r["annotator"] + r["other"] for r in found if r["metric"] == "confusion" and r["count"]}
+
+
+@pytest.mark.parametrize("unseen", [0, 12])
+def test_pairs_are_told_where_one_has_not_seen_many(build, unseen):
+    assert said_by(build, unseen) == {"ab", "ac", "bc"}
+
+
+@pytest.mark.parametrize("unseen", [5, 9])
+def test_few_of_a_label_that_one_has_not_seen_are_not(build, unseen):
+    """10 and 18 images in all, 5 and 9 of each label: what two pairs count of it would differ by these."""
+    assert said_by(build, unseen) == set()
