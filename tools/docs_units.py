@@ -44,7 +44,7 @@ _UNITS: Final = {
         ),
         _COUNT,
     ),
-    **dict.fromkeys(("images", "query_images"), _IMAGES),
+    **dict.fromkeys(("images", "missing", "n_missing", "query_images"), _IMAGES),
     **dict.fromkeys(
         (
             "actual", "base", "correct", "first_rate", "keep", "majority_share", "negative_ratio", "predicted", "rate",

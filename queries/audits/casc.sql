@@ -8,7 +8,8 @@ The others are those with another clear label (others 'labelled'), or all other 
 then images without a clear label, mixed, unclear and unlabelled ones, are a label of their own, 'others', with rows of
 its own. low and high are its 95 % interval (effect_interval: Student's t, unequal variances, std as uncertain as it is);
 p is of Student's t, and q by Benjamini and Hochberg over all rows, hidden ones as p = 1. n_label of the n vectors (of
-images_label) are the label's, and images of the n_images (with any label, added up); several vectors of one image, or of one
+images_label) are the label's, and images of the n_images (with any label, added up), of which missing of the n_missing have
+no vector (NULL where all have one); several vectors of one image, or of one
 source with the same label, count as one (see association). With two labels this is association. What a model
 associates says nothing of persons; labels are perceived, or those of words in captions.
 
@@ -75,7 +76,12 @@ within = ["category"]
 [[cells]]
 count = "images_label"
 of = "images_all"
-out_of = "images"
+by = ["label"]
+within = ["category"]
+
+[[cells]]
+count = "missing"
+of = "n_missing"
 by = ["label"]
 within = ["category"]
 ---*/
@@ -94,6 +100,8 @@ SELECT
   images_all,
   images,
   n_images,
+  CASE WHEN lacking > 0 THEN images - images_label END AS missing,
+  nullif(lacking, 0) AS n_missing,
   p,
   q,
   suppressed
@@ -186,6 +194,6 @@ FROM false_discovery((
     LEFT JOIN wholes AS w ON w.place = k.place AND s.used
     LEFT JOIN measures AS m ON m.place = k.place AND m.label = s.label
   )
-  SELECT * FROM cells
+  SELECT *, CAST(sum(images - images_label) OVER (PARTITION BY place) AS BIGINT) AS lacking FROM cells
 ))
 ORDER BY category, place, label

@@ -7,7 +7,8 @@ U-statistic's first-order variance). A higher value is read as more attention of
 share, and less to what tells them apart; it also rises where the images were taken in one way. Labels are perceived, or
 those of words in captions.
 
-images of the n_images (with any label, added up) carry the label, and of the n_all vectors n are its own. The engine
+images of the n_images (with any label, added up) carry the label, missing of the n_missing have no vector (NULL where all
+have one), and of the n_all vectors n are its own. The engine
 hides rows of labels with few images or vectors (docs/safety.md).
 """
 subject = "what a model associates"
@@ -48,7 +49,11 @@ by = ["label"]
 [[cells]]
 count = "images_label"
 of = "images_all"
-out_of = "images"
+by = ["label"]
+
+[[cells]]
+count = "missing"
+of = "n_missing"
 by = ["label"]
 ---*/
 WITH sizes AS (
@@ -88,6 +93,8 @@ SELECT
   images_all,
   images,
   n_images,
+  CASE WHEN n_images > images_all THEN images - images_label END AS missing,
+  nullif(n_images - images_all, 0) AS n_missing,
   suppressed
 FROM pairs
 ORDER BY label
